@@ -32,19 +32,19 @@ PACKAGES = ("recordio", "iterators")
 #: Made by Cython: memoryviews and the like, of which every module would have a copy.
 SHARED = "recordio._cyutility"
 C_SOURCES = {
-    "recordio.frames.mapping": ["recordio/frames/map_guard.c"],
-    "iterators.images.codecs.jpeg.jpeg": [
-        "iterators/images/codecs/jpeg/decoder.c",
-        "iterators/images/codecs/jpeg/entropy.c",
-        "iterators/images/codecs/jpeg/entropy_check.c",
-        "iterators/images/codecs/jpeg/progressive.c",
-        "iterators/images/codecs/jpeg/unavailable.c",
+    "recordio.bytes.mapping": ["recordio/bytes/map_guard.c"],
+    "recordio.formats.jpeg.jpeg": [
+        "recordio/formats/jpeg/decoder.c",
+        "recordio/formats/jpeg/entropy.c",
+        "recordio/formats/jpeg/entropy_check.c",
+        "recordio/formats/jpeg/progressive.c",
+        "recordio/formats/jpeg/unavailable.c",
     ],
-    "iterators.images.codecs.png.png": ["iterators/images/codecs/png/decoder.c"],
-    "iterators.images.codecs.transcode.transcode": [
-        "iterators/images/codecs/transcode/rewrite.c",
-        "iterators/images/codecs/transcode/coefficients.c",
-        "iterators/images/codecs/transcode/rewrite_unavailable.c",
+    "recordio.formats.png.png": ["recordio/formats/png/decoder.c"],
+    "recordio.formats.transcode.transcode": [
+        "recordio/formats/transcode/rewrite.c",
+        "recordio/formats/transcode/coefficients.c",
+        "recordio/formats/transcode/rewrite_unavailable.c",
     ],
 }
 #: Fused multiply-add would make results depend on the machine; batches must not.
@@ -131,9 +131,7 @@ LIBRARIES = (
         "libjpeg",
         "-ljpeg",
         "HAVE_LIBJPEG_TURBO",
-        frozenset(
-            ("iterators.images.codecs.jpeg.jpeg", "iterators.images.codecs.transcode.transcode")
-        ),
+        frozenset(("recordio.formats.jpeg.jpeg", "recordio.formats.transcode.transcode")),
         """
 #include <stddef.h>
 #include <stdio.h>
@@ -155,7 +153,7 @@ int main(void) {
         "libdeflate",
         "-ldeflate",
         "HAVE_LIBDEFLATE",
-        frozenset(["iterators.images.codecs.png.png"]),
+        frozenset(["recordio.formats.png.png"]),
         """
 #include <libdeflate.h>
 int main(void) {

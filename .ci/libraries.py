@@ -111,7 +111,7 @@ LIBRARIES = (
         "jpeg-static",
         ("libjpeg.a", "jpeg-static.lib"),
         ("src/jpeglib.h", "src/jmorecfg.h", "src/jerror.h", "jconfig.h"),
-        "iterators/images/codecs/jpeg/jpeg.",
+        "recordio/formats/jpeg/jpeg.",
         ("jpeg_CreateDecompress", "jpeg_std_error", "jpeg_read_header"),
     ),
     Library(
@@ -128,7 +128,7 @@ LIBRARIES = (
         "libdeflate_static",
         ("libdeflate.a", "deflatestatic.lib"),
         ("libdeflate.h",),
-        "iterators/images/codecs/png/png.",
+        "recordio/formats/png/png.",
         ("libdeflate_alloc_decompressor", "libdeflate_zlib_decompress_ex", "libdeflate_crc32"),
     ),
 )

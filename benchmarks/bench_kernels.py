@@ -11,9 +11,9 @@ from functools import partial
 import cv2
 import numpy as np
 
-from iterators.images.kernels import colour
-from iterators.images.kernels.normalise import normalise
-from iterators.images.kernels.resample import resize, variants
+from recordio.kernels import colour
+from recordio.kernels.normalise import normalise
+from recordio.kernels.resample import resize, variants
 
 METHODS = ("nearest", "bilinear", "cubic", "area", "lanczos4")
 SIZES = [

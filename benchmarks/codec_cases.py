@@ -16,9 +16,9 @@ from image_cases import AREA, IMAGENET, PREFETCH, provider_of, steady_rate
 from PIL import Image
 
 from iterators import ImageRecordIter
-from iterators.images.codecs import by_pillow
-from iterators.images.codecs.jpeg import jpeg
-from iterators.images.codecs.png import png
+from recordio.formats import by_pillow
+from recordio.formats.jpeg import jpeg
+from recordio.formats.png import png
 
 
 @case

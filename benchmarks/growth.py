@@ -28,8 +28,7 @@ from peers.jobs import JOBS
 from iterators import ImageRecordIter
 from iterators.core.order import ShuffledOrder
 from recordio import build_index
-from recordio.frames.head import HEAD, MAGIC_WORD
-from recordio.header import FRAMED_HEADER
+from recordio.frames.head import FRAMED_HEADER, HEAD, MAGIC_WORD
 
 BATCH = 128
 REPEATS = 5

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import ray
 from ray.cluster_utils import Cluster
 
-from recordio.packs.statistics import measure
+from recordio.operations.statistics import measure
 from recordio.ray import run_tasks
 from recordio.tools.encode import EncodeOptions
 from recordio.tools.pack_shards import shard_tasks

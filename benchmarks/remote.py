@@ -22,8 +22,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import recordio  # noqa: E402
 from iterators import ImageRecordIter  # noqa: E402
-from recordio.remote.objects import RemoteObject  # noqa: E402
-from recordio.remote.settings import RemoteSettings  # noqa: E402
+from recordio.bytes.remote.objects import RemoteObject  # noqa: E402
+from recordio.bytes.remote.settings import RemoteSettings  # noqa: E402
 
 LINK = 125e6  # bytes per second
 KINDS = {

@@ -31,7 +31,7 @@ import text_cases  # noqa: F401
 import tool_cases  # noqa: F401
 from material import NEARBY_PHOTOS, Material
 
-from iterators.images.codecs import general as codec
+from recordio.formats import general as codec
 
 
 def parse(arguments):

@@ -22,10 +22,10 @@ from iterators.images.augment.photometric import drawn_photometric
 from iterators.images.augment.policy import drawn_operations
 from iterators.images.augment.policy_options import PolicyOptions
 from iterators.images.augment.recipe import Recipe
-from iterators.images.kernels.operations import METHODS, operate
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
 from recordio import IRHeader, pack_img
+from recordio.kernels.operations import METHODS, operate
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "tests"))

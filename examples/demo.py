@@ -17,7 +17,7 @@ from PIL import Image
 from tqdm import tqdm
 
 from iterators import ImageRecordIter
-from iterators.images.codecs import general as codec
+from recordio.formats import general as codec
 
 MEAN = (123.68, 116.78, 103.94)
 STD = (58.4, 57.1, 57.4)

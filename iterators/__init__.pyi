@@ -49,8 +49,8 @@ from .datasets import split_dataset_n_random as split_dataset_n_random
 from .datasets import split_dataset_random as split_dataset_random
 from .images.augment.augmenter import Augmenter as Augmenter
 from .images.augment.named_recipes import NamedRecipe as NamedRecipe
-from .images.codecs.transcode.transcode import optimize_jpeg as optimize_jpeg
 from .images.sources.packs import Pack as Pack
+from .images.transcode import optimize_jpeg as optimize_jpeg
 from .loops import Iterator as Iterator
 from .loops import MultiprocessIterator as MultiprocessIterator
 from .loops import MultithreadIterator as MultithreadIterator

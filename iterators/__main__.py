@@ -12,10 +12,10 @@ from importlib import metadata
 
 import numpy as np
 
-from iterators.images.codecs import by_pillow
-from iterators.images.codecs import general as codec
-from iterators.images.kernels import resample
 from recordio.extras import EXTRAS, PACKAGES, command
+from recordio.formats import by_pillow
+from recordio.formats import general as codec
+from recordio.kernels import resample
 
 #: What every installation has, besides this package, NumPy and OpenCV.
 REQUIRED = ("pillow", "tqdm", "filelock")

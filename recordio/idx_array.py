@@ -15,10 +15,10 @@ import zlib
 
 import numpy as np
 
+from recordio.bytes.files import open_bytes
+from recordio.bytes.storage import AtomicOutput
 from recordio.errors import ArrayFileError, TruncatedArrayError
-from recordio.files import open_bytes
 from recordio.limits import check_array_bytes
-from recordio.storage import AtomicOutput
 
 __all__ = ["read_idx_array", "write_idx_array"]
 

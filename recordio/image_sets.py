@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
+from recordio.bytes.regular_files import open_regular
 from recordio.errors import ArrayFileError
 from recordio.idx_array import read_idx_array
 from recordio.limits import SMALLEST_LIMIT
-from recordio.regular_files import open_regular
 
 __all__ = ["read_cifar", "read_mnist"]
 

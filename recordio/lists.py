@@ -11,12 +11,12 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
+from .bytes.files import open_text
 from .errors import LabelError
-from .files import open_text
 from .limits import bounded_lines
 
 if TYPE_CHECKING:
-    from .remote.settings import RemoteSettings
+    from .bytes.remote.settings import RemoteSettings
 
 __all__ = [
     "ListEntry",

@@ -10,8 +10,8 @@ import contextlib
 import os
 
 from recordio.at_end import at_end
+from recordio.bytes.files import StoredFile, open_text
 from recordio.errors import IndexFileError, KeyNotFoundError, RecordIOError
-from recordio.files import StoredFile, open_text
 from recordio.frames.reader import RecordReader
 from recordio.frames.writer import RecordWriter
 

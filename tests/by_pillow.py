@@ -45,7 +45,7 @@ def turned_hue(picture, shift):
 
 
 def of_pillow(image, name, value, method="nearest", fill=0):
-    """What `iterators.images.kernels.operations.operate` makes, by Pillow."""
+    """What `recordio.kernels.operations.operate` makes, by Pillow."""
     channels = image.shape[2]
     if name in GEOMETRIC:
         return moved(image, name, value, method, fill)

@@ -30,8 +30,8 @@ settings.load_profile("untimed")
 
 def pytest_runtest_setup(item):
     """Skip what is about images decoded by libraries that were not found."""
-    from iterators.images.codecs.jpeg import jpeg
-    from iterators.images.codecs.png import png
+    from recordio.formats.jpeg import jpeg
+    from recordio.formats.png import png
 
     if item.get_closest_marker("libjpeg") and not jpeg.available():
         pytest.skip("built without libjpeg-turbo")
@@ -52,7 +52,7 @@ def impatient():
 
     Opening has all its time, and so has what comes afterwards, on a machine however busy.
     """
-    from recordio.remote.mirror import Mirror
+    from recordio.bytes.remote.mirror import Mirror
 
     return lambda seconds: patch.object(
         Mirror, "timeout", property(lambda mirror: seconds), create=True

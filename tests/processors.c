@@ -12,15 +12,15 @@
 
 #include "iterators/core/gather.h"
 #include "iterators/images/augment/linear_colour.h"
-#include "iterators/images/codecs/png/unfilter.h"
-#include "iterators/images/kernels/colour.h"
-#include "iterators/images/kernels/noise.h"
-#include "iterators/images/kernels/normalise.h"
-#include "iterators/images/kernels/operations.h"
-#include "iterators/images/kernels/orient.h"
-#include "iterators/images/kernels/resample.h"
-#include "iterators/images/kernels/warp.h"
-#include "recordio/frames/crc32c.h"
+#include "recordio/formats/png/unfilter.h"
+#include "recordio/kernels/colour.h"
+#include "recordio/kernels/noise.h"
+#include "recordio/kernels/normalise.h"
+#include "recordio/kernels/operations.h"
+#include "recordio/kernels/orient.h"
+#include "recordio/kernels/resample.h"
+#include "recordio/kernels/warp.h"
+#include "recordio/bytes/crc32c.h"
 
 enum { LONGEST = 70, GUARD = 64, BYTES = 1 << 16, KINDS = 5 };
 

@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 #: Of each library a line that imports it, and one that decodes `data` to RGB.
 LIBRARIES = {
     "ours": (
-        "from iterators.images.codecs.general import decode",
+        "from recordio.formats.general import decode",
         "decode(data)",
     ),
     "opencv": (

@@ -12,7 +12,7 @@ MODULES = [
     for package in ("recordio", "iterators")
     for source in sorted((ROOT / package).rglob("*.pyx"))
 ]
-JPEG = "iterators.images.codecs.jpeg.jpeg"
+JPEG = "recordio.formats.jpeg.jpeg"
 
 
 @pytest.mark.parametrize(

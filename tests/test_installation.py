@@ -24,8 +24,8 @@ COMPILED = sorted(
 
 #: Library -> its header, a word that it must contain, the module that uses it.
 LIBRARIES = {
-    "libjpeg": ("jpeglib.h", "jpeg_crop_scanline", "iterators.images.codecs.jpeg.jpeg"),
-    "libdeflate": ("libdeflate.h", "decompress_ex", "iterators.images.codecs.png.png"),
+    "libjpeg": ("jpeglib.h", "jpeg_crop_scanline", "recordio.formats.jpeg.jpeg"),
+    "libdeflate": ("libdeflate.h", "decompress_ex", "recordio.formats.png.png"),
 }
 
 

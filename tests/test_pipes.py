@@ -9,10 +9,10 @@ from iterators import datasets, mx_image
 from iterators.datasets.gluon import ImageFolderDataset
 from iterators.images.augment.mean_image import read_mean_image
 from recordio import MXRecordIO, RecordReader, build_index, read_csv, read_idx_array, repair, verify
+from recordio.bytes.mapping import map_file
+from recordio.bytes.regular_files import open_regular
 from recordio.frames.checksums import read_checksums
 from recordio.frames.index_file import read_index
-from recordio.frames.mapping import map_file
-from recordio.regular_files import open_regular
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes in folders")
 

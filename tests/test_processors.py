@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iterators.images.kernels import colour
-from iterators.images.kernels.normalise import normalise
-from iterators.images.kernels.resample import LEVELS, resize, variants
+from recordio.kernels import colour
+from recordio.kernels.normalise import normalise
+from recordio.kernels.resample import LEVELS, resize, variants
 
 ROOT = Path(__file__).parents[1]
 DRIVER = ROOT / "tests" / "processors.c"
@@ -26,7 +26,7 @@ FLAGS = ["-O3", "-ffp-contract=off", "-Wall", "-Werror", "-Wno-unused-function",
 BYTE_ORDER_HEADERS = (
     "recordio/frames/words.h",
     "recordio/text/decimal.h",
-    "iterators/images/kernels/simd.h",
+    "recordio/kernels/simd.h",
 )
 SIDE = 224
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import recordio
-from iterators.images.codecs.jpeg import jpeg
-from iterators.images.codecs.png import png
 from recordio import ImageDecodeError
+from recordio.formats.jpeg import jpeg
+from recordio.formats.png import png
 
 sys.path.insert(0, str(Path(__file__).parent))
 import shared_objects

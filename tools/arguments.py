@@ -10,9 +10,9 @@ import os
 import re
 from collections.abc import Sequence
 
-from recordio.files import StoredFile
-from recordio.image_size import DEFAULT_MAX_PIXELS
-from recordio.remote.settings import is_url
+from recordio.bytes.files import StoredFile
+from recordio.bytes.remote.settings import is_url
+from recordio.formats.image_size import DEFAULT_MAX_PIXELS
 
 from .completion import add_completion
 from .console import Parser, add_version

@@ -20,14 +20,14 @@ import sys
 from collections.abc import Callable, Sequence
 
 from recordio import build_index, repair, verify, write_checksums
+from recordio.bytes.files import StoredFile
+from recordio.bytes.remote.folder import open_mirror
 from recordio.errors import RecordIOError
 from recordio.extras import need
-from recordio.files import StoredFile
+from recordio.formats.image_size import DEFAULT_MAX_PIXELS
 from recordio.frames.checksums import checksums_path
-from recordio.image_size import DEFAULT_MAX_PIXELS
 from recordio.ordered import default_threads
 from recordio.packs.source import pack_files, pack_prefix
-from recordio.remote.folder import open_mirror
 
 from .console import (
     UNNOTICED,

@@ -10,10 +10,11 @@ import os
 from collections.abc import Callable
 
 from recordio import RecordReader
-from recordio.content import IMAGE_KINDS, read_payload
+from recordio.content import read_payload
 from recordio.errors import RecordIOError
+from recordio.formats.image_size import DEFAULT_MAX_PIXELS
+from recordio.formats.kinds import IMAGE_KINDS
 from recordio.frames.check import Problem, Report
-from recordio.image_size import DEFAULT_MAX_PIXELS
 from recordio.packs.identities import label_pair
 
 from .console import progress_bar

@@ -1,8 +1,8 @@
 """One image file -> the bytes of one image record.
 
 Decoding, resampling and encoding are OpenCV's, in the order of MXNet's tool: centre crop, resize,
-encode; raw images are written by `iterators.images.codecs.pnm`, and where
-`iterators.images.codecs.jpeg.resize` gives the same pixels in less time, it does the first two.
+encode; raw images are written by `recordio.formats.pnm`, and where
+`recordio.formats.jpeg.resize` gives the same pixels in less time, it does the first two.
 """
 
 from __future__ import annotations
@@ -16,11 +16,16 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from iterators.images.codecs import pnm
-from iterators.images.codecs.jpeg.resize import decode_resized
 from recordio import ImageDecodeError, IRHeader, LabelError, RecordTooLargeError
 from recordio import pack as pack_record
-from recordio.image_size import DEFAULT_MAX_PIXELS, check_for_opencv, check_pixels, image_size
+from recordio.formats import pnm
+from recordio.formats.image_size import (
+    DEFAULT_MAX_PIXELS,
+    check_for_opencv,
+    check_pixels,
+    image_size,
+)
+from recordio.formats.jpeg.resize import decode_resized
 from recordio.lists import ListEntry
 
 from .image_header import ImageHeader, read_image_header

@@ -18,10 +18,10 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
+from recordio.bytes.remote.objects import list_urls
+from recordio.bytes.remote.settings import RemoteSettings, is_url
 from recordio.errors import RecordIOError
 from recordio.lists import ListEntry
-from recordio.remote.objects import list_urls
-from recordio.remote.settings import RemoteSettings, is_url
 
 from .arguments import IMAGE_OPTIONS, LIST_OPTIONS, PACK_OPTIONS, given_options, parse_arguments
 from .console import UNNOTICED, Interruption, printable, run_command, say, say_skipped

@@ -9,8 +9,8 @@ import struct
 import zlib
 from typing import NamedTuple
 
-from iterators.images.codecs import pnm
 from recordio.errors import ImageDecodeError
+from recordio.formats import pnm
 
 __all__ = ["ImageHeader", "read_image_header"]
 

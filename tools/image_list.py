@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TextIO
 
+from recordio.bytes.files import open_output, remove_output
 from recordio.errors import RecordIOError
-from recordio.files import open_output, remove_output
 from recordio.lists import ListEntry, entry_lines, open_list, parse_line
 
 __all__ = [

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from iterators.images.codecs import general
-from iterators.images.codecs.jpeg import jpeg
-from iterators.images.codecs.transcode.transcode import coefficients
 from recordio.errors import ImageDecodeError, RecordIOError
-from recordio.image_size import (
+from recordio.formats import general
+from recordio.formats.image_size import (
     DEFAULT_MAX_PIXELS,
     check_for_opencv,
     check_limits,
     image_size,
     open_image,
 )
+from recordio.formats.jpeg import jpeg
+from recordio.formats.transcode.transcode import coefficients
 
 from .image_header import ANY_SIZE, read_image_header
 

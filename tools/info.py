@@ -16,8 +16,8 @@ from typing import Any
 from recordio import RecordReader, verify
 from recordio.content import read_payload
 from recordio.errors import RecordIOError
+from recordio.operations.statistics import RecordCounts
 from recordio.packs.source import pack_files
-from recordio.packs.statistics import RecordCounts
 
 from .console import progress_bar
 from .payloads import describe, labels_of

@@ -6,9 +6,9 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from recordio.bytes.regular_files import open_regular
 from recordio.limits import LONGEST_LINE
 from recordio.lists import names_image
-from recordio.regular_files import open_regular
 
 from .image_list import ImageList, listed
 

@@ -1,6 +1,6 @@
 """Rewrite the JPEG images of a record file, or one image, without loss, and count them.
 
-`iterators.images.codecs.transcode` does the rewriting.  Everything that is no JPEG image, or cannot
+`recordio.formats.transcode` does the rewriting.  Everything that is no JPEG image, or cannot
 be rewritten, is copied as it is; nothing is ever left out, repaired or decoded to pixels.
 """
 
@@ -17,14 +17,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from iterators.images.codecs.transcode.transcode import rewrite
 from recordio import RecordReader
+from recordio.bytes.storage import AtomicOutput, naming_output
 from recordio.content import read_payload
 from recordio.errors import IndexFileError, RecordIOError
+from recordio.formats.transcode.transcode import rewrite
 from recordio.frames.checksums import stale_checksums
 from recordio.frames.encoder import MAX_RECORD_LENGTH, encode
 from recordio.frames.index_file import format_index, read_index
-from recordio.storage import AtomicOutput, naming_output
 
 from .console import progress_bar
 from .ordered_pool import map_in_order

@@ -1,6 +1,6 @@
 """Output: files that may be replaced, and folders that appear whole or not at all.
 
-Single files and groups of files are `recordio.storage`'s; nothing here looks into a file.
+Single files and groups of files are `recordio.bytes.storage`'s; nothing here looks into a file.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 
+from recordio.bytes.remote.settings import is_url
+from recordio.bytes.temporary import Temporary
 from recordio.errors import RecordIOError
-from recordio.remote.settings import is_url
-from recordio.temporary import Temporary
 
 __all__ = [
     "check_outputs",

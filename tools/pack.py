@@ -18,9 +18,9 @@ from typing import TypeAlias
 import cv2
 
 from recordio import RecordIOError, RecordWriter
+from recordio.bytes.storage import naming_output
 from recordio.lists import ListEntry
 from recordio.ordered import default_threads
-from recordio.storage import naming_output
 
 from .console import progress_bar
 from .encode import EncodeOptions, encode_record

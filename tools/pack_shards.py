@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from recordio import EmptyRecordFileError
+from recordio.bytes.storage import AtomicOutput
+from recordio.operations.shard import check_older, shard_names
 from recordio.packs.manifest import (
     Shard,
     ShardManifest,
@@ -22,8 +24,6 @@ from recordio.packs.manifest import (
     sha256_of,
     write_manifest,
 )
-from recordio.packs.shard import check_older, shard_names
-from recordio.storage import AtomicOutput
 
 from .encode import EncodeOptions
 from .image_list import write_skipped

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recordio import IRHeader, RecordReader
+from recordio.bytes.files import StoredFile
+from recordio.bytes.mapping import check_kept
 from recordio.content import WIDE, has_wide_header, read_payload
 from recordio.errors import IndexFileError, RecordHeaderError
-from recordio.files import StoredFile
 from recordio.frames.index_file import read_index
-from recordio.frames.mapping import check_kept
 from recordio.frames.walk import walk
 from recordio.lists import ListEntry
 from recordio.packs.classes import find_classes, read_classes

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 from recordio import RecordReader
-from recordio.content import kind_of, read_payload, suffixes_of
+from recordio.bytes.storage import AtomicOutput, naming_output
+from recordio.content import read_payload
 from recordio.errors import RecordIOError
-from recordio.storage import AtomicOutput, naming_output
+from recordio.formats.kinds import kind_of, suffixes_of
 
 from .outputs import check_outputs
 from .payloads import describe, labels_of, number_text

@@ -9,8 +9,8 @@ import numpy
 from protocol import serve
 
 from iterators import ImageRecordIter
-from iterators.images.codecs import general as codec
 from recordio import read_csv
+from recordio.formats import general as codec
 
 
 def images(job, files, threads):

@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 import numpy as np
 
-cdef extern from "iterators/core/philox.h" nogil:
+cdef extern from "recordio/kernels/philox.h" nogil:
     ctypedef struct philox_block:
         uint32_t word[4]
     philox_block philox4x32(uint64_t key, uint32_t, uint32_t, uint32_t, uint32_t)

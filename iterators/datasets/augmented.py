@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from recordio.errors import ImageDecodeError
+from recordio.formats.pnm import encode
 from recordio.header import IRHeader, pack
 from recordio.keywords.checks import choice
 from recordio.keywords.options import accepts, by_name, option
 
 from ..core.indexing import examples_at, resolve_rows
 from ..core.layout import plan
-from ..images.codecs.pnm import encode
 from ..images.examples import EXAMPLE_KEYWORDS, LAYOUTS, AugmentedExamples
 from .decoding import DecodingThreads, ThreadOptions
 from .mixin import DatasetMixin

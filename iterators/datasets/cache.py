@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from recordio.temporary import Temporary
+from recordio.bytes.temporary import Temporary
 
 __all__ = [
     "cache_or_load_file",

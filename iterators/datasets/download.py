@@ -15,7 +15,7 @@ import os
 import urllib.parse
 from typing import Any, BinaryIO, NamedTuple
 
-from recordio.files import filesystem
+from recordio.bytes.files import filesystem
 
 from .cache import get_dataset_root, lock
 

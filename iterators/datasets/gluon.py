@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from recordio.bytes.files import StoredFile
 from recordio.errors import ImageDecodeError, RecordIOError
-from recordio.files import StoredFile
+from recordio.formats.general import decode
 from recordio.header import unpack
 from recordio.keywords.checks import choice, integer
 
 from ..core.indexing import resolve_rows
-from ..images.codecs.general import decode
 from .mixin import DatasetMixin
 from .records import RecordDataset
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from recordio.bytes.files import StoredFile, open_text
+from recordio.bytes.regular_files import open_regular
 from recordio.errors import ImageDecodeError
-from recordio.files import StoredFile, open_text
-from recordio.image_size import complete_limits, open_within_limits
-from recordio.regular_files import open_regular
+from recordio.formats.image_size import complete_limits, open_within_limits
 
 from ..core.layout import plan
 from .combine import ConcatenatedDataset

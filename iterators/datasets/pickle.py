@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from recordio.regular_files import open_regular
+from recordio.bytes.regular_files import open_regular
 
 from .mixin import DatasetMixin
 

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from recordio.bytes.mapping import LOST, is_lost
+from recordio.bytes.remote.settings import RemoteOptions, RemoteSettings
 from recordio.errors import LabelError, RecordIOError, TruncatedRecordError
-from recordio.frames.mapping import LOST, is_lost
+from recordio.formats import general as codec
 from recordio.frames.reader import RecordReader
 from recordio.header import IRHeader, unpack
 from recordio.keywords.checks import boolean, choice
 from recordio.keywords.options import accepts, by_name, option
 from recordio.packs.labels import label_changes
-from recordio.remote.settings import RemoteOptions, RemoteSettings
 
 from ..core.backend import backend_of
 from ..core.indexing import resolve_rows
 from ..core.layout import plan
-from ..images.codecs import general as codec
 from ..images.examples import AUGMENTATION, AugmentedExamples
 from ..images.limit_options import LimitOptions
 from ..images.sources.packs import Pack, Packs, as_packs, label_source

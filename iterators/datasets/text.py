@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from recordio.bytes.files import StoredFile
+from recordio.bytes.mapping import LOST, is_lost
+from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import TextFormatError
-from recordio.files import StoredFile
-from recordio.frames.mapping import LOST, is_lost
-from recordio.remote.settings import RemoteSettings
 
 from .mixin import DatasetMixin
 

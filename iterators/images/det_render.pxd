@@ -2,7 +2,7 @@ from libc.stdint cimport int64_t
 
 from iterators.images.augment.det_labels cimport Objects
 from iterators.images.label_reader cimport LabelReader
-from iterators.images.status cimport Outcome
+from recordio.formats.status cimport Outcome
 
 cdef enum:
     PREFIX = 4              # values before the label: channels, rows, columns, length

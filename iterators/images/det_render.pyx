@@ -20,18 +20,18 @@ from iterators.images.augment.det_moves cimport move_objects
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport Geometry, GeometryDrawer
 from iterators.images.augment.policy cimport PolicyChange
-from iterators.images.kernels.normalise cimport normalise_row
+from recordio.kernels.normalise cimport normalise_row
 from iterators.images.label_reader cimport LabelReader
 from iterators.images.plan cimport RenderPlan
 from iterators.images.row_writer cimport RowWriter
-from iterators.images.status cimport (
+from recordio.formats.status cimport (
     MESSAGE_SIZE, RENDER_LABEL, RENDER_OK, Outcome, outcome_fail,
 )
 from recordio.header cimport HEADER_SIZE
 
 from .augment.changes import changes_of
 
-cdef extern from "iterators/images/kernels/pixel.h":
+cdef extern from "recordio/kernels/pixel.h":
     enum:
         PIXEL_SLACK         # bytes of memory that there must be behind the pixels
 

@@ -3,10 +3,10 @@ from libc.stdint cimport uint8_t
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport Geometry
 from iterators.images.augment.pixel_change cimport Change
-from iterators.images.codecs.row_source cimport ImageInfo, Pixels, Rectangle, RowSource
-from iterators.images.kernels.resample cimport resampler
+from recordio.formats.row_source cimport ImageInfo, Pixels, Rectangle, RowSource
+from recordio.kernels.resample cimport resampler
 from iterators.images.plan cimport RenderPlan
-from iterators.images.status cimport Outcome
+from recordio.formats.status cimport Outcome
 from iterators.images.row_writer cimport RowWriter
 
 

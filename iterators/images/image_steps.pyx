@@ -15,28 +15,28 @@ from iterators.images.augment.geometry cimport (
     STEP_PAD, STEP_RESAMPLE, STEP_WARP, Geometry, Step,
 )
 from iterators.images.augment.pixel_change cimport Change, PixelChange
-from iterators.images.codecs.row_source cimport (
+from recordio.formats.row_source cimport (
     ImageInfo, Pixels, Rectangle, Rows, RowSource, read_pixels,
 )
-from iterators.images.kernels.orient cimport orient_exchanges_sides, orient_image, orient_rectangle
-from iterators.images.kernels.resample cimport (
+from recordio.kernels.orient cimport orient_exchanges_sides, orient_image, orient_rectangle
+from recordio.kernels.resample cimport (
     resample_axis, resample_denominator, resampler_begin, resampler_free, resampler_new,
     resampler_push, resampler_source,
 )
-from iterators.images.kernels.warp cimport (
+from recordio.kernels.warp cimport (
     warp_bounds, warp_prepare, warp_row, warp_source, warp_weights,
 )
 from iterators.images.plan cimport RenderPlan
-from iterators.images.status cimport (
+from recordio.formats.status cimport (
     RENDER_GEOMETRY, RENDER_MEMORY, RENDER_OK, Outcome, outcome_fail,
 )
 from iterators.images.row_writer cimport RowWriter
 
-cdef extern from "iterators/images/kernels/pixel.h":
+cdef extern from "recordio/kernels/pixel.h":
     enum:
         PIXEL_SLACK         # bytes of memory that there must be behind the pixels
 
-cdef extern from "iterators/images/kernels/cache_hints.h" nogil:
+cdef extern from "recordio/kernels/cache_hints.h" nogil:
     void prefetch_for_reading(const void* memory, size_t size)
 
 cdef enum:

@@ -1,6 +1,6 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from iterators.images.status cimport Outcome
+from recordio.formats.status cimport Outcome
 
 
 # The labels of one sample, from its record or from a list by id.

@@ -5,7 +5,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.string cimport memcpy
 
-from iterators.images.status cimport (
+from recordio.formats.status cimport (
     MESSAGE_SIZE, RENDER_LABEL, RENDER_LABEL_WIDTH, RENDER_NOT_LISTED, RENDER_OK, Outcome,
     outcome_fail,
 )

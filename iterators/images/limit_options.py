@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from recordio.formats.jpeg import jpeg
 from recordio.keywords.checks import integer
 from recordio.keywords.options import Options, option
-
-from .codecs.jpeg import jpeg
 
 __all__ = ["LimitOptions"]
 

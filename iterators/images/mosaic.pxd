@@ -6,7 +6,7 @@ from iterators.images.det_render cimport ObjectLabels
 from iterators.images.image_steps cimport StepRunner
 from iterators.images.render cimport Renderer, Slot
 from iterators.images.sources.source cimport Scratch, Source
-from iterators.images.status cimport Outcome
+from recordio.formats.status cimport Outcome
 
 cdef enum:
     MOSAIC_IMAGES = 4

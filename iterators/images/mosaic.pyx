@@ -20,22 +20,22 @@ from iterators.images.augment.draw cimport (
 from iterators.images.augment.geometry cimport (
     METHOD_RESIZE, STEP_RESAMPLE, Geometry, Step, choose_method,
 )
-from iterators.images.codecs.row_source cimport ImageInfo, Pixels, RowSource, read_pixels
+from recordio.formats.row_source cimport ImageInfo, Pixels, RowSource, read_pixels
 from iterators.images.det_render cimport PREFIX
 from iterators.images.image_steps cimport PIXELS_A
-from iterators.images.kernels.normalise cimport normalise_done
+from recordio.kernels.normalise cimport normalise_done
 from iterators.images.plan cimport RenderPlan
 from iterators.images.sources.source cimport FETCH_OK
-from iterators.images.status cimport MESSAGE_SIZE, RENDER_LABEL, RENDER_OK
+from recordio.formats.status cimport MESSAGE_SIZE, RENDER_LABEL, RENDER_OK
 
-cdef extern from "iterators/core/sync.h" nogil:
+cdef extern from "recordio/sync.h" nogil:
     double sync_now()
 
-cdef extern from "iterators/core/counter.h" nogil:
+cdef extern from "recordio/counter.h" nogil:
     void counter_add(int64_t* counter, int64_t number)
     void seconds_add(double* seconds, double more)
 
-cdef extern from "iterators/images/kernels/pixel.h":
+cdef extern from "recordio/kernels/pixel.h":
     enum:
         PIXEL_SLACK         # bytes of memory that there must be behind the pixels
 

@@ -1,7 +1,7 @@
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport uint8_t, uint64_t
 
-from iterators.images.kernels.normalise cimport normalise_recipe
+from recordio.kernels.normalise cimport normalise_recipe
 
 
 # Everything that is the same for all samples of a provider; read by all renderers.

@@ -11,7 +11,7 @@ import numpy as np
 
 from .augment.changes import changes_of
 from .augment.geometry import RecipeGeometry
-from .codecs.jpeg.jpeg import DEFAULT_LIMITS
+from recordio.formats.jpeg.jpeg import DEFAULT_LIMITS
 from .label_reader import RowLabels
 
 DTYPES = ("float32", "uint8", "int8", "float16")
@@ -42,7 +42,7 @@ cdef class RenderPlan:
     views : sequence of RenderPlan
         What else is made of an image that is decoded once: of as many channels.
     **limits : int
-        Of an image; `iterators.images.codecs.jpeg.jpeg.DEFAULT_LIMITS` names them.
+        Of an image; `recordio.formats.jpeg.jpeg.DEFAULT_LIMITS` names them.
     """
 
     def __init__(self, recipe, *, uint64_t key=0, layout="NCHW", dtype="float32", label_width=1,

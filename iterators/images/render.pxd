@@ -3,11 +3,11 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport Geometry, GeometryDrawer
-from iterators.images.codecs.row_source cimport ImageInfo, RowSource
+from recordio.formats.row_source cimport ImageInfo, RowSource
 from iterators.images.image_steps cimport StepRunner
 from iterators.images.label_reader cimport LabelReader
 from iterators.images.plan cimport RenderPlan
-from iterators.images.status cimport Outcome
+from recordio.formats.status cimport Outcome
 
 cdef enum:
     MAX_SOURCES = 8

@@ -3,7 +3,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .codecs.row_source import RowDecoder
+from recordio.formats.row_source import RowDecoder
+
 from .plan import RenderPlan
 
 CODECS: tuple[type[RowDecoder], ...]

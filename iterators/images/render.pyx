@@ -14,28 +14,28 @@ import numpy as np
 
 from iterators.images.augment.draw cimport ImageKey, draw_key
 from iterators.images.augment.geometry cimport STEP_RESAMPLE, Geometry, Step, geometry_message
-from iterators.images.codecs.row_source cimport (
+from recordio.formats.row_source cimport (
     SOURCE_FAILED, SOURCE_OPEN, ImageInfo, Pixels, Rectangle, RowDecoder, RowSource, read_pixels,
 )
 from iterators.images.image_steps cimport StepRunner
-from iterators.images.kernels.normalise cimport normalise_done
+from recordio.kernels.normalise cimport normalise_done
 from iterators.images.plan cimport RenderPlan
 from iterators.images.row_writer cimport RowWriter
-from iterators.images.status cimport (
+from recordio.formats.status cimport (
     RENDER_GEOMETRY, RENDER_IMAGE, RENDER_OK, RENDER_SHORT_HEADER, RENDER_SHORT_LABELS, Outcome,
     outcome_error, outcome_fail,
 )
 from recordio.header cimport HEADER_FLAG, HEADER_ID, HEADER_SIZE
 
-cdef extern from "iterators/core/sync.h" nogil:
+cdef extern from "recordio/sync.h" nogil:
     double sync_now()
 
-cdef extern from "iterators/core/counter.h" nogil:
+cdef extern from "recordio/counter.h" nogil:
     void counter_add(int64_t* counter, int64_t number)
     void seconds_add(double* seconds, double more)
     double seconds_load(const double* seconds)
 
-from .codecs.table import CODECS
+from recordio.formats.table import CODECS
 
 cdef const char* DAMAGED = (
     b"the data of the JPEG image is damaged: the decoder gives pixels with warnings, which "

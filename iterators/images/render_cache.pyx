@@ -20,14 +20,14 @@ from iterators.images.augment.geometry cimport (
 from iterators.images.cache.image_cache cimport (
     CACHE_ABSENT, CACHE_FOUND, CACHE_REFUSED, CachedImage, ImageCache,
 )
-from iterators.images.codecs.row_source cimport ImageInfo, Pixels, RowSource, read_pixels
+from recordio.formats.row_source cimport ImageInfo, Pixels, RowSource, read_pixels
 from iterators.images.image_steps cimport PIXELS_A, StepRunner
 from iterators.images.plan cimport RenderPlan
 from iterators.images.render cimport ImageShortcut, Renderer
 from iterators.images.sources.source cimport FETCH_OK, Source
-from iterators.images.status cimport RENDER_IMAGE, RENDER_OK, Outcome, outcome_fail
+from recordio.formats.status cimport RENDER_IMAGE, RENDER_OK, Outcome, outcome_fail
 
-cdef extern from "iterators/core/counter.h" nogil:
+cdef extern from "recordio/counter.h" nogil:
     int64_t counter_load(const int64_t* counter)
     void counter_add(int64_t* counter, int64_t number)
 

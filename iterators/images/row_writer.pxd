@@ -4,7 +4,7 @@ from libc.stdint cimport uint8_t
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.erasing cimport Eraser
 from iterators.images.augment.geometry cimport Geometry
-from iterators.images.kernels.normalise cimport normalise_recipe
+from recordio.kernels.normalise cimport normalise_recipe
 from iterators.images.plan cimport RenderPlan
 
 

@@ -9,10 +9,10 @@ from libc.stdint cimport uint8_t
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.erasing cimport Eraser
 from iterators.images.augment.geometry cimport Geometry, Step
-from iterators.images.kernels.normalise cimport normalise_row, normalise_streams
+from recordio.kernels.normalise cimport normalise_row, normalise_streams
 from iterators.images.plan cimport RenderPlan
 
-cdef extern from "iterators/images/kernels/cache_hints.h" nogil:
+cdef extern from "recordio/kernels/cache_hints.h" nogil:
     void prefetch_for_writing(const void* memory, size_t size)
 
 

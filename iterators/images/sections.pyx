@@ -11,7 +11,7 @@ from iterators.images.plan cimport RenderPlan
 from iterators.images.render cimport Renderer
 from iterators.images.render_cache cimport CachedImages
 
-cdef extern from "iterators/core/counter.h" nogil:
+cdef extern from "recordio/counter.h" nogil:
     int64_t counter_load(const int64_t* counter)
 
 

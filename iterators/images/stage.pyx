@@ -22,7 +22,7 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from iterators.images.status cimport RENDER_OK, Outcome, outcome_error
+from recordio.formats.status cimport RENDER_OK, Outcome, outcome_error
 from iterators.images.mosaic cimport MOSAIC_IMAGES, Meeting, Mosaic
 from iterators.images.plan cimport RenderPlan
 from iterators.images.render cimport MAX_VIEWS, Renderer, Slot
@@ -31,7 +31,7 @@ from iterators.images.sources.source cimport FETCH_OK, Scratch, Source
 
 from ..core.pool import BufferPool
 
-cdef extern from "iterators/core/sync.h" nogil:
+cdef extern from "recordio/sync.h" nogil:
     ctypedef struct sync_mutex:
         pass
     ctypedef struct sync_condition:
@@ -46,7 +46,7 @@ cdef extern from "iterators/core/sync.h" nogil:
     void sync_wait(sync_condition*, sync_mutex*)
     void sync_wait_ms(sync_condition*, sync_mutex*, int)
 
-cdef extern from "iterators/core/counter.h" nogil:
+cdef extern from "recordio/counter.h" nogil:
     int64_t counter_load(const int64_t* counter)
     void counter_store(int64_t* counter, int64_t value)
     void counter_add(int64_t* counter, int64_t number)

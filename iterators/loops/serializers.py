@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from recordio.storage import AtomicOutput
+from recordio.bytes.storage import AtomicOutput
 
 from ..core.backend import is_tensor
 

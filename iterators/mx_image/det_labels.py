@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from recordio.boxes import LEAST_HEADER, LEAST_OBJECT, boxes_of
+from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import LabelError
 from recordio.lists import read_entries
-from recordio.remote.settings import RemoteSettings
 
 from ..providers.file_source import listed_items
 

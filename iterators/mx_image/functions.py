@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from recordio.bytes.files import StoredFile
 from recordio.errors import ImageDecodeError, RecordIOError
-from recordio.files import StoredFile
+from recordio.formats.general import decode
+from recordio.kernels.resample import resize as resize_uint8
 from recordio.keywords.checks import choice, integer
 
 from ..core.example_random import example_random
-from ..images.codecs.general import decode
-from ..images.kernels.resample import resize as resize_uint8
 
 __all__ = [
     "color_normalize",

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from recordio.remote.block_table import BLOCK
+from recordio.bytes.remote.block_table import BLOCK
 
 from ..images.sources.fetched import STRIPE, Held
 from .engine import Engine

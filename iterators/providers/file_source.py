@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import LabelError, RecordIOError
 from recordio.lists import read_entries
-from recordio.remote.settings import RemoteSettings
 
 from ..images.sources.record_source import file_versions
 from ..images.sources.source import ImageFiles, Source

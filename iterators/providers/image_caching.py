@@ -18,13 +18,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from recordio.errors import CacheFileError, RecordIOError, RemoteFileError
+from recordio.formats.image_size import check_pixels, image_size
+from recordio.formats.jpeg import jpeg
 from recordio.header import HEADER
-from recordio.image_size import check_pixels, image_size
 
 from ..core.order import Order, SequentialOrder
 from ..images.cache.file_image_cache import FileImageCache
 from ..images.cache.image_cache import ImageCache, MemoryImageCache
-from ..images.codecs.jpeg import jpeg
 from ..images.render_cache import CachedImages, cached_bytes, resizes
 from ..images.sources.packs import Pack
 from ..images.sources.source import Source

@@ -11,10 +11,10 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar
 
+from recordio.bytes.remote.settings import RemoteOptions
 from recordio.frames.encoder import MAX_RECORD_LENGTH
 from recordio.keywords.checks import boolean, choice, integer, path, paths
 from recordio.keywords.options import Rule, described, option, optional
-from recordio.remote.settings import RemoteOptions
 
 from ..core.dtypes import dtype_name
 from ..images.augment.named_recipes import NamedRecipeOptions

@@ -14,10 +14,10 @@ import numpy as np
 
 from recordio.content import read_payload
 from recordio.errors import RecordIOError
+from recordio.formats import general
 
 from ..images.augment.geometry import drawn_steps
 from ..images.augment.recipe import Recipe
-from ..images.codecs import general
 from .engine import engine_apart, made
 from .image_provider import RecordImageProvider
 

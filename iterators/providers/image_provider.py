@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from recordio.formats.jpeg.jpeg import DEFAULT_LIMITS
 from recordio.keywords.checks import choice
 from recordio.keywords.options import divided, refuse_ineffective, warn_of_ineffective
 
@@ -25,7 +26,6 @@ from ..core.layout import plan as layout_plan
 from ..core.order import BatchPlan, Order, check_of
 from ..core.order.parts import zeros
 from ..images.augment.named_recipes import NamedRecipe
-from ..images.codecs.jpeg.jpeg import DEFAULT_LIMITS
 from ..images.plan import RenderPlan
 from ..images.sections import Section
 from ..images.sources.packs import Pack, Packs

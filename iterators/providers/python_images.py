@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import LabelError, RecordIOError
+from recordio.formats.general import decode
 from recordio.header import IRHeader, unpack
 from recordio.packs.labels import LabelChange
 
@@ -20,7 +21,6 @@ from ..core.example_random import drawing_for
 from ..core.layout import plan as layout_plan
 from ..core.pool import BufferPool
 from ..core.prefetch import Prefetcher
-from ..images.codecs.general import decode
 from ..images.plan import RenderPlan
 from .image_settings import ImageSource
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import ray.train
 
-from recordio.storage import AtomicOutput
+from recordio.bytes.storage import AtomicOutput
 
 __all__ = ["load_state", "save_state", "train_iterator"]
 

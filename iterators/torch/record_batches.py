@@ -15,8 +15,8 @@ import torch
 import torch.distributed
 import torch.utils.data
 
+from recordio.bytes.remote.objects import shown as shown_url
 from recordio.keywords.checks import integer
-from recordio.remote.objects import shown as shown_url
 
 from ..core.batch import DataBatch, shown
 from ..core.device import as_tensor

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from recordio.bytes.regular_files import open_regular
 from recordio.errors import ImageDecodeError
-from recordio.image_size import complete_limits, open_within_limits
+from recordio.formats.image_size import complete_limits, open_within_limits
 from recordio.keywords.checks import integer, integers
-from recordio.regular_files import open_regular
 
 from . import batch_rows as rows
 from .image_view import ImageView

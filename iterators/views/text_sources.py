@@ -8,7 +8,7 @@ from collections import Counter
 from itertools import chain
 from typing import Any
 
-from recordio.files import open_text
+from recordio.bytes.files import open_text
 
 from .sets import DataSource
 from .text_sets import TextSet

@@ -13,13 +13,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from recordio.bytes.files import StoredFile
+from recordio.bytes.mapping import check_kept
+from recordio.bytes.storage import AtomicOutput
 from recordio.errors import (
     ChecksumError,
     ChecksumFileError,
     CorruptRecordError,
     IndexFileError,
 )
-from recordio.files import StoredFile
 from recordio.frames.checksum_library import checksum_entries
 from recordio.frames.checksums import (
     checksums_path,
@@ -30,9 +32,7 @@ from recordio.frames.checksums import (
     stale_checksums,
 )
 from recordio.frames.index_file import format_index, read_index
-from recordio.frames.mapping import check_kept
 from recordio.frames.walk import walk
-from recordio.storage import AtomicOutput
 
 __all__ = ["Problem", "Report", "repair", "verify", "write_checksums"]
 

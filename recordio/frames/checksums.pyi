@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
-from recordio.remote.settings import RemoteSettings
+from recordio.bytes.remote.settings import RemoteSettings
 
 __all__ = [
     "ENTRY",

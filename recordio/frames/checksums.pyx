@@ -14,12 +14,12 @@ import numpy as np
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint8_t
 
-from recordio.frames.crc32c cimport crc32c_of
+from recordio.bytes.crc32c cimport crc32c_of
 from recordio.frames.frame cimport FRAME_HEAD, FRAME_OK, Frame, frame_scan
 
 from recordio.errors import ChecksumError, ChecksumFileError
-from recordio.files import StoredFile
-from recordio.frames.crc32c import crc32c
+from recordio.bytes.files import StoredFile
+from recordio.bytes.crc32c import crc32c
 
 __all__ = [
     "ENTRY",

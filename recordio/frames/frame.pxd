@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint8_t
 
-from recordio.frames.mapping cimport map_guard, map_is_whole
+from recordio.bytes.mapping cimport map_guard, map_is_whole
 
 cdef enum:
     FRAME_HEAD = 8                  # bytes of the head of a part: magic word, flag and length

@@ -12,7 +12,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memcpy
 
-from recordio.frames.mapping cimport guard_of, map_guard, map_lost
+from recordio.bytes.mapping cimport guard_of, map_guard, map_lost
 from recordio.frames.words cimport (
     MAGIC_BYTES,
     ZERO_BYTES,
@@ -24,7 +24,7 @@ from recordio.frames.words cimport (
 )
 
 from recordio.errors import CorruptRecordError, TruncatedRecordError
-from recordio.frames.mapping import LOST
+from recordio.bytes.mapping import LOST
 
 __all__ = ["Run", "find_head", "scan_offsets", "survey"]
 

@@ -21,11 +21,11 @@ from recordio.frames.frame cimport (
     frame_read,
     frame_scan,
 )
-from recordio.frames.mapping cimport guard_of, map_guard
+from recordio.bytes.mapping cimport guard_of, map_guard
 from recordio.header cimport HEADER_ID, HEADER_SIZE
 
 from recordio.errors import IndexFileError, RecordHeaderError
-from recordio.files import StoredFile, open_output
+from recordio.bytes.files import StoredFile, open_output
 from recordio.frames.frame import scan_offsets
 
 __all__ = ["build_index", "format_index", "read_index", "write_index"]

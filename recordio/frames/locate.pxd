@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint8_t
 
 from recordio.frames.frame cimport Frame
-from recordio.frames.mapping cimport map_guard
+from recordio.bytes.mapping cimport map_guard
 
 # `frame_scan` for an offset at which there must be a record.
 cdef int locate_one(

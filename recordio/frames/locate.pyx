@@ -16,7 +16,7 @@ from recordio.frames.frame cimport (
     frame_confirm,
     frame_scan,
 )
-from recordio.frames.mapping cimport map_guard, map_is_whole
+from recordio.bytes.mapping cimport map_guard, map_is_whole
 from recordio.frames.views cimport prefetch
 
 

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t
 
 from recordio.frames.checksums cimport Checksums
 from recordio.frames.frame cimport Frame
-from recordio.frames.mapping cimport map_guard
+from recordio.bytes.mapping cimport map_guard
 
 
 cdef class MappedRecords:

@@ -10,7 +10,7 @@ from recordio.frames.checksums cimport CHECKSUM_OK, Checksums, checksum_check, c
 from recordio.frames.frame cimport FRAME_END, FRAME_OK, Frame
 from recordio.frames.frame cimport frame_confirm, frame_error, frame_scan
 from recordio.frames.locate cimport confirm_many, locate_many, locate_one
-from recordio.frames.mapping cimport map_guard
+from recordio.bytes.mapping cimport map_guard
 from recordio.frames.views cimport (
     confirmed_view,
     pause_collector,

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from recordio.bytes.files import StoredFile
+from recordio.bytes.remote.mirror import Hold, Mirror, blocks_of
+from recordio.bytes.remote.objects import shown
+from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import IndexFileError, RemoteMissingError
-from recordio.files import StoredFile
 from recordio.frames.encoder import MAX_RECORD_LENGTH
 from recordio.frames.head import HEAD, part_at
 from recordio.frames.index_file import read_index
-from recordio.remote.mirror import Hold, Mirror, blocks_of
-from recordio.remote.objects import shown
-from recordio.remote.settings import RemoteSettings
 
 __all__ = ["RemoteRecords"]
 

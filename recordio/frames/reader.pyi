@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
-from recordio.files import StoredFile
+from recordio.bytes.files import StoredFile
 from recordio.frames.mapped import MappedRecords
 from recordio.frames.mirrored import RemoteRecords
 

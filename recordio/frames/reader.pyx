@@ -14,18 +14,18 @@ from libc.stdint cimport int64_t
 from recordio.frames.locate cimport as_positions, first_outside
 from recordio.frames.lookup cimport KeyLookup
 from recordio.frames.mapped cimport MappedRecords
-from recordio.frames.mapping cimport address_of, guard_of
+from recordio.bytes.mapping cimport address_of, guard_of
 from recordio.frames.views cimport UNMAP_ON_CLOSE
 
 from recordio.errors import IndexFileError, KeyNotFoundError
-from recordio.files import StoredFile
+from recordio.bytes.files import StoredFile
 from recordio.frames.checksums import checksums_path, read_checksums
 from recordio.frames.frame import scan_offsets
 from recordio.frames.index_file import read_index
 from recordio.frames.mapped import RecordIterator
 from recordio.frames.mirrored import RemoteRecords
-from recordio.remote.objects import shown
-from recordio.remote.settings import RemoteSettings
+from recordio.bytes.remote.objects import shown
+from recordio.bytes.remote.settings import RemoteSettings
 
 __all__ = ["RecordReader"]
 
@@ -92,7 +92,7 @@ cdef class RecordReader(MappedRecords):
 
     If the file shrinks while it is mapped, or the disk fails, records that are not whole any more
     are a `TruncatedRecordError` from then on, and all others can be read.  Views that were handed
-    out before show zeros where bytes are missing; `recordio.frames.mapping.is_lost` tells.
+    out before show zeros where bytes are missing; `recordio.bytes.mapping.is_lost` tells.
     `RecordWriter` never does this; it replaces files, and a reader keeps the one it has opened.
 
     Examples

@@ -3,7 +3,7 @@
 from libc.stdint cimport uint8_t
 
 from recordio.frames.frame cimport Frame
-from recordio.frames.mapping cimport map_guard
+from recordio.bytes.mapping cimport map_guard
 
 cdef extern from "recordio/frames/views.h":
     void prefetch "recordio_prefetch"(const void* address) noexcept nogil

@@ -4,7 +4,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t
 
 from recordio.frames.frame cimport FRAME_HEAD, FRAME_OK, Frame, frame_confirm, frame_join
-from recordio.frames.mapping cimport map_guard
+from recordio.bytes.mapping cimport map_guard
 
 cdef extern from "recordio/frames/views.h":
     object part_of_view "recordio_part"(object whole, Py_ssize_t start, Py_ssize_t length)

@@ -14,8 +14,10 @@ from operator import index as as_integer
 
 import numpy as np
 
+from recordio.bytes.files import StoredFile, open_output
+from recordio.bytes.remote.objects import shown
+from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import IndexFileError, RecordIOError, RemoteFileError
-from recordio.files import StoredFile, open_output
 from recordio.frames.checksum_library import library_crc32c
 from recordio.frames.checksums import (
     ENTRY,
@@ -27,8 +29,6 @@ from recordio.frames.checksums import (
 from recordio.frames.encoder import encode, encode_into
 from recordio.frames.index_file import format_index
 from recordio.frames.reader import RecordReader
-from recordio.remote.objects import shown
-from recordio.remote.settings import RemoteSettings
 
 __all__ = ["RecordWriter"]
 
@@ -96,7 +96,7 @@ class RecordWriter:
 
     A URL is written in parts while records come, by a thread, with nothing on the disk and about
     100 MiB in memory.  The object appears at `close`; what promises hold is said by
-    `recordio.remote.output.RemoteOutput`.
+    `recordio.bytes.remote.output.RemoteOutput`.
 
     Any number of threads may write to one writer.  A forked child cannot use it.
 

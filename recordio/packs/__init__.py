@@ -1,1 +1,1 @@
-"""Whole packs as material: what their labels and identities mean, and what can be done to them."""
+"""Packs: records with their index, labels, classes, identities, lists and manifest."""

@@ -6,8 +6,8 @@ import os
 import re
 from collections.abc import Mapping
 
+from ..bytes.files import StoredFile, open_text
 from ..errors import RecordIOError
-from ..files import StoredFile, open_text
 from ..limits import bounded_lines
 
 __all__ = ["SUFFIX", "find_classes", "format_classes", "read_classes", "shown_classes"]

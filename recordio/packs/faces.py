@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..frames.head import HEAD, MAGIC_WORD
-from ..header import FRAMED_HEADER
+from ..frames.head import FRAMED_HEADER, HEAD, MAGIC_WORD
 from .labels import MOST_CLASSES
 
 __all__ = ["face_keys", "identity_frames"]

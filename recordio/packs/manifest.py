@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
+from ..bytes.files import StoredFile, named_files, with_mirrors
+from ..bytes.remote.objects import shown
+from ..bytes.remote.settings import RemoteSettings
+from ..bytes.storage import AtomicOutput
 from ..errors import ManifestError
-from ..files import StoredFile, named_files, with_mirrors
 from ..frames.index_file import read_index
-from ..remote.objects import shown
-from ..remote.settings import RemoteSettings
-from ..storage import AtomicOutput
 
 __all__ = [
     "ListedPacks",
@@ -213,7 +213,7 @@ def listed_packs(
     Parameters
     ----------
     paths : str or sequence of str
-        As `recordio.files.listed_files` takes them.  A path that ends with ``.json`` is a manifest,
+        As `bytes.files.listed_files` takes them.  A path that ends with ``.json`` is a manifest,
         and stands for its files with their indexes; their sizes are compared.
     indexes : str or sequence of str
         The indexes in the same form; not together with a manifest, which names its own.

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..boxes import LEAST_HEADER, LEAST_OBJECT
+from ..bytes.files import StoredFile
+from ..bytes.remote.objects import shown
 from ..content import WIDE, has_wide_header, read_payload, rests_on_labels
 from ..errors import (
     CorruptRecordError,
@@ -24,7 +26,6 @@ from ..errors import (
     RecordIOError,
     TruncatedRecordError,
 )
-from ..files import StoredFile
 from ..frames.check import Problem
 from ..frames.frame import scan_offsets
 from ..frames.head import HEAD_WORDS, flag_of, length_of
@@ -32,7 +33,6 @@ from ..frames.index_file import read_index
 from ..frames.reader import RecordReader
 from ..frames.walk import walk
 from ..header import HEADER, HEADER_FIELDS, LABEL_OFFSET
-from ..remote.objects import shown
 from .identities import ROUNDED, face_pack, identity_keys, label_pair, records_by_key
 from .labels import LabelSource
 

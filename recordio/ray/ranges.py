@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..bytes.files import StoredFile
+from ..bytes.remote.objects import shown
 from ..errors import EmptyRecordFileError, RecordIOError
-from ..files import StoredFile
 from ..frames.reader import RecordReader
 from ..packs.identities import face_pack, in_file_order
 from ..packs.manifest import ShardManifest, is_manifest, listed_packs
-from ..remote.objects import shown
 
 __all__ = ["RecordFile", "RecordRange", "cut_ranges", "listed_record_files"]
 

@@ -13,10 +13,11 @@ from ray.data.datasource import Datasink
 
 from ..errors import EmptyRecordFileError, LabelError, ManifestError, RecordIOError
 from ..frames.writer import RecordWriter
-from ..header import IRHeader, pack, pack_img
-from ..packs.changes import output_path
+from ..header import IRHeader, pack
+from ..operations.changes import output_path
+from ..operations.shard import SUFFIX
+from ..packed_images import pack_img
 from ..packs.manifest import Shard, described_shard, write_manifest
-from ..packs.shard import SUFFIX
 from ..packs.source import pack_prefix
 
 __all__ = ["RecordDatasink"]

@@ -13,10 +13,11 @@ import ray.data
 from ray.data.block import BlockAccessor, BlockMetadata
 from ray.data.datasource import Datasource, ReadTask
 
+from ..bytes.remote.objects import shown
 from ..errors import ImageDecodeError, LabelError, RecordIOError
-from ..header import unpack, unpack_img
-from ..image_size import complete_limits
-from ..remote.objects import shown
+from ..formats.image_size import complete_limits
+from ..header import unpack
+from ..packed_images import unpack_img
 from .ranges import RecordRange, cut_ranges, listed_record_files
 
 __all__ = ["RecordDatasource", "read_images", "read_records"]

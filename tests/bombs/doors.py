@@ -32,13 +32,13 @@ from iterators.datasets import (
     ZippedImageDataset,
     gluon,
 )
-from iterators.images.codecs import general
-from iterators.images.codecs.jpeg.resize import decode_resized
 from iterators.providers.image_preview import samples_of
 from iterators.views.image_sets import ImageClassSet
 from recordio import IRHeader, RecordWriter
-from recordio.packs.expression import Condition
-from recordio.packs.pictures import channel_sums, picture_hash
+from recordio.formats import general
+from recordio.formats.jpeg.resize import decode_resized
+from recordio.operations.expression import Condition
+from recordio.operations.pictures import channel_sums, picture_hash
 from recordio.tools.convert.boxes import upright_size
 from recordio.tools.decode_check import check_contents
 from recordio.tools.encode import EncodeOptions, encode_image
@@ -166,7 +166,7 @@ DOORS: dict[str, Callable[[Case], object]] = {
     "check --decode": check_decode,
     "from-coco": lambda case: upright_size(case.content),
     "export": lambda case: decode_image(case.content, cv2.IMREAD_UNCHANGED),
-    "list": lambda case: describe(case.content, recordio.content.kind_of(case.content)),
+    "list": lambda case: describe(case.content, recordio.formats.kinds.kind_of(case.content)),
     "check_content": lambda case: check_content(case.content),
     "view, picture": lambda case: pictures.decoded(case.content, 100),
     "view, search": viewer_search,

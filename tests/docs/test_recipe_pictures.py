@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from iterators.images.augment.named_recipes import NAMED_RECIPES
-from iterators.images.kernels.operations import NAMES
+from recordio.kernels.operations import NAMES
 
 sys.path.append(str(Path(__file__).parents[2] / "docs"))
 pytest.importorskip("skimage")

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import recordio
-from recordio import storage
+from recordio.bytes import storage
 
 CALLS = [
     "open",
@@ -192,7 +192,7 @@ class Scenarios:
 
     def material(self):
         """A command over packs, in small steps; p and q stand for the packs that it writes."""
-        from recordio.packs import copying, output
+        from recordio.operations import copying, output
 
         copying.CHUNK, output.STEP = 5, 1
         targets = {"p": str(self.folder / "p"), "q": str(self.folder / "q")}

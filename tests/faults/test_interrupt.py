@@ -217,7 +217,7 @@ strike_everywhere(job, check)
 
 def test_packs_of_packs_are_all_or_nothing(script, tmp_path, pack):
     program = """
-from recordio.packs import copying, output
+from recordio.operations import copying, output
 copying.CHUNK, output.STEP = 20, 1
 folder, source = Path(sys.argv[1]), sys.argv[3]
 def job():
@@ -240,7 +240,7 @@ strike_everywhere(job, check)
 
 def test_a_manifest_comes_after_its_shards(script, tmp_path, pack):
     program = """
-from recordio.packs import copying, output
+from recordio.operations import copying, output
 copying.CHUNK, output.STEP = 20, 1
 folder, source = Path(sys.argv[1]), sys.argv[3]
 def job():

@@ -30,12 +30,12 @@ from targets.records import RECORDS, SIX
 from targets.states import first_states
 
 from iterators.images.augment.named_recipes import NAMED_RECIPES
-from iterators.images.codecs import pnm
-from iterators.images.codecs.by_pillow import FORMATS
-from iterators.images.codecs.transcode.transcode import rewrite
-from iterators.images.kernels.operations import NAMES
 from recordio import IRHeader, RecordWriter, pack, pack_img, shard
+from recordio.formats import pnm
+from recordio.formats.by_pillow import FORMATS
+from recordio.formats.transcode.transcode import rewrite
 from recordio.frames.encoder import MAGIC, encode
+from recordio.kernels.operations import NAMES
 from recordio.tools.convert.tf_example import encode_example
 from recordio.tools.npy import encode_npy, sparse_dtype
 

@@ -108,7 +108,7 @@ def test_a_worker_leaves_the_writers_of_its_parent_alone(tmp_path):
 def test_a_worker_removes_output_that_was_not_published(tmp_path):
     run(
         """
-        from recordio.storage import AtomicOutput
+        from recordio.bytes.storage import AtomicOutput
 
         def begin(path):
             KEPT[path] = AtomicOutput(path)

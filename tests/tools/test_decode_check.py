@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from iterators.images.codecs.jpeg import jpeg
 from recordio import IRHeader, RecordWriter, pack, verify
+from recordio.formats.jpeg import jpeg
 from recordio.tools.decode_check import check_contents
 
 needs_libjpeg = pytest.mark.skipif(

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from iterators import ImageRecordIter
-from iterators.images.codecs.jpeg import jpeg
 from recordio import RecordReader, unpack, unpack_img
+from recordio.formats.jpeg import jpeg
 from recordio.tools.encode import EncodeOptions, encode_image
 from recordio.tools.im2rec import find_lists, main
 from recordio.tools.image_list import read_list

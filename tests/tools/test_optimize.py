@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from iterators import ImageRecordIter
-from iterators.images.codecs.jpeg import jpeg
 from recordio import IRHeader, RecordReader, RecordWriter, pack, unpack
 from recordio.errors import RecordIOError
+from recordio.formats.jpeg import jpeg
 from recordio.frames.encoder import MAGIC
 from recordio.frames.index_file import read_index
 from recordio.tools import optimize as optimize_module

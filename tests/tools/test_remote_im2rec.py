@@ -30,7 +30,7 @@ def server(request, tmp_path, monkeypatch):
     }.items():  # fmt: skip
         monkeypatch.setenv(name, value)
     if request.param == "fsspec":
-        monkeypatch.setattr("recordio.remote.objects.has_obstore", lambda: False)
+        monkeypatch.setattr("recordio.bytes.remote.objects.has_obstore", lambda: False)
         pytest.importorskip("s3fs").S3FileSystem.clear_instance_cache()  # of other servers
     yield server
     server.stop()
@@ -119,7 +119,8 @@ def test_ctrl_c_ends_at_once(server, photos):
 
     server.fails = fails
     command = (
-        "import sys; from recordio.remote import objects; from recordio.tools.im2rec import main;"
+        "import sys; from recordio.bytes.remote import objects;"
+        "from recordio.tools.im2rec import main;"
         f"objects.has_obstore = lambda: {server.library == 'obstore'}; sys.exit(main(sys.argv[1:]))"
     )
     process = subprocess.Popen(

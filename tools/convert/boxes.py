@@ -20,7 +20,7 @@ import numpy as np
 
 from recordio.errors import ImageDecodeError, LabelError, RecordIOError
 from recordio.extras import need
-from recordio.image_size import image_size, open_image
+from recordio.formats.image_size import image_size, open_image
 from recordio.limits import bounded_lines
 
 from ..image_header import read_image_header

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from recordio import RecordIOError
+from recordio.bytes.files import open_bytes
 from recordio.errors import LabelError
-from recordio.files import open_bytes
 
 from ..image_list import Skipped, safe_name
 from .boxes import Box, BoxLabels, Size, add_box_options, check_folder, checked_classes, item_of

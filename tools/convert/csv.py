@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from recordio import CSVReader, RecordIOError
-from recordio.storage import AtomicOutput
+from recordio.bytes.storage import AtomicOutput
 from recordio.text.row_count import count_rows
 
 from ..npy import decode_npy, is_sparse, npy_header

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recordio.bytes.storage import naming_output
 from recordio.errors import EmptyRecordFileError, RecordIOError
 from recordio.packs.source import pack_prefix
-from recordio.storage import naming_output
 
 from ..outputs import check_outputs, temporary_folder
 from ..record_pack import RecordPack

@@ -12,8 +12,8 @@ import re
 from collections.abc import Sequence
 
 from recordio import RecordIOError
-from recordio.content import IMAGE_KINDS, suffixes_of
-from recordio.regular_files import open_regular
+from recordio.bytes.regular_files import open_regular
+from recordio.formats.kinds import IMAGE_KINDS, suffixes_of
 
 from ..image_list import ImageList, Skipped
 from ..outputs import new_folder, url_refused

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from recordio import IRHeader, RecordReader, RecordWriter, pack
+from recordio.bytes.storage import AtomicOutput, naming_output
 from recordio.errors import LabelError, RecordIOError, RecordTooLargeError
 from recordio.lists import ListEntry
-from recordio.storage import AtomicOutput, naming_output
 
 from ..console import progress_bar
 from ..image_list import (

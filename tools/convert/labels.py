@@ -7,7 +7,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-from recordio.storage import AtomicOutput
+from recordio.bytes.storage import AtomicOutput
 
 from ..payloads import number_text
 from ..record_pack import RecordPack

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from recordio import RecordIOError, read_libsvm
-from recordio.storage import AtomicOutput
+from recordio.bytes.storage import AtomicOutput
 
 from ..npy import SPARSE_FIELDS, decode_npy, encode_npy, is_sparse, sparse_dtype
 from ..payloads import number_text, numbers_text

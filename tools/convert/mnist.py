@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from recordio import RecordIOError, read_idx_array
-from recordio.storage import AtomicOutput
+from recordio.bytes.storage import AtomicOutput
 
 from ..images import add_pixel_limit, decode_image, encode_image
 from ..record_pack import RecordPack

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from recordio import RecordIOError
-from recordio.content import IMAGE_KINDS
-from recordio.files import open_bytes
+from recordio.bytes.files import open_bytes
+from recordio.bytes.storage import AtomicOutput
+from recordio.formats.kinds import IMAGE_KINDS
 from recordio.limits import check_array_bytes
-from recordio.storage import AtomicOutput
 
 from ..image_list import Skipped
 from ..images import add_pixel_limit, decode_image, encode_image, swap_red_and_blue

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from recordio import RecordReader
+from recordio.bytes.files import StoredFile, filesystem
 from recordio.errors import RecordIOError
-from recordio.files import StoredFile, filesystem
-from recordio.packs.shard import number_template
+from recordio.operations.shard import number_template
 
 from .format import natural
 
@@ -79,7 +79,7 @@ def _too_many(pattern: str) -> RecordIOError:
 def matching_files(patterns: Sequence[str]) -> list[str]:
     """Return the files of arguments: names, ``{000..009}`` and ``*`` in paths and URLs.
 
-    These are the patterns of WebDataset, not those of `recordio.files.named_files`: a folder stands
+    These are the patterns of WebDataset, not those of `bytes.files.named_files`: a folder stands
     for itself, a semicolon is part of a name, and folders of URLs may have wildcards.
 
     A name of a file that exists is taken as it is.  The files of a wildcard are sorted.

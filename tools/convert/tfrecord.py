@@ -20,9 +20,9 @@ from recordio import (
     RecordTooLargeError,
     TruncatedRecordError,
 )
-from recordio.files import open_bytes
+from recordio.bytes.files import open_bytes
+from recordio.bytes.storage import AtomicOutput
 from recordio.frames.checksum_library import library_crc32c
-from recordio.storage import AtomicOutput
 
 from ..image_list import Skipped
 from ..payloads import check_content

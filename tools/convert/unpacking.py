@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, BinaryIO, cast
 
 from recordio import RecordIOError
-from recordio.files import open_bytes
+from recordio.bytes.files import open_bytes
 
 __all__ = ["UNPACKING_ERRORS", "BoundedReader", "open_unpacked"]
 

@@ -13,9 +13,9 @@ from typing import NoReturn
 from xml.etree import ElementTree
 
 from recordio import RecordIOError
+from recordio.bytes.regular_files import open_regular
 from recordio.errors import LabelError
 from recordio.limits import bounded_lines
-from recordio.regular_files import open_regular
 
 from ..image_list import Skipped, safe_name
 from ..scan import DEFAULT_EXTENSIONS

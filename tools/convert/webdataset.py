@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from recordio import RecordIOError
-from recordio.content import suffixes_of
-from recordio.storage import AtomicOutput
+from recordio.bytes.storage import AtomicOutput
+from recordio.formats.kinds import suffixes_of
 
 from ..image_list import Skipped, safe_name
 from ..payloads import check_content, number_text

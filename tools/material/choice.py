@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from recordio.packs.filter import filter as filter_pack
-from recordio.packs.sample import sample
-from recordio.packs.split import check_shares, split
+from recordio.operations.filter import filter as filter_pack
+from recordio.operations.sample import sample
+from recordio.operations.split import check_shares, split
 
 from ..console import Interruption, say
 from ..outputs import local_path

@@ -11,8 +11,8 @@ from dataclasses import Field
 from typing import Any, NamedTuple
 
 from recordio.keywords.functions import options_of
+from recordio.operations.output import PackReport
 from recordio.packs.classes import SUFFIX
-from recordio.packs.output import PackReport
 
 from ..console import Interruption, progress_bar, say
 from ..outputs import check_outputs, local_path, path_or_url

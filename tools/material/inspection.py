@@ -8,11 +8,11 @@ import os
 import sys
 from typing import Any
 
-from recordio.image_size import DEFAULT_MAX_PIXELS
-from recordio.packs.difference import diff
-from recordio.packs.duplicates import dedup
-from recordio.packs.near import MOST_DISTANCE
-from recordio.packs.statistics import stats
+from recordio.formats.image_size import DEFAULT_MAX_PIXELS
+from recordio.operations.difference import diff
+from recordio.operations.duplicates import dedup
+from recordio.operations.near import MOST_DISTANCE
+from recordio.operations.statistics import stats
 
 from ..console import Interruption, printable, say
 from ..outputs import local_path, path_or_url

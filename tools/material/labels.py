@@ -8,9 +8,9 @@ from typing import Any
 
 from recordio.errors import RecordIOError
 from recordio.limits import bounded_lines
-from recordio.packs.join import join
-from recordio.packs.narrow import narrow
-from recordio.packs.relabel import relabel
+from recordio.operations.join import join
+from recordio.operations.narrow import narrow
+from recordio.operations.relabel import relabel
 
 from ..console import Interruption
 from ..outputs import local_path, path_or_url

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 
+from recordio.operations.rewriting import WINDOW
+from recordio.operations.shard import shard, shard_names
+from recordio.operations.shuffle import shuffle
+from recordio.operations.sort import sort
 from recordio.packs.manifest import check_shards
-from recordio.packs.rewriting import WINDOW
-from recordio.packs.shard import shard, shard_names
-from recordio.packs.shuffle import shuffle
-from recordio.packs.sort import sort
 
 from ..console import Interruption, say
 from ..outputs import check_outputs, local_path

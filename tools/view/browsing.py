@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple
 
-from iterators.images.codecs.general import upright_size
-from recordio.content import suffixes_of
 from recordio.errors import (
     ExpressionError,
     ImageDecodeError,
     KeyNotFoundError,
     RecordIOError,
 )
+from recordio.formats.general import upright_size
+from recordio.formats.kinds import suffixes_of
 from recordio.lists import entries_among
-from recordio.packs.expression import NAMES, Condition
+from recordio.operations.expression import NAMES, Condition
 
 from .contents import read_content
 from .jpeg_facts import jpeg_facts

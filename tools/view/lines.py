@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from recordio.bytes.files import StoredFile
 from recordio.errors import RecordIOError
-from recordio.files import StoredFile
 
 __all__ = ["BLOCK", "Lines", "NotCounted"]
 

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from recordio.boxes import boxes_of
-from recordio.content import IMAGE_KINDS, read_payload
+from recordio.bytes.files import StoredFile
+from recordio.content import read_payload
 from recordio.errors import IndexFileError, KeyNotFoundError, LabelError, RecordIOError
-from recordio.files import StoredFile
+from recordio.formats.kinds import IMAGE_KINDS
 from recordio.frames.head import part_at
 from recordio.frames.reader import RecordReader
 from recordio.header import IRHeader

@@ -12,10 +12,10 @@ from typing import Any
 import cv2
 import numpy as np
 
-from iterators.images.codecs import general
-from iterators.images.codecs.jpeg import jpeg
-from iterators.images.kernels.orient import orient
 from recordio.errors import ImageDecodeError
+from recordio.formats import general
+from recordio.formats.jpeg import jpeg
+from recordio.kernels.orient import orient
 
 __all__ = ["Pictures", "decoded", "fitted", "orientation_of"]
 

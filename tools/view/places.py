@@ -16,8 +16,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from recordio.bytes.files import StoredFile
 from recordio.errors import IndexFileError, KeyNotFoundError, RecordIOError
-from recordio.files import StoredFile
 from recordio.frames.reader import RecordReader
 from recordio.frames.walk import walk
 

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recordio.files import StoredFile
-from recordio.frames.head import HEAD, MAGIC_WORD, flag_of, length_of
-from recordio.header import FRAMED_HEADER, HEADER
-from recordio.packs.expression import Condition
-from recordio.packs.filter import CONTENT
+from recordio.bytes.files import StoredFile
+from recordio.frames.head import FRAMED_HEADER, HEAD, MAGIC_WORD, flag_of, length_of
+from recordio.header import HEADER
+from recordio.operations.expression import Condition
+from recordio.operations.filter import CONTENT
 
 from .lines import BLOCK
 from .pack import ShownPack, ShownRecord

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from recordio.errors import ImageDecodeError
-from recordio.image_size import image_size
-from recordio.packs.statistics import RecordCounts
+from recordio.formats.image_size import image_size
+from recordio.operations.statistics import RecordCounts
 
 from .lines import BLOCK, NotCounted
 from .pack import ShownPack, ShownRecord

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from iterators.images.codecs.general import upright_size
 from recordio.errors import ImageDecodeError, RecordIOError
+from recordio.formats.general import upright_size
 
 from .calls import KINDS, CallError, Settings, form_groups, parse_call, parse_fields
 from .pack import ShownPack

@@ -11,7 +11,7 @@ from iterators.images.augment.draw cimport (
 )
 from iterators.images.augment.jitter cimport Jitter, jitter_image
 from iterators.images.augment.pixel_change cimport PixelChange
-from iterators.images.kernels.normalise cimport normalise_recipe
+from recordio.kernels.normalise cimport normalise_recipe
 
 cdef struct DetJitterRecipe:
     int hue

@@ -13,11 +13,11 @@ from iterators.images.augment.det_labels cimport (
     LABEL_SHORT, CropLimits, Objects, label_message, parse_label,
 )
 from iterators.images.augment.policy cimport MAX_DRAWN, Drawn
-from iterators.images.kernels.operations cimport (
+from recordio.kernels.operations cimport (
     operation, operation_is_geometric, operation_kind, operation_matrix,
 )
 
-from ..kernels.operations import NAMES
+from recordio.kernels.operations import NAMES
 
 cdef enum:
     X = 0

@@ -8,7 +8,7 @@ record comes more than once in an epoch, on a number that tells its occurrences 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 
-cdef extern from "iterators/core/philox.h" nogil:
+cdef extern from "recordio/kernels/philox.h" nogil:
     ctypedef struct philox_block:
         uint32_t word[4]
     philox_block philox4x32(uint64_t key, uint32_t, uint32_t, uint32_t, uint32_t)

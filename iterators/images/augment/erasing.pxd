@@ -2,7 +2,7 @@ from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport uint8_t, uint64_t
 
 from iterators.images.augment.draw cimport ImageKey
-from iterators.images.kernels.normalise cimport normalise_recipe
+from recordio.kernels.normalise cimport normalise_recipe
 
 cdef enum:
     MAX_RECTANGLES = 16

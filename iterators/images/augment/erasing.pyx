@@ -15,14 +15,14 @@ from iterators.images.augment.draw cimport (
     DRAW_ERASING, DRAW_RECTANGLE, ImageKey, draw as draw_block, draw_between, draw_integer,
     draw_key, philox_block, philox_unit,
 )
-from iterators.images.kernels.normalise cimport (
+from recordio.kernels.normalise cimport (
     NORMALISE_FLOAT16, NORMALISE_FLOAT32, normalise_recipe, normalise_row,
 )
 
-cdef extern from "iterators/images/kernels/normalise.h" nogil:
+cdef extern from "recordio/kernels/normalise.h" nogil:
     uint16_t normalise_half(float value)
 
-cdef extern from "iterators/images/kernels/noise.h" nogil:
+cdef extern from "recordio/kernels/noise.h" nogil:
     enum:
         NOISE_STEPS
         NOISE_AT_ONCE

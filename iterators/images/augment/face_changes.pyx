@@ -15,9 +15,9 @@ from iterators.images.augment.draw cimport (
     philox_unit,
 )
 from iterators.images.augment.pixel_change cimport PixelChange
-from iterators.images.kernels.normalise cimport normalise_recipe
-from iterators.images.kernels.operations cimport PIXEL_SLACK
-from iterators.images.kernels.resample cimport (
+from recordio.kernels.normalise cimport normalise_recipe
+from recordio.kernels.operations cimport PIXEL_SLACK
+from recordio.kernels.resample cimport (
     resample_axis, resampler, resampler_begin, resampler_free, resampler_new, resampler_push,
     resampler_source,
 )
@@ -197,7 +197,7 @@ def drawn_face(recipe, key, epoch, record, occurrence=0):
     """Return the changes drawn for one face, for tests and for looking at a recipe.
 
     They are `part`, x, y, width and height of the part that stays; `small`, width and height in
-    between; and `methods`, those of `iterators.images.kernels.resample` down and up.  Changes that
+    between; and `methods`, those of `recordio.kernels.resample` down and up.  Changes that
     do not happen are left out.
     """
     cdef FaceChange change = FaceChange(recipe)

@@ -14,7 +14,7 @@ from iterators.images.augment.draw cimport (
     DRAW_AREA, DRAW_CROP, DRAW_METHOD, DRAW_MIRROR, DRAW_STRETCH, DRAW_WARP, ImageKey, draw,
     draw_between, draw_integer, draw_key, philox_block,
 )
-from iterators.images.kernels.warp cimport WARP_LARGEST_SIDE, affine_forward, warp_invert
+from recordio.kernels.warp cimport WARP_LARGEST_SIDE, affine_forward, warp_invert
 
 cdef enum:
     AREA_TRIES = 10

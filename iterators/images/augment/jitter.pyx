@@ -9,7 +9,7 @@ from libc.math cimport cos, log, sqrt
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memset
 
-from iterators.images.kernels.colour cimport (
+from recordio.kernels.colour cimport (
     colour_brightness, colour_contrast, colour_contrast_offset, colour_grey_sum, colour_hls,
     colour_lighting, colour_saturation,
 )
@@ -18,7 +18,7 @@ from iterators.images.augment.draw cimport (
     draw_integer, draw_key, philox_block, philox_unit,
 )
 from iterators.images.augment.pixel_change cimport PixelChange
-from iterators.images.kernels.normalise cimport normalise_recipe
+from recordio.kernels.normalise cimport normalise_recipe
 
 cdef enum:
     BRIGHTNESS = 0

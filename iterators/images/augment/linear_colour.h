@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../kernels/normalise_rows.h"
+#include "recordio/kernels/normalise_rows.h"
 
 typedef struct {
     float matrix[3][3]; /* rows: red, green, blue of the result */

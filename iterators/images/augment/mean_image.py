@@ -10,9 +10,9 @@ import struct
 
 import numpy as np
 
+from recordio.bytes.regular_files import open_regular
+from recordio.bytes.storage import AtomicOutput
 from recordio.errors import RecordIOError
-from recordio.regular_files import open_regular
-from recordio.storage import AtomicOutput
 
 __all__ = ["read_mean_image", "write_mean_image"]
 

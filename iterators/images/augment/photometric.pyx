@@ -13,14 +13,14 @@ from iterators.images.augment.draw cimport (
     philox_unit,
 )
 from iterators.images.augment.pixel_change cimport PixelChange
-from iterators.images.kernels.normalise cimport normalise_recipe
-from iterators.images.kernels.operations cimport (
+from recordio.kernels.normalise cimport normalise_recipe
+from recordio.kernels.operations cimport (
     OPERATION_BLUR, OPERATION_BRIGHTNESS, OPERATION_COLOUR, OPERATION_CONTRAST, OPERATION_GREY,
     OPERATION_HUE, OPERATION_SOLARIZE, operation, operation_apply, operation_image, operation_kind,
     operation_room,
 )
 
-from ..kernels.operations import NAMES
+from recordio.kernels.operations import NAMES
 
 cdef enum:
     MAX_DRAWN = 8           # one of three, four of the jitter, grey, blur, solarize
@@ -162,7 +162,7 @@ cdef class Photometric(PixelChange):
 def drawn_photometric(recipe, key, epoch, record, occurrence=0):
     """Return the photometric changes drawn for one image, for tests and for looking at a recipe.
 
-    They are operations of `iterators.images.kernels.operations` and their values, in their order.
+    They are operations of `recordio.kernels.operations` and their values, in their order.
     """
     cdef Photometric change = Photometric(recipe)
     cdef ImageKey image

@@ -1,7 +1,7 @@
 from libc.stdint cimport uint8_t
 
 from iterators.images.augment.draw cimport ImageKey
-from iterators.images.kernels.normalise cimport normalise_recipe
+from recordio.kernels.normalise cimport normalise_recipe
 
 
 # One kind of change of the pixels of an image, between its last step and its normalisation.

@@ -2,7 +2,7 @@ from libc.stdint cimport uint8_t
 
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.pixel_change cimport PixelChange
-from iterators.images.kernels.operations cimport operation, operation_image, operation_kind
+from recordio.kernels.operations cimport operation, operation_image, operation_kind
 
 cdef enum:
     MAX_CHOICES = 64

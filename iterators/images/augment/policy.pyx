@@ -14,12 +14,12 @@ from iterators.images.augment.draw cimport (
     philox_unit,
 )
 from iterators.images.augment.pixel_change cimport PixelChange
-from iterators.images.kernels.normalise cimport normalise_recipe
-from iterators.images.kernels.operations cimport (
+from recordio.kernels.normalise cimport normalise_recipe
+from recordio.kernels.operations cimport (
     AFFINE_BICUBIC, AFFINE_BILINEAR, operation, operation_apply, operation_kind, operation_room,
 )
 
-from ..kernels.operations import METHODS, NAMES
+from recordio.kernels.operations import METHODS, NAMES
 from .policies import MOST_DEPTH, MOST_LAYERS, MOST_WIDTH
 
 cdef enum:

@@ -1,7 +1,7 @@
 """The operations and magnitudes of RandAugment, AutoAugment, TrivialAugment and AugMix.
 
 Tables alone: those of torchvision and those of timm, which differ, each under its own names.
-`iterators.images.kernels.operations` defines the meaning of a name for pixels.
+`recordio.kernels.operations` defines the meaning of a name for pixels.
 """
 
 from __future__ import annotations

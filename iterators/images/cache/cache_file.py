@@ -33,9 +33,9 @@ from typing import Any
 
 import numpy as np
 
+from recordio.bytes.mapping import map_descriptor
+from recordio.bytes.storage import TEMPORARY_SUFFIX
 from recordio.errors import CacheFileError
-from recordio.frames.mapping import map_descriptor
-from recordio.storage import TEMPORARY_SUFFIX
 
 from .image_cache import WORD_LENGTH_BITS, WORD_UNIT
 

@@ -1,6 +1,6 @@
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from recordio.frames.mapping cimport map_guard
+from recordio.bytes.mapping cimport map_guard
 
 from iterators.images.cache.image_cache cimport ImageCache
 

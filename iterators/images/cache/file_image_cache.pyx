@@ -22,18 +22,18 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 import numpy as np
 
-from recordio.frames.mapping cimport guard_of, map_lost
+from recordio.bytes.mapping cimport guard_of, map_lost
 
 from iterators.images.cache.image_cache cimport (
     CACHE_FOUND, CACHE_REFUSED, HEAD_SIZE, UNIT, CachedImage, Head, ImageCache, sync_mutex,
     word_end,
 )
 
-cdef extern from "iterators/core/sync.h" nogil:
+cdef extern from "recordio/sync.h" nogil:
     void sync_lock(sync_mutex*)
     void sync_unlock(sync_mutex*)
 
-cdef extern from "iterators/core/counter.h" nogil:
+cdef extern from "recordio/counter.h" nogil:
     int64_t counter_load(const int64_t* counter)
     void counter_store(int64_t* counter, int64_t value)
     void counter_raise(int64_t* counter, int64_t least)

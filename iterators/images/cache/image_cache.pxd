@@ -1,6 +1,6 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-cdef extern from "iterators/core/sync.h" nogil:
+cdef extern from "recordio/sync.h" nogil:
     ctypedef struct sync_mutex:
         pass
 

@@ -21,13 +21,13 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-cdef extern from "iterators/core/sync.h" nogil:
+cdef extern from "recordio/sync.h" nogil:
     void sync_mutex_init(sync_mutex*)
     void sync_mutex_destroy(sync_mutex*)
     void sync_lock(sync_mutex*)
     void sync_unlock(sync_mutex*)
 
-cdef extern from "iterators/core/counter.h" nogil:
+cdef extern from "recordio/counter.h" nogil:
     int64_t counter_load(const int64_t* counter)
     void counter_store(int64_t* counter, int64_t value)
 
@@ -37,7 +37,7 @@ cdef extern from "iterators/images/cache/image_cache.h" nogil:
     void cache_copy(void* copy, const void* words, size_t count)
     uint64_t cache_checksum(uint64_t seed, const uint8_t* bytes, size_t size)
 
-cdef extern from "iterators/images/kernels/pixel.h":
+cdef extern from "recordio/kernels/pixel.h":
     enum:
         PIXEL_SLACK         # bytes of memory that there must be behind the pixels
 

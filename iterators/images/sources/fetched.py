@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from recordio.files import StoredFile
+from recordio.bytes.files import StoredFile
+from recordio.bytes.remote.block_table import BLOCK
+from recordio.bytes.remote.heads import LARGE_RECORD, record_heads
+from recordio.bytes.remote.mirror import MOST_REQUEST, Hold
 from recordio.frames.reader import RecordReader
-from recordio.remote.block_table import BLOCK
-from recordio.remote.heads import LARGE_RECORD, record_heads
-from recordio.remote.mirror import MOST_REQUEST, Hold
 
 from .source import RecordFiles
 
@@ -104,7 +104,7 @@ def hold_records(
     records : numpy.ndarray of int64
         Their numbers, in any order.
     stripe : int
-        Blocks that are fetched at once where one is missing, see `recordio.remote.mirror.Mirror`.
+        Blocks that are fetched at once where one is missing, see `bytes.remote.mirror.Mirror`.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Labels from the headers of records, for all records of a file at once.
 
 Nearly every record begins with a plain head, whose label is taken from a table of heads.  Where
-records are large and lie on a server, only their heads are fetched; see `recordio.remote.heads`.
+records are large and lie on a server, only their heads are fetched; see `bytes.remote.heads`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from recordio.bytes.mapping import is_lost
 from recordio.errors import LabelError, RecordIOError, RemoteFileError
-from recordio.frames.head import HEAD, MAGIC_WORD, flag_of, length_of
-from recordio.frames.mapping import is_lost
+from recordio.frames.head import FRAMED_HEADER, HEAD, MAGIC_WORD, flag_of, length_of
 from recordio.frames.reader import RecordReader
-from recordio.header import FRAMED_HEADER, HEADER, unpack
+from recordio.header import HEADER, unpack
 
 from ..augment.det_labels import Longest, longest
 from .fetched import far_heads, held_pieces, is_far, mapped

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import numpy as np
 
+from recordio.bytes.files import listed_files
+from recordio.bytes.remote.objects import shown
+from recordio.bytes.remote.settings import RemoteSettings, is_url
 from recordio.errors import LabelError, RecordIOError
-from recordio.files import listed_files
 from recordio.keywords.checks import integer, paths, real, unknown_keyword
 from recordio.keywords.checks import path as path_of
 from recordio.keywords.options import Options, accepts, by_name, option, optional
 from recordio.packs.labels import MOST_CLASSES, LabelChange, LabelSource, unknown_label
-from recordio.remote.objects import shown
-from recordio.remote.settings import RemoteSettings, is_url
 
 from ..augment.augmenter import Augmenter, AugmenterOptions
 from ..augment.det_recipe import DetRecipe

@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from recordio.bytes.files import StoredFile
+from recordio.bytes.remote.objects import shown
+from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import (
     EmptyRecordFileError,
     RecordIOError,
     RemoteFileError,
 )
-from recordio.files import StoredFile
 from recordio.frames.reader import RecordReader
 from recordio.frames.walk import walk
 from recordio.lists import read_entries
@@ -34,8 +36,6 @@ from recordio.packs.identities import (
 )
 from recordio.packs.manifest import listed_packs
 from recordio.partition import part_by_bytes, part_by_count
-from recordio.remote.objects import shown
-from recordio.remote.settings import RemoteSettings
 
 from ..augment.det_labels import Longest
 from .fetched import (

@@ -1,7 +1,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from recordio.frames.checksums cimport Table
-from recordio.frames.mapping cimport map_guard
+from recordio.bytes.mapping cimport map_guard
 
 
 # Memory of one worker for records that are not in one piece; kept from record to record.

@@ -21,7 +21,7 @@ from recordio.frames.checksums cimport (
 from recordio.errors import ImageFileError
 from recordio.frames.frame cimport FRAME_HEAD, FRAME_LOST, FRAME_OK, Frame, MAX_RECORD
 from recordio.frames.frame cimport frame_confirm, frame_error, frame_join, frame_scan
-from recordio.frames.mapping cimport map_lost
+from recordio.bytes.mapping cimport map_lost
 from recordio.frames.reader cimport RecordReader
 from recordio.header cimport HEADER_FLAG, HEADER_ID, HEADER_LABEL, HEADER_SIZE
 
@@ -36,7 +36,7 @@ cdef extern from "iterators/images/sources/image_file.h" nogil:
     int image_file_read(const image_file_char* path, size_t prefix, int64_t largest,
                         uint8_t** memory, size_t* capacity, size_t* length)
 
-cdef extern from "iterators/core/counter.h" nogil:
+cdef extern from "recordio/counter.h" nogil:
     int64_t counter_load(const int64_t* counter)
     void counter_store(int64_t* counter, int64_t value)
 

@@ -10,8 +10,8 @@ import struct
 import numpy as np
 
 from recordio import ChecksumFileError, RecordReader, repair, verify
+from recordio.bytes.crc32c import crc32c
 from recordio.frames.checksums import read_checksums
-from recordio.frames.crc32c import crc32c
 from recordio.frames.encoder import MAGIC, encode
 
 from .mutate import change_number, move_item

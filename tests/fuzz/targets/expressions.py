@@ -7,7 +7,7 @@ import random
 import numpy as np
 
 from recordio import ExpressionError
-from recordio.packs.expression import NAMES, Condition
+from recordio.operations.expression import NAMES, Condition
 
 from .mutate import EDGES
 from .target import Target

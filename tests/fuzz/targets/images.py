@@ -12,18 +12,18 @@ import numpy as np
 
 from iterators.datasets.image_files import read_image
 from iterators.images.augment.recipe import Recipe
-from iterators.images.codecs import general as codec
-from iterators.images.codecs import pnm
-from iterators.images.codecs.jpeg import jpeg
-from iterators.images.codecs.jpeg.resize import decode_resized
-from iterators.images.codecs.transcode.transcode import coefficients, rewrite
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
 from recordio import RecordIOError
-from recordio.content import kind_of
 from recordio.errors import ImageDecodeError
-from recordio.image_size import complete_limits
-from recordio.packs.pictures import channel_sums, picture_hash
+from recordio.formats import general as codec
+from recordio.formats import pnm
+from recordio.formats.image_size import complete_limits
+from recordio.formats.jpeg import jpeg
+from recordio.formats.jpeg.resize import decode_resized
+from recordio.formats.kinds import kind_of
+from recordio.formats.transcode.transcode import coefficients, rewrite
+from recordio.operations.pictures import channel_sums, picture_hash
 from recordio.tools.image_header import read_image_header
 
 from .mutate import EDGES, change_bytes, change_number, move_item

@@ -8,7 +8,7 @@ import random
 import numpy as np
 
 from recordio import IRHeader, RecordWriter, pack
-from recordio.packs.output import Plan, write_packs
+from recordio.operations.output import Plan, write_packs
 from recordio.packs.source import SourcePack
 
 from .mutate import change_line, near

@@ -10,8 +10,8 @@ import random
 from pathlib import Path
 
 from recordio import RecordIOError, RecordReader
+from recordio.bytes.remote.block_table import BLOCK
 from recordio.frames.encoder import encode
-from recordio.remote.block_table import BLOCK
 
 from .mutate import EDGES
 from .target import Target, clear_folder, scratch

@@ -9,7 +9,7 @@ from urllib.parse import quote_from_bytes, unquote
 
 from recordio import IRHeader, RecordIOError, pack
 from recordio.frames.encoder import encode
-from recordio.packs.expression import NAMES
+from recordio.operations.expression import NAMES
 from recordio.tools.view.browsing import SIDES
 from recordio.tools.view.calls import KINDS
 from recordio.tools.view.server import PAGES

@@ -7,9 +7,9 @@ import zlib
 
 import numpy as np
 
-from iterators.images.codecs.png import png
 from recordio.errors import ImageDecodeError
-from recordio.image_size import check_chunks
+from recordio.formats.image_size import check_chunks
+from recordio.formats.png import png
 
 from .mutate import change_bytes, change_number, move_item
 from .target import Target, drawing, most_pixels

@@ -15,10 +15,10 @@ import numpy as np
 
 from iterators.images.augment.named_recipes import NamedRecipe
 from iterators.images.augment.recipe import Recipe
-from iterators.images.kernels.operations import METHODS, NAMES, operate
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
 from recordio import IRHeader, pack
+from recordio.kernels.operations import METHODS, NAMES, operate
 
 from .mutate import EDGES, change_bytes, change_json
 from .target import Target, drawing

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 import recordio
 from iterators.images.augment.jitter import drawn
 from iterators.images.augment.recipe import Recipe
-from iterators.images.kernels import colour
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
 from recordio.errors import ImageDecodeError, LabelError, RecordHeaderError
+from recordio.kernels import colour
 
 F = np.float32
 IMAGE = np.random.default_rng(3).integers(0, 256, (14, 18, 3), np.uint8)

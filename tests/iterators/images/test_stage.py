@@ -9,11 +9,11 @@ import pytest
 
 import recordio
 from iterators.images.augment.recipe import Recipe
-from iterators.images.codecs import general as codec
 from iterators.images.plan import RenderPlan
 from iterators.images.sections import Section
 from iterators.images.sources.source import RecordFiles
 from iterators.images.stage import Stage
+from recordio.formats import general as codec
 
 
 class Memory(np.ndarray):

@@ -8,10 +8,10 @@ from iterators.core.random import derive_key
 from iterators.images.augment.det_recipe import MOVING, DetRecipe
 from iterators.images.augment.erasing import drawn_rectangles
 from iterators.images.augment.policy import drawn_operations
-from iterators.images.kernels.operations import operate
 from iterators.images.view_plans import AUGMENT_KEY
 from iterators.testing import box_label, copies, encode, maker, same, samples, write_rows
 from recordio.errors import ImageDecodeError
+from recordio.kernels.operations import operate
 
 COUNT = 40
 POLICIES = [

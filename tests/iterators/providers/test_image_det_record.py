@@ -228,7 +228,7 @@ def test_colours_leave_the_border_as_it_is(tmp_path, channels):
 def test_hue_is_changed_as_opencv_would(tmp_path, photos):
     from iterators.images.augment.det_jitter import drawn
     from iterators.images.augment.det_recipe import DetRecipe
-    from iterators.images.kernels.colour import shift_hls
+    from recordio.kernels.colour import shift_hls
 
     image = photos["coffee"][:60, :50]
     colours = {"max_random_hue": 30, "random_hue_prob": 1, "max_random_illumination": 40}

@@ -304,7 +304,7 @@ def test_a_signal_handler_may_ask_for_the_state(pack):
 
 
 def test_an_error_of_the_decoder_itself_is_an_error_of_the_record(pack, monkeypatch):
-    from iterators.images.codecs import general as codec
+    from recordio.formats import general as codec
 
     def broken(*arguments, **limits):
         raise ZeroDivisionError("inside the decoder")

@@ -11,8 +11,8 @@ from scipy import stats
 import recordio
 from iterators import ImageDetRecordIter, Pack
 from iterators.testing import copies, encode, maker, same, samples, write_rows
+from recordio.bytes.remote.block_table import HAS_LOCKS
 from recordio.errors import ImageDecodeError, LabelError
-from recordio.remote.block_table import HAS_LOCKS
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from range_server import RangeServer  # noqa: E402

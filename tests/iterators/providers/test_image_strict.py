@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from iterators import ImageDetRecordIter, ImageIter, ImageRecordIter
-from iterators.images.codecs.jpeg import jpeg
 from iterators.testing import encode, noise, write_pack
 from recordio.errors import ImageDecodeError
+from recordio.formats.jpeg import jpeg
 
 pytestmark = pytest.mark.skipif(
     not jpeg.available(), reason="OpenCV, which decodes here, keeps its warnings to itself"

@@ -21,9 +21,9 @@ import recordio
 from iterators import ImageRecordIter
 from iterators.providers.fetched_ahead import FetchedAhead
 from iterators.testing import encode, noise, write_pack
+from recordio.bytes.remote.block_table import BLOCK, HAS_LOCKS
+from recordio.bytes.remote.mirror import Mirror
 from recordio.errors import RemoteChangedError, RemoteFileError
-from recordio.remote.block_table import BLOCK, HAS_LOCKS
-from recordio.remote.mirror import Mirror
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from range_server import RangeServer  # noqa: E402

@@ -15,8 +15,8 @@ from iterators import CSVIter, ImageDetRecordIter, ImageIter, ImageRecordIter, L
 from iterators.datasets import ImageRecordDataset, RecordDataset, TextDataset
 from iterators.mx_image import ImageDetIter
 from iterators.testing import encode, write_faces, write_pack
+from recordio.bytes.remote.block_table import BLOCK, HAS_LOCKS
 from recordio.errors import RemoteChangedError, RemoteFileError
-from recordio.remote.block_table import BLOCK, HAS_LOCKS
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from range_server import RangeServer  # noqa: E402

@@ -5,8 +5,8 @@ import pytest
 
 from recordio import IRHeader, pack
 from recordio.frames.encoder import MAGIC, encode
-from recordio.frames.head import HEAD, MAGIC_WORD, flag_of, length_of, part_at
-from recordio.header import FRAMED_HEADER, HEADER, HEADER_FIELDS, ID_OFFSET, LABEL_OFFSET
+from recordio.frames.head import FRAMED_HEADER, HEAD, MAGIC_WORD, flag_of, length_of, part_at
+from recordio.header import HEADER, HEADER_FIELDS, ID_OFFSET, LABEL_OFFSET
 
 
 @pytest.mark.parametrize("payload", [b"", b"abcde", MAGIC, b"abcd" + MAGIC * 2 + b"ef"])

@@ -28,9 +28,9 @@ pytest.importorskip("ray.data")
 from ray.data.block import BlockAccessor  # noqa: E402
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: E402
 
+from recordio.bytes.remote.block_table import BLOCK  # noqa: E402
 from recordio.ray import RecordDatasink, RecordDatasource, read_images, read_records  # noqa: E402
 from recordio.ray.ranges import cut_ranges, listed_record_files  # noqa: E402
-from recordio.remote.block_table import BLOCK  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from range_server import RangeServer  # noqa: E402

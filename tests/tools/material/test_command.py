@@ -8,7 +8,7 @@ import recordio
 from recordio.keywords.checks import choice, integer
 from recordio.keywords.functions import checked, options_of
 from recordio.keywords.options import option
-from recordio.packs.options import Cancelled, Out, Path, SkipErrors, Told
+from recordio.operations.options import Cancelled, Out, Path, SkipErrors, Told
 from recordio.tools.material.command import operation
 from recordio.tools.material.registry import PACK_COMMANDS
 

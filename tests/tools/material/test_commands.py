@@ -181,7 +181,7 @@ def test_interrupted(rows, number, code):
     """Between two steps of the journal."""
     program = (
         "import os, signal, sys\n"
-        "from recordio.packs import output\n"
+        "from recordio.operations import output\n"
         "output.STEP = 1\n"
         "note = output.Journal.note\n"
         "def interrupted(*words):\n"
@@ -203,7 +203,7 @@ def test_a_killed_command_goes_on(rows, command, capsys):
     assert command("join", "a", "b", "expected") == 0
     program = (
         "import os, signal, sys\n"
-        "from recordio.packs import copying, output\n"
+        "from recordio.operations import copying, output\n"
         "copying.CHUNK, output.STEP = 10, 1\n"
         "note = output.Journal.note\n"
         "def killed(self, number, files, size):\n"

@@ -121,7 +121,7 @@ def test_wrong_words(rows, command, words):
 
 
 def test_interrupted_while_comparing(rows, command, monkeypatch, capsys):
-    from recordio.packs import content_table
+    from recordio.operations import content_table
 
     hash_of = content_table.hash_of
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from iterators.images.codecs.jpeg import jpeg
+from recordio.formats.jpeg import jpeg
 from recordio.tools.view.contents import read_content
 from recordio.tools.view.jpeg_facts import jpeg_facts
 from recordio.tools.view.pictures import MOST_PIXELS, Pictures, decoded

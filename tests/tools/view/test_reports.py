@@ -7,7 +7,7 @@ import re
 import pytest
 
 import recordio
-from recordio.packs.expression import Condition
+from recordio.operations.expression import Condition
 from recordio.tools.view.selection import search
 from recordio.tools.view.statistics import Statistics, bytes_text
 

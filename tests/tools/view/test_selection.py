@@ -3,7 +3,7 @@
 import pytest
 
 import recordio
-from recordio.packs.expression import Condition
+from recordio.operations.expression import Condition
 from recordio.tools.view.selection import by_contents, by_heads, search
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from iterators.images.augment.det_moves import moved
 from iterators.images.augment.det_recipe import MOVING, DetRecipe
-from iterators.images.kernels.operations import NAMES, operate
+from recordio.kernels.operations import NAMES, operate
 
 STRENGTHS = {"shear_x": 0.99, "shear_y": 0.99, "translate_x": 60, "translate_y": 60, "rotate": 180}
 

@@ -10,7 +10,7 @@ from scipy import stats
 
 from iterators.images.augment.face_changes import drawn_face
 from iterators.images.augment.recipe import Recipe
-from iterators.images.kernels.resample import resize
+from recordio.kernels.resample import resize
 
 from .test_policy import picture, rendered
 

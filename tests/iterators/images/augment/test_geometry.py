@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 import recordio
 from iterators.images.augment.geometry import drawn_steps
 from iterators.images.augment.recipe import Recipe
-from iterators.images.codecs.jpeg import jpeg
-from iterators.images.kernels import resample, warp
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
 from recordio.errors import ImageDecodeError
+from recordio.formats.jpeg import jpeg
+from recordio.kernels import resample, warp
 
 F = np.float32
 

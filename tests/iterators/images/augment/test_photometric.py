@@ -9,7 +9,7 @@ from scipy import stats
 
 from iterators.images.augment.photometric import drawn_photometric
 from iterators.images.augment.recipe import Recipe
-from iterators.images.kernels.operations import operate
+from recordio.kernels.operations import operate
 
 from .test_policy import picture, rendered
 

@@ -7,11 +7,11 @@ from scipy import stats
 from iterators.images.augment.policies import NAMES, policy_of
 from iterators.images.augment.policy import PolicyChange, drawn_operations
 from iterators.images.augment.recipe import Recipe
-from iterators.images.kernels.operations import operate
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
 from iterators.testing import noise
 from recordio import IRHeader, pack_img
+from recordio.kernels.operations import operate
 
 RARE = 1e-5
 

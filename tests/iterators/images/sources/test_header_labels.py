@@ -10,10 +10,10 @@ import pytest
 import recordio
 from iterators.images.sources.record_source import RecordSource
 from iterators.testing import write_pack
+from recordio.bytes.remote.block_table import BLOCK, HAS_LOCKS
+from recordio.bytes.remote.heads import MOST_GAP
+from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import RemoteFileError
-from recordio.remote.block_table import BLOCK, HAS_LOCKS
-from recordio.remote.heads import MOST_GAP
-from recordio.remote.settings import RemoteSettings
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 from range_server import RangeServer  # noqa: E402

@@ -1,0 +1,442 @@
+"""The one door to bytes: what there is at a path or a URL, how large it is, and its content.
+
+Records, indexes, text and lists are all opened and written here, so that another kind of place is a
+change of this module alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, TextIO, TypeVar, cast
+from urllib.parse import quote, urlsplit
+
+from recordio.bytes.mapping import map_file
+from recordio.bytes.regular_files import open_regular
+from recordio.bytes.remote.asking import first_bytes, is_there
+from recordio.bytes.remote.folder import open_mirror, open_mirrors
+from recordio.bytes.remote.mirror import Mirror
+from recordio.bytes.remote.objects import fsspec_options, list_urls
+from recordio.bytes.remote.output import RemoteOutput, remove
+from recordio.bytes.remote.settings import RemoteSettings
+from recordio.bytes.storage import AtomicOutput
+from recordio.errors import RecordIOError
+from recordio.extras import command, need
+
+__all__ = [
+    "StoredFile",
+    "filesystem",
+    "listed_files",
+    "named_files",
+    "open_bytes",
+    "open_output",
+    "open_text",
+    "remove_output",
+    "unpacked",
+    "with_mirrors",
+]
+
+Parsed = TypeVar("Parsed")
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """One file, which need not exist.
+
+    Parameters
+    ----------
+    name : str
+        Local path or URL.
+    mirror : Mirror, optional
+        The local copy of a URL, if it was opened already.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a")
+    >>> _ = path.write_bytes(b"abc")
+    >>> file = StoredFile.at(path)
+    >>> file.size(), bytes(file.map()), file.is_local
+    (3, b'abc', True)
+    """
+
+    name: str
+    mirror: Mirror | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def at(cls, path: str | os.PathLike[str] | StoredFile) -> StoredFile:
+        """The file at a path or URL; ``file://`` is a path of this machine."""
+        if isinstance(path, StoredFile):
+            return path
+        name = os.fsdecode(path)
+        if name.startswith("file://"):
+            from urllib.request import url2pathname  # with the whole of http and email
+
+            name = url2pathname(urlsplit(name).path)
+        return cls(name)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a path of this machine and no URL."""
+        return "://" not in self.name
+
+    def beside(self, suffix: str) -> StoredFile:
+        """The file beside it with another suffix, such as the index of a record file.
+
+        Examples
+        --------
+        >>> StoredFile("data/a.rec").beside(".idx").name
+        'data/a.idx'
+        >>> StoredFile("https://host/a.rec?key=1").beside(".idx").name
+        'https://host/a.idx?key=1'
+        """
+        path, mark, query = (self.name, "", "") if self.is_local else self.name.partition("?")
+        return StoredFile(os.path.splitext(path)[0] + suffix + mark + query)
+
+    def neighbour(self, name: str) -> StoredFile:
+        """Another file in the same folder.
+
+        Examples
+        --------
+        >>> StoredFile("sets/a.json").neighbour("b 1.rec").name
+        'sets/b 1.rec'
+        >>> StoredFile("https://host/sets/a.json?key=1").neighbour("b 1.rec").name
+        'https://host/sets/b%201.rec?key=1'
+        """
+        if self.is_local:
+            return StoredFile(os.path.join(os.path.dirname(self.name), name))
+        path, mark, query = self.name.partition("?")
+        if self.name.startswith(("http://", "https://")):
+            name = quote(name)
+        return StoredFile(f"{path.rpartition('/')[0]}/{name}{mark}{query}")
+
+    def open(self, buffering: int = -1, settings: RemoteSettings | None = None) -> BinaryIO:
+        """Open it for reading: a regular file, or a URL.
+
+        `buffering` is for local files, as that of the function `open`.
+        """
+        if self.is_local:
+            return open_regular(self.name, buffering)
+        files, inside = filesystem(self.name, settings)
+        return files.open(inside, "rb")
+
+    def first_bytes(self, count: int, settings: RemoteSettings | None = None) -> bytes:
+        """Its first bytes; none if there is no such file, or none that can be opened here."""
+        if self.is_local:
+            with contextlib.suppress(OSError), open_regular(self.name) as file:
+                return file.read(count)
+            return b""
+        try:
+            return first_bytes(self.name, count, settings or RemoteSettings())
+        except FileNotFoundError:
+            return b""
+
+    def exists(self) -> bool:
+        """Whether there is such a file, and no folder."""
+        if self.is_local:
+            return os.path.isfile(self.name)
+        if self.mirror is not None:
+            return True
+        return is_there(self.name, RemoteSettings())
+
+    def size(self) -> int:
+        """Bytes as they are stored."""
+        return os.path.getsize(self.name) if self.is_local else self.mirrored().size
+
+    def version(self) -> tuple[int, int]:
+        """Size and time of the last change in nanoseconds; -1 and -1 if it does not exist.
+
+        For a URL something else that changes with its content, instead of the time.
+        """
+        if not self.is_local:
+            mirror = self.mirrored()
+            return mirror.size, zlib.crc32(mirror.tag.encode())
+        with contextlib.suppress(OSError):
+            status = os.stat(self.name)
+            return status.st_size, status.st_mtime_ns
+        return -1, -1
+
+    def map(self, settings: RemoteSettings | None = None) -> memoryview:
+        """Its bytes, mapped into memory: see `recordio.bytes.mapping.map_file`.
+
+        All of a file on a server is fetched before.
+        """
+        if self.is_local:
+            return map_file(self.name)
+        mirror = self.mirrored(settings)
+        mirror.fetch_all()
+        return mirror.view
+
+    def mirrored(self, settings: RemoteSettings | None = None) -> Mirror:
+        """The local copy of a URL, filled as its bytes are asked for."""
+        return open_mirror(self.name, settings) if self.mirror is None else self.mirror
+
+    def parsed(
+        self, parse: Callable[[str], Parsed], settings: RemoteSettings | None = None
+    ) -> Parsed:
+        """What a function makes of it that takes a local path; its errors name this file."""
+        if self.is_local:
+            return parse(self.name)
+        mirror = self.mirrored(settings)
+        mirror.fetch_all()
+        try:
+            return parse(mirror.path)
+        except RecordIOError as error:
+            raise type(error)(error.reason, path=mirror.url, line=error.line) from None
+
+    def check_local(self) -> None:
+        """Raise an OSError for a URL, where only a file of this machine will do."""
+        if not self.is_local:
+            raise OSError(
+                f"{self.name}: this has to be a file on a disk of this machine: copy it there, "
+                "for example with `recordio fetch`, and give that path"
+            )
+
+
+def listed_files(
+    paths: str | Sequence[str], suffix: str, settings: RemoteSettings | None = None
+) -> list[StoredFile]:
+    """The files of several paths, folders, patterns and URLs.
+
+    Parameters
+    ----------
+    paths : str or sequence of str
+        Files, folders, and patterns such as ``part-*.rec`` or ``**/*.rec``; in one string they
+        stand with semicolons between them.  What exists is a name and no pattern.  A URL that ends
+        with a slash is a folder, and one with ``*`` in its last part is a pattern.
+    suffix : str
+        How the names of the files in a folder, and of those that a pattern matches, must end.
+    settings : RemoteSettings, optional
+
+    Returns
+    -------
+    list of StoredFile
+        In the order of `paths`; those of a folder or pattern in the order of their names.  URLs
+        with their mirrors.
+
+    Raises
+    ------
+    FileNotFoundError
+        For a folder or pattern without such a file, or a URL of no object.
+    RemoteFileError
+        If a URL cannot be reached.
+    """
+    return with_mirrors(named_files(paths, suffix, settings), settings)
+
+
+def named_files(
+    paths: str | Sequence[str],
+    suffix: str = "",
+    settings: RemoteSettings | None = None,
+    look: bool = False,
+) -> list[StoredFile]:
+    """Name the same files, where objects on servers are listed, but not opened.
+
+    With `look`, the server is asked whether a URL without a slash at its end is a folder, too.
+    """
+    found: list[StoredFile] = []
+    kind = f" {suffix}" if suffix else ""
+    if isinstance(paths, str):
+        paths = [paths] if os.path.exists(paths) else [p for p in paths.split(";") if p]
+    for path in paths:
+        file = StoredFile.at(path)
+        if not file.is_local:
+            files = _listed_urls(file.name, suffix, settings, look)
+        elif glob.has_magic(file.name) and not os.path.exists(file.name):
+            names = sorted(filter(os.path.isfile, glob.glob(file.name, recursive=True)))
+            files = [StoredFile(name) for name in names if name.endswith(suffix)]
+        elif os.path.isdir(file.name):
+            names = sorted(entry.path for entry in os.scandir(file.name) if entry.is_file())
+            files = [StoredFile(name) for name in names if name.endswith(suffix)]
+            if not files:
+                raise FileNotFoundError(f"{path}: the folder holds no{kind} file")
+        else:
+            files = [file]
+        if not files:
+            raise FileNotFoundError(f"{path}: no{kind} file has a name like that")
+        found += files
+    return found
+
+
+def _listed_urls(
+    url: str, suffix: str, settings: RemoteSettings | None, look: bool
+) -> list[StoredFile]:
+    # An HTTP server would be asked for all of the file: it knows no folders, only pages with links.
+    if look and not url.startswith(("http://", "https://")) and not url.endswith("/"):
+        files, inside = filesystem(url, settings)
+        url += "/" * files.isdir(inside)
+    return [StoredFile(name) for name in list_urls(url, suffix, settings or RemoteSettings())]
+
+
+def with_mirrors(files: list[StoredFile], settings: RemoteSettings | None) -> list[StoredFile]:
+    """The same files, URLs opened together, so that they share the room on the disk."""
+    urls = [file.name for file in files if not file.is_local]
+    if not urls:
+        return files
+    mirrors = iter(open_mirrors(urls, settings))
+    return [file if file.is_local else StoredFile(file.name, next(mirrors)) for file in files]
+
+
+def open_text(
+    path: str | os.PathLike[str] | StoredFile,
+    errors: str = "strict",
+    encoding: str = "utf-8",
+    settings: RemoteSettings | None = None,
+) -> TextIO:
+    """Open a file of text for reading; one on a server is fetched before."""
+    file = StoredFile.at(path)
+    if file.is_local:
+        return open(file.name, encoding=encoding, errors=errors)
+    return io.TextIOWrapper(io.BytesIO(file.map(settings)), encoding=encoding, errors=errors)
+
+
+def open_bytes(path: str | os.PathLike[str]) -> tuple[BinaryIO, bool]:
+    """Open one file for reading, unpacked if it is gzip.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        Local path or URL.  Gzip is recognised by its first two bytes, not by the name.
+
+    Returns
+    -------
+    file
+        A binary file.
+    packed : bool
+        Whether it is gzip, and its size hence unknown before the end.
+
+    Examples
+    --------
+    >>> import gzip, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.gz")
+    >>> _ = path.write_bytes(gzip.compress(b"abc"))
+    >>> file, packed = open_bytes(path)
+    >>> with file:
+    ...     file.read(), packed
+    (b'abc', True)
+    """
+    return unpacked(StoredFile.at(path).open())
+
+
+def unpacked(file: BinaryIO) -> tuple[BinaryIO, bool]:
+    """The file, or what gzip packed into it, and whether it did; closes the file on an error."""
+    try:
+        magic = file.read(2)
+        file.seek(0)
+        packed = magic == _GZIP_MAGIC
+        return (cast(BinaryIO, _GzipFile(file)) if packed else file), packed
+    except BaseException:
+        file.close()
+        raise
+
+
+class _GzipFile(gzip.GzipFile):
+    """What gzip packed into a file; closes that file, too."""
+
+    def __init__(self, below: BinaryIO) -> None:
+        self._below = below
+        super().__init__(fileobj=below, mode="rb")
+
+    def stored_read(self) -> int:
+        """How many packed bytes were read so far."""
+        return self._below.tell()
+
+    def close(self) -> None:
+        try:
+            super().close()
+        finally:
+            self._below.close()
+
+
+def open_output(
+    *paths: str | os.PathLike[str],
+    without: Sequence[str | os.PathLike[str]] = (),
+    settings: RemoteSettings | None = None,
+) -> AtomicOutput | RemoteOutput:
+    """The output to files of this machine, or to URLs.
+
+    Parameters
+    ----------
+    *paths : str or os.PathLike
+        The main file, and those that describe it; all paths or all URLs.
+    without : sequence of str or os.PathLike
+        Companions of the old main file that the new one does not have; they are removed.
+    settings : RemoteSettings, optional
+        How URLs are reached.
+
+    Returns
+    -------
+    AtomicOutput or RemoteOutput
+
+    Raises
+    ------
+    RecordIOError
+        If paths and URLs are mixed; and what the two classes raise.
+    """
+    files = [StoredFile.at(path) for path in paths]
+    local = [file.is_local for file in files]
+    if all(local):
+        return AtomicOutput(*(file.name for file in files), without=without)
+    if any(local):
+        raise RecordIOError(
+            f"it cannot appear together with {files[local.index(False)].name}: give URLs for both, "
+            "or paths",
+            path=files[local.index(True)].name,
+        )
+    gone = [os.fsdecode(path) for path in without]
+    return RemoteOutput(*(file.name for file in files), without=gone, settings=settings)
+
+
+def remove_output(path: str | os.PathLike[str]) -> None:
+    """Remove a file of this machine, or an object, if it is there."""
+    file = StoredFile.at(path)
+    if file.is_local:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(file.name)
+        return
+    remove(file.name)
+
+
+def filesystem(url: str, settings: RemoteSettings | None = None) -> tuple[Any, str]:
+    """Open what fsspec has for a URL.
+
+    Parameters
+    ----------
+    url : str
+    settings : RemoteSettings, optional
+        Whose options count.
+
+    Returns
+    -------
+    filesystem : fsspec.AbstractFileSystem
+    path : str
+        Inside of it.
+
+    Raises
+    ------
+    ImportError
+        If fsspec or its driver is not installed, with the command that installs it.
+    ValueError
+        If the options ask for obstore.
+    """
+    settings = RemoteSettings() if settings is None else settings
+    if settings.library == "obstore":
+        raise ValueError(
+            'remote_options: "library" is "obstore", and fsspec alone reads files from their start '
+            "to their end: drop it"
+        )
+    url_to_fs = need("fsspec.core", f"URLs such as {url}").url_to_fs
+    try:
+        return url_to_fs(url, **fsspec_options(url, settings))
+    except ImportError as error:
+        brought = urlsplit(url).scheme in ("http", "https", "s3", "s3a")
+        hint = f": {command('fsspec')}" if brought else ""
+        raise ImportError(f"{url}: {error}{hint}") from error

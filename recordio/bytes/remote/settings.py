@@ -1,0 +1,158 @@
+"""How files on servers are reached and where they are mirrored: the ``remote_`` keywords."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ...keywords.checks import integer, path
+from ...keywords.options import Options, accepts, option, optional
+
+__all__ = [
+    "FIRST_DELAY",
+    "LONGEST_DELAY",
+    "RemoteOptions",
+    "RemoteSettings",
+    "default_cache",
+    "is_url",
+]
+
+#: Seconds for which a request that fails is tried again.
+TIMEOUT = 60.0
+#: Seconds between two attempts: the first, and the longest.
+FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0
+#: Names the folder of mirrors when nothing else does.
+CACHE_VARIABLE = "RECORDIO_REMOTE_CACHE"
+
+
+def is_url(name: str) -> bool:
+    """Whether a name is a URL and no path of this machine.
+
+    Examples
+    --------
+    >>> is_url("s3://bucket/a.rec"), is_url("/data/a.rec")
+    (True, False)
+    """
+    return "://" in name
+
+
+def default_cache() -> str:
+    """The folder of mirrors where none is given.
+
+    ``RECORDIO_REMOTE_CACHE`` of the environment, or ``recordio/remote`` in the user's folder of
+    caches.
+    """
+    named = os.environ.get(CACHE_VARIABLE)
+    if named:
+        return named
+    folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return str(Path(folder, "recordio", "remote"))
+
+
+def _seconds(name: str, value: Any) -> float:
+    if not isinstance(value, int | float) or not 0 < value < 1e9:
+        raise ValueError(f"{name}={value!r}: expected seconds, above 0")
+    return float(value)
+
+
+def _access(name: str, value: Any) -> Mapping[str, Any]:
+    # The value is not shown: it may hold credentials.
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name}: expected a mapping from names to values")
+    if value.get("library") not in (None, "obstore", "fsspec"):
+        raise ValueError(f'{name}: "library" is "obstore" or "fsspec"')
+    return value
+
+
+@dataclass(frozen=True)
+class RemoteOptions(Options):
+    """The keywords of everything that reads files on servers."""
+
+    remote_cache: str | os.PathLike[str] | None = option(
+        None,
+        "str or os.PathLike, optional",
+        """Folder for the sparse copies of files on servers, shared by all processes of the machine
+        and kept for later runs; by default that of ``RECORDIO_REMOTE_CACHE``, or
+        ``~/.cache/recordio/remote``.""",
+        optional(path),
+    )
+    remote_cache_size: int | None = option(
+        None,
+        "int, optional",
+        """Bytes that all copies in that folder may take on the disk: by default what they take now
+        and half of what is free.""",
+        optional(partial(integer, low=1)),
+    )
+    remote_timeout: float | None = option(
+        None,
+        "float, optional",
+        """Seconds for which a request to a server that fails is tried again, 60 by default; then
+        it is a `recordio.RemoteFileError`.""",
+        optional(_seconds),
+    )
+    remote_options: Mapping[str, Any] | None = option(
+        None,
+        "mapping, optional",
+        """How to reach the server, for example ``{"endpoint_url": ..., "access_key_id": ...,
+        "secret_access_key": ..., "region": ...}``: the options of obstore's stores, or those of the
+        file system of fsspec; ``"library"`` chooses one of both, "obstore" or "fsspec".  What is
+        not given comes from the standard environment, such as ``AWS_ENDPOINT_URL``.""",
+        optional(_access),
+        secret=True,
+    )
+
+    @property
+    def remote(self) -> RemoteSettings:
+        """These alone."""
+        return RemoteSettings(**self.values(*(item.name for item in fields(RemoteOptions))))
+
+
+@accepts()
+@dataclass(frozen=True)
+class RemoteSettings(RemoteOptions):
+    """How files on servers are reached, and where their bytes are kept.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Examples
+    --------
+    >>> RemoteSettings(remote_timeout=5)
+    RemoteSettings(remote_timeout=5.0)
+    """
+
+    positional = "remote_cache remote_cache_size remote_timeout remote_options"
+
+    def __repr__(self) -> str:
+        given = {n: value for n, value in self.changed().items() if n != "remote_options"}
+        return f"RemoteSettings({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+
+    @property
+    def folder(self) -> str:
+        """Absolute path of the folder of mirrors."""
+        return os.path.abspath(self.remote_cache or default_cache())
+
+    @property
+    def timeout(self) -> float:
+        """Seconds for which a request that fails is tried again."""
+        return TIMEOUT if self.remote_timeout is None else self.remote_timeout
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options, `library` left out."""
+        return {n: v for n, v in (self.remote_options or {}).items() if n != "library"}
+
+    @property
+    def library(self) -> str | None:
+        """Which library has to be used, if that is said."""
+        return (self.remote_options or {}).get("library")
+
+    def access(self) -> str:
+        """What tells ways to a server apart, as text; holds credentials, so never show it."""
+        return json.dumps([self.library, self.options], sort_keys=True, default=repr)

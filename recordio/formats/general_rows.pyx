@@ -1,0 +1,65 @@
+"""The row source of everything else: `codecs.general` decodes the whole image, under the GIL."""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdint cimport uint8_t
+
+from recordio.formats.row_source cimport (
+    SOURCE_FAILED, SOURCE_OPEN, ImageInfo, Pixels, RowDecoder, RowSource, read_pixels,
+)
+from recordio.formats.status cimport RENDER_IMAGE, RENDER_MEMORY, Outcome, outcome_fail
+
+from recordio.errors import RecordIOError
+
+from . import general
+
+cdef extern from "recordio/sync.h" nogil:
+    double sync_now()
+
+cdef extern from "recordio/counter.h" nogil:
+    void seconds_add(double* seconds, double more)
+
+
+cdef struct State:
+    Pixels pixels           # first: what gives the rows takes the state for this
+    void* owner
+
+
+cdef class GeneralRows(RowDecoder):
+    """A decoder of any image; see `RowDecoder`."""
+
+    cdef State state
+    cdef int channels
+    cdef dict limits
+    cdef object decoded         # alive while its pixels are read
+
+    def __cinit__(self, int channels, **limits):
+        self.channels, self.limits = channels, limits
+        self.state.owner = <void*>self
+        self.state.pixels.pixel_size = channels
+        read_pixels(&self.source, &self.state.pixels)
+        self.source.open = open_any
+
+
+cdef int open_any(RowSource* source, const uint8_t* data, size_t size, ImageInfo* info,
+                  Outcome* outcome) noexcept with gil:
+    cdef State* state = <State*>source.state
+    cdef GeneralRows decoder = <GeneralRows>state.owner
+    cdef const uint8_t[:, :, ::1] view
+    cdef double begin = sync_now()
+    try:
+        # A copy: the span may be a worker's scratch memory, and Python code can keep it.
+        copy = PyBytes_FromStringAndSize(<const char*>data, <Py_ssize_t>size)
+        view = decoder.decoded = general.decode(copy, decoder.channels, **decoder.limits)
+    except MemoryError:
+        outcome_fail(outcome, RENDER_MEMORY, b"")
+        return SOURCE_FAILED
+    except Exception as error:
+        reason = error.reason if isinstance(error, RecordIOError) else repr(error)
+        outcome_fail(outcome, RENDER_IMAGE, reason.encode("utf-8", "replace"))
+        return SOURCE_FAILED
+    finally:
+        seconds_add(&source.seconds, sync_now() - begin)
+    state.pixels.first, state.pixels.stride = &view[0, 0, 0], view.shape[1] * view.shape[2]
+    info.width, info.height = <int>view.shape[1], <int>view.shape[0]
+    info.in_memory = True
+    return SOURCE_OPEN

@@ -1,0 +1,14 @@
+"""What other modules need of the JPEG decoder: `decoder.h` says what it means."""
+
+cdef extern from "recordio/formats/jpeg/decoder.h" nogil:
+    cdef enum jpeg_status:
+        JPEG_OK
+        JPEG_NOT_JPEG
+        JPEG_CORRUPT
+        JPEG_TRUNCATED
+        JPEG_TOO_LARGE
+        JPEG_TOO_MANY_SCANS
+        JPEG_NO_MEMORY
+        JPEG_UNSUPPORTED
+        JPEG_BAD_ARGUMENT
+        JPEG_UNAVAILABLE

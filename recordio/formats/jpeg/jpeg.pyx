@@ -1,0 +1,472 @@
+"""Decode JPEG images with libjpeg-turbo: the header, a region, at full size or a fraction of it.
+
+It gives the pixels as stored: it never turns an image upright, never decodes anything but JPEG, and
+never hands out pixels for which the data is missing.
+"""
+
+import os
+from collections import namedtuple
+from threading import local
+
+import numpy as np
+
+from libc.stdint cimport INT64_MAX, uint8_t
+from libc.string cimport memcpy
+
+from recordio.formats.row_source cimport (
+    SOURCE_FAILED, SOURCE_OPEN, SOURCE_OTHER, ImageInfo, Rectangle, RowDecoder, RowSource, Rows,
+)
+from recordio.kernels.orient cimport orient_exchanges_sides
+from recordio.formats.status cimport RENDER_IMAGE, RENDER_MEMORY, Outcome, outcome_fail
+from recordio.formats.jpeg_limits cimport jpeg_limits, load_limits
+
+from recordio.errors import ImageDecodeError
+from recordio.formats.jpeg_limits import DEFAULT_LIMITS, check_limits
+
+cdef extern from "recordio/sync.h" nogil:
+    double sync_now()
+
+cdef extern from "recordio/counter.h" nogil:
+    void seconds_add(double* seconds, double more)
+
+__all__ = [
+    "DEFAULT_LIMITS",
+    "DEFAULT_MAX_PIXELS",
+    "DEFAULT_MAX_SCANS",
+    "DEFAULT_MAX_SCAN_PIXELS",
+    "JpegInfo",
+    "JpegRows",
+    "available",
+    "check_limits",
+    "decode",
+    "entropy_decoder",
+    "header",
+    "library",
+]
+
+
+cdef extern from "recordio/formats/jpeg/decoder.h" nogil:
+    ctypedef struct jpeg_decoder:
+        pass
+
+    ctypedef struct jpeg_info:
+        int width
+        int height
+        int components
+        int orientation
+        int progressive
+        int supported
+
+    cdef enum jpeg_entropy_choice:
+        JPEG_ENTROPY_OF_LIBRARY
+        JPEG_ENTROPY_OF_OURS
+        JPEG_ENTROPY_PORTABLE
+
+    int jpeg_decoder_available() noexcept
+    const char* jpeg_decoder_library() noexcept
+    jpeg_decoder* jpeg_decoder_new() noexcept
+    void jpeg_decoder_free(jpeg_decoder* decoder) noexcept
+    int jpeg_decoder_check() noexcept
+    int jpeg_decoder_choose(jpeg_decoder* decoder, jpeg_entropy_choice choice) noexcept
+    int jpeg_decoder_chosen(const jpeg_decoder* decoder) noexcept
+    int jpeg_decoder_open(jpeg_decoder* decoder, const uint8_t* data, size_t size,
+                          const jpeg_limits* limits, jpeg_info* info) noexcept
+    int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int x, int y,
+                           int width, int height) noexcept
+    int jpeg_decoder_rows(jpeg_decoder* decoder, const uint8_t** row, ptrdiff_t* stride,
+                          int* count) noexcept
+    void jpeg_decoder_finish(jpeg_decoder* decoder) noexcept
+    const char* jpeg_decoder_message(const jpeg_decoder* decoder) noexcept
+    int jpeg_decoder_warnings(const jpeg_decoder* decoder) noexcept
+
+
+DEFAULT_MAX_PIXELS = DEFAULT_LIMITS["max_pixels"]
+DEFAULT_MAX_SCANS = DEFAULT_LIMITS["max_scans"]
+DEFAULT_MAX_SCAN_PIXELS = DEFAULT_LIMITS["max_scan_pixels"]
+
+
+JpegInfo = namedtuple(
+    "JpegInfo", ["width", "height", "components", "orientation", "progressive", "supported"]
+)
+JpegInfo.__doc__ = """What the header of a JPEG image says.
+
+Attributes
+----------
+width, height : int
+    Size in pixels as stored, before the orientation is applied.
+components : int
+    Colour components: 1 grey, 3 colour, 4 CMYK.
+orientation : int
+    EXIF orientation, 1 to 8; 1 if the file does not say.
+progressive : bool
+    Whether the image is stored in passes over the whole picture.
+supported : bool
+    Whether `decode` can decode it: not so for CMYK, 12 bits, lossless and arithmetic coding.
+"""
+
+
+cdef class _Decoder:
+    """One decoder; it must not be used by two threads at a time."""
+
+    cdef jpeg_decoder* decoder
+
+    def __cinit__(self):
+        self.decoder = NULL
+        self.decoder = jpeg_decoder_new()
+        if self.decoder == NULL:
+            raise MemoryError("no memory for a JPEG decoder")
+        self.choose()
+
+    def __dealloc__(self):
+        jpeg_decoder_free(self.decoder)
+
+    cdef int choose(self) except -1:
+        """Take the entropy decoder that is asked for."""
+        cdef jpeg_entropy_choice choice = JPEG_ENTROPY_OF_LIBRARY
+        if entropy_decoder() == "own":
+            choice = JPEG_ENTROPY_PORTABLE if _portable else JPEG_ENTROPY_OF_OURS
+        if jpeg_decoder_choose(self.decoder, choice) != JPEG_OK:
+            raise MemoryError("no memory for a JPEG decoder")
+        return 0
+
+
+_thread = local()
+
+
+cdef _Decoder _borrow_decoder():
+    """The decoder of this thread, which a finalizer that decodes meanwhile will not find."""
+    cdef _Decoder decoder = _thread.__dict__.pop("decoder", None)
+    if decoder is None:
+        return _Decoder()
+    decoder.choose()
+    return decoder
+
+
+cdef void _return_decoder(_Decoder decoder):
+    """Keep the decoder for the next image of this thread."""
+    _thread.__dict__["outcome"] = (
+        jpeg_decoder_chosen(decoder.decoder), jpeg_decoder_warnings(decoder.decoder)
+    )
+    jpeg_decoder_finish(decoder.decoder)
+    _thread.__dict__["decoder"] = decoder
+
+
+cdef const uint8_t[::1] _bytes_of(data):
+    """The bytes of any contiguous buffer; None if there are none."""
+    view = memoryview(data)
+    return view.cast("B") if view.nbytes else None
+
+
+cdef int _check(_Decoder decoder, int status) except -1:
+    """Raise the exception for a status other than JPEG_OK."""
+    if status == JPEG_OK:
+        return 0
+    text = jpeg_decoder_message(decoder.decoder).decode("utf-8", "replace")
+    if status == JPEG_NO_MEMORY:
+        raise MemoryError(text)
+    if status == JPEG_BAD_ARGUMENT:
+        raise ValueError(text)
+    raise ImageDecodeError({
+        JPEG_NOT_JPEG: "not a JPEG image",
+        JPEG_CORRUPT: f"the JPEG image is damaged ({text}); pack it again from its source",
+        JPEG_TRUNCATED: f"the JPEG image is truncated ({text}); pack it again from its source",
+        JPEG_TOO_LARGE: f"the JPEG image is too large: {text}",
+        JPEG_TOO_MANY_SCANS: f"the JPEG image is suspicious: {text}",
+        JPEG_UNSUPPORTED: f"{text} (CMYK, 12 bits, lossless or arithmetic coding)",
+        JPEG_UNAVAILABLE: "iterators was built without libjpeg-turbo; install its headers and "
+                          "build again, or decode with recordio.formats.general",
+    }[status])
+
+
+cdef int _open(_Decoder decoder, const uint8_t[::1] data, const jpeg_limits* limits,
+               jpeg_info* info) except -1:
+    """Open the image in `data`, or raise."""
+    cdef int status
+    if data is None:
+        status = jpeg_decoder_open(decoder.decoder, NULL, 0, limits, info)
+    else:
+        status = jpeg_decoder_open(decoder.decoder, &data[0], data.shape[0], limits, info)
+    return _check(decoder, status)
+
+
+def available():
+    """Whether this module was built with libjpeg-turbo.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> isinstance(available(), bool)
+    True
+    """
+    return bool(jpeg_decoder_available())
+
+
+def library():
+    """Name and version of the library that decodes, as known when it was built.
+
+    Returns
+    -------
+    str
+        For example ``"libjpeg-turbo 2.1.5"``; ``"none"`` if there is none.
+
+    Examples
+    --------
+    >>> isinstance(library(), str)
+    True
+    """
+    return jpeg_decoder_library().decode("ascii")
+
+
+def entropy_decoder():
+    """Who decodes the entropy-coded data of JPEG images.
+
+    Huffman coding, sequential in one scan or progressive, is decoded faster here than by the
+    library, and to the same pixels; all other coding, and whatever is damaged, is left to the
+    library.
+    When this module is imported it tries that on built-in images.  The environment variable
+    ``ITERATORS_JPEG=plain`` leaves everything to the library, for decoders made while it is set.
+
+    Returns
+    -------
+    str
+        ``"own"``; or the reason why the library does everything: ``"plain"`` (asked for),
+        ``"incompatible"`` (the trial failed), ``"none"`` (built without libjpeg-turbo).
+
+    Examples
+    --------
+    >>> entropy_decoder() in ("own", "plain", "incompatible", "none")
+    True
+    """
+    asked = os.environ.get("ITERATORS_JPEG", "")
+    if asked not in ("", "plain"):
+        raise ValueError(f"the environment variable ITERATORS_JPEG must be 'plain', not {asked!r}")
+    if not jpeg_decoder_available():
+        return "none"
+    return asked or "own" if _trial_passed else "incompatible"
+
+
+def _last_outcome():
+    """Of this thread's last image: 0 the library's, 1 ours, 2 given back; number of warnings."""
+    return _thread.__dict__["outcome"]
+
+
+def _choose_portable(portable):
+    """Let decoders use only instructions that every processor has, to compare them."""
+    global _portable
+    _portable = bool(portable)
+
+
+_portable = False
+_trial_passed = bool(jpeg_decoder_check())
+entropy_decoder()  # a wrong variable is told of at once
+
+
+def header(data):
+    """Read the header of a JPEG image without decoding it.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The file.
+
+    Returns
+    -------
+    JpegInfo
+
+    Raises
+    ------
+    ImageDecodeError
+        If it is not a JPEG file, or its header is damaged or incomplete.
+
+    Examples
+    --------
+    >>> header(b"GIF89a")
+    Traceback (most recent call last):
+        ...
+    recordio.errors.ImageDecodeError: not a JPEG image
+    """
+    cdef const uint8_t[::1] view = _bytes_of(data)
+    cdef _Decoder decoder = _borrow_decoder()
+    cdef jpeg_info info
+    cdef jpeg_limits none
+    load_limits(&none, dict.fromkeys(DEFAULT_LIMITS, INT64_MAX))
+    try:
+        _open(decoder, view, &none, &info)
+    finally:
+        _return_decoder(decoder)
+    return JpegInfo(
+        info.width, info.height, info.components, info.orientation,
+        bool(info.progressive), bool(info.supported),
+    )
+
+
+cdef int _copy_rows(jpeg_decoder* decoder, uint8_t* to, size_t row_size) noexcept nogil:
+    """Copy all rows of the started image to `to`."""
+    cdef const uint8_t* row
+    cdef ptrdiff_t stride
+    cdef int status, count, i
+    while True:
+        status = jpeg_decoder_rows(decoder, &row, &stride, &count)
+        if status != JPEG_OK or count == 0:
+            return status
+        for i in range(count):
+            memcpy(to, row + i * stride, row_size)
+            to += row_size
+
+
+def decode(data, int channels=3, region=None, int denominator=1, **limits):
+    """Decode a JPEG image, or a region of it, at full size or a fraction of it.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The file.
+    channels : {3, 1}
+        3 for RGB, 1 for grey (the stored luminance).
+    region : tuple of int, optional
+        ``(x, y, width, height)`` in pixels of the scaled image; the whole image by default.  The
+        pixels are those of ``decode(data)[y : y + height, x : x + width]``, at less cost.
+    denominator : {1, 2, 4, 8}
+        The scaled image measures ``ceil(width / denominator)`` by ``ceil(height / denominator)``.
+    **limits : int
+        `max_pixels` stored at most; `max_scans` at most, of which progressive images have some ten;
+        and `max_scan_pixels` that several scans may pass over in all; each component counts.
+        `DEFAULT_LIMITS` has those that are not given.
+
+    Returns
+    -------
+    numpy.ndarray
+        uint8 of shape (height, width, channels), as stored: the orientation is not applied.
+
+    Raises
+    ------
+    ImageDecodeError
+        If it is not a JPEG file, is damaged, ends before the last row of the region, exceeds a
+        limit or is of a kind that `header` calls unsupported.
+    ValueError
+        If the region lies outside the image or another argument is not allowed.
+
+    Examples
+    --------
+    >>> import cv2, numpy
+    >>> data = cv2.imencode(".jpg", numpy.full((40, 60, 3), 200, "uint8"))[1].tobytes()
+    >>> if available():
+    ...     print(decode(data, region=(10, 5, 20, 30)).shape, decode(data, denominator=8).shape)
+    ... else:
+    ...     print("(30, 20, 3) (5, 8, 3)")
+    (30, 20, 3) (5, 8, 3)
+    """
+    cdef const uint8_t[::1] view = _bytes_of(data)
+    cdef uint8_t[:, :, ::1] pixels
+    cdef _Decoder decoder
+    cdef jpeg_info info
+    cdef jpeg_limits most
+    cdef int status, x, y, width, height
+    load_limits(&most, limits)
+    if channels not in (1, 3):
+        raise ValueError(f"channels must be 1 or 3, not {channels}")
+    if denominator not in (1, 2, 4, 8):
+        raise ValueError(f"denominator must be 1, 2, 4 or 8, not {denominator}")
+    decoder = _borrow_decoder()
+    try:
+        _open(decoder, view, &most, &info)
+        if region is None:
+            x = y = 0
+            width = (info.width + denominator - 1) // denominator
+            height = (info.height + denominator - 1) // denominator
+        else:
+            x, y, width, height = region
+        with nogil:
+            status = jpeg_decoder_start(
+                decoder.decoder, channels, denominator, x, y, width, height
+            )
+        _check(decoder, status)
+        result = np.empty((height, width, channels), np.uint8)
+        pixels = result
+        with nogil:
+            status = _copy_rows(decoder.decoder, &pixels[0, 0, 0], <size_t>width * channels)
+        _check(decoder, status)
+        return result
+    finally:
+        _return_decoder(decoder)
+
+
+cdef struct State:
+    jpeg_decoder* decoder
+    jpeg_limits limits
+    int channels
+
+
+cdef class JpegRows(RowDecoder):
+    """A row source that decodes no more than it has to; channels may also be -3, for BGR.
+
+    What `header` calls unsupported is left to the next source.
+    """
+
+    cdef _Decoder decoder
+    cdef State state
+
+    def __cinit__(self, int channels, **limits):
+        self.decoder = _Decoder()
+        load_limits(&self.state.limits, limits)
+        self.state.channels = channels
+        self.state.decoder = self.decoder.decoder
+        self.source.state = &self.state
+        self.source.open, self.source.start = open_jpeg, start_jpeg
+        self.source.next, self.source.finish = next_jpeg, finish_jpeg
+
+
+cdef int open_jpeg(RowSource* source, const uint8_t* data, size_t size, ImageInfo* info,
+                   Outcome* outcome) noexcept nogil:
+    cdef State* state = <State*>source.state
+    cdef jpeg_info found
+    cdef int status
+    if state.channels == 4:
+        return SOURCE_OTHER
+    status = jpeg_decoder_open(state.decoder, data, size, &state.limits, &found)
+    if status == JPEG_OK and found.supported:
+        info.width, info.height = found.width, found.height
+        if orient_exchanges_sides(found.orientation):
+            info.width, info.height = found.height, found.width
+        info.orientation = found.orientation
+        info.scales = True
+        return SOURCE_OPEN
+    jpeg_decoder_finish(state.decoder)
+    if status in (JPEG_OK, JPEG_NOT_JPEG, JPEG_UNAVAILABLE):
+        return SOURCE_OTHER
+    fail(state, status, outcome)
+    return SOURCE_FAILED
+
+
+cdef int start_jpeg(RowSource* source, int denominator, const Rectangle* wanted,
+                    Outcome* outcome) noexcept nogil:
+    cdef State* state = <State*>source.state
+    cdef double begin = sync_now()
+    cdef int status = jpeg_decoder_start(state.decoder, state.channels, denominator, wanted.x,
+                                         wanted.y, wanted.width, wanted.height)
+    seconds_add(&source.seconds, sync_now() - begin)
+    return fail(state, status, outcome) if status != JPEG_OK else 0
+
+
+cdef int next_jpeg(RowSource* source, Rows* rows, Outcome* outcome) noexcept nogil:
+    cdef State* state = <State*>source.state
+    cdef double begin = sync_now()
+    cdef int status = jpeg_decoder_rows(state.decoder, &rows.first, &rows.stride, &rows.count)
+    rows.cold = False
+    seconds_add(&source.seconds, sync_now() - begin)
+    return fail(state, status, outcome) if status != JPEG_OK else 0
+
+
+cdef bint finish_jpeg(RowSource* source) noexcept nogil:
+    cdef State* state = <State*>source.state
+    jpeg_decoder_finish(state.decoder)
+    return jpeg_decoder_warnings(state.decoder) == 0
+
+
+cdef int fail(const State* state, int status, Outcome* outcome) noexcept nogil:
+    """What the decoder could not do; that there is no memory says nothing about the image."""
+    return outcome_fail(outcome, RENDER_MEMORY if status == JPEG_NO_MEMORY else RENDER_IMAGE,
+                        jpeg_decoder_message(state.decoder))

@@ -1,0 +1,157 @@
+"""Limits on what a JPEG image costs its decoder, whichever that is, and its EXIF orientation.
+
+Only markers are read, and nothing is decoded.
+"""
+
+from libc.stdint cimport int64_t, uint8_t
+
+from recordio.errors import ImageDecodeError
+
+__all__ = ["DEFAULT_LIMITS", "check_limits", "jpeg_orientation", "tiff_orientation"]
+
+cdef extern from "recordio/formats/jpeg_outline.h" nogil:
+    ctypedef struct jpeg_outline:
+        int width
+        int height
+        int orientation
+
+    void read_jpeg_outline(const uint8_t* data, size_t size, jpeg_outline* found) noexcept
+    int read_tiff_orientation(const uint8_t* data, size_t size) noexcept
+
+cdef extern from "recordio/formats/jpeg_limits.h" nogil:
+    enum:
+        JPEG_MAX_PIXELS
+    const char* jpeg_limit_names[JPEG_NUM_LIMITS]
+    const jpeg_limits jpeg_default_limits
+
+    cdef enum jpeg_work:
+        JPEG_WORK_OK
+
+    jpeg_work count_scans(const uint8_t* data, size_t size, const jpeg_limits* limits, int width,
+                          int height) noexcept
+    void explain_work(jpeg_work found, const jpeg_limits* limits, int width, int height,
+                      char* message, size_t size) noexcept
+    void explain_pixels(const jpeg_limits* limits, int width, int height, char* message,
+                        size_t size) noexcept
+
+
+cdef enum:
+    MESSAGE_SIZE = 256
+
+
+DEFAULT_LIMITS = {
+    jpeg_limit_names[i].decode(): jpeg_default_limits.most[i] for i in range(JPEG_NUM_LIMITS)
+}
+
+
+cdef int load_limits(jpeg_limits* target, dict limits) except -1:
+    for name in limits:
+        if name not in DEFAULT_LIMITS:
+            raise TypeError(f"{name!r} is no limit: {', '.join(DEFAULT_LIMITS)}")
+    for i, (name, default) in enumerate(DEFAULT_LIMITS.items()):
+        target.most[i] = limits.get(name, default)
+    return 0
+
+
+def check_limits(data, **limits):
+    """Refuse a JPEG image that takes too long to decode, before a decoder gets it.
+
+    Nothing is decoded, and nothing else is said of the image; other formats are let through.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The file.
+    **limits : int
+        `max_pixels`, `max_scans`, and `max_scan_pixels` that several scans may pass over in all;
+        `DEFAULT_LIMITS` has those that are not given.
+
+    Raises
+    ------
+    ImageDecodeError
+        If the image exceeds a limit; the error names it.
+
+    Examples
+    --------
+    >>> check_limits(b"GIF89a")
+    """
+    cdef const uint8_t[::1] view = _jpeg_of(data)
+    cdef jpeg_limits most
+    cdef jpeg_outline found
+    cdef jpeg_work work
+    cdef char message[MESSAGE_SIZE]
+    load_limits(&most, limits)
+    if view is None:
+        return
+    with nogil:
+        read_jpeg_outline(&view[0], view.shape[0], &found)
+    if <int64_t>found.width * found.height > most.most[JPEG_MAX_PIXELS]:
+        explain_pixels(&most, found.width, found.height, message, MESSAGE_SIZE)
+        raise ImageDecodeError("the JPEG image is too large: " + message.decode("ascii"))
+    with nogil:
+        work = count_scans(&view[0], view.shape[0], &most, found.width, found.height)
+    if work != JPEG_WORK_OK:
+        explain_work(work, &most, found.width, found.height, message, MESSAGE_SIZE)
+        raise ImageDecodeError("the JPEG image is suspicious: " + message.decode("ascii"))
+
+
+def jpeg_orientation(data):
+    """The EXIF orientation of a JPEG image: 1 to 8, or 0 if it says none.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The file.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> jpeg_orientation(b"GIF89a")
+    0
+    """
+    cdef const uint8_t[::1] view = _jpeg_of(data)
+    cdef jpeg_outline found
+    if view is None:
+        return 0
+    with nogil:
+        read_jpeg_outline(&view[0], view.shape[0], &found)
+    return found.orientation
+
+
+def tiff_orientation(data):
+    r"""The orientation of a TIFF file, or of EXIF data: 1 to 8, or 0 if it says none.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The file.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> entry = b"\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"
+    >>> tiff_orientation(b"II*\0\x08\0\0\0\x01\0" + entry)
+    6
+    """
+    cdef const uint8_t[::1] view = _bytes_of(data)
+    return 0 if view is None else read_tiff_orientation(&view[0], view.shape[0])
+
+
+cdef const uint8_t[::1] _bytes_of(data):
+    """The bytes of any contiguous buffer; None if there are none."""
+    view = memoryview(data)
+    return view.cast("B") if view.nbytes else None
+
+
+cdef const uint8_t[::1] _jpeg_of(data):
+    """The bytes of a JPEG file; None for anything else."""
+    cdef const uint8_t[::1] view = _bytes_of(data)
+    if view is None or view.shape[0] < 3:
+        return None
+    return view if view[0] == 0xFF and view[1] == 0xD8 and view[2] == 0xFF else None

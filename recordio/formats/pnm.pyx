@@ -1,0 +1,263 @@
+"""Raw images: uint8 pixels behind the header of a binary PNM file, P5 for grey and P6 for RGB.
+
+Reads and writes the one form of PNM that needs no decoder; any other belongs to `general`.  Nothing
+here resizes, and nothing looks at records.
+"""
+
+from collections import namedtuple
+
+from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport uint8_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy
+
+import numpy as np
+
+from recordio.formats.row_source cimport (
+    SOURCE_FAILED, SOURCE_OPEN, SOURCE_OTHER, ImageInfo, Rectangle, RowDecoder, Rows, RowSource,
+)
+from recordio.formats.status cimport (
+    MESSAGE_SIZE, RENDER_IMAGE, RENDER_MEMORY, Outcome, outcome_fail,
+)
+
+from recordio.errors import ImageDecodeError
+
+from .jpeg.jpeg import DEFAULT_MAX_PIXELS
+
+cdef extern from "recordio/kernels/pixel.h":
+    enum:
+        PIXEL_SLACK         # bytes of memory that there must be behind the pixels
+
+__all__ = ["PNMHeader", "RawRows", "decode", "encode", "header"]
+
+PNMHeader = namedtuple("PNMHeader", ["width", "height", "channels", "start"])
+PNMHeader.__doc__ = """What the header of a raw image says.
+
+Attributes
+----------
+width, height : int
+    Size in pixels.
+channels : int
+    1 for grey, 3 for RGB.
+start : int
+    Offset of the first pixel in bytes; rows follow each other without gaps.
+"""
+
+
+def header(data, *, max_pixels=DEFAULT_MAX_PIXELS):
+    r"""Read the header of a raw image and check that all pixels are there.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The file; what follows the pixels is ignored.
+    max_pixels : int
+        Images with more pixels are refused.
+
+    Returns
+    -------
+    PNMHeader or None
+        None for everything but P5 and P6 with a largest value of 255, and for headers that decoders
+        do not agree about, such as those with a comment right behind a number.
+
+    Raises
+    ------
+    ImageDecodeError
+        If the image is truncated or too large.
+
+    Examples
+    --------
+    >>> header(b"P5\n3 2\n255\n......")
+    PNMHeader(width=3, height=2, channels=1, start=11)
+    >>> header(b"P5\n3 2\n255\n.....")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    recordio.errors.ImageDecodeError: the PNM image is truncated (3 x 2 grey pixels are 6 bytes, ...
+    """
+    cdef pnm_header found
+    if not _parse(_bytes_of(data), max_pixels, &found):
+        return None
+    return PNMHeader(found.width, found.height, found.channels, found.start)
+
+
+def decode(data, channels, *, max_pixels=DEFAULT_MAX_PIXELS):
+    r"""Copy the pixels of a raw image.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The file.
+    channels : {3, 1}
+        3 for RGB, 1 for grey; converted if the other is stored.
+    max_pixels : int
+        Images with more pixels are refused.
+
+    Returns
+    -------
+    numpy.ndarray or None
+        uint8 of shape (height, width, channels).  None where `header` returns None.
+
+    Raises
+    ------
+    ImageDecodeError
+        If the image is truncated or too large.
+
+    Examples
+    --------
+    >>> decode(b"P6\n1 1\n255\n\x01\x02\x03", 3).tolist()
+    [[[1, 2, 3]]]
+    """
+    cdef const uint8_t[::1] view = _bytes_of(data)
+    cdef pnm_header found
+    cdef uint8_t[:, :, ::1] pixels
+    cdef const uint8_t* row
+    cdef Py_ssize_t y, stride
+    if channels not in (1, 3):
+        raise ValueError(f"channels must be 1 or 3, not {channels!r}")
+    if not _parse(view, max_pixels, &found):
+        return None
+    pixels = image = np.empty((found.height, found.width, channels), np.uint8)
+    stride = found.width * found.channels
+    row = &view[found.start]
+    with nogil:
+        if found.channels == pixels.shape[2]:
+            memcpy(&pixels[0, 0, 0], row, found.height * stride)
+        else:
+            for y in range(pixels.shape[0]):
+                pnm_convert_row(row + y * stride, <int>found.width, found.channels,
+                                &pixels[y, 0, 0])
+    return image
+
+
+def encode(const uint8_t[:, :, ::1] pixels not None):
+    r"""Make a raw image.
+
+    Parameters
+    ----------
+    pixels : numpy.ndarray of uint8, shape (height, width, 3) or (height, width, 1)
+        RGB or grey, without gaps, not empty.
+
+    Returns
+    -------
+    bytes
+
+    Examples
+    --------
+    >>> encode(np.full((1, 2, 1), 65, np.uint8))
+    b'P5\n2 1\n255\nAA'
+    """
+    kinds = {1: "P5", 3: "P6"}
+    if pixels.shape[2] not in kinds or not pixels.nbytes:
+        raise ValueError(f"a raw image has pixels of 1 or 3 bytes, not shape {pixels.base.shape}")
+    start = f"{kinds[pixels.shape[2]]}\n{pixels.shape[1]} {pixels.shape[0]}\n255\n"
+    return start.encode("ascii") + memoryview(pixels).cast("B")
+
+
+def _bytes_of(data):
+    """A flat view; None for no bytes, of which Cython cannot make one."""
+    view = memoryview(data)
+    return view.cast("B") if view.nbytes else None
+
+
+cdef bint _parse(const uint8_t[::1] data, max_pixels, pnm_header* found) except -1:
+    """Whether this is a raw image; raises if it is one that is truncated or too large."""
+    cdef char[200] message
+    cdef int status
+    if data is None:
+        return False
+    status = pnm_parse(&data[0], data.shape[0], max_pixels, found)
+    if status in (PNM_TOO_LARGE, PNM_TRUNCATED):
+        pnm_explain(status, found, max_pixels, message, sizeof(message))
+        raise ImageDecodeError(message.decode("ascii"))
+    return status == PNM_OK
+
+
+cdef enum:
+    STRIP_ROWS = 16         # converted at a time
+
+
+cdef struct State:
+    int channels
+    Py_ssize_t max_pixels
+    pnm_header header
+    const uint8_t* data
+    Rows rest               # of the rectangle that is read
+    int width
+    uint8_t* strip          # of converted rows
+    size_t capacity
+
+
+cdef class RawRows(RowDecoder):
+    """A reader of raw images, grey or RGB as is asked for; see `RowDecoder`."""
+
+    cdef State state
+
+    def __cinit__(self, int channels, *, max_pixels=DEFAULT_MAX_PIXELS, **limits):
+        self.state.strip = NULL
+        self.state.capacity = 0
+        self.state.channels, self.state.max_pixels = channels, max_pixels
+        self.source.state = &self.state
+        self.source.open, self.source.start = open_raw, start_raw
+        self.source.next, self.source.finish = next_raw, finish_raw
+
+    def __dealloc__(self):
+        free(self.state.strip)
+
+
+cdef int open_raw(RowSource* source, const uint8_t* data, size_t size, ImageInfo* info,
+                  Outcome* outcome) noexcept nogil:
+    cdef State* state = <State*>source.state
+    cdef pnm_header* header = &state.header
+    cdef int status = PNM_OTHER
+    if state.channels != 4:
+        status = pnm_parse(data, size, state.max_pixels, header)
+    if status == PNM_OTHER:
+        return SOURCE_OTHER
+    if status != PNM_OK:
+        pnm_explain(status, header, state.max_pixels, outcome.message, MESSAGE_SIZE)
+        outcome.status = RENDER_IMAGE
+        return SOURCE_FAILED
+    state.data = data + header.start
+    info.width, info.height = <int>header.width, <int>header.height
+    info.raw = True
+    info.in_memory = header.channels == state.channels
+    return SOURCE_OPEN
+
+
+cdef int start_raw(RowSource* source, int denominator, const Rectangle* wanted,
+                   Outcome* outcome) noexcept nogil:
+    cdef State* state = <State*>source.state
+    cdef size_t size = <size_t>wanted.width * state.channels * STRIP_ROWS + PIXEL_SLACK
+    cdef void* memory
+    if state.header.channels != state.channels and size > state.capacity:
+        memory = realloc(state.strip, size)
+        if memory == NULL:
+            return outcome_fail(outcome, RENDER_MEMORY, b"")
+        state.strip, state.capacity = <uint8_t*>memory, size
+    state.width = wanted.width
+    state.rest.stride = <ptrdiff_t>state.header.width * state.header.channels
+    state.rest.first = (state.data + wanted.y * state.rest.stride
+                        + <ptrdiff_t>wanted.x * state.header.channels)
+    state.rest.count, state.rest.cold = wanted.height, True
+    return 0
+
+
+cdef int next_raw(RowSource* source, Rows* rows, Outcome* outcome) noexcept nogil:
+    cdef State* state = <State*>source.state
+    cdef ptrdiff_t packed = <ptrdiff_t>state.width * state.channels
+    cdef int y
+    rows[0] = state.rest
+    if state.header.channels == state.channels:
+        return 0
+    rows.count = min(rows.count, STRIP_ROWS)
+    for y in range(rows.count):
+        pnm_convert_row(state.rest.first + y * state.rest.stride, state.width,
+                        state.header.channels, state.strip + y * packed)
+    state.rest.first += rows.count * state.rest.stride
+    state.rest.count -= rows.count
+    rows.first, rows.stride, rows.cold = state.strip, packed, False
+    return 0
+
+
+cdef bint finish_raw(RowSource* source) noexcept nogil:
+    return True

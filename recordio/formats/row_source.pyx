@@ -1,0 +1,49 @@
+"""Row sources: what stands between the codecs and the steps of an image.
+
+A `RowSource` gives the rows of a rectangle of an image, wherever they come from: decoded as they
+are asked for, converted, or in memory already.  It is a struct of functions, so that one is called
+without the GIL and at the price of a pointer for a strip of rows; a `RowDecoder` owns one together
+with what it needs.  Each codec brings a source of its own, and `codecs.table` says which there are.
+"""
+
+from libc.stddef cimport ptrdiff_t
+from libc.string cimport memset
+
+
+cdef class RowDecoder:
+    """Base class of what owns a source: made of a number of channels and limits.
+
+    Parameters
+    ----------
+    channels : {3, 1, 4}
+        Bytes of a pixel: RGB, grey, RGBA.
+    **limits : int
+        Of an image, as `recordio.formats.jpeg.jpeg.DEFAULT_LIMITS` names them.
+    """
+
+    def __cinit__(self, *args, **keywords):
+        memset(&self.source, 0, sizeof(RowSource))
+
+
+cdef int start_pixels(RowSource* source, int denominator, const Rectangle* wanted,
+                      Outcome* outcome) noexcept nogil:
+    cdef Pixels* pixels = <Pixels*>source.state
+    pixels.asked.first = (pixels.first + (wanted.y - pixels.y) * pixels.stride
+                          + <ptrdiff_t>(wanted.x - pixels.x) * pixels.pixel_size)
+    pixels.asked.stride, pixels.asked.count = pixels.stride, wanted.height
+    pixels.asked.cold = True
+    return 0
+
+
+cdef int next_pixels(RowSource* source, Rows* rows, Outcome* outcome) noexcept nogil:
+    rows[0] = (<Pixels*>source.state).asked
+    return 0
+
+
+cdef bint finish_pixels(RowSource* source) noexcept nogil:
+    return True
+
+
+cdef void read_pixels(RowSource* source, Pixels* pixels) noexcept nogil:
+    source.state = pixels
+    source.start, source.next, source.finish = start_pixels, next_pixels, finish_pixels

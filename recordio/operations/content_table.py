@@ -1,0 +1,191 @@
+"""Hashes of the contents of packs and of their pictures, in tables, and which of them are the same.
+
+Contents themselves are not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ..errors import ImageDecodeError
+from ..formats.image_size import complete_limits
+from ..formats.kinds import IMAGE_KINDS, kind_of
+from ..packs.source import SourcePack
+from .hashes import HASH_BYTES, hash_of, word_of
+from .near import MOST_DISTANCE, groups_of, near_pairs
+from .passes import label_bytes, pass_over
+from .pictures import picture_hash
+
+__all__ = ["ROW", "ContentTable", "check_distance", "first_of_same", "first_of_similar"]
+
+#: What is known of a record besides the hash of its content.
+ROW = np.dtype(
+    [
+        ("number", "<i8"),  # in the pack
+        ("key", "<i8"),
+        ("labels", "<u8"),  # hash of all labels
+        ("label", "<f4"),  # the first class label
+        ("picture", "<u8"),
+        ("has_picture", bool),
+        ("damaged", bool),
+    ]
+)
+
+
+class ContentTable:
+    """Hashes of the contents of a pack, and of its pictures if these are compared.
+
+    Parameters
+    ----------
+    pack : SourcePack
+    looks : bool
+        Whether pictures are compared.
+    skip_errors, **limits
+        As for `recordio.dedup`.
+
+    Attributes
+    ----------
+    contents : numpy.ndarray of uint64, (records, 2)
+    pictures : numpy.ndarray of uint64, (records,)
+    empty, has_picture, damaged : numpy.ndarray of bool, (records,)
+        Records without content, those that are pictures, and images that cannot be decoded.
+    """
+
+    def __init__(
+        self, pack: SourcePack, looks: bool, skip_errors: bool, **limits: int | None
+    ) -> None:
+        count = len(pack)
+        self.pack, self.looks = pack, looks
+        self.skip_errors, self.limits = skip_errors, complete_limits(limits)
+        self.contents = np.zeros((count, HASH_BYTES // 8), np.uint64)
+        self.pictures = np.zeros(count, np.uint64)
+        self.empty, self.has_picture, self.damaged = np.zeros((3, count), bool)
+
+    def find(
+        self,
+        threads: int | None = None,
+        progress: Callable[[int, int], object] | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Read all records."""
+
+        def tell(done: int) -> None:
+            if cancelled():
+                raise KeyboardInterrupt
+            if progress is not None:
+                progress(done, len(self.pack))
+
+        for first, found in pass_over(self.pack, self._look, threads, tell):
+            rows = slice(first, first + len(found))
+            self.contents[rows] = np.frombuffer(b"".join(found), "<u8").reshape(-1, 2)
+        for number in np.flatnonzero(self.damaged).tolist():
+            self.pack.problem(number, "image", "the image cannot be decoded")
+
+    def _look(self, number: int, content: memoryview) -> bytes:
+        if not len(content):
+            self.empty[number] = True
+        elif self.looks and kind_of(content) in IMAGE_KINDS:
+            try:
+                self.pictures[number] = picture_hash(content, **self.limits)
+                self.has_picture[number] = True
+            except ImageDecodeError as error:
+                if not self.skip_errors:
+                    raise ImageDecodeError(error.reason, **self.pack.place(number)) from None
+                self.damaged[number] = True
+        return hash_of(content)
+
+    @property
+    def alone(self) -> np.ndarray:
+        """Which records are never duplicates: bool, (records,)."""
+        return self.empty | self.damaged
+
+    def rows(self, numbers: np.ndarray) -> np.ndarray:
+        """What is known of some records: `ROW`, (records,)."""
+        pack = self.pack
+        found = np.empty(len(numbers), ROW)
+        found["number"] = numbers
+        found["key"] = pack.keys[numbers]
+        found["labels"] = [word_of(label_bytes(pack, number)) for number in numbers.tolist()]
+        found["label"] = pack.labels.first_of(numbers)
+        found["picture"] = self.pictures[numbers]
+        found["has_picture"] = self.has_picture[numbers]
+        found["damaged"] = self.damaged[numbers]
+        return found
+
+
+def check_distance(near: int | None) -> None:
+    """Refuse a number of bits that pictures cannot be compared by."""
+    if near is not None and not 0 <= near <= MOST_DISTANCE:
+        raise ValueError(f"near={near}: expected 0 to {MOST_DISTANCE} bits")
+
+
+def first_of_same(contents: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """For each content the least number with the same one.
+
+    Parameters
+    ----------
+    contents : numpy.ndarray of uint64, (n, 2)
+    numbers : numpy.ndarray of int64, (n,)
+
+    Returns
+    -------
+    numpy.ndarray of int64, (n,)
+
+    Examples
+    --------
+    >>> contents = np.array([[1, 2], [1, 3], [1, 2]], np.uint64)
+    >>> first_of_same(contents, np.array([9, 8, 7])).tolist()
+    [7, 8, 7]
+    """
+    order = np.lexsort((numbers, *contents.T))
+    hashes = contents[order]
+    new = np.ones(len(order), bool)
+    new[1:] = (hashes[1:] != hashes[:-1]).any(-1)
+    first = np.empty_like(numbers)
+    first[order] = numbers[order[new]][np.cumsum(new) - 1]
+    return first
+
+
+def first_of_similar(
+    pictures: np.ndarray,
+    has_picture: np.ndarray,
+    first: np.ndarray,
+    distance: int,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> np.ndarray:
+    """For each record the first of its group, with pictures that look alike.
+
+    Parameters
+    ----------
+    pictures, has_picture : numpy.ndarray, (records,)
+        As of `ContentTable`.
+    first : numpy.ndarray of int64, (records,)
+        The first record with the same content.
+    distance : int
+        In how many bits the hashes of pictures may differ.
+    cancelled : callable, optional
+        Asked now and then; when true, `KeyboardInterrupt` is raised.
+
+    Returns
+    -------
+    numpy.ndarray of int64, (records,)
+    """
+    looked = np.flatnonzero(has_picture & (first == np.arange(len(first))))
+    hashes, owners = np.unique(pictures[looked], return_inverse=True)
+    leaders = np.full(len(hashes), len(first))
+    np.minimum.at(leaders, owners, looked)
+
+    def pairs() -> Iterator[np.ndarray]:
+        for some in near_pairs(hashes, distance):
+            if cancelled():
+                raise KeyboardInterrupt
+            yield some
+
+    groups = groups_of(len(hashes), pairs())
+    least = np.full(len(hashes), len(first))
+    np.minimum.at(least, groups, leaders)
+    result = first.copy()
+    result[looked] = least[groups[owners]]
+    return result[first]

@@ -1,0 +1,222 @@
+"""Frames of records copied from several packs, with labels and ids changed in the copy.
+
+Frames are copied as they are, many at a time, and changed words are put into the copy; only a
+record that is stored in several parts, or would be, is taken apart and encoded again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..bytes.mapping import check_kept
+from ..frames.encoder import encode
+from ..frames.head import HEAD_WORDS, MAGIC_WORD
+from ..header import ID_OFFSET, pack, unpack
+from ..packs.source import CHUNK, SourcePack, spans
+
+__all__ = ["Copier", "Edit", "Vectors"]
+
+#: Bytes copied at a time.
+BLOCK = 8 << 20
+#: From this many words on, a stretch of records is copied on its own and not word by word.
+LONG_RUN = 256
+
+
+class Vectors(NamedTuple):
+    """New labels of all records of a pack, at least one for each.
+
+    Attributes
+    ----------
+    starts, ends : numpy.ndarray of int64, (records,)
+        Those of record i are ``values[starts[i] : ends[i]]``.
+    values : numpy.ndarray of float32
+    """
+
+    starts: np.ndarray
+    ends: np.ndarray
+    values: np.ndarray
+
+    def of(self, record: int) -> np.ndarray:
+        """The labels of one record."""
+        return self.values[self.starts[record] : self.ends[record]]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What changes in the records of one source.
+
+    Attributes
+    ----------
+    labels : numpy.ndarray of float32, or None
+        The new values of its `SourcePack.labels`, as many; None to keep them.
+    shift : int
+        Added to the id in each image header.
+    vectors : Vectors or None
+        All labels of each record, which may become more or fewer; instead of `labels`.
+    """
+
+    labels: np.ndarray | None = None
+    shift: int = 0
+    vectors: Vectors | None = None
+
+    @property
+    def is_none(self) -> bool:
+        """Whether records stay as they are."""
+        return self.labels is None and self.shift == 0 and self.vectors is None
+
+    def first_labels(self, source: SourcePack, records: np.ndarray) -> np.ndarray:
+        """The first class label of some records as it becomes; NaN for those without."""
+        if self.vectors is not None:
+            return self.vectors.values[self.vectors.starts[records]]
+        table = source.labels
+        if self.labels is not None:
+            table = table._replace(values=self.labels)
+        return table.first_of(records)
+
+
+class Copier:
+    """Frames of records of some sources, with what changes in them.
+
+    Parameters
+    ----------
+    sources : sequence of SourcePack
+    edits : sequence of Edit
+        One for each.
+    window : int, optional
+        Bytes that are put together at a time.  The records in them are read in the order of their
+        files, however they are to be written: a disk likes that where the order is a random one.
+    """
+
+    def __init__(
+        self, sources: Sequence[SourcePack], edits: Sequence[Edit], window: int | None = None
+    ) -> None:
+        self.sources, self.edits = sources, edits
+        self.window = window or BLOCK
+
+    def blocks(
+        self, packs: np.ndarray, records: np.ndarray, first: int
+    ) -> Iterator[tuple[memoryview | bytes, np.ndarray]]:
+        """Frames of some megabytes, and the length of each, from the record number `first` on."""
+        for start in range(first, len(records), CHUNK):
+            rows = slice(start, start + CHUNK)
+            some, numbers = packs[rows], records[rows]
+            lengths, apart = self._lengths(some, numbers)
+            block = np.cumsum(lengths) // self.window
+            cut = np.flatnonzero((block[1:] != block[:-1]) | (apart[1:] != apart[:-1])) + 1
+            for begin, end in zip([0, *cut.tolist()], [*cut.tolist(), len(some)], strict=True):
+                part = slice(begin, end)
+                if apart[begin]:
+                    pairs = zip(some[part].tolist(), numbers[part].tolist(), strict=True)
+                    frames = [self._encoded(*pair) for pair in pairs]
+                    yield b"".join(frames), np.array([len(frame) for frame in frames])
+                else:
+                    yield self._copied(some[part], numbers[part], lengths[part]), lengths[part]
+
+    def _lengths(self, packs: np.ndarray, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Bytes of each frame, and which records have to be encoded again."""
+        lengths = np.empty(len(records), np.int64)
+        apart = np.zeros(len(records), bool)
+        for number, rows in self._by_source(packs):
+            source, edit, chosen = self.sources[number], self.edits[number], records[rows]
+            lengths[rows] = source.ends[chosen] - source.offsets[chosen]
+            if not edit.is_none:
+                apart[rows] = ~source.whole[chosen] | (edit.vectors is not None)
+            if edit.shift:
+                ids = self._ids(number, chosen)
+                holds_magic = (ids & 0xFFFFFFFF == MAGIC_WORD) | (
+                    ids >> np.uint64(32) == MAGIC_WORD
+                )
+                apart[rows] |= holds_magic & source.headed[chosen]
+        return lengths, apart
+
+    def _by_source(self, packs: np.ndarray) -> Iterator[tuple[int, slice | np.ndarray]]:
+        """Number of each source that has records here, and which these are."""
+        found = np.flatnonzero(np.bincount(packs)).tolist()
+        for number in found:
+            yield number, slice(None) if len(found) == 1 else np.flatnonzero(packs == number)
+
+    def _ids(self, number: int, records: np.ndarray) -> np.ndarray:
+        return self.sources[number].ids[records] + np.uint64(self.edits[number].shift)
+
+    def _copied(self, packs: np.ndarray, records: np.ndarray, lengths: np.ndarray) -> memoryview:
+        counts = lengths // 4
+        places = np.cumsum(counts) - counts
+        out = np.empty(int(counts.sum()), "<u4")
+        for number, rows in self._by_source(packs):
+            chosen, at, sizes = records[rows], places[rows], counts[rows]
+            if (np.diff(chosen) < 0).any():
+                order = np.argsort(chosen, kind="stable")
+                chosen, at, sizes = chosen[order], at[order], sizes[order]
+            piece = np.cumsum(sizes) * 4 // BLOCK
+            cut = [0, *(np.flatnonzero(np.diff(piece)) + 1).tolist(), len(chosen)]
+            for begin, end in itertools.pairwise(cut):
+                part = slice(begin, end)
+                self._copy(out, at[part], number, chosen[part], sizes[part])
+            self._change(out, at + HEAD_WORDS, number, chosen)
+        return out.data.cast("B")
+
+    def _copy(
+        self,
+        out: np.ndarray,
+        places: np.ndarray,
+        number: int,
+        records: np.ndarray,
+        counts: np.ndarray,
+    ) -> None:
+        """Copy frames of one source to their places."""
+        source = self.sources[number]
+        begin = source.offsets[records] // 4
+        after, there = begin + counts, places + counts
+        cut = np.flatnonzero((begin[1:] != after[:-1]) | (places[1:] != there[:-1])) + 1
+        first, last = np.append(0, cut), np.append(cut, len(records)) - 1
+        if len(first) * LONG_RUN <= int(counts.sum()):
+            runs = (begin[first], after[last], places[first], there[last])
+            for old, old_end, new, new_end in zip(*(run.tolist() for run in runs), strict=True):
+                out[new:new_end] = source.words[old:old_end]
+        elif (places[1:] == there[:-1]).all():
+            together = out[places[0] : there[-1]]
+            np.take(source.words, spans(begin, counts), out=together, mode="clip")
+        else:
+            out[spans(places, counts)] = source.words[spans(begin, counts)]
+        check_kept(source.data, path=source.path)
+
+    def _change(
+        self, out: np.ndarray, places: np.ndarray, number: int, records: np.ndarray
+    ) -> None:
+        """Put new labels and ids into frames; `places` are those of their payloads."""
+        edit, source = self.edits[number], self.sources[number]
+        if edit.labels is not None:
+            table = source.labels
+            numbers = table.numbers_of(records)
+            owners = np.repeat(places, table.starts[records + 1] - table.starts[records])
+            out[owners + table.places[numbers]] = edit.labels[numbers].view("<u4")
+        if edit.shift:
+            headed = source.headed[records]
+            ids = np.ascontiguousarray(self._ids(number, records)[headed], "<u8").view("<u4")
+            places = places[headed] + ID_OFFSET // 4
+            out[places], out[places + 1] = ids[::2], ids[1::2]
+
+    def _encoded(self, number: int, record: int) -> bytes:
+        """The frame of one record that has several parts, or will have."""
+        edit, source = self.edits[number], self.sources[number]
+        payload = bytearray(source.record(record))
+        check_kept(source.data, **source.place(record))
+        if edit.labels is not None:
+            for label in source.labels.numbers_of(np.array([record])).tolist():
+                place = 4 * int(source.labels.places[label])
+                struct.pack_into("<f", payload, place, edit.labels[label])
+        if edit.vectors is not None:
+            header, content = unpack(payload)
+            labels = edit.vectors.of(record)
+            label = float(labels[0]) if len(labels) == 1 else labels
+            payload = bytearray(pack(header._replace(label=label), content))
+        if edit.shift and source.headed[record]:
+            (old,) = struct.unpack_from("<Q", payload, ID_OFFSET)
+            struct.pack_into("<Q", payload, ID_OFFSET, old + edit.shift)
+        return encode(payload)

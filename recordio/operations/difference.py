@@ -1,0 +1,364 @@
+"""What differs between two packs, by key and by content.
+
+Both packs are read once.  A hash of every content is kept, never a content.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..content import read_payload
+from ..header import HEADER, ID_OFFSET
+from ..packs.source import SourcePack
+from .hashes import hash_of, word_of
+from .passes import label_bytes, pass_over
+
+__all__ = ["Difference", "PackDifference", "diff"]
+
+#: What two packs can differ in, in the order in which it is told.
+KINDS = ("labels", "ids", "content", "moved", "only_a", "only_b")
+WORDS = {
+    "labels": "other labels",
+    "ids": "other ids",
+    "content": "other content",
+    "moved": "under another key",
+    "only_a": "only in {a}",
+    "only_b": "only in {b}",
+}
+#: What is kept of a record, besides what is kept of every open pack.
+ROW = np.dtype([("content", "<u8", 2), ("labels", "<u8"), ("ids", "<u8"), ("empty", "?")])
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One record in which two packs differ.
+
+    Attributes
+    ----------
+    kind : str
+        ``"labels"``, ``"ids"``, ``"content"``, ``"moved"``, ``"only_a"`` or ``"only_b"``.
+    key_a, key_b : int or None
+        Its keys; None in the pack that does not have it.
+    a, b : float, list of float, int, str or None
+        Its labels there, or its ids, where these differ; ``"no header"`` where it has none.
+    """
+
+    kind: str
+    key_a: int | None
+    key_b: int | None
+    a: Any = None
+    b: Any = None
+
+    def __str__(self) -> str:
+        if self.kind == "moved":
+            return f"key {self.key_a} -> {self.key_b}"
+        key = self.key_b if self.key_a is None else self.key_a
+        return f"key {key}" if self.a is None else f"key {key}: {_text(self.a)} -> {_text(self.b)}"
+
+
+@dataclass(frozen=True)
+class PackDifference:
+    """What `diff` found; every record is counted once.
+
+    Attributes
+    ----------
+    a, b : str
+        The record files.
+    records_a, records_b : int
+        Records in them.
+    same : int
+        Records with the same key, labels, ids and content in both.
+    labels, ids, content : int
+        Records with the same key in both and, with the same content, other labels; or with the
+        same labels too, another id; or with other content, which the other pack does not have
+        under another key either.
+    moved : int
+        Contents that the other pack has under another key.
+    only_a, only_b : int
+        Records whose content and key only one of the packs has.
+    same_order : bool
+        Whether the records that are the same come in the same order in both.  It is no difference.
+    examples : tuple of Difference
+        The first of each kind.
+    """
+
+    a: str
+    b: str
+    records_a: int = 0
+    records_b: int = 0
+    same: int = 0
+    labels: int = 0
+    ids: int = 0
+    content: int = 0
+    moved: int = 0
+    only_a: int = 0
+    only_b: int = 0
+    same_order: bool = True
+    examples: tuple[Difference, ...] = field(default=())
+
+    @property
+    def equal(self) -> bool:
+        """Whether both hold the same records under the same keys."""
+        return self.same == self.records_a == self.records_b
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, for JSON; a label that is not finite is a text there."""
+        examples = [
+            {**asdict(example), "a": _plain(example.a), "b": _plain(example.b)}
+            for example in self.examples
+        ]
+        return {"equal": self.equal, **asdict(self), "examples": examples}
+
+    def __str__(self) -> str:
+        order = "" if self.same_order else ", in another order"
+        lines = [
+            f"{self.a}: {self.records_a} records; {self.b}: {self.records_b} records",
+            f"the same in both: {self.same}{order}",
+        ]
+        for kind in KINDS:
+            if count := getattr(self, kind):
+                lines.append(f"{WORDS[kind].format(a=self.a, b=self.b)}: {count}")
+                shown = [example for example in self.examples if example.kind == kind]
+                lines += [f"  {example}" for example in shown]
+                if count > len(shown) > 0:
+                    lines.append(f"  and {count - len(shown)} more")
+        return "\n".join(lines)
+
+
+def diff(
+    a: str | os.PathLike[str],
+    b: str | os.PathLike[str],
+    *,
+    examples: int = 10,
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> PackDifference:
+    """Compare two packs by key and by content.
+
+    Parameters
+    ----------
+    a, b : str or os.PathLike
+        Record files, with or without ``.rec``.  ``PREFIX.idx`` beside them gives the keys; without
+        an index they are the positions.  Of records that share a key the first is compared with the
+        first of the other pack, and so on.
+    examples : int
+        How many records of each kind of difference are named.
+    threads : int, optional
+        How many hash contents; by default one for every processor.
+    progress : callable, optional
+        ``progress(done, total)`` is told how many records of both were read.
+
+    Returns
+    -------
+    PackDifference
+
+    Raises
+    ------
+    RecordIOError
+        For a damaged record or index: what is compared must be whole.
+    OSError
+        If a file cannot be read.
+    ValueError
+        If `examples` is negative.
+
+    Notes
+    -----
+    Kept for each record are its place, its key, and hashes of its content (128 bits), its labels
+    and its ids (64 each).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from recordio import IRHeader, RecordWriter, pack
+    >>> folder = tempfile.mkdtemp()
+    >>> for name, label in (("a", 1), ("b", 2)):
+    ...     with RecordWriter(f"{folder}/{name}.rec") as writer:
+    ...         _ = writer.write(pack(IRHeader(0, 0, 0, 0), b"first"))
+    ...         _ = writer.write(pack(IRHeader(0, label, 1, 0), b"second"))
+    >>> found = diff(f"{folder}/a", f"{folder}/b")
+    >>> found.equal, found.same, found.labels, str(found.examples[0])
+    (False, 1, 1, 'key 1: 1 -> 2')
+    """
+    if examples < 0:
+        raise ValueError(f"examples={examples}: expected 0 or more")
+    with SourcePack(a, everything=True) as first, SourcePack(b, everything=True) as second:
+        return _compare_packs(first, second, examples, threads, progress)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _text(value: Any) -> str:
+    """Labels or an id; whole numbers without a point."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_text, value))}]"
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _compare_packs(
+    a: SourcePack,
+    b: SourcePack,
+    examples: int,
+    threads: int | None,
+    progress: Callable[[int, int], object] | None,
+) -> PackDifference:
+    total = len(a) + len(b)
+
+    def tell(before: int) -> Callable[[int], object]:
+        return lambda done: progress(before + done, total) if progress is not None else None
+
+    pairs = _compare(
+        a.keys, b.keys, _rows_of(a, threads, tell(0)), _rows_of(b, threads, tell(len(a)))
+    )
+
+    def describe(kind: str, one: int, other: int) -> Difference:
+        said: tuple[Any, Any] = (None, None)
+        if kind in ("labels", "ids"):
+            said = (_said(kind, a.record(one)), _said(kind, b.record(other)))
+        key_a = None if one < 0 else int(a.keys[one])
+        key_b = None if other < 0 else int(b.keys[other])
+        return Difference(kind, key_a, key_b, *said)
+
+    named = [
+        describe(kind, one, other)
+        for kind in KINDS
+        for one, other in pairs[kind][:examples].tolist()
+    ]
+    same = pairs["same"]
+    return PackDifference(
+        a.path,
+        b.path,
+        len(a),
+        len(b),
+        same=len(same),
+        **{kind: len(pairs[kind]) for kind in KINDS},
+        same_order=bool((np.diff(same[:, 1]) > 0).all()),
+        examples=tuple(named),
+    )
+
+
+def _rows_of(
+    pack: SourcePack, threads: int | None, progress: Callable[[int], object]
+) -> np.ndarray:
+    """Hashes of contents, labels and ids, and whether contents are empty: a `ROW` for each."""
+    rows = np.zeros(len(pack), ROW)
+
+    def hashes(number: int, content: memoryview) -> bytes:
+        if not len(content):
+            rows["empty"][number] = True
+        return hash_of(content)
+
+    for first, found in pass_over(pack, hashes, threads, progress):
+        rows["content"][first : first + len(found)] = np.frombuffer(b"".join(found), "<u8").reshape(
+            -1, 2
+        )
+    headers = np.ascontiguousarray(pack.headers)
+    # Most headers say it in two words: flag and label, and id.  Others are hashed.
+    words = headers.view("<u8").reshape(-1, 3)
+    rows["labels"], rows["ids"] = words[:, 0], words[:, 1]
+    rows["labels"][~pack.headed] = rows["ids"][~pack.headed] = 0
+    for number in np.flatnonzero(pack.headed & (headers["flag"] > 0)).tolist():
+        rows["labels"][number] = word_of(label_bytes(pack, number))
+    for number in np.flatnonzero(pack.headed & (headers["id2"] > 0)).tolist():
+        rows["ids"][number] = word_of(pack.record(number)[ID_OFFSET : HEADER.size])
+    return rows
+
+
+def _said(kind: str, record: memoryview) -> Any:
+    """The labels of a record, or its id, as a message shows them."""
+    header = read_payload(record).header
+    if header is None:
+        return "no header"
+    if kind == "ids":
+        return header.id | header.id2 << 64
+    return header.label.tolist() if header.flag else header.label
+
+
+def _compare(
+    keys_a: np.ndarray, keys_b: np.ndarray, a: np.ndarray, b: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Positions in both packs of the records of each kind, -1 for those that one does not have."""
+    by_key = _matches([keys_a], [keys_b])
+    content = (a["content"][by_key[:, 0]] == b["content"][by_key[:, 1]]).all(-1)
+    labels = a["labels"][by_key[:, 0]] == b["labels"][by_key[:, 1]]
+    ids = a["ids"][by_key[:, 0]] == b["ids"][by_key[:, 1]]
+    found = {
+        "same": by_key[content & labels & ids],
+        "labels": by_key[content & ~labels],
+        "ids": by_key[content & labels & ~ids],
+    }
+    left_a, left_b = np.ones(len(a), bool), np.ones(len(b), bool)
+
+    def take(pairs: np.ndarray) -> np.ndarray:
+        left_a[pairs[:, 0]] = left_b[pairs[:, 1]] = False
+        return pairs
+
+    take(by_key[content])
+    moved = []
+    # Of equal contents first those whose labels are equal, too; nothing at all is not moved.
+    for names in (("content", "labels"), ("content",)):
+        places = [
+            np.flatnonzero(left & ~side["empty"]) for left, side in ((left_a, a), (left_b, b))
+        ]
+        columns = [
+            [column for name in names for column in _columns(side[name][place])]
+            for side, place in zip((a, b), places, strict=True)
+        ]
+        pairs = _matches(*columns)
+        pairs = np.stack([places[0][pairs[:, 0]], places[1][pairs[:, 1]]], -1)
+        moved.append(take(pairs))
+    found["moved"] = _in_order(np.concatenate(moved))
+    found["content"] = take(by_key[left_a[by_key[:, 0]] & left_b[by_key[:, 1]]])
+    only_a, only_b = np.flatnonzero(left_a), np.flatnonzero(left_b)
+    found["only_a"] = np.stack([only_a, np.full_like(only_a, -1)], -1)
+    found["only_b"] = np.stack([np.full_like(only_b, -1), only_b], -1)
+    return found
+
+
+def _columns(values: np.ndarray) -> list[np.ndarray]:
+    return [values] if values.ndim == 1 else list(values.T)
+
+
+def _matches(a: list[np.ndarray], b: list[np.ndarray]) -> np.ndarray:
+    """Pairs of positions of equal values, the n-th of one with the n-th of the other.
+
+    Parameters
+    ----------
+    a, b : list of numpy.ndarray
+        Columns of the values of each side.
+
+    Returns
+    -------
+    numpy.ndarray of int64, (pairs, 2)
+        In the order of the first.
+    """
+    columns = [np.concatenate(both) for both in zip(a, b, strict=True)]
+    count = len(a[0])
+    side = np.arange(len(columns[0])) >= count
+    order = np.lexsort([side, *columns])  # stable: positions ascend within equal values
+    starts = np.ones(len(order), bool)
+    starts[1:] = np.any([column[order[1:]] != column[order[:-1]] for column in columns], axis=0)
+    group = np.cumsum(starts) - 1
+    sides = side[order]
+    # Number of a record among those of its side and group.
+    first = np.flatnonzero(starts)
+    of_a = np.add.reduceat(~sides, first, dtype=np.int64) if len(first) else np.zeros(0, np.int64)
+    of_all = np.diff(first, append=len(order))
+    place = np.arange(len(order)) - first[group]
+    turn = np.where(sides, place - of_a[group], place)
+    paired = turn < np.minimum(of_a, of_all - of_a)[group]
+    # Both sides come group by group and turn by turn.
+    return _in_order(np.stack([order[paired & ~sides], order[paired & sides] - count], -1))
+
+
+def _in_order(pairs: np.ndarray) -> np.ndarray:
+    return pairs[np.argsort(pairs[:, 0], kind="stable")]

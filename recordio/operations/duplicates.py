@@ -1,0 +1,277 @@
+"""Records of a pack that hold the same content, or pictures that look the same.
+
+Contents are compared by hashes, which are all that is kept of them.  Labels and ids do not matter.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..packs.source import SourcePack
+from .changes import output_path
+from .content_table import ContentTable, check_distance, first_of_same, first_of_similar
+from .output import PackReport, write_packs
+from .rewriting import check_target, need_records, plan_of
+
+__all__ = ["Duplicates", "dedup", "duplicates_of", "in_groups"]
+
+
+@dataclass(frozen=True, eq=False)
+class Duplicates:
+    """What `dedup` found.  Arrays have an entry for each duplicate, group after group.
+
+    Attributes
+    ----------
+    path : str
+        The record file.
+    records : int
+        Records in it that were compared, those without content too.
+    groups : int
+        Groups of records that are the same or look the same.
+    exact, near : int
+        Records whose content an earlier record of the file has; other records that look like an
+        earlier one.
+    conflicts : int
+        Groups in which not all labels are the same.
+    skipped : int
+        Damaged records that were left out.
+    kept, key : numpy.ndarray of int64
+        Key of the first record of the group, which is the one that stays, and of the duplicate.
+    kept_number, number : numpy.ndarray of int64
+        Their numbers in the file, from 0, damaged records and those that list identities not
+        counted.
+    starts : numpy.ndarray of int64, (groups,)
+        Where each group begins among the duplicates.
+    same : numpy.ndarray of bool
+        Whether its content is that of the record that stays, and not only a picture like it.
+    distance : numpy.ndarray of int64
+        In how many of 64 bits the two pictures differ; -1 where pictures were not compared.
+    contradicts : numpy.ndarray of bool
+        Whether the labels of the duplicate are not those of the record that stays.
+    label, kept_label : numpy.ndarray of float32
+        First class label of both; NaN without one.
+    written : PackReport or None
+        The pack without duplicates, if one was written.
+    """
+
+    path: str
+    records: int
+    groups: int
+    exact: int
+    near: int
+    conflicts: int
+    skipped: int
+    kept: np.ndarray
+    key: np.ndarray
+    kept_number: np.ndarray
+    number: np.ndarray
+    starts: np.ndarray
+    same: np.ndarray
+    distance: np.ndarray
+    contradicts: np.ndarray
+    label: np.ndarray
+    kept_label: np.ndarray
+    written: PackReport | None = None
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def lines(self) -> Iterator[str]:
+        """A line for each group: the key that stays, then the others, and how they differ."""
+        for begin, end in itertools.pairwise([*self.starts.tolist(), len(self)]):
+            others = ", ".join(self._said(row) for row in range(begin, end))
+            yield f"{self.kept[begin]}: {others}"
+
+    def _said(self, row: int) -> str:
+        words = [] if self.same[row] else [f"distance {self.distance[row]}"]
+        if self.contradicts[row]:
+            label, kept = self.label[row], self.kept_label[row]
+            words.append("other labels" if label == kept else f"label {label:g}, not {kept:g}")
+        return f"{self.key[row]} ({', '.join(words)})" if words else f"{self.key[row]}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, for JSON; ``duplicates`` is a list with an object for each."""
+        names = ("path", "records", "groups", "exact", "near", "conflicts", "skipped")
+        columns = ("kept", "key", "same", "distance", "contradicts", "label", "kept_label")
+        rows = zip(*(getattr(self, name).tolist() for name in columns), strict=True)
+        duplicates = [
+            {
+                name: value if not isinstance(value, float) or math.isfinite(value) else None
+                for name, value in zip(columns, row, strict=True)
+            }
+            for row in rows
+        ]
+        return {**{name: getattr(self, name) for name in names}, "duplicates": duplicates}
+
+    def __str__(self) -> str:
+        near = f", {self.near} more that look like an earlier one" if self.near else ""
+        text = (
+            f"{self.path}: {self.records} records, {self.exact} with the content of an earlier one"
+            f"{near}; groups: {self.groups}"
+        )
+        if self.conflicts:
+            text += f", of which the labels contradict each other: {self.conflicts}"
+        return text + (f"; damaged: {self.skipped}" if self.skipped else "")
+
+
+def dedup(
+    path: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    near: int | None = None,
+    *,
+    skip_errors: bool = False,
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+    **limits: int | None,
+) -> Duplicates:
+    """Find the records of a pack that are there more than once, and write it without them if asked.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The record file, with or without ``.rec``; ``PREFIX.idx`` is used if it is there.
+    out : str or os.PathLike, optional
+        Write the pack without duplicates, with an index.  Of each group **the first in the file
+        stays**, whatever its label.  Nothing is written by default.
+    near : int, optional
+        Find pictures that look the same, too: those whose perceptual hashes (64 bits of a cosine
+        transform) differ in at most so many bits, 0 to 16.  Groups join what is connected through
+        others, so that the last of a group may differ more from the first.  Up to 4 hardly any two
+        different photographs come so close; from 10 on many do, and large packs take minutes.
+    skip_errors : bool
+        Leave damaged records out, and with `near` images that cannot be decoded, instead of raising
+        an error at the first.
+    threads : int, optional
+        How many hash and decode; by default one for every processor.
+    progress : callable, optional
+        ``progress(done, total)`` is told how many records were compared, and then how many were
+        written.
+    cancelled : callable, optional
+        Asked now and then; when true, `KeyboardInterrupt` is raised and nothing is published.
+    **limits : int or None
+        With `near`: images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean
+        what they mean for `recordio.unpack_img`, are not decoded, and count as damaged.
+
+    Returns
+    -------
+    Duplicates
+
+    Raises
+    ------
+    RecordIOError
+        For a damaged record or index, or if `out` is the pack itself.
+    ImageDecodeError
+        With `near`, for an image that cannot be decoded.
+    ValueError
+        If `near` is out of range.
+    OSError
+        If a file cannot be read or written.
+
+    Notes
+    -----
+    Compared is what follows the image header, byte by byte in effect (128 bits of BLAKE2b).  Two
+    records with the same content and other labels are duplicates whose labels contradict each other
+    (``conflicts``): look at them before you remove any.  Records without content, such as those
+    that list identities, are never duplicates.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from recordio import IRHeader, RecordReader, RecordWriter, pack
+    >>> path = f"{tempfile.mkdtemp()}/a.rec"
+    >>> with RecordWriter(path) as writer:
+    ...     for label, text in ((0, b"one"), (0, b"two"), (1, b"one")):
+    ...         _ = writer.write(pack(IRHeader(0, label, 0, 0), text))
+    >>> found = dedup(path, f"{path[:-4]}-unique")
+    >>> found.exact, found.conflicts, list(found.lines())
+    (1, 1, ['0: 2 (label 1, not 0)'])
+    >>> len(RecordReader(found.written.outputs[0].path))
+    2
+    """
+    check_distance(near)
+    with SourcePack(path, skip_errors) as pack:
+        target = None if out is None else output_path(out)
+        if target is not None:
+            check_target(pack, target)
+            need_records(pack)
+        table = ContentTable(pack, near is not None, skip_errors, **limits)
+        table.find(threads, progress, cancelled)
+        twins = np.arange(len(pack))
+        compared = np.flatnonzero(~table.alone)
+        twins[compared] = first_of_same(table.contents[compared], compared)
+        first = twins
+        if near is not None:
+            first = first_of_similar(table.pictures, table.has_picture, twins, near, cancelled)
+        others, kept = in_groups(first)
+        rows = table.rows(others), table.rows(kept)
+        found = duplicates_of(pack.path, len(pack), len(pack.problems), *rows, twins[others])
+        if target is None:
+            return found
+        stay = np.flatnonzero((first == np.arange(len(first))) & ~table.damaged)
+        plan = plan_of(pack, target, stay)
+        report = write_packs([pack], [plan], progress=progress, cancelled=cancelled)
+        return replace(found, written=report)
+
+
+def duplicates_of(
+    path: str, records: int, skipped: int, others: np.ndarray, kept: np.ndarray, twins: np.ndarray
+) -> Duplicates:
+    """What is told about duplicates.
+
+    Parameters
+    ----------
+    path : str
+        The pack.
+    records, skipped : int
+        As of `Duplicates`.
+    others, kept : numpy.ndarray of ROW
+        Each duplicate, ascending by the number of what stays and then by its own, and what stays.
+    twins : numpy.ndarray of int64
+        For each the first record with the same content, which may be itself.
+    """
+    looked = others["has_picture"]
+    differing = np.bitwise_count(others["picture"] ^ kept["picture"]).astype(np.int64)
+    contradicts = others["labels"] != kept["labels"]
+    exact = int((twins < others["number"]).sum())
+    starts = np.flatnonzero(np.diff(kept["number"], prepend=-1))
+    return Duplicates(
+        path,
+        records,
+        groups=len(starts),
+        exact=exact,
+        near=len(others) - exact,
+        conflicts=len(np.unique(kept["number"][contradicts])),
+        skipped=skipped,
+        kept=kept["key"],
+        key=others["key"],
+        kept_number=kept["number"],
+        number=others["number"],
+        starts=starts,
+        same=twins == kept["number"],
+        distance=np.where(looked, differing, -1),
+        contradicts=contradicts,
+        label=others["label"],
+        kept_label=kept["label"],
+    )
+
+
+def in_groups(first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The duplicates, group after group, and what stays for each; `first` is that of all records.
+
+    Examples
+    --------
+    >>> others, kept = in_groups(np.array([0, 1, 1, 0, 1]))
+    >>> others.tolist(), kept.tolist()
+    ([3, 2, 4], [0, 1, 1])
+    """
+    others = np.flatnonzero(first < np.arange(len(first)))
+    others = others[np.argsort(first[others], kind="stable")]
+    return others, first[others]

@@ -1,0 +1,223 @@
+"""The records of a pack that fulfil a condition, or that a list names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any
+
+import numpy as np
+
+from ..errors import EmptyRecordFileError, ImageDecodeError
+from ..formats.image_size import FORMATS, image_size, open_within_limits
+from ..formats.kinds import kind_of
+from ..keywords.checks import boolean
+from ..keywords.functions import checked
+from ..keywords.options import option, optional
+from ..packs.classes import find_classes
+from ..packs.lists import chosen_records
+from ..packs.source import SourcePack
+from .changes import output_path
+from .expression import Condition
+from .options import Cancelled, Out, Path, SkipErrors
+from .output import PackReport, Progress, write_packs
+from .passes import pass_over
+from .rewriting import plan_of
+
+__all__ = ["filter"]
+
+
+def _condition(name: str, value: Any) -> str:
+    Condition(value)
+    return str(value)
+
+
+Where = Annotated[
+    str | None,
+    option(
+        kind="str, optional",
+        text="""A condition: comparisons of names, numbers and texts with ``and``, ``or``, ``not``,
+        ``in`` and arithmetic, such as ``label < 10 and width >= 112`` or ``class == 'cat'``.  It is
+        not executed as Python.  The names are label, class, labels, objects, width, height, bytes,
+        format, decodable, id and key.""",
+        check=optional(_condition),
+    ),
+]
+Keys = Annotated[
+    str | os.PathLike[str] | Iterable[int] | None,
+    option(
+        kind="path or iterable of int, optional",
+        text="""Keys of records; a text file with one in each line; or a ``.lst`` file, whose lines
+        begin with ids.  With `where`, records have to fulfil both.""",
+    ),
+]
+Drop = Annotated[bool, option(kind="bool", text="Keep the other records.", check=boolean)]
+Looked = Annotated[
+    Progress | None,
+    option(
+        kind="callable, optional",
+        text="""``progress(done, total)``: records looked into so far, where the condition is about
+        their contents, and then again, records written so far, and how many these are in all.""",
+    ),
+]
+
+
+@checked
+def filter(
+    path: Path,
+    out: Out,
+    where: Where = None,
+    keys: Keys = None,
+    *,
+    drop: Drop = False,
+    skip_errors: SkipErrors = False,
+    progress: Looked = None,
+    cancelled: Cancelled = lambda: False,
+) -> PackReport:
+    """Make a pack of those records of another that are wanted.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    PackReport
+
+    Raises
+    ------
+    ExpressionError
+        If the condition has no meaning.
+    ValueError
+        If neither a condition nor keys are given.
+    KeyNotFoundError
+        If no record has a key or an id.
+    EmptyRecordFileError
+        If no record is wanted.
+    RecordIOError
+        If the source is damaged.
+    OSError
+        If a file cannot be read or written.
+
+    Notes
+    -----
+    ==================== ===========================================================================
+    ``label``            the first label, or the class of the first object
+    ``class``            the same, and both may be compared with names: ``class == "cat"``
+    ``labels``           all labels, or the classes of all objects: ``3 in labels``, ``len(labels)``
+    ``objects``          how many objects a detection record has; 0 in other packs
+    ``width, height``    of the image in pixels, as its header says
+    ``bytes``            size of the content, without image header
+    ``format``           ``"jpeg"``, ``"png"``, ``"webp"``, ... ``"npy"``, ``"empty"``, ``"other"``
+    ``decodable``        whether it is an image within the default limits that Pillow can decode
+    ``id, key``          the id in the image header, and the key in the index
+    ==================== ===========================================================================
+
+    What a record does not have (the size of something that is no image, the label of a record
+    without objects) is not a number: all comparisons with it fail, except ``!=``.  ``and`` and
+    ``or`` look at a record only as far as they have to, so what takes long comes last.
+
+    Names of classes are those of ``PREFIX.classes.txt``.  They are compared by ``==``, ``!=``,
+    ``in`` and ``not in``: ``class in ("cat", "dog")``, ``"cat" in labels``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from recordio import IRHeader, RecordWriter, filter, pack
+    >>> folder = tempfile.mkdtemp()
+    >>> with RecordWriter(f"{folder}/a.rec") as writer:
+    ...     for number in range(10):
+    ...         _ = writer.write(pack(IRHeader(0, number % 3, number, 0), b"content" * number))
+    >>> filter(f"{folder}/a", f"{folder}/b", "label in (0, 2) and bytes > 20").records
+    5
+    """
+    if where is None and keys is None:
+        raise ValueError("give a condition, keys, or both")
+    condition = None if where is None else Condition(where)
+    with SourcePack(path, skip_errors) as source:
+        wanted = np.ones(len(source), bool)
+        if keys is not None:
+            wanted = np.isin(np.arange(len(source)), chosen_records(source, keys))
+        if condition is not None:
+            if condition.names_classes:
+                condition = condition.with_classes(find_classes(source.file))
+            rows = np.flatnonzero(wanted)
+            columns = _Columns(source.part(rows), progress, cancelled)
+            wanted[rows] = condition(len(rows), columns)
+        chosen = np.flatnonzero(wanted != drop)
+        if not len(chosen):
+            raise EmptyRecordFileError("no record is wanted", path=source.path)
+        plan = plan_of(source, output_path(out), chosen)
+        return write_packs([source], [plan], progress=progress, cancelled=cancelled)
+
+
+class _Columns:
+    """What is known of the records of a pack, by the names of `Condition`."""
+
+    def __init__(
+        self, pack: SourcePack, progress: Progress | None, cancelled: Callable[[], bool]
+    ) -> None:
+        self.pack, self.progress, self.cancelled = pack, progress, cancelled
+
+    def __call__(self, name: str, rows: np.ndarray) -> Any:
+        pack = self.pack
+        if name == "label":
+            return pack.labels.first_of(rows)
+        if name == "labels":
+            return self._labels(rows)
+        if name == "objects":
+            return np.diff(pack.labels.starts)[rows] * pack.is_detection
+        if name == "bytes":
+            return pack.sizes[rows] - pack.header_sizes(rows)
+        if name in ("id", "key"):
+            return (pack.ids if name == "id" else pack.keys)[rows]
+        return self._contents(CONTENT[name], rows)
+
+    def _labels(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How many labels records have, and all of these."""
+        pack = self.pack
+        if pack.is_detection or not pack.flags[rows].any():
+            starts = pack.labels.starts
+            return np.diff(starts)[rows], pack.labels.values[pack.labels.numbers_of(rows)]
+        return pack.vectors(rows)
+
+    def _contents(self, work: Callable[[memoryview], Any], rows: np.ndarray) -> np.ndarray:
+        """The result of a function of the content of each record."""
+        found: list[Any] = []
+        for _, results in pass_over(self.pack.part(rows), lambda number, content: work(content)):
+            found += results
+            if self.progress is not None:
+                self.progress(len(found), len(rows))
+            if self.cancelled():
+                raise KeyboardInterrupt
+        return np.array(found)
+
+
+def _size(place: int) -> Callable[[memoryview], float]:
+    def size(content: memoryview) -> float:
+        try:
+            return float(image_size(content)[place])
+        except ImageDecodeError:
+            return np.nan
+
+    return size
+
+
+def _decodable(content: memoryview) -> bool:
+    try:
+        with open_within_limits(content, {}, FORMATS) as image:
+            image.load()
+    except MemoryError:
+        raise
+    except Exception:  # the plugins of Pillow raise what they like
+        return False
+    return True
+
+
+#: What is found out from the content itself.
+CONTENT: dict[str, Callable[[memoryview], Any]] = {
+    "width": _size(0),
+    "height": _size(1),
+    "format": kind_of,
+    "decodable": _decodable,
+}

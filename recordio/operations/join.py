@@ -1,0 +1,158 @@
+"""Several packs into one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from numbers import Number
+from typing import Annotated, Any
+
+import numpy as np
+
+from ..keywords.functions import checked
+from ..keywords.options import option
+from ..packs.manifest import ShardManifest, is_manifest
+from ..packs.source import SourcePack
+from .changes import class_files, id_shifts, label_edits, output_path
+from .copying import Edit
+from .options import Cancelled, SkipErrors, Told
+from .output import PackReport, Plan, write_packs
+
+__all__ = ["join"]
+
+
+Sources = Annotated[
+    Sequence[str | os.PathLike[str]],
+    option(
+        kind="sequence of path",
+        text="""Record files, with or without ``.rec``.  A manifest of shards (``.json``) stands for
+        the pack that they are, whose labels can be kept only.""",
+    ),
+]
+Out = Annotated[
+    str | os.PathLike[str],
+    option(
+        kind="path",
+        text="""The record file to write, with its index and, where names of classes are known,
+        ``PREFIX.classes.txt``; existing ones are replaced.""",
+    ),
+]
+Labels = Annotated[
+    Any,
+    option(
+        kind='{"keep", "append"}, mapping, array_like, callable or None',
+        text="""What becomes of the class labels, of all packs or, as a list with one of these for
+        each, of every pack: as they are; after the classes of the packs before; what each label
+        becomes, as a mapping or as an array with one number for each label from 0 on; or a function
+        that is called once, with the array of the different labels, and returns as many numbers.
+        None: -1.""",
+    ),
+]
+Classes = Annotated[
+    int | Sequence[int | None] | None,
+    option(
+        kind="int or sequence, optional",
+        text="Number of classes of each pack; found from its identities or labels if not given.",
+    ),
+]
+
+
+@checked
+def join(
+    packs: Sources,
+    out: Out,
+    labels: Labels = "keep",
+    classes: Classes = None,
+    *,
+    skip_errors: SkipErrors = False,
+    progress: Told = None,
+    cancelled: Cancelled = lambda: False,
+) -> PackReport:
+    """Make one pack of several, one after the other.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    PackReport
+
+    Raises
+    ------
+    RecordIOError
+        If a source is damaged or missing, is the output, or if names of classes contradict each
+        other.
+    LabelError
+        If a mapping lacks a label.
+    ValueError
+        If labels are not what they can be.
+    OSError
+        If a file cannot be read or written.
+
+    Notes
+    -----
+    Keys are numbered again.  Ids stay, unless two packs have one in common: then the largest id of
+    the packs before, plus one, is added to all ids of the later pack.  If one of the packs lists
+    identities, the new one does, for the images of all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from recordio import IRHeader, RecordReader, RecordWriter, join, pack, unpack
+    >>> folder = tempfile.mkdtemp()
+    >>> for name in "ab":
+    ...     with RecordWriter(f"{folder}/{name}.rec") as writer:
+    ...         for label in range(2):
+    ...             _ = writer.write(pack(IRHeader(0, label, label, 0), name.encode()))
+    >>> join([f"{folder}/a", f"{folder}/b"], f"{folder}/both", labels="append").records
+    4
+    >>> [unpack(record)[0].label for record in RecordReader(f"{folder}/both.rec")]
+    [0.0, 1.0, 2.0, 3.0]
+    """
+    if not len(packs) or isinstance(packs, (str, os.PathLike)):
+        raise ValueError(f"packs={packs!r}: expected a sequence of record files")
+    if any(map(is_manifest, packs)):
+        if labels != "keep":
+            raise ValueError(f"labels={labels!r}: those of shards are kept; relabel the pack")
+        packs = [file for path in packs for file in _files_of(path)]
+    asked = _each(labels, len(packs), "labels", _is_one_for_each(labels))
+    counts = _each(classes, len(packs), "classes", isinstance(classes, Sequence))
+    with ExitStack() as stack:
+        sources = [stack.enter_context(SourcePack(path, skip_errors)) for path in packs]
+        values, changes, identities = label_edits(sources, asked, counts)
+        edits = [Edit(*pair) for pair in zip(values, id_shifts(sources), strict=True)]
+        sizes = [len(source) for source in sources]
+        plan = Plan(
+            output_path(out),
+            np.repeat(np.arange(len(sources), dtype=np.int32), sizes),
+            np.concatenate([np.arange(size) for size in sizes]),
+            class_files(sources, changes),
+        )
+        return write_packs(
+            sources, [plan], edits, identities=identities, progress=progress, cancelled=cancelled
+        )
+
+
+def _files_of(path: str | os.PathLike[str]) -> Sequence[str | os.PathLike[str]]:
+    if not is_manifest(path):
+        return [path]
+    manifest = ShardManifest.read(path)
+    manifest.check_sizes()
+    return manifest.files
+
+
+def _is_one_for_each(labels: Any) -> bool:
+    """Whether labels are a list of what to do with each pack; numbers alone are an array."""
+    if not isinstance(labels, (list, tuple)):
+        return False
+    return not all(isinstance(item, Number) for item in labels)
+
+
+def _each(value: Any, count: int, name: str, several: bool) -> list[Any]:
+    if not several:
+        return [value] * count
+    if len(value) != count:
+        raise ValueError(f"{name}: {len(value)} were given for {count} packs")
+    return list(value)

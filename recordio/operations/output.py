@@ -1,0 +1,432 @@
+"""New packs made of records of others: copied in a planned order, with labels and ids changed.
+
+The plan says everything in advance, so a run that was killed goes on where it was.  How records
+are copied is in `copying`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..bytes.files import StoredFile
+from ..bytes.storage import AtomicOutput, naming_output
+from ..errors import EmptyRecordFileError, LabelError, RecordIOError
+from ..frames.checksums import stale_checksums
+from ..frames.frame import scan_offsets
+from ..frames.index_file import format_index
+from ..packs.faces import face_keys, identity_frames
+from ..packs.source import SourcePack, pack_prefix
+from .copying import Copier, Edit
+from .journal import Journal
+
+__all__ = ["PackReport", "PackWritten", "Plan", "Seal", "write_packs"]
+
+#: Bytes written between two notes in the journal.
+STEP = 64 << 20
+
+Progress = Callable[[int, int], object]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which records one new pack consists of.
+
+    Attributes
+    ----------
+    path : str
+        The record file to write.
+    packs : numpy.ndarray of int, (records,)
+        Number of the source of each record.
+    records : numpy.ndarray of int, (records,)
+        Its number in that source.
+    companions : mapping of str to bytes
+        Files to write beside it, by what follows PREFIX, ``.classes.txt`` for instance.
+    """
+
+    path: str
+    packs: np.ndarray
+    records: np.ndarray
+    companions: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def prefix(self) -> str:
+        """The path without ``.rec``."""
+        return pack_prefix(self.path)
+
+    @property
+    def paths(self) -> list[str]:
+        """All files that are written."""
+        return [self.path, f"{self.prefix}.idx", *(self.prefix + end for end in self.companions)]
+
+
+@dataclass(frozen=True)
+class Seal:
+    """A file that says that packs are complete: it appears after all of them.
+
+    It is taken away before the first old pack is replaced, so it never speaks of others.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    content : callable
+        ``content(packs, files)``: what will be in it, of a `PackWritten` for each pack, and of a
+        list of where the files of each are now, in the order of `Plan.paths`.
+    """
+
+    path: str
+    content: Callable[[Sequence[PackWritten], Sequence[Sequence[str]]], bytes]
+
+
+@dataclass(frozen=True)
+class PackWritten:
+    """One new pack.
+
+    Attributes
+    ----------
+    path : str
+        The record file.
+    records : int
+        Records in it, without those that list identities.
+    bytes : int
+        Its size.
+    identities : int
+        How many identities it lists.
+    """
+
+    path: str
+    records: int
+    bytes: int
+    identities: int = 0
+
+
+@dataclass(frozen=True)
+class PackReport:
+    """What a function that makes packs of packs did.
+
+    Attributes
+    ----------
+    outputs : tuple of PackWritten
+        The new packs.
+    skipped : int
+        Damaged records, or stretches of them, that were left out of all sources.
+    problems : tuple of str
+        What they are, with file and place.
+    left_out : int
+        Whole records of the sources that no output has.
+    continued : int
+        Records that a killed run had written already.
+    """
+
+    outputs: tuple[PackWritten, ...]
+    skipped: int = 0
+    problems: tuple[str, ...] = ()
+    left_out: int = 0
+    continued: int = 0
+
+    @property
+    def records(self) -> int:
+        """Records in all outputs."""
+        return sum(output.records for output in self.outputs)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes in all outputs."""
+        return sum(output.bytes for output in self.outputs)
+
+
+def write_packs(
+    sources: Sequence[SourcePack],
+    plans: Sequence[Plan],
+    edits: Sequence[Edit] | None = None,
+    *,
+    identities: int | None = None,
+    window: int | None = None,
+    seal: Seal | None = None,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> PackReport:
+    """Write new packs, all of them or none.
+
+    Keys are numbered from 0 in the order of the plan.  In a pack with identities they are numbered
+    from 1, class by class, as its identity records need it; the file has the order of the plan all
+    the same.
+
+    Parameters
+    ----------
+    sources : sequence of SourcePack
+    plans : sequence of Plan
+        Existing files are replaced at the end.
+    edits : sequence of Edit, optional
+        One for each source; by default nothing changes.
+    identities : int, optional
+        At least how many identities the new packs list, which are their class labels: identity i
+        has the records whose label is i.  0 for ordinary packs.  By default as many as the source
+        that lists most, if any does.
+    window : int, optional
+        Bytes that are put together at a time, and read in the order of the sources.
+    seal : Seal, optional
+        A file that says that the packs are complete.
+    progress : callable, optional
+        ``progress(done, total)``: records written so far, and in all.
+    cancelled : callable, optional
+        Asked between blocks; when true, `KeyboardInterrupt` is raised and nothing is published.
+
+    Returns
+    -------
+    PackReport
+
+    Raises
+    ------
+    RecordIOError
+        If an output is an input, or twice an output.
+    EmptyRecordFileError
+        If an output would have no record.
+    LabelError
+        If identities are to be listed and a label is not the number of one.
+    OSError
+        If a file cannot be read or written.
+
+    Notes
+    -----
+    A run that is killed leaves its unpublished files and a journal, all named ``*.partial``.  The
+    same call, with unchanged sources, goes on with them; any other run for the same output
+    removes them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from recordio import RecordReader, RecordWriter
+    >>> folder = tempfile.mkdtemp()
+    >>> with RecordWriter(f"{folder}/a.rec") as writer:
+    ...     for text in (b"one", b"two", b"three"):
+    ...         _ = writer.write(text)
+    >>> with SourcePack(f"{folder}/a") as source:
+    ...     plan = Plan(f"{folder}/b.rec", np.zeros(2, int), np.array([2, 0]))
+    ...     write_packs([source], [plan]).records
+    2
+    >>> [bytes(record) for record in RecordReader(f"{folder}/b.rec", f"{folder}/b.idx")]
+    [b'three', b'one']
+    """
+    edits = [Edit()] * len(sources) if edits is None else edits
+    _check_files(sources, plans)
+    identities = _identities(sources, plans, edits, identities)
+    keys = [_keys(plan, sources, edits, identities) for plan in plans]
+    total = sum(len(plan.records) for plan in plans)
+    done = continued = 0
+    journal = Journal(plans[0].path, _fingerprint(sources, plans, edits, identities))
+    outputs: list[_Output] = []
+    sealed: AtomicOutput | None = None
+    try:
+        for number, plan in enumerate(plans):
+            outputs.append(_Output(number, plan, journal, keys[number], identities))
+        done = continued = sum(output.done for output in outputs)
+        copier = Copier(sources, edits, window)
+        for output in outputs:
+            for count in output.write(copier):
+                done += count
+                if progress is not None:
+                    progress(done, total)
+                if cancelled():
+                    raise KeyboardInterrupt
+        if seal is not None:
+            sealed = AtomicOutput(seal.path)
+            sealed.write(
+                seal.content(
+                    [output.report() for output in outputs],
+                    [output.unpublished() for output in outputs],
+                )
+            )
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(seal.path)  # the packs that it speaks of are about to be replaced
+        for output in outputs:
+            output.files.commit()
+        if sealed is not None:
+            sealed.commit()
+    except BaseException:
+        for files in [*(output.files for output in outputs), *filter(None, [sealed])]:
+            files.discard()
+        raise
+    finally:
+        journal.remove()
+    problems = [f"{source.path}: {problem}" for source in sources for problem in source.problems]
+    written = tuple(output.report() for output in outputs)
+    left_out = max(sum(map(len, sources)) - total, 0)
+    return PackReport(written, len(problems), tuple(problems), left_out, continued)
+
+
+def _check_files(sources: Sequence[SourcePack], plans: Sequence[Plan]) -> None:
+    """Refuse an output that is a source or another output, or has no record."""
+    local = [source for source in sources if source.file.is_local]
+    inputs = [path for source in local for path in (source.path, source.index_path) if path]
+    taken = {os.path.realpath(path) for path in inputs}
+    identity = {(status.st_dev, status.st_ino) for status in map(os.stat, inputs)}
+    for plan in plans:
+        if not len(plan.records):
+            raise EmptyRecordFileError("no record would be in it", path=plan.path)
+        for path in plan.paths:
+            real = os.path.realpath(path)
+            with contextlib.suppress(FileNotFoundError):
+                status = os.stat(path)
+                if (status.st_dev, status.st_ino) in identity:
+                    raise RecordIOError("a source would be overwritten", path=path)
+            if real in taken:
+                raise RecordIOError("two outputs, or a source and an output, are this", path=path)
+            taken.add(real)
+
+
+def _labels_of(plan: Plan, sources: Sequence[SourcePack], edits: Sequence[Edit]) -> np.ndarray:
+    """The first class label of each record of a plan as it becomes."""
+    labels = np.empty(len(plan.records), np.float32)
+    for number, (source, edit) in enumerate(zip(sources, edits, strict=True)):
+        rows = plan.packs == number
+        labels[rows] = edit.first_labels(source, plan.records[rows])
+    return labels
+
+
+def _identities(
+    sources: Sequence[SourcePack], plans: Sequence[Plan], edits: Sequence[Edit], least: int | None
+) -> int:
+    """How many identities the new packs list."""
+    found = [source.identities for source in sources if source.identities is not None]
+    if least == 0 or not (found or least):
+        return 0
+    labels = [_labels_of(plan, sources, edits).max() for plan in plans]
+    largest = max(filter(np.isfinite, labels), default=-1)
+    return max(least or max(found), int(largest) + 1)
+
+
+def _keys(
+    plan: Plan, sources: Sequence[SourcePack], edits: Sequence[Edit], identities: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The key of each record of a plan, and the key ranges of its identities."""
+    if not identities:
+        return np.arange(len(plan.records)), np.empty((0, 2), np.int64)
+    labels = _labels_of(plan, sources, edits)
+    with np.errstate(invalid="ignore"):
+        wrong = ~((labels >= 0) & (labels < identities) & (labels == np.floor(labels)))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        source, number = sources[int(plan.packs[row])], int(plan.records[row])
+        raise LabelError(
+            f"its label would be {labels[row]:g}, which numbers no identity: a face-recognition "
+            "pack lists its images by their labels",
+            **source.place(number),
+        )
+    try:
+        return face_keys(labels.astype(np.int64), identities)
+    except ValueError as error:
+        raise RecordIOError(str(error), path=plan.path) from None
+
+
+def _fingerprint(
+    sources: Sequence[SourcePack], plans: Sequence[Plan], edits: Sequence[Edit], identities: int
+) -> str:
+    """What is made of what, in one word."""
+    digest = hashlib.blake2b(digest_size=32)
+
+    def add(*words: object) -> None:
+        for word in words:
+            if isinstance(word, np.ndarray):
+                digest.update(np.ascontiguousarray(word).data)
+            else:
+                digest.update(f"{word!r}\n".encode("utf-8", "surrogateescape"))
+
+    for source, edit in zip(sources, edits, strict=True):
+        add(os.path.realpath(source.path), source.version, len(source), edit.shift)
+        add(source.offsets, source.ends, edit.labels, *(edit.vectors or ()))
+    for plan in plans:
+        add(os.path.realpath(plan.path), identities, len(plan.records), dict(plan.companions))
+        add(plan.packs.astype(np.int64), plan.records.astype(np.int64))
+    return digest.hexdigest()
+
+
+class _Output:
+    """One pack while it is written."""
+
+    def __init__(
+        self,
+        number: int,
+        plan: Plan,
+        journal: Journal,
+        keys: tuple[np.ndarray, np.ndarray],
+        identities: int,
+    ) -> None:
+        self.plan, self.number, self.journal = plan, number, journal
+        self.keys, self.ranges = keys
+        self.identities = identities
+        self.size = self.done = self.noted = 0
+        self.frames = [np.empty(0, np.int64)]  # where records begin, those of identities too
+        without = stale_checksums(plan.path)
+        if os.path.exists(plan.path) and ".classes.txt" not in plan.companions:
+            without.append(f"{plan.prefix}.classes.txt")  # they would be those of another pack
+        with naming_output(plan.path):
+            self.files = AtomicOutput(*plan.paths, without=without, go_on=self._found)
+
+    def _found(self, path: str) -> int:
+        """Bytes to keep of what a killed run wrote; takes note of the records in them."""
+        size = self.journal.size_of(self.number, path)
+        try:
+            offsets = scan_offsets(StoredFile(path).map()[:size]) if size else self.frames[0]
+        except RecordIOError:  # it is not what was written
+            return 0
+        before = int(bool(self.identities))
+        if size and before <= len(offsets) <= len(self.plan.records) + before:
+            self.frames, self.size, self.noted = [offsets], size, size
+            self.done = len(offsets) - before
+            return size
+        return 0
+
+    def write(self, copier: Copier) -> Iterator[int]:
+        """Write what is missing; yields how many records each block had."""
+        plan = self.plan
+        with naming_output(plan.path):
+            if self.identities:
+                first, rest = identity_frames(self.ranges, len(plan.records))
+            if self.identities and not self.size:
+                self._append(first, np.array([len(first)]))
+            for frames, lengths in copier.blocks(plan.packs, plan.records, self.done):
+                self._append(frames, lengths)
+                if self.size - self.noted >= STEP:
+                    self._note()
+                yield len(lengths)
+            self._note()  # the identities are written again in any case
+            if self.identities:
+                self._append(rest, np.full(self.identities, len(rest) // self.identities))
+            self._write_companions()
+
+    def _append(self, frames: memoryview | bytes, lengths: np.ndarray) -> None:
+        self.files.files[0].write(frames)
+        ends = np.cumsum(lengths)
+        self.frames.append(self.size + ends - lengths)
+        self.size += int(ends[-1])
+
+    def _note(self) -> None:
+        self.journal.note(self.number, self.files, self.size)
+        self.noted = self.size
+
+    def _write_companions(self) -> None:
+        keys, offsets = self.keys, np.concatenate(self.frames)
+        if self.identities:
+            rest = np.arange(self.identities) + len(keys) + 1
+            keys = np.concatenate([[0], keys, rest])
+        index, *companions = self.files.files[1:]
+        for piece in format_index(keys, offsets):
+            index.write(piece)
+        for file, content in zip(companions, self.plan.companions.values(), strict=True):
+            file.write(content)
+
+    def unpublished(self) -> list[str]:
+        """Where the files of its plan are as long as they do not have their names."""
+        for file in self.files.files:
+            file.flush()
+        return list(self.files.unpublished)
+
+    def report(self) -> PackWritten:
+        return PackWritten(self.plan.path, len(self.plan.records), self.size, self.identities)

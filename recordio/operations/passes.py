@@ -1,0 +1,112 @@
+"""One pass over the contents of a pack: a function of each, in threads, with results in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from ..bytes.mapping import check_kept
+from ..content import read_payload
+from ..frames.head import HEAD
+from ..header import HEADER, ID_OFFSET
+from ..ordered import OrderedWork, default_threads
+from ..packs.source import SourcePack
+
+__all__ = ["label_bytes", "pass_over"]
+
+Result = TypeVar("Result")
+
+#: What a thread takes at a time: records, and about as many bytes.
+MOST_RECORDS = 256
+MOST_BYTES = 1 << 22
+
+
+class _Chunk(NamedTuple):
+    begin: int
+    end: int
+    buffer: None = None  # what `OrderedWork` would use again
+
+
+def pass_over(
+    pack: SourcePack,
+    work: Callable[[int, memoryview], Result],
+    threads: int | None = None,
+    progress: Callable[[int], object] = lambda done: None,
+) -> Iterator[tuple[int, list[Result]]]:
+    """Apply a function to the content of every record, in the order of the file.
+
+    Parameters
+    ----------
+    pack : SourcePack
+    work : callable
+        ``work(number, content)``, with what follows the image header of a record, or all of it
+        where it has none; called in several threads.
+    threads : int, optional
+        How many; by default one for every processor.
+    progress : callable
+        Told how many records are done.
+
+    Yields
+    ------
+    first : int
+        Number of a record.
+    results : list
+        Of `work` for it and those after it.
+
+    Raises
+    ------
+    TruncatedRecordError
+        If the file becomes shorter meanwhile.
+    """
+    threads = threads or default_threads()
+    chunks = _chunks(pack)
+
+    def apply(chunk: _Chunk) -> tuple[int, list[Result]]:
+        rows = range(chunk.begin, chunk.end)
+        # A view of its own: without the GIL threads cannot slice the same one (CPython gh-155606).
+        data = pack.words.view(np.uint8).data
+        contents = _contents(pack, data, chunk.begin, chunk.end)
+        results = [work(row, content) for row, content in zip(rows, contents, strict=True)]
+        begin, end = int(pack.offsets[chunk.begin]), int(pack.ends[chunk.end - 1])
+        check_kept(data[begin:end], **pack.place(chunk.begin))
+        return chunk.begin, results
+
+    working = OrderedWork(
+        lambda buffer: next(chunks, None), apply, threads=threads, ahead=2 * threads
+    )
+    try:
+        for first, results in working:
+            yield first, results
+            progress(first + len(results))
+    finally:
+        working.close()
+
+
+def _contents(pack: SourcePack, data: memoryview, begin: int, end: int) -> Iterator[memoryview]:
+    rows = slice(begin, end)
+    starts = pack.offsets[rows] + HEAD.itemsize + pack.header_sizes(rows)
+    stops = pack.offsets[rows] + HEAD.itemsize + pack.sizes[rows]
+    places = zip(pack.whole[rows].tolist(), starts.tolist(), stops.tolist(), strict=True)
+    for number, (whole, start, stop) in enumerate(places, begin):
+        yield data[start:stop] if whole else read_payload(pack.record(number)).content
+
+
+def _chunks(pack: SourcePack) -> Iterator[_Chunk]:
+    begin = 0
+    while begin < len(pack):
+        end = int(np.searchsorted(pack.offsets, pack.offsets[begin] + MOST_BYTES))
+        end = min(max(end, begin + 1), begin + MOST_RECORDS)
+        yield _Chunk(begin, end)
+        begin = end
+
+
+def label_bytes(pack: SourcePack, number: int) -> bytes:
+    """All labels of a record, as they stand in its image header and after it; none without one."""
+    if not pack.headed[number]:
+        return b""
+    record = pack.record(number)
+    return bytes(record[:ID_OFFSET]) + bytes(
+        record[HEADER.size : HEADER.size + 4 * int(pack.flags[number])]
+    )

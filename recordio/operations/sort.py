@@ -1,0 +1,163 @@
+"""The records of a pack in the order of something that they say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated
+
+import numpy as np
+
+from ..errors import ImageDecodeError
+from ..formats.image_size import image_size
+from ..keywords.checks import boolean, choice
+from ..keywords.functions import checked
+from ..keywords.options import option
+from ..packs.source import SourcePack
+from .changes import output_path
+from .options import Cancelled, Out, Path, SkipErrors, Threads, Told, Window
+from .output import PackReport, write_packs
+from .passes import pass_over
+from .rewriting import WINDOW, check_target, need_records, plan_of
+
+__all__ = ["SORT_KEYS", "sort"]
+
+#: What records can be sorted by, and what that is.
+SORT_KEYS = {
+    "label": "the first class label, or that of the first object; records without one, and those "
+    "that are no number, come last",
+    "key": "the key in the index",
+    "id": "the id in the image header",
+    "bytes": "the size of the record, in bytes",
+    "size": "the pixels of the image, width x height, as its header says",
+}
+
+
+By = Annotated[
+    str,
+    option(
+        kind=f"{{{', '.join(map(repr, SORT_KEYS))}}}",
+        text="; ".join(f"{name}: {meaning}" for name, meaning in SORT_KEYS.items()) + ".",
+        check=partial(choice, allowed=tuple(SORT_KEYS)),
+    ),
+]
+Reverse = Annotated[
+    bool,
+    option(
+        kind="bool",
+        text="The largest first; equal ones still in the order of the file.",
+        check=boolean,
+    ),
+]
+
+
+@checked
+def sort(
+    path: Path,
+    out: Out,
+    by: By = "label",
+    *,
+    reverse: Reverse = False,
+    window: Window = WINDOW,
+    skip_errors: SkipErrors = False,
+    threads: Threads = None,
+    progress: Told = None,
+    cancelled: Cancelled = lambda: False,
+) -> PackReport:
+    """Write the records of a pack in another order; equal ones stay in the order of the file.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    PackReport
+
+    Raises
+    ------
+    RecordIOError
+        If the source is damaged or is the output.
+    RecordHeaderError
+        If a record has no image header and is sorted by what stands there.
+    ImageDecodeError
+        If a record is no image and is sorted by its size.
+    EmptyRecordFileError
+        If there is no record.
+    ValueError
+        If `by` is none of these, or `window` is not above 0.
+    OSError
+        If a file cannot be read or written.
+
+    Notes
+    -----
+    Keys are numbered again, in the new order; ids stay with their records.  In a face-recognition
+    pack the keys go from identity to identity, whatever the order in the file is.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from recordio import IRHeader, RecordReader, RecordWriter, pack, unpack
+    >>> folder = tempfile.mkdtemp()
+    >>> with RecordWriter(f"{folder}/a.rec") as writer:
+    ...     for label in (2, 0, 1):
+    ...         _ = writer.write(pack(IRHeader(0, label, 0, 0), b"content"))
+    >>> sort(f"{folder}/a", f"{folder}/b").records
+    3
+    >>> [unpack(record)[0].label for record in RecordReader(f"{folder}/b.rec")]
+    [0.0, 1.0, 2.0]
+    """
+    with SourcePack(path, skip_errors) as pack:
+        target = output_path(out)
+        check_target(pack, target)
+        need_records(pack)
+        if by == "size":
+            values, rows = _pixels(pack, threads, cancelled)
+        else:
+            values = _values(pack, by)
+            rows = np.arange(len(pack))
+        plan = plan_of(pack, target, rows[_order(values[rows], reverse)])
+        return write_packs([pack], [plan], window=window, progress=progress, cancelled=cancelled)
+
+
+def _values(pack: SourcePack, by: str) -> np.ndarray:
+    if by == "key":
+        return pack.keys
+    if by == "bytes":
+        return pack.sizes
+    pack.need_labels()
+    return pack.ids if by == "id" else pack.labels.first_of(np.arange(len(pack)))
+
+
+def _order(values: np.ndarray, reverse: bool) -> np.ndarray:
+    """A stable order of values, ascending or descending; those that are no numbers come last."""
+    if not reverse:
+        return np.argsort(values, kind="stable")
+    order = len(values) - 1 - np.argsort(values[::-1], kind="stable")[::-1]
+    nothing = np.isnan(values[order])
+    return np.concatenate([order[~nothing], order[nothing]])
+
+
+def _pixels(
+    pack: SourcePack, threads: int | None, cancelled: Callable[[], bool]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The pixels of each image, and the records that are images."""
+
+    def measure(number: int, content: memoryview) -> int:
+        try:
+            width, height = image_size(content)
+        except ImageDecodeError as error:
+            if not pack.skip_errors:
+                raise ImageDecodeError(error.reason, **pack.place(number)) from None
+            return -1
+        return width * height
+
+    def look(done: int) -> None:
+        if cancelled():
+            raise KeyboardInterrupt
+
+    found = [pixels for _, some in pass_over(pack, measure, threads, look) for pixels in some]
+    values = np.array(found, np.int64)
+    for number in np.flatnonzero(values < 0).tolist():
+        pack.problem(number, "image", "it is no image with a size")
+    return values, np.flatnonzero(values >= 0)

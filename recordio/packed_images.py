@@ -1,0 +1,122 @@
+"""Images encoded behind an image header, and decoded again: MXNet's `pack_img` and `unpack_img`."""
+
+import numpy as np
+
+from recordio.errors import ImageDecodeError
+from recordio.extras import need
+from recordio.formats.image_size import (
+    NO_LIMIT,
+    check_chunks,
+    check_limits,
+    complete_limits,
+    image_size,
+)
+from recordio.header import pack, unpack
+
+__all__ = ["pack_img", "unpack_img"]
+
+
+def pack_img(header, img, quality=95, img_fmt=".jpg"):
+    """Encode an image and put an image header in front of it.
+
+    Parameters
+    ----------
+    header : IRHeader or tuple of 4
+        As for `pack`.
+    img : numpy.ndarray, shape (height, width) or (height, width, 3 or 4)
+        Grey, BGR or BGRA, as OpenCV orders channels.
+    quality : int
+        JPEG: quality, 0 to 100.  PNG: compression level, 0 to 9, so that the default means 9, the
+        slowest.  Values outside are clamped.
+    img_fmt : str
+        Suffix of the format with its dot: ``.jpg``, ``.jpeg``, ``.png``, or another that OpenCV
+        knows, which is then written with OpenCV's defaults.
+
+    Returns
+    -------
+    bytes
+        The payload of a record.
+
+    Raises
+    ------
+    ImportError
+        If OpenCV is missing.
+    cv2.error
+        If OpenCV cannot encode the image or does not know the format.
+
+    Examples
+    --------
+    >>> record = pack_img(IRHeader(0, 1.0, 5, 0), np.zeros((4, 6, 3), np.uint8), img_fmt=".png")
+    >>> header, image = unpack_img(record)
+    >>> header.id, image.shape
+    (5, (4, 6, 3))
+    """
+    cv2 = _opencv()
+    suffix = img_fmt.lower()
+    parameters = []
+    if suffix in (".jpg", ".jpeg"):
+        parameters = [cv2.IMWRITE_JPEG_QUALITY, min(max(quality, 0), 100)]
+    elif suffix == ".png":
+        parameters = [cv2.IMWRITE_PNG_COMPRESSION, min(max(quality, 0), 9)]
+    encoded, content = cv2.imencode(img_fmt, img, parameters)
+    if not encoded:
+        raise ValueError(f"OpenCV could not encode an image of shape {img.shape} as {img_fmt}")
+    return pack(header, content.tobytes())
+
+
+def unpack_img(s, iscolor=-1, **limits):
+    """Split a record into image header and decoded image.
+
+    Parameters
+    ----------
+    s : bytes-like
+        The payload of a record.
+    iscolor : int
+        OpenCV's mode.  -1: as stored (alpha and 16 bits kept, EXIF orientation ignored); 0: grey;
+        1: BGR, EXIF orientation applied.
+    **limits : int or None
+        Images with more pixels than `max_pixels` are refused before anything is decoded, and JPEG
+        images with more scans than `max_scans`, or more than `max_scan_pixels` in all of them.
+        None for no limit; ``max_pixels=None`` also for images whose headers Pillow cannot read,
+        such as Radiance HDR.
+
+    Returns
+    -------
+    header : IRHeader
+        As from `unpack`.
+    img : numpy.ndarray or None
+        Shape (height, width) or (height, width, channels) in OpenCV's order (BGR).  **None if the
+        content is no image that OpenCV can decode**, is empty, or has no header that can be read:
+        this is what scripts written for MXNet test for.
+
+    Raises
+    ------
+    ImportError
+        If OpenCV is missing.
+    RecordHeaderError
+        As from `unpack`.
+    ImageDecodeError
+        If the image exceeds a limit.
+
+    Examples
+    --------
+    >>> print(unpack_img(pack(IRHeader(0, 1.0, 5, 0), b"no image"))[1])
+    None
+    """
+    cv2 = _opencv()
+    limits = complete_limits(limits)
+    header, content = unpack(s)
+    data = np.frombuffer(content, np.uint8)
+    if not data.size:
+        return header, None
+    try:
+        check_chunks(data)
+        size = (0, 0) if limits["max_pixels"] == NO_LIMIT else image_size(data)
+    except ImageDecodeError:
+        return header, None
+    check_limits(data, size, limits)
+    return header, cv2.imdecode(data, iscolor)
+
+
+def _opencv():
+    return need("cv2", "pack_img and unpack_img")

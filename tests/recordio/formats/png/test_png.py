@@ -1,0 +1,443 @@
+"""recordio.formats.png: what OpenCV decodes, to the same pixels; what is left to it."""
+
+import struct
+import sys
+import zlib
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_png import DEPTHS, SIGNATURE, chunk, picture, pictures
+
+from iterators.images.augment.recipe import Recipe
+from iterators.images.plan import RenderPlan
+from iterators.images.render import Renderer
+from recordio import IRHeader, pack
+from recordio.errors import ImageDecodeError
+from recordio.formats import general
+from recordio.formats.png import png
+
+FLAGS = {1: cv2.IMREAD_GRAYSCALE, 3: cv2.IMREAD_COLOR, 4: cv2.IMREAD_UNCHANGED}
+KINDS = [(colour, depth) for colour, depths in DEPTHS.items() for depth in depths]
+FILTERS = [[0], [1], [2], [3], [4], [3, 4, 4, 3, 1, 4, 2, 0]]
+PHOTO = np.random.default_rng(3).integers(0, 256, (40, 56, 3), np.uint8)
+ORDINARY = picture(2, 8, seed=1, filters=[4, 3]).file()
+
+
+def by_opencv(data, channels):
+    """Its pixels in our order; None if it refuses the image, or finds no four channels."""
+    pixels = cv2.imdecode(np.frombuffer(data, np.uint8), FLAGS[channels])
+    if pixels is None or (channels == 4 and (pixels.ndim != 3 or pixels.shape[2] != 4)):
+        return None
+    if pixels.dtype == np.uint16:
+        pixels = (pixels >> 8).astype(np.uint8)
+    pixels = pixels.reshape(*pixels.shape[:2], channels)
+    return pixels[..., [2, 1, 0, 3][:channels]] if channels > 1 else pixels
+
+
+def by_us(data, channels):
+    """Our pixels; None if the image is refused, by whichever decoder."""
+    try:
+        return general.decode(data, channels)
+    except ImageDecodeError:
+        return None
+
+
+def check_same(data, channels):
+    """The same outcome as OpenCV's; whether our own decoder had it."""
+    theirs, ours = by_opencv(data, channels), by_us(data, channels)
+    assert (ours is None) == (theirs is None)
+    assert ours is None or np.array_equal(ours, theirs)
+    try:
+        return png.decode(data, channels) is not None
+    except ImageDecodeError:
+        return False
+
+
+@pytest.mark.libdeflate
+@pytest.mark.parametrize("interlaced", [False, True], ids=["rows", "passes"])
+@pytest.mark.parametrize("transparent", [False, True], ids=["opaque", "transparent"])
+@pytest.mark.parametrize(("colour", "depth"), KINDS)
+def test_pixels_are_those_of_opencv(colour, depth, transparent, interlaced):
+    for number, (filters, size) in enumerate(
+        (filters, size) for filters in FILTERS for size in [(1, 1), (13, 17), (40, 3), (2, 30)]
+    ):
+        made = picture(
+            colour, depth, size, seed=number, filters=filters, interlaced=interlaced,
+            transparent=transparent, piece=[1 << 30, 50][number % 2],
+        )  # fmt: skip
+        for channels in (1, 3, 4):
+            ours = check_same(made.file(), channels)
+            four = colour in (4, 6) or (colour in (2, 3) and transparent)
+            assert ours == (channels != 4 or four)
+
+
+@pytest.mark.libdeflate
+@given(pictures(), st.sampled_from([1, 3, 4]), st.data())
+def test_a_region_is_part_of_the_whole_with_and_without_vectors(made, channels, data):
+    content = made.file()
+    whole = png.decode(content, channels)
+    assert check_same(content, channels) == (whole is not None)
+    if whole is None:
+        return
+    assert np.array_equal(png.decode(content, channels, vectors=False), whole)
+    height, width = whole.shape[:2]
+    x, y = data.draw(st.integers(0, width - 1)), data.draw(st.integers(0, height - 1))
+    region = x, y, data.draw(st.integers(1, width - x)), data.draw(st.integers(1, height - y))
+    wanted = whole[y : y + region[3], x : x + region[2]]
+    for vectors in (True, False):
+        part = png.decode(content, channels, region, vectors=vectors)
+        assert np.array_equal(part, wanted), region
+
+
+@pytest.mark.libdeflate
+@pytest.mark.parametrize("interlaced", [False, True], ids=["rows", "passes"])
+@pytest.mark.parametrize("colour", DEPTHS)
+def test_sixteen_bits_are_those_that_are_stored(colour, interlaced):
+    channels = 3 if colour & 2 else 1
+    shallow = picture(colour, 8, filters=[4, 3]).file()
+    assert png.decode(shallow, channels, deep=True) is None
+    if colour == 3:
+        return
+    for seed, filters in enumerate(FILTERS):
+        made = picture(
+            colour, 16, (9, 23), seed=seed, interlaced=interlaced, filters=filters,
+            transparent=seed % 2 == 1,
+        )  # fmt: skip
+        pixels = png.decode(made.file(), channels, deep=True)
+        assert pixels.dtype == np.uint16
+        assert np.array_equal(pixels, made.samples[..., :channels])
+        part = png.decode(made.file(), channels, (3, 5, 4, 17), deep=True)
+        assert np.array_equal(part, pixels[5:22, 3:7])
+        assert png.decode(made.file(), 4 - channels, deep=True) is None
+
+
+@pytest.mark.libdeflate
+@pytest.mark.parametrize("region", [(0, 0, 0, 1), (0, 0, 14, 1), (-1, 0, 1, 1), (0, 17, 1, 1)])
+def test_regions_outside_the_image_are_refused(region):
+    with pytest.raises(ValueError, match="outside"):
+        png.decode(ORDINARY, region=region)
+
+
+@pytest.mark.libdeflate
+@pytest.mark.parametrize("level", [0, 1, 6, 9])
+@pytest.mark.parametrize("strategy", ["DEFAULT", "FILTERED", "HUFFMAN_ONLY", "RLE", "FIXED"])
+def test_files_of_opencv(level, strategy):
+    flags = [cv2.IMWRITE_PNG_COMPRESSION, level]
+    flags += [cv2.IMWRITE_PNG_STRATEGY, getattr(cv2, f"IMWRITE_PNG_STRATEGY_{strategy}")]
+    smooth = cv2.GaussianBlur(PHOTO, (9, 9), 4)
+    for pixels in (PHOTO, smooth, smooth[..., 0], np.dstack([smooth, PHOTO[..., :1]])):
+        for image in (pixels, pixels.astype(np.uint16) * 251):
+            content = cv2.imencode(".png", image, flags)[1].tobytes()
+            assert check_same(content, 1)
+            assert check_same(content, 3)
+
+
+def with_chunks(*more, after=False, **options):
+    items = [(kind, bytes(content)) for kind, content in more]
+    place = {"after" if after else "before": tuple(items)}
+    return picture(options.pop("colour", 2), 8, seed=1, **place, **options).file()
+
+
+def exif(entries, order="<", start=8):
+    """EXIF data of one directory; an entry is tag, type, count and value."""
+    word = b"II*\0" if order == "<" else b"MM\0*"
+    body = b"".join(struct.pack(f"{order}HHIHH", *entry, 0) for entry in entries)
+    return word + struct.pack(f"{order}I", start) + struct.pack(f"{order}H", len(entries)) + body
+
+
+UPRIGHT, TURNED = (0x112, 3, 1, 1), (0x112, 3, 1, 6)
+HARMLESS = {
+    "text": (b"tEXt", b"Title\0A title"),
+    "time": (b"tIME", bytes(7)),
+    "size": (b"pHYs", bytes(9)),
+    "background": (b"bKGD", bytes(6)),
+    "unknown": (b"abCd", b"what"),
+    "suggested palette": (b"PLTE", bytes(30)),
+    "upright": (b"eXIf", exif([UPRIGHT])),
+    "upright, big-endian": (b"eXIf", exif([(0x11A, 3, 1, 9), UPRIGHT], ">")),
+    "no orientation": (b"eXIf", exif([(0x11A, 3, 1, 6)])),
+}
+#: Files that are left to the general decoder, whatever it makes of them.
+ODD = {
+    "animated": (b"acTL", struct.pack(">II", 2, 0)),
+    "turned": (b"eXIf", exif([TURNED])),
+    "turned, big-endian": (b"eXIf", exif([TURNED], ">")),
+    "damaged exif": (b"eXIf", exif([TURNED])[:20]),
+    "exif beyond its end": (b"eXIf", exif([(0x10F, 2, 99, 500), UPRIGHT])),
+    "exif as text": (b"tEXt", b"Raw profile type exif\0\n"),
+    "background of a wrong size": (b"bKGD", bytes(5)),
+    "unknown but critical": (b"ABCD", b"what"),
+    "no name": (b"a1bc", b""),
+    "reserved name": (b"abcd", b""),
+    "two headers": (b"IHDR", struct.pack(">IIBBBBB", 9, 9, 8, 2, 0, 0, 0)),
+    "palette of a wrong size": (b"PLTE", bytes(31)),
+    "empty palette": (b"PLTE", b""),
+    "transparent colour of a wrong size": (b"tRNS", bytes(5)),
+}
+
+
+@pytest.mark.libdeflate
+@pytest.mark.parametrize("name", HARMLESS)
+def test_harmless_chunks_change_nothing(name):
+    for after in [False] if HARMLESS[name][0] in (b"PLTE", b"bKGD") else [False, True]:
+        content = with_chunks(HARMLESS[name], after=after)
+        assert check_same(content, 3), after
+
+
+@pytest.mark.libdeflate
+@pytest.mark.parametrize("name", ODD)
+def test_odd_files_are_left_to_opencv(name):
+    assert not check_same(with_chunks(ODD[name]), 3)
+    assert png.decode(with_chunks(ODD[name])) is None
+    assert not check_same(with_chunks(ODD[name], after=True), 3) or name.startswith("background")
+
+
+@pytest.mark.libdeflate
+def test_palettes_and_transparency_where_they_do_not_belong():
+    grey, palette = picture(0, 8, seed=1), picture(3, 8, seed=1, transparent=True)
+    orders = [
+        [item for item in palette.chunks() if item[0] != b"PLTE"],
+        sorted(palette.chunks(), key=lambda item: item[0] == b"PLTE"),
+        sorted(palette.chunks(), key=lambda item: item[0] != b"tRNS" and item[0] != b"IHDR"),
+        [*grey.chunks()[:1], (b"PLTE", bytes(6)), *grey.chunks()[1:]],
+        [*palette.chunks()[:-1], *palette.chunks()[-2:]],  # the same data twice
+        [*palette.chunks()[:-2], (b"IEND", b"")],
+        [*palette.chunks()[:-1], (b"IEND", b"x")],
+        [*palette.chunks()[:2], *palette.chunks()[1:]],
+    ]
+    for chunks in orders:
+        content = SIGNATURE + b"".join(chunk(*item) for item in chunks)
+        for channels in (1, 3, 4):
+            assert not check_same(content, channels), chunks
+
+
+@pytest.mark.libdeflate
+def test_pixels_beyond_the_palette_are_black():
+    made = picture(3, 8, seed=4)
+    made.palette = made.palette[:6]
+    assert made.samples.max() > 1
+    for channels in (1, 3):
+        assert check_same(made.file(), channels)
+
+
+@pytest.mark.libdeflate
+@pytest.mark.parametrize(
+    "chunk_of_space",
+    [(b"gAMA", struct.pack(">I", 45455)), (b"sRGB", b"\0"), (b"gAMA", struct.pack(">I", 100000))],
+)
+def test_grey_of_colours_heeds_what_the_values_mean(chunk_of_space):
+    """libpng adds the colours as light, which is its own affair."""
+    content = with_chunks(chunk_of_space)
+    assert check_same(content, 3)
+    assert not check_same(content, 1)
+    assert check_same(with_chunks(chunk_of_space, colour=0), 1)
+
+
+def with_data(data, **options):
+    """The ordinary picture with other compressed data."""
+    made = picture(2, 8, seed=1, **options)
+    parts = [item for item in made.chunks() if item[0] != b"IDAT"]
+    parts.insert(-1, (b"IDAT", data))
+    return SIGNATURE + b"".join(chunk(*item) for item in parts)
+
+
+@pytest.mark.libdeflate
+def test_data_that_are_not_one_sound_stream_are_left_to_opencv():
+    raw = picture(2, 8, seed=1).data()
+    packed = zlib.compress(raw)
+    small = zlib.compressobj(9, zlib.DEFLATED, 9)
+    small_window = small.compress(bytes(9000)) + small.flush()
+    for data in (
+        packed + b"more",
+        packed[:-4] + bytes(4),  # wrong checksum
+        packed[:-4],
+        packed[:-5],
+        packed[: len(packed) // 2],
+        b"",
+        b"x",
+        zlib.compress(raw + b"more"),
+        zlib.compress(raw[:-1]),
+        zlib.compress(b"\5" + raw[1:]),  # no such filter
+        zlib.compress(raw)[2:-4],
+        bytes([0x18, 0x19]) + packed[2:],
+    ):
+        assert not check_same(with_data(data), 3), data
+    assert not check_same(with_data(small_window, size=(99, 30)), 3)
+
+
+@pytest.mark.libdeflate
+def test_data_in_thousands_of_chunks_and_empty_ones():
+    parts = picture(2, 8, seed=1, piece=1).chunks()
+    empty = [(b"IDAT", b"")] * 5000
+    for chunks in ([*parts[:1], *empty, *parts[1:-1], *empty, parts[-1]], parts):
+        content = SIGNATURE + b"".join(chunk(*item) for item in chunks)
+        for channels in (1, 3):
+            assert check_same(content, channels)
+
+
+@pytest.mark.libdeflate
+def test_what_follows_the_last_chunk_is_ignored():
+    for rest in (b"\0", b"more" * 9, ORDINARY):
+        assert check_same(ORDINARY + rest, 3)
+
+
+@pytest.mark.libdeflate
+def test_data_that_inflate_to_more_than_the_image_take_no_memory(monkeypatch):
+    raw, rest = picture(2, 8, seed=1).data(), bytes(30_000_000)
+    bomb = with_data(zlib.compress(raw + rest, 9))
+    assert len(bomb) < 40_000
+    with monkeypatch.context() as patch:
+        patch.setattr(cv2, "imdecode", lambda *_: None)
+        assert png.decode(bomb) is None  # a look at the image, then OpenCV's
+    assert not check_same(bomb, 3)
+
+
+@pytest.mark.libdeflate
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at the memory as Linux shows it")
+def test_a_wide_image_leaves_no_memory_behind():
+    """16 rows of 700,000 grey pixels become RGB in 36 MB."""
+    random = np.random.default_rng(1)
+    rows = zlib.compress(b"".join(b"\0" + random.bytes(100) * 875 for _ in range(16)))
+    header = struct.pack(">IIBBBBB", 700_000, 16, 1, 0, 0, 0, 0)
+    parts = (b"IHDR", header), (b"IDAT", rows), (b"IEND", b"")
+    wide = SIGNATURE + b"".join(chunk(*part) for part in parts)
+    renderer = Renderer(RenderPlan(Recipe(data_shape=(3, 16, 700_000))))
+    before = resident()
+    assert png.decode(wide) is not None
+    assert renderer.sample(record_of(wide))[0].shape == (1, 3, 16, 700_000)
+    assert resident() - before < 20_000_000
+
+
+@pytest.mark.libdeflate
+def test_truncated_files_are_refused():
+    content = with_chunks(HARMLESS["text"], after=True)
+    for size in range(8, len(content)):
+        assert by_opencv(content[:size], 3) is None
+        with pytest.raises(ImageDecodeError, match="truncated" if size >= 33 else "image"):
+            general.decode(content[:size])
+
+
+@pytest.mark.libdeflate
+def test_wrong_checksums_are_named_where_they_count():
+    for kind in (b"IDAT", b"IHDR"):
+        content = bytearray(ORDINARY)
+        at = content.rindex(kind)
+        content[at + 4 + int.from_bytes(content[at - 4 : at], "big")] ^= 1
+        assert by_opencv(bytes(content), 3) is None
+        place = f"chunk {kind.decode()} at byte {at - 4} is wrong"
+        with pytest.raises(ImageDecodeError, match=place):
+            general.decode(bytes(content))
+    texts, palette = with_chunks(HARMLESS["text"]), with_chunks(HARMLESS["suggested palette"])
+    entries = picture(3, 8, seed=1).file()
+    for content, kind in (texts, b"tEXt"), (palette, b"PLTE"), (entries, b"PLTE"), (texts, b"IEND"):
+        at = content.index(kind)
+        damaged = bytearray(content)
+        damaged[at + 4 + int.from_bytes(content[at - 4 : at], "big")] ^= 1
+        assert not check_same(bytes(damaged), 3)
+
+
+@pytest.mark.libdeflate
+@given(st.integers(0, 1 << 30), pictures(), st.sampled_from([1, 3, 4]))
+@settings(max_examples=300)
+def test_changed_bytes_have_the_outcome_that_opencv_gives(seed, made, channels):
+    random = np.random.default_rng(seed)
+    chunks = [list(item) for item in made.chunks()]
+    content = bytearray(SIGNATURE + b"".join(chunk(*item) for item in chunks))
+    for _ in range(random.integers(1, 4)):
+        if random.random() < 0.5:  # with right checksums
+            item = chunks[random.integers(len(chunks))]
+            if item[1]:
+                body = bytearray(item[1])
+                body[random.integers(len(body))] = random.integers(256)
+                item[1] = bytes(body)
+                content = bytearray(SIGNATURE + b"".join(chunk(*item) for item in chunks))
+        else:
+            content[random.integers(8, len(content))] = random.integers(256)
+    header = struct.unpack_from(">II", content, 16)
+    if header[0] * header[1] < 1 << 18:
+        check_same(bytes(content), channels)
+
+
+@pytest.mark.libdeflate
+def test_few_bytes_do_not_take_much_memory():
+    data = bytearray(ORDINARY)
+    struct.pack_into(">II", data, 16, 8000, 8000)
+    struct.pack_into(">I", data, 29, zlib.crc32(data[12:29]))
+    assert by_opencv(bytes(data), 3) is None
+    with pytest.raises(ImageDecodeError, match="too few for 8000 x 8000 pixels"):
+        png.decode(bytes(data))
+    with pytest.raises(ImageDecodeError, match="more than the limit of 63999999"):
+        png.decode(bytes(data), max_pixels=8000 * 8000 - 1)
+
+
+def resident():
+    """Bytes of memory in use."""
+    import resource
+
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def record_of(content):
+    return pack(IRHeader(0, 1.0, 7, 0), content)
+
+
+@pytest.mark.libdeflate
+def test_records_are_decoded_without_python(monkeypatch):
+    renderer = Renderer(RenderPlan(Recipe(data_shape=(3, 10, 9))))
+    wanted = by_opencv(ORDINARY, 3)
+    with monkeypatch.context() as patch:
+        patch.setattr(general, "decode", None)
+        sample = renderer.sample(record_of(ORDINARY))[0]
+        with pytest.raises(ImageDecodeError, match="NoneType"):  # others need it
+            renderer.sample(record_of(cv2.imencode(".bmp", PHOTO)[1].tobytes()))
+    top, left = (17 - 10) // 2, (13 - 9) // 2
+    assert np.array_equal(sample[0].transpose(1, 2, 0), wanted[top : top + 10, left : left + 9])
+    turned = with_chunks(ODD["turned"])
+    assert renderer.sample(record_of(turned))[0].shape == (1, 3, 10, 9)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x89PNG", b"no image"])
+def test_what_is_no_png_is_none_of_its_business(content):
+    assert png.decode(content) is None
+
+
+def test_wrong_channels():
+    with pytest.raises(ValueError, match="channels must be 1, 3 or 4"):
+        png.decode(ORDINARY, 2)
+
+
+@pytest.mark.libdeflate
+def test_opencv_does_it_all_when_that_is_asked_for(monkeypatch):
+    ours, record = png.decode(ORDINARY), record_of(ORDINARY)
+    plan = RenderPlan(Recipe(data_shape=(3, 10, 9)))
+    wanted = Renderer(plan).sample(record)[0]
+    assert png.decoder() == "own"
+    assert f"{png.library()} (region) for PNG" in general.describe()
+    monkeypatch.setenv("ITERATORS_PNG", "opencv")
+    assert png.decoder() == "opencv"
+    assert png.decode(ORDINARY) is None
+    assert "PNG" not in general.describe()
+    assert np.array_equal(general.decode(ORDINARY), ours)
+    renderer = Renderer(plan)
+    assert np.array_equal(renderer.sample(record)[0], wanted)
+    monkeypatch.setattr(general, "decode", None)
+    with pytest.raises(ImageDecodeError, match="NoneType"):
+        renderer.sample(record)
+
+
+def test_a_wrong_variable_is_refused(monkeypatch):
+    monkeypatch.setenv("ITERATORS_PNG", "none")
+    with pytest.raises(ValueError, match="must be 'opencv', not 'none'"):
+        png.decoder()
+
+
+@pytest.mark.skipif(png.available(), reason="built with libdeflate")
+def test_without_libdeflate_everything_is_left_to_opencv():
+    assert png.decoder() == png.library() == "none"
+    assert png.decode(ORDINARY) is None
+    assert "for faster PNG those of libdeflate" in general.describe()
+    assert np.array_equal(general.decode(ORDINARY), by_opencv(ORDINARY, 3))

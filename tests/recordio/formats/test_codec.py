@@ -1,0 +1,379 @@
+"""recordio.formats.general: which decoder decodes what, and what is refused."""
+
+import io
+import re
+import struct
+import subprocess
+import sys
+import zlib
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+import iterators.__main__ as installation
+from iterators.testing import check_decoder, strategies
+from recordio.errors import ImageDecodeError
+from recordio.formats import by_pillow
+from recordio.formats import general as codec
+from recordio.formats.jpeg import jpeg
+
+RANDOM = np.random.default_rng(5)
+COLOUR = RANDOM.integers(0, 256, (24, 40, 3), np.uint8)
+LOSSLESS = ("png", "bmp", "tiff", "ppm", "webp")
+
+
+def save(image, kind, mode="RGB", **options):
+    file = io.BytesIO()
+    Image.fromarray(image).convert(mode).save(file, kind, **options)
+    return file.getvalue()
+
+
+def save_lossless(image, kind):
+    return save(image, kind, lossless=True) if kind == "webp" else save(image, kind)
+
+
+def png_claiming(width, height):
+    data = bytearray(save(COLOUR, "png"))
+    struct.pack_into(">II", data, 16, width, height)
+    struct.pack_into(">I", data, 29, zlib.crc32(data[12:29]))
+    return bytes(data)
+
+
+def with_orientation(data, orientation):
+    entry = b"\x12\x01\x03\0\x01\0\0\0" + bytes([orientation, 0, 0, 0])
+    segment = b"\xff\xe1\0\x22Exif\0\0II\x2a\0\x08\0\0\0\x01\0" + entry + bytes(4)
+    return data[:2] + segment + data[2:]
+
+
+@pytest.fixture(params=[True, False], ids=["libjpeg-turbo", "OpenCV alone"])
+def with_libjpeg(request, monkeypatch):
+    """Both kinds of installation."""
+    if request.param and not jpeg.available():
+        pytest.skip("built without libjpeg-turbo")
+    if not request.param:
+        monkeypatch.setattr(jpeg, "available", lambda: False)
+    return request.param
+
+
+@pytest.mark.parametrize("kind", LOSSLESS)
+def test_colour_is_rgb(kind):
+    assert np.array_equal(codec.decode(save_lossless(COLOUR, kind)), COLOUR)
+
+
+@pytest.mark.parametrize("kind", LOSSLESS)
+def test_grey_is_what_opencv_makes_of_it(kind):
+    data = save_lossless(COLOUR, kind)
+    expected = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_GRAYSCALE)
+    assert np.array_equal(codec.decode(data, 1), expected[:, :, None])
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("channels", [1, 3])
+def test_jpeg_is_decoded_upright_and_alike_by_both(with_libjpeg, orientation, channels):
+    data = with_orientation(cv2.imencode(".jpg", COLOUR)[1].tobytes(), orientation)
+    flag = cv2.IMREAD_COLOR if channels == 3 else cv2.IMREAD_GRAYSCALE
+    expected = cv2.imdecode(np.frombuffer(data, np.uint8), flag)
+    expected = expected[:, :, ::-1] if channels == 3 else expected[:, :, None]
+    pixels = codec.decode(data, channels)
+    assert pixels.dtype == np.uint8
+    assert pixels.flags.c_contiguous
+    assert np.array_equal(pixels, expected)
+
+
+def test_cmyk_jpeg_goes_to_opencv(with_libjpeg):
+    data = save(COLOUR, "jpeg", "CMYK", quality=95)
+    expected = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)[:, :, ::-1]
+    assert np.array_equal(codec.decode(data), expected)
+
+
+def test_rgba():
+    rgba = RANDOM.integers(0, 256, (9, 7, 4), np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(rgba).save(file, "png")
+    assert np.array_equal(codec.decode(file.getvalue(), 4), rgba)
+    assert codec.decode(file.getvalue(), 3).shape == (9, 7, 3)
+    assert codec.decode(file.getvalue(), 1).shape == (9, 7, 1)
+
+
+def test_rgba_of_sixteen_bits_gives_the_upper_eight():
+    rgba = RANDOM.integers(0, 65536, (9, 7, 4), np.uint16)
+    data = cv2.imencode(".png", rgba)[1].tobytes()
+    assert np.array_equal(codec.decode(data, 4), (rgba >> 8)[:, :, [2, 1, 0, 3]])
+    assert codec.decode(data, 3).dtype == np.uint8
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L"])
+@pytest.mark.parametrize("kind", ["png", "jpeg"])
+def test_four_channels_where_there_are_fewer(kind, mode):
+    with pytest.raises(ImageDecodeError, match="channel"):
+        codec.decode(save(COLOUR, kind, mode), 4)
+
+
+@pytest.mark.parametrize("mode", ["L", "1", "P", "LA", "I;16"])
+def test_other_modes_become_rgb(mode):
+    if mode == "I;16":
+        data = cv2.imencode(".png", RANDOM.integers(0, 65536, (24, 40), np.uint16))[1].tobytes()
+    else:
+        data = save(COLOUR, "png", mode)
+    expected = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)[:, :, ::-1]
+    assert np.array_equal(codec.decode(data), expected)
+
+
+def test_first_of_several_frames_counts():
+    frames = [Image.fromarray(np.full((8, 9, 3), value, np.uint8)) for value in (40, 200)]
+    for kind in ("gif", "tiff"):
+        file = io.BytesIO()
+        frames[0].save(file, kind, save_all=True, append_images=frames[1:])
+        try:
+            pixels = codec.decode(file.getvalue())
+        except ImageDecodeError:  # OpenCV reads GIF only from version 4.11 on
+            assert kind == "gif"
+        else:
+            assert np.all(np.abs(pixels.astype(int) - 40) < 4)
+
+
+@pytest.mark.parametrize("channels", [0, 2, 5, None, "3"])
+def test_wrong_number_of_channels(channels):
+    with pytest.raises(ValueError, match="channels"):
+        codec.decode(save(COLOUR, "png"), channels)
+
+
+@pytest.mark.parametrize(
+    "kind", ["png", "bmp", "webp", "gif", "tiff", "ppm", "jpeg", "progressive"]
+)
+def test_truncated(with_libjpeg, kind):
+    options = {"progressive": True} if kind == "progressive" else {}
+    data = save(COLOUR, "jpeg" if options else kind, **options)
+    for size in sorted({*range(0, len(data) - 16, max(1, len(data) // 60)), len(data) - 16}):
+        with pytest.raises(ImageDecodeError):
+            codec.decode(data[:size])
+
+
+def test_too_many_pixels(with_libjpeg):
+    bomb = bytearray(save(COLOUR, "jpeg"))
+    frame = bomb.index(b"\xff\xc0")
+    struct.pack_into(">HH", bomb, frame + 5, 65000, 65000)
+    for data in (png_claiming(10000, 10000), png_claiming(2**31 - 1, 2**31 - 1), bytes(bomb)):
+        with pytest.raises(ImageDecodeError, match="too large"):
+            codec.decode(data)
+    for kind in ("png", "jpeg"):
+        data = save(COLOUR, kind)
+        assert codec.decode(data, max_pixels=24 * 40).shape == (24, 40, 3)
+        with pytest.raises(ImageDecodeError, match="too large"):
+            codec.decode(data, max_pixels=24 * 40 - 1)
+
+
+@pytest.mark.parametrize("mode", ["RGB", "CMYK"])
+def test_too_many_scans(with_libjpeg, mode):
+    data = save(COLOUR, "jpeg", mode, progressive=True)
+    assert codec.decode(data, max_scans=40).shape == (24, 40, 3)
+    with pytest.raises(ImageDecodeError, match="more than 2 scans"):
+        codec.decode(data, max_scans=2)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\0", b"no image at all", bytes(1000), b"\x89PNG\r\n\x1a\n"]
+)
+def test_not_an_image(data):
+    with pytest.raises(ImageDecodeError):
+        codec.decode(data)
+
+
+@given(
+    st.binary(max_size=200), st.sampled_from([b"", b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM"])
+)
+@settings(max_examples=200, deadline=None)
+def test_random_bytes(data, prefix):
+    with pytest.raises(ImageDecodeError):
+        codec.decode(prefix + data)
+
+
+@given(
+    st.sampled_from(["png", "bmp", "jpeg", "webp"]), st.sampled_from(["RGB", "CMYK"]),
+    st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=10),
+    st.sampled_from([1, 3, 4]),
+)  # fmt: skip
+@settings(max_examples=300, deadline=None)
+def test_changed_bytes_give_an_image_or_a_typed_error(kind, mode, changes, channels):
+    data = bytearray(save(COLOUR, kind, mode if kind == "jpeg" else "RGB"))
+    for place, value in changes:
+        data[int(place * (len(data) - 1))] = value
+    try:
+        pixels = codec.decode(bytes(data), channels, max_pixels=2**20)
+    except ImageDecodeError:
+        return
+    assert pixels.dtype == np.uint8
+    assert pixels.shape[2] == channels
+
+
+DEPTHS = RANDOM.integers(0, 1 << 16, (24, 40), np.uint16)
+VALUES = {
+    "uint8": DEPTHS.astype(np.uint8),
+    "uint16": DEPTHS,
+    "int16": DEPTHS.view(np.int16),
+    "int8": DEPTHS.astype(np.int8),
+    "int32": DEPTHS.astype(np.int32) - 40000,
+    "float32": RANDOM.standard_normal((24, 40)).astype(np.float32),
+    "float64": RANDOM.standard_normal((24, 40)).astype(np.float32).astype(np.float64),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("tiff", name) for name in VALUES]
+    + [(kind, name) for kind in ("png", "pgm") for name in ("uint8", "uint16")],
+)
+def test_values_keep_every_bit(kind, name):
+    data = cv2.imencode(f".{kind}", VALUES[name])[1].tobytes()
+    values = codec.decode(data, 1, dtype="float32")
+    assert values.dtype == np.float32
+    assert values.shape == (24, 40, 1)
+    assert np.array_equal(values[..., 0], VALUES[name])
+    assert values.flags.c_contiguous
+
+
+@pytest.mark.parametrize("kind", ["png", "tiff"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_values_of_colours(kind, dtype):
+    colours = (COLOUR.astype(np.uint16) * 251).astype(dtype)
+    data = cv2.imencode(f".{kind}", colours[..., ::-1])[1].tobytes()
+    assert np.array_equal(codec.decode(data, dtype="float32"), colours)
+    flags = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_ANYDEPTH
+    grey = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
+    assert np.array_equal(codec.decode(data, 1, dtype="float32")[..., 0], grey)
+
+
+@pytest.mark.parametrize("kind", ["jpeg", "webp", "bmp"])
+def test_values_of_eight_bits(kind):
+    data = save(COLOUR, kind)
+    for channels in (1, 3):
+        values = codec.decode(data, channels, dtype="float32")
+        assert np.array_equal(values, codec.decode(data, channels))
+
+
+def test_values_that_float32_cannot_hold_are_refused():
+    for value in (16777217, 2**31 - 1):
+        data = cv2.imencode(".tiff", np.full((2, 3), value, np.int32))[1].tobytes()
+        with pytest.raises(ImageDecodeError, match="int32 values that float32 cannot"):
+            codec.decode(data, 1, dtype="float32")
+    data = cv2.imencode(".tiff", np.array([[0.1, np.nan]]))[1].tobytes()
+    with pytest.raises(ImageDecodeError, match="float64 values that float32 cannot"):
+        codec.decode(data, 1, dtype="float32")
+    data = cv2.imencode(".tiff", np.array([[0.5, np.nan]]))[1].tobytes()
+    assert np.array_equal(codec.decode(data, 1, dtype="float32").ravel(), [0.5, np.nan], True)
+    with pytest.raises(ValueError, match="dtype must be"):
+        codec.decode(data, 1, dtype="uint16")
+    with pytest.raises(ValueError, match="drop dtype"):
+        codec.decode(data, 4, dtype="float32")
+
+
+def test_values_of_formats_that_only_pillow_reads_are_refused(monkeypatch):
+    monkeypatch.setattr(codec.by_pillow, "reader_of", lambda kind: "Pillow")
+    with pytest.raises(ImageDecodeError, match="AVIF has 8 bits here: ask for uint8"):
+        codec.decode(b"\0\0\0\x20ftypavif" + bytes(99), dtype="float32")
+
+
+def test_limits_hold_for_values():
+    for kind in ("png", "tiff"):
+        data = cv2.imencode(f".{kind}", DEPTHS)[1].tobytes()
+        assert codec.decode(data, 1, dtype="float32", max_pixels=960).shape == (24, 40, 1)
+        with pytest.raises(ImageDecodeError, match="more than the limit of 959"):
+            codec.decode(data, 1, dtype="float32", max_pixels=959)
+        with pytest.raises(ImageDecodeError):
+            codec.decode(data[: len(data) // 2], 1, dtype="float32")
+
+
+def test_describe_names_both(with_libjpeg):
+    text = codec.describe()
+    assert cv2.__version__ in text
+    assert ("libjpeg-turbo 2" in text or "libjpeg-turbo 3" in text) == with_libjpeg
+
+
+def test_import_leaves_opencv_alone():
+    code = (
+        "import sys, recordio.formats.general, recordio.formats.jpeg.jpeg\n"
+        "sys.exit('cv2' in sys.modules or 'torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+def test_report_of_the_installation(capsys):
+    assert installation.main() == 0
+    printed = capsys.readouterr().out
+    for word in (codec.describe(), np.__version__, "python", "torch", "cores", "cpu"):
+        assert word in printed
+    assert re.search(r"^kernels +(plain|sse4.1|avx2|avx512) \(of ", printed, re.M)
+
+
+def test_report_names_the_commands_that_bring_what_is_missing(monkeypatch):
+    monkeypatch.setattr(installation, "_version", lambda package: "not installed")
+    lines = dict(line.split(maxsplit=1) for line in installation.report().splitlines())
+    assert lines["torch"] == "not installed; pip install 'recordio-iterators[torch]'"
+    assert lines["google_crc32c"] == "not installed; pip install 'recordio-iterators[checksums]'"
+
+
+def test_opencv_comes_before_pillow():
+    assert by_pillow.reader_of("webp") == "OpenCV"
+
+
+def test_report_without_opencv(monkeypatch):
+    """Free-threaded interpreters have none yet."""
+    by_pillow.reader_of.cache_clear()
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    try:
+        report = installation.report()
+    finally:
+        by_pillow.reader_of.cache_clear()
+    assert "OpenCV, which is not installed (pip install opencv-python-headless), for" in report
+    assert "WebP: Pillow" in report
+
+
+def test_missing_memory_is_no_fault_of_the_image(monkeypatch):
+    """Not an `ImageDecodeError`, which would be skipped on request."""
+    data = cv2.imencode(".bmp", np.zeros((4, 5, 3), np.uint8))[1].tobytes()
+
+    def hungry(*arguments, **keywords):
+        raise MemoryError
+
+    def hungry_opencv(*arguments):
+        error = cv2.error("Failed to allocate 60 bytes")
+        error.code, error.err = cv2.Error.StsNoMem, "Failed to allocate 60 bytes"
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cv2, "imdecode", hungry_opencv)
+        with pytest.raises(MemoryError, match="Failed to allocate"):
+            codec.decode(data)
+    data = save(COLOUR, "gif")
+    monkeypatch.setitem(Image.OPEN, "GIF", (hungry, None))
+    with pytest.raises(MemoryError):
+        codec.decode(data)
+
+
+@pytest.mark.parametrize("orientation", [None, 1, 3, 6, 8])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF", "AVIF"])
+def test_upright_size_is_that_of_the_decoded_image(with_libjpeg, kind, orientation, monkeypatch):
+    Image.init()
+    if kind not in Image.SAVE:
+        pytest.skip(f"this Pillow writes no {kind}")
+    exif, file = Image.Exif(), io.BytesIO()
+    if orientation:
+        exif[0x0112] = orientation
+    Image.new("RGB", (6, 4), "red").save(file, kind, exif=exif)
+    pixels = codec.decode(file.getvalue())
+    with monkeypatch.context() as patch:
+        patch.delattr(codec, "decode")  # nothing is decoded for it
+        assert codec.upright_size(file.getvalue()) == (pixels.shape[1], pixels.shape[0])
+
+
+@given(strategies.blobs(most=20))
+def test_every_codec_decodes_as_opencv_does(blob):
+    def by_opencv(blob):
+        pixels = np.frombuffer(blob, np.uint8)
+        return cv2.imdecode(pixels, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)[..., ::-1]
+
+    check_decoder(codec.decode, by_opencv, [blob], errors=(ImageDecodeError,))

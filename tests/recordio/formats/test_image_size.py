@@ -1,0 +1,262 @@
+"""The size of an image from its header, and the limit on it."""
+
+import contextlib
+import io
+import struct
+import zlib
+
+import cv2
+import numpy as np
+import pytest
+from PIL import Image
+
+from recordio import ImageDecodeError, IRHeader, pack, unpack_img
+from recordio.formats import general
+from recordio.formats.image_size import (
+    DEFAULT_MAX_PIXELS,
+    check_chunks,
+    check_for_opencv,
+    check_pixels,
+    image_size,
+    open_image,
+)
+from recordio.formats.jpeg import jpeg
+from recordio.operations.pictures import picture_hash
+from recordio.tools.encode import EncodeOptions, encode_image
+from recordio.tools.images import decode_image
+
+
+def saved(kind, size=(37, 21), **options):
+    """An image as a file of some kind."""
+    file = io.BytesIO()
+    Image.new("RGB", size, (1, 2, 3)).save(file, kind, **options)
+    return file.getvalue()
+
+
+def png(width, height):
+    """A few bytes that announce a PNG image of any size, whose pixels are not all there."""
+
+    def chunk(name, body):
+        return (
+            struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+        )
+
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(bytes(99)))
+
+
+@pytest.mark.parametrize(
+    "kind", ["png", "jpeg", "webp", "gif", "bmp", "tiff", "ppm", "jpeg2000", "dib"]
+)
+def test_the_size_of_every_common_format(kind):
+    assert image_size(saved(kind)) == (37, 21)
+    assert image_size(memoryview(saved(kind))) == (37, 21)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (37, 21), (300, 9), (16383, 2)])
+def test_the_size_of_webp_files(size):
+    for options in ({}, {"lossless": True}, {"exif": b"Exif\0\0II*\0\x08\0\0\0\0\0"}):
+        assert image_size(saved("webp", size, **options)) == size
+    frames = [Image.new("RGB", size, (i, 0, 0)) for i in range(2)]
+    file = io.BytesIO()
+    frames[0].save(file, "webp", save_all=True, append_images=frames[1:])
+    assert image_size(file.getvalue()) == size
+
+
+@pytest.mark.parametrize("size", [(1, 1), (37, 21), (300, 9)])
+def test_the_size_of_avif_files(size):
+    pytest.importorskip("PIL._avif")
+    assert image_size(saved("avif", size)) == size
+    file = io.BytesIO()
+    Image.new("RGBA", size, (1, 2, 3, 4)).save(file, "avif")
+    assert image_size(file.getvalue()) == size
+
+
+#: How files of libjxl begin.
+JXL_FILES = {
+    (1, 1): "ff0a0090010013880200c400",
+    (17, 5): "ff0a2000200c002588020028",
+    (256, 256): "ff0a7f06002d880200e2f003",
+    (512, 300): "ff0a5809fe0f002d8802001c",
+    (300, 200): "ff0a3107002d880200e0114b",
+    (1920, 1080): "ff0aba211d002d8802008460",
+    (8, 16): "ff0a03c000258802008403b5",
+}
+
+
+@pytest.mark.parametrize("size", JXL_FILES)
+def test_the_size_of_jpeg_xl_files(size):
+    stream = bytes.fromhex(JXL_FILES[size]) + bytes(9)
+    assert image_size(stream) == size
+    start = b"\0\0\0\x0cJXL \r\n\x87\n" + b"\0\0\0\x14ftypjxl \0\0\0\0jxl "
+    length = struct.pack(">I", 8 + len(stream))
+    assert image_size(start + length + b"jxlc" + stream) == size
+    assert image_size(start + bytes(4) + b"jxlc" + stream) == size
+    long = struct.pack(">IIQ", 1, int.from_bytes(b"jxlc", "big"), 16 + len(stream))
+    assert image_size(start + long + stream) == size
+    parts = struct.pack(">I", 12 + len(stream)) + b"jxlp" + bytes(4) + stream
+    assert image_size(start + parts) == size
+    short = struct.pack(">I", 14) + b"jxlp" + bytes(4) + stream[:2]
+    rest = struct.pack(">I", 10 + len(stream)) + b"jxlp" + b"\x80\0\0\1" + stream[2:]
+    assert image_size(start + short + rest) == size
+    for damaged in (stream[:9], start, start + bytes(4) + b"jxlc", start + length + b"jxlx"):
+        with pytest.raises(ImageDecodeError):
+            image_size(damaged)
+
+
+def test_the_size_of_tiff_files_that_pillow_does_not_know():
+    for dtype in (np.float64, np.int8, np.uint16, np.float32):
+        pixels = np.zeros((21, 37), dtype)
+        assert image_size(cv2.imencode(".tiff", pixels)[1].tobytes()) == (37, 21)
+
+
+@pytest.mark.parametrize(("first", "second"), [(4, 4), (3, 1027), (8, 3)])
+def test_of_a_tag_that_is_twice_in_a_tiff_file_the_first_counts(first, second):
+    entries = [(256, first, 1, 7), (256, second, 1, 30_000), (257, first, 1, 5)]
+    table = b"".join(struct.pack("<HHII", *entry) for entry in entries)
+    assert image_size(b"II*\0\x08\0\0\0" + struct.pack("<H", 3) + table + bytes(4)) == (7, 5)
+
+
+def test_the_tiles_of_a_tiff_file_count():
+    entries = [(256, 4, 1, 20), (257, 4, 1, 10), (322, 4, 1, 4000), (323, 4, 1, 3000)]
+    table = b"".join(struct.pack("<HHII", *entry) for entry in entries)
+    tiled = b"II*\0\x08\0\0\0" + struct.pack("<H", 4) + table + bytes(4)
+    with pytest.raises(ImageDecodeError, match="4000 x 3000 pixels .* limit of 11999999"):
+        check_for_opencv(tiled, {"max_pixels": 11_999_999})
+    check_for_opencv(tiled, {"max_pixels": 12_000_000})
+
+
+def test_the_size_of_unusual_jpeg_files():
+    data = saved("jpeg", progressive=True, exif=b"Exif\0\0" + bytes(3000), comment=b"x" * 500)
+    assert image_size(data) == (37, 21)
+    assert image_size(data[:2] + b"\xff" * 5 + data[2:]) == (37, 21)  # fill bytes
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff\xd8\xff", b"text", b"GIF89a", saved("png")[:15]])
+def test_what_has_no_size(data):
+    with pytest.raises(ImageDecodeError):
+        image_size(data)
+
+
+def test_damaged_headers_are_this_error_alone():
+    random = np.random.default_rng(1)
+    for kind in ("png", "jpeg", "webp", "gif", "bmp", "tiff", "ppm", "jpeg2000", "avif"):
+        data = np.frombuffer(saved(kind), np.uint8)
+        for _ in range(60):
+            damaged = data.copy()[: random.integers(1, len(data))]
+            damaged[random.integers(0, min(len(damaged), 99), 3) % len(damaged)] ^= 255
+            with contextlib.suppress(ImageDecodeError):
+                image_size(damaged.tobytes())
+
+
+def test_no_limit_of_pillow_is_in_the_way(monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10)
+    for kind in ("tiff", "bmp", "gif", "jpeg2000"):
+        with open_image(io.BytesIO(saved(kind))) as image:
+            assert image.size == (37, 21)
+    assert image_size(saved("webp")) == (37, 21)
+    with pytest.raises(ImageDecodeError, match=r"raise PIL.Image.MAX_IMAGE_PIXELS"):
+        open_image(io.BytesIO(saved("webp")))
+
+
+def test_the_limit():
+    assert DEFAULT_MAX_PIXELS == jpeg.DEFAULT_MAX_PIXELS
+    check_pixels((1 << 13, 1 << 13))
+    check_pixels((1 << 20, 1 << 20), None)
+    with pytest.raises(ImageDecodeError, match="raise max_pixels if it is meant"):
+        check_pixels((1 << 13, (1 << 13) + 1))
+
+
+def test_unpack_img_refuses_what_is_too_large():
+    record = pack(IRHeader(0, 1.0, 5, 0), png(30000, 30000))
+    with pytest.raises(ImageDecodeError, match="30000 x 30000 .* raise max_pixels"):
+        unpack_img(record)
+    small = pack(IRHeader(0, 1.0, 5, 0), saved("png"))
+    with pytest.raises(ImageDecodeError, match="more than the limit of 99"):
+        unpack_img(small, max_pixels=99)
+    assert unpack_img(small, max_pixels=37 * 21)[1].shape == (21, 37, 3)
+    for limit in (DEFAULT_MAX_PIXELS, None):
+        assert unpack_img(pack(IRHeader(0, 1.0, 5, 0), b"GIF89a"), max_pixels=limit)[1] is None
+
+
+def test_unpack_img_reads_what_has_no_known_header_when_asked_to():
+    done, hdr = cv2.imencode(".hdr", np.ones((4, 6, 3), np.float32))
+    assert done
+    record = pack(IRHeader(0, 1.0, 5, 0), hdr.tobytes())
+    assert unpack_img(record)[1] is None
+    assert unpack_img(record, max_pixels=None)[1].shape == (4, 6, 3)
+
+
+def test_a_width_that_a_tiff_file_names_twice_does_not_hide_the_first():
+    content = bytearray(cv2.imencode(".tiff", np.zeros((20, 26), np.uint8))[1].tobytes())
+    at = struct.unpack_from("<I", content, 4)[0] + 2
+    tags = [struct.unpack_from("<H", content, at + 12 * i)[0] for i in range(6)]
+    struct.pack_into("<HHII", content, at + 12 * tags.index(0x103), 0x100, 3, 1, 1)
+    assert image_size(content) == (26, 20)
+    with pytest.raises(ImageDecodeError, match="26 x 20 pixels are more than"):
+        general.decode(content, max_pixels=519)
+
+
+def cut_short(kind, length, *, after_pixels=False):
+    """An animated PNG whose second or third chunk announces more bytes than there are."""
+    whole = png(3, 2)
+    animation = struct.pack(">I4sIII", 8, b"acTL", 2, 0, 0)
+    place = len(whole) if after_pixels else 33
+    return whole[:33] + animation + whole[33:place] + struct.pack(">I", length) + kind + bytes(9)
+
+
+@pytest.mark.parametrize("length", [10, 0x7FFFFFF0, 0xFFFFFFF4, 0xFFFFFFFF])
+@pytest.mark.parametrize("kind", [b"IDAT", b"PLTE", b"fdAT", b"\xffEXt"])
+@pytest.mark.parametrize("after_pixels", [False, True])
+def test_no_memory_is_taken_for_what_a_chunk_announces(kind, length, after_pixels, monkeypatch):
+    content = cut_short(kind, length, after_pixels=after_pixels)
+    place = len(content) - 17
+    with pytest.raises(ImageDecodeError, match=f"truncated .* at byte {place} has {length} bytes"):
+        check_chunks(content)
+
+    def never(*_):
+        raise AssertionError("OpenCV would take memory")
+
+    monkeypatch.setattr(cv2, "imdecode", never)
+    record = pack(IRHeader(0, 1.0, 7, 0), content)
+    assert unpack_img(record)[1] is None
+    assert unpack_img(record, max_pixels=None)[1] is None
+    for decode in (
+        general.decode,
+        lambda data: general.decode(data, dtype="float32"),
+        lambda data: decode_image(data, cv2.IMREAD_COLOR),
+        lambda data: encode_image(data, EncodeOptions(resize=2)),
+        picture_hash,
+    ):
+        with pytest.raises(ImageDecodeError, match="truncated"):
+            decode(content)
+
+
+@pytest.mark.parametrize("kind", [b"acTL", b"fcTL"])
+def test_chunks_of_animations_have_the_length_that_opencv_reads(kind):
+    content = png(3, 2)
+    empty = struct.pack(">I", 0) + kind + struct.pack(">I", zlib.crc32(kind))
+    with pytest.raises(ImageDecodeError, match="at byte 33 has 0 bytes, not"):
+        check_chunks(content[:33] + empty + content[33:])
+
+
+def test_opencv_looks_for_pixels_after_the_end():
+    end = struct.pack(">I4sI", 0, b"IEND", zlib.crc32(b"IEND"))
+    longer = struct.pack(">I", 0xC4000000) + b"IDAT" + bytes(9)
+    with pytest.raises(ImageDecodeError, match="truncated"):
+        check_chunks(png(3, 2)[:33] + end + longer)
+    check_chunks(png(3, 2) + end + longer)
+
+
+def test_sound_chunks_are_nothing_to_complain_of():
+    frame = struct.pack(">I", 26) + b"fcTL" + bytes(30)
+    for content in (
+        png(3, 2),
+        png(3, 2) + frame + b"\xff" * 99,  # of the second frame
+        saved("png"),
+        saved("png") + b"\xff" * 99,
+        saved("jpeg"),
+        b"\x89PNG\r\n\x1a\n",
+        b"",
+    ):
+        check_chunks(content)
