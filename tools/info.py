@@ -116,7 +116,7 @@ def _look_at_records(
             advance(1)
             header, content, kind = read_payload(record)
             labels = [] if header is None else labels_of(header)
-            counts.add(kind, len(record), len(labels), labels[:1])
+            counts.add([kind], [len(record)], [len(labels)] if labels else [], labels[:1])
             try:
                 if shape := describe(content, kind):
                     shapes[shape] += 1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from recordio.operations.filter import filter as filter_pack
-from recordio.operations.sample import sample
-from recordio.operations.split import check_shares, split
+from recordio.operations.selection import filter as filter_pack
+from recordio.operations.selection import sample
+from recordio.operations.division import check_shares, split
 
 from ..console import Interruption, say
 from ..outputs import local_path

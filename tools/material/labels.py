@@ -9,7 +9,7 @@ from typing import Any
 from recordio.errors import RecordIOError
 from recordio.limits import bounded_lines
 from recordio.operations.join import join
-from recordio.operations.narrow import narrow
+from recordio.operations.relabel import narrow
 from recordio.operations.relabel import relabel
 
 from ..console import Interruption

@@ -6,9 +6,9 @@ import argparse
 import os
 
 from recordio.operations.rewriting import WINDOW
-from recordio.operations.shard import shard, shard_names
-from recordio.operations.shuffle import shuffle
-from recordio.operations.sort import sort
+from recordio.operations.division import shard, shard_names
+from recordio.operations.order import shuffle
+from recordio.operations.order import sort
 from recordio.packs.manifest import check_shards
 
 from ..console import Interruption, say
