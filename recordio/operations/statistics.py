@@ -275,35 +275,34 @@ def stats(
                     return kind, 0, 0
                 raise ImageDecodeError(error.reason, **pack.place(number)) from None
 
-        records = 0
+        kinds: list[str] = []
+        good = np.ones(len(pack), bool)
         for first, results in pass_over(pack, look, threads, progress):
-            good = [result for result in results if result[1]]
-            rows = np.flatnonzero([size > 0 for _, size, _ in results]) + first
-            counts.add(
-                [kind for kind, _, _ in good],
-                pack.sizes[rows],
-                np.maximum(pack.flags[rows[pack.headed[rows]]], 1),
-                pack.labels.values[pack.labels.numbers_of(rows)],
-            )
-            records += len(good)
-            pixels += sum(size for _, size, _ in good)
-            sums += sum(measured for _, _, measured in good)
+            kinds += [kind for kind, size, _ in results if size]
+            if mean_std:
+                good[first : first + len(results)] = [size > 0 for _, size, _ in results]
+                pixels += sum(size for _, size, _ in results)
+                sums += sum(measured for _, _, measured in results)
+        rows = np.flatnonzero(good)
+        widths = np.maximum(pack.flags[rows[pack.headed[rows]]], 1)
+        labels = pack.labels.values[pack.labels.numbers_of(rows)]
+        counts.add(kinds, pack.sizes[rows], widths, labels)
         if mean_std and not pixels:
             raise EmptyRecordFileError("there is no image to measure", path=pack.path)
         values, occurrences = counts.classes()
         return PackStatistics(
             path=pack.path,
             bytes=len(pack.data),
-            records=records,
+            records=len(rows),
             payload_bytes=sum(size * count for size, count in counts.sizes.items()),
-            skipped=len(pack.problems) + len(pack) - records,
+            skipped=len(pack.problems) + len(pack) - len(rows),
             sizes=counts.sizes_in_short(),
             kinds=dict(counts.kinds.most_common()),
             labels=dict(sorted(counts.widths.items())),
             identities=pack.identities,
             objects=int(occurrences.sum()) if pack.is_detection else None,
             classes=ClassStatistics.of(values, occurrences),
-            pixels=_pixels(records, pixels, *sums) if mean_std else None,
+            pixels=_pixels(len(rows), pixels, *sums) if mean_std else None,
         )
 
 
@@ -339,8 +338,8 @@ class RecordCounts:
     ) -> None:
         """Count some records: the values of all of them, as far as they are known."""
         self.kinds.update(kinds)
-        for counter, values in ((self.sizes, sizes), (self.widths, widths)):
-            counter.update(_counted(values))
+        self.sizes.update(_counted(sizes))
+        self.widths.update(_counted(widths))
         for label, count in _counted(labels).items():
             self.least, self.greatest = min(self.least, label), max(self.greatest, label)
             label = label if label == label else math.nan
@@ -365,6 +364,8 @@ class RecordCounts:
 
 
 def _counted(values: Any) -> dict[Any, int]:
+    if not isinstance(values, np.ndarray):
+        return collections.Counter(values)
     found, counts = np.unique(values, return_counts=True)
     return dict(zip(found.tolist(), counts.tolist(), strict=True))
 

@@ -115,12 +115,14 @@ class Statistics:
         measured = [_sizes_of(record) for record in records]
         with self._lock:
             self.done += len(records)
+            self.counts.add(
+                [record.kind for record in records],
+                labels=[label for record in records for label in _classes_of(record)],
+            )
             for record, size in zip(records, measured, strict=True):
                 if record.damage:
-                    self.counts.add(record.kind)
                     self.damaged += 1
                     continue
-                self.counts.add(record.kind, labels=_classes_of(record))
                 self._fine["bytes"][_octave(len(record.content))] += 1
                 if size is not None:
                     self.images += 1
