@@ -68,7 +68,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class PackDifference:
-    """What `diff` found; every record is counted once.
+    """Result of `diff`; every record is counted once.
 
     Attributes
     ----------

@@ -30,7 +30,7 @@ __all__ = ["Duplicates", "dedup"]
 
 @dataclass(frozen=True, eq=False)
 class Duplicates:
-    """What `dedup` found.  Arrays have an entry for each duplicate, group after group.
+    """Result of `dedup`.  Arrays have an entry for each duplicate, group after group.
 
     Attributes
     ----------

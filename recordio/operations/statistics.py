@@ -104,7 +104,7 @@ class PixelStatistics:
     std: tuple[float, float, float]
 
     def keywords(self) -> dict[str, float]:
-        """The same as keywords of the iterators over images, to three digits after the point."""
+        """Return them as keywords of the iterators over images, to three digits after the point."""
         values = {"mean": self.mean, "std": self.std}
         return {
             f"{name}_{channel}": round(value, 3)
@@ -118,7 +118,7 @@ class PixelStatistics:
 
 @dataclass(frozen=True)
 class PackStatistics:
-    """What `stats` found.
+    """Result of `stats`.
 
     Attributes
     ----------
