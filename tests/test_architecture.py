@@ -321,7 +321,6 @@ NOT_YET = (
     "iterators.providers",
     "recordio.content",
     "recordio.bytes.files",
-    "recordio.operations",
     "recordio.formats",
     "recordio.frames",
     "recordio.header",

@@ -16,7 +16,7 @@ from typing import Any
 from recordio import RecordReader, verify
 from recordio.content import read_payload
 from recordio.errors import RecordIOError
-from recordio.operations.statistics import RecordCounts
+from recordio.operations.statistics import RecordCounts, in_words
 from recordio.packs.source import pack_files
 
 from .console import progress_bar
@@ -28,6 +28,8 @@ __all__ = ["PackInfo", "collect_info", "format_info"]
 SHOWN_SHAPES = 5
 SHOWN_PROBLEMS = 5
 MANY_LABELS = 1000
+#: Records that are counted at a time.
+STEP = 1024
 
 
 @dataclass
@@ -104,28 +106,37 @@ def _look_at_records(
     counts = RecordCounts(MANY_LABELS)
     shapes: collections.Counter[str] = collections.Counter()
     agree = keys is not None
+    offsets = whole_records(info.path)[1]
+
+    def look(offset: int) -> tuple[str, int, list[float]]:
+        """Return kind, size and labels of a record; count the rest."""
+        nonlocal agree
+        if cancelled():
+            raise KeyboardInterrupt
+        record, _ = reader.read_at(offset)
+        assert record is not None
+        advance(1)
+        header, content, kind = read_payload(record)
+        try:
+            if shape := describe(content, kind):
+                shapes[shape] += 1
+        except RecordIOError:
+            info.damaged_contents += 1
+        if header is None:
+            return kind, len(record), []
+        info.headers += 1
+        agree = agree and keys is not None and keys.get(offset) == header.id
+        return kind, len(record), labels_of(header)
+
     with (
         RecordReader(info.path) as reader,
         progress_bar(info.records, os.path.basename(info.path), "records", progress) as advance,
     ):
-        for offset in whole_records(info.path)[1].tolist():
-            if cancelled():
-                raise KeyboardInterrupt
-            record, _ = reader.read_at(offset)
-            assert record is not None
-            advance(1)
-            header, content, kind = read_payload(record)
-            labels = [] if header is None else labels_of(header)
-            counts.add(kind, len(record), len(labels), labels[:1])
-            try:
-                if shape := describe(content, kind):
-                    shapes[shape] += 1
-            except RecordIOError:
-                info.damaged_contents += 1
-            if header is None:
-                continue
-            info.headers += 1
-            agree = agree and keys is not None and keys.get(offset) == header.id
+        for first in range(0, len(offsets), STEP):
+            found = [look(offset) for offset in offsets[first : first + STEP].tolist()]
+            kinds, sizes, labels = zip(*found, strict=True)
+            widths = [len(mine) for mine in labels if mine]
+            counts.add(kinds, sizes, widths, [mine[0] for mine in labels if mine])
     info.sizes = counts.sizes_in_short()
     info.kinds = dict(counts.kinds.most_common())
     info.shapes = dict(shapes.most_common(SHOWN_SHAPES))
@@ -156,12 +167,12 @@ def format_info(info: PackInfo) -> str:
         same = {True: ", keys are the ids", False: ", keys are not the ids", None: ""}
         lines.append(("index", f"{info.index}, {count}{same[info.ids_are_keys]}"))
     if info.kinds:
-        lines.append(("content", _counts(info.kinds)))
+        lines.append(("content", in_words(info.kinds)))
     if info.shapes:
-        lines.append(("shapes", _counts(info.shapes)))
+        lines.append(("shapes", in_words(info.shapes)))
     if info.headers:
         few = "" if info.headers == info.records else f" in {info.headers} headers"
-        widths = _counts({f"{width} each": count for width, count in info.label_widths.items()})
+        widths = in_words({f"{width} each": count for width, count in info.label_widths.items()})
         lines.append(("labels", f"{widths}{few}"))
         low, high = info.labels["min"], info.labels["max"]
         distinct = info.labels["distinct"]
@@ -180,7 +191,3 @@ def format_info(info: PackInfo) -> str:
     topics = ["problems"] + [""] * len(problems)
     lines += zip(topics, problems or ["none"], strict=False)
     return "\n".join(f"{topic:<12}{text}".rstrip() for topic, text in lines)
-
-
-def _counts(counter: dict[str, int]) -> str:
-    return ", ".join(f"{count} x {name}" for name, count in counter.items())

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 
 from recordio import EmptyRecordFileError
 from recordio.bytes.storage import AtomicOutput
-from recordio.operations.shard import check_older, shard_names
+from recordio.operations.division import check_older, shard_names
 from recordio.packs.manifest import (
     Shard,
     ShardManifest,

@@ -1,7 +1,8 @@
 """Functions whose parameters are options: each is said once, in an annotation.
 
 An annotation is ``Annotated[type, option(kind=..., text=..., check=...)]``; the default stands in
-the signature, so that type checkers see an ordinary function.
+the signature, so that type checkers see an ordinary function.  Keywords that several functions have
+are a ``TypedDict`` of such annotations, with their defaults: ``**run: Unpack[Run]``.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, Field, fields, make_dataclass
-from typing import Any, TypeVar, get_type_hints
+from dataclasses import Field, fields, make_dataclass
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from .options import Options, accepts, option
 
@@ -26,8 +27,15 @@ def checked(function: Function) -> Function:
     """
     hints, types = get_type_hints(function, include_extras=True), get_type_hints(function)
     parameters = inspect.signature(function).parameters.values()
-    items = [(p.name, types[p.name], _with_default(hints[p.name], p.default)) for p in parameters]
-    positional = [p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+    items = []
+    for p in parameters:
+        if p.kind is inspect.Parameter.VAR_KEYWORD:
+            (shared,) = get_args(hints[p.name])
+            kinds, shared = get_type_hints(shared), get_type_hints(shared, include_extras=True)
+            items += [(name, kinds[name], _option(hint)) for name, hint in shared.items()]
+        else:
+            items.append((p.name, types[p.name], _option(hints[p.name], p.default)))
+    positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     family: Any = make_dataclass(
         f"{function.__name__}_options",
         items,
@@ -48,9 +56,10 @@ def checked(function: Function) -> Function:
     return described  # type: ignore[return-value]
 
 
-def _with_default(hint: Any, default: Any) -> Any:
+def _option(hint: Any, default: Any = inspect.Parameter.empty) -> Any:
+    """Return the option of an annotation, with this default if there is one."""
     (item,) = (each for each in hint.__metadata__ if isinstance(each, Field))
-    default = MISSING if default is inspect.Parameter.empty else default
+    default = item.default if default is inspect.Parameter.empty else default
     return option(default, **item.metadata, secret=not item.repr)
 
 

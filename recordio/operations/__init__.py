@@ -1,1 +1,1 @@
-"""Packs made of packs, compared and counted: one module for each operation."""
+"""Packs made of packs, compared and counted."""

@@ -5,7 +5,9 @@ Contents themselves are not kept.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -13,14 +15,15 @@ from ..errors import ImageDecodeError
 from ..formats.image_size import complete_limits
 from ..formats.kinds import IMAGE_KINDS, kind_of
 from ..packs.source import SourcePack
-from .hashes import HASH_BYTES, hash_of, word_of
-from .near import MOST_DISTANCE, groups_of, near_pairs
+from .near import groups_of, near_pairs
+from .options import Limits, Progress
 from .passes import label_bytes, pass_over
 from .pictures import picture_hash
 
-__all__ = ["ROW", "ContentTable", "check_distance", "first_of_same", "first_of_similar"]
+__all__ = ["ROW", "ContentTable", "first_of_same", "first_of_similar", "hash_of", "word_of"]
 
-#: What is known of a record besides the hash of its content.
+HASH_BYTES = 16
+#: Facts about a record besides the hash of its content.
 ROW = np.dtype(
     [
         ("number", "<i8"),  # in the pack
@@ -34,31 +37,26 @@ ROW = np.dtype(
 )
 
 
+def hash_of(content: Any) -> bytes:
+    """Hash some bytes: 128 bits of BLAKE2b."""
+    return hashlib.blake2b(content, digest_size=HASH_BYTES).digest()
+
+
+def word_of(content: Any) -> int:
+    """Return the first 64 of these bits, as a number."""
+    return int.from_bytes(hash_of(content)[:8], "little")
+
+
 class ContentTable:
     """Hashes of the contents of a pack, and of its pictures if these are compared.
 
-    Parameters
-    ----------
-    pack : SourcePack
-    looks : bool
-        Whether pictures are compared.
-    skip_errors, **limits
-        As for `recordio.dedup`.
-
-    Attributes
-    ----------
-    contents : numpy.ndarray of uint64, (records, 2)
-    pictures : numpy.ndarray of uint64, (records,)
-    empty, has_picture, damaged : numpy.ndarray of bool, (records,)
-        Records without content, those that are pictures, and images that cannot be decoded.
+    Every array has an entry for each record.  Records in `empty` have no content, and those in
+    `damaged` are images that cannot be decoded.
     """
 
-    def __init__(
-        self, pack: SourcePack, looks: bool, skip_errors: bool, **limits: int | None
-    ) -> None:
+    def __init__(self, pack: SourcePack, looks: bool, **limits: Unpack[Limits]) -> None:
         count = len(pack)
-        self.pack, self.looks = pack, looks
-        self.skip_errors, self.limits = skip_errors, complete_limits(limits)
+        self.pack, self.looks, self.limits = pack, looks, complete_limits(limits)
         self.contents = np.zeros((count, HASH_BYTES // 8), np.uint64)
         self.pictures = np.zeros(count, np.uint64)
         self.empty, self.has_picture, self.damaged = np.zeros((3, count), bool)
@@ -66,18 +64,11 @@ class ContentTable:
     def find(
         self,
         threads: int | None = None,
-        progress: Callable[[int, int], object] | None = None,
+        progress: Progress | None = None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
         """Read all records."""
-
-        def tell(done: int) -> None:
-            if cancelled():
-                raise KeyboardInterrupt
-            if progress is not None:
-                progress(done, len(self.pack))
-
-        for first, found in pass_over(self.pack, self._look, threads, tell):
+        for first, found in pass_over(self.pack, self._look, threads, progress, cancelled):
             rows = slice(first, first + len(found))
             self.contents[rows] = np.frombuffer(b"".join(found), "<u8").reshape(-1, 2)
         for number in np.flatnonzero(self.damaged).tolist():
@@ -91,18 +82,18 @@ class ContentTable:
                 self.pictures[number] = picture_hash(content, **self.limits)
                 self.has_picture[number] = True
             except ImageDecodeError as error:
-                if not self.skip_errors:
+                if not self.pack.skip_errors:
                     raise ImageDecodeError(error.reason, **self.pack.place(number)) from None
                 self.damaged[number] = True
         return hash_of(content)
 
     @property
     def alone(self) -> np.ndarray:
-        """Which records are never duplicates: bool, (records,)."""
+        """Records that are never duplicates: bool, (records,)."""
         return self.empty | self.damaged
 
     def rows(self, numbers: np.ndarray) -> np.ndarray:
-        """What is known of some records: `ROW`, (records,)."""
+        """Return what is known of some records: `ROW`, (records,)."""
         pack = self.pack
         found = np.empty(len(numbers), ROW)
         found["number"] = numbers
@@ -115,26 +106,9 @@ class ContentTable:
         return found
 
 
-def check_distance(near: int | None) -> None:
-    """Refuse a number of bits that pictures cannot be compared by."""
-    if near is not None and not 0 <= near <= MOST_DISTANCE:
-        raise ValueError(f"near={near}: expected 0 to {MOST_DISTANCE} bits")
-
-
 def first_of_same(contents: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """For each content the least number with the same one.
+    """Find for each content the least number with the same one.
 
-    Parameters
-    ----------
-    contents : numpy.ndarray of uint64, (n, 2)
-    numbers : numpy.ndarray of int64, (n,)
-
-    Returns
-    -------
-    numpy.ndarray of int64, (n,)
-
-    Examples
-    --------
     >>> contents = np.array([[1, 2], [1, 3], [1, 2]], np.uint64)
     >>> first_of_same(contents, np.array([9, 8, 7])).tolist()
     [7, 8, 7]
@@ -155,22 +129,10 @@ def first_of_similar(
     distance: int,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> np.ndarray:
-    """For each record the first of its group, with pictures that look alike.
+    """Find for each record the first of its group, with pictures that look alike.
 
-    Parameters
-    ----------
-    pictures, has_picture : numpy.ndarray, (records,)
-        As of `ContentTable`.
-    first : numpy.ndarray of int64, (records,)
-        The first record with the same content.
-    distance : int
-        In how many bits the hashes of pictures may differ.
-    cancelled : callable, optional
-        Asked now and then; when true, `KeyboardInterrupt` is raised.
-
-    Returns
-    -------
-    numpy.ndarray of int64, (records,)
+    `first` is the first record with the same content, and `distance` the number of bits in which
+    the hashes of two pictures may differ.
     """
     looked = np.flatnonzero(has_picture & (first == np.arange(len(first))))
     hashes, owners = np.unique(pictures[looked], return_inverse=True)

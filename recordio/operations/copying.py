@@ -31,11 +31,7 @@ LONG_RUN = 256
 class Vectors(NamedTuple):
     """New labels of all records of a pack, at least one for each.
 
-    Attributes
-    ----------
-    starts, ends : numpy.ndarray of int64, (records,)
-        Those of record i are ``values[starts[i] : ends[i]]``.
-    values : numpy.ndarray of float32
+    Those of record i are ``values[starts[i] : ends[i]]``.
     """
 
     starts: np.ndarray
@@ -43,22 +39,16 @@ class Vectors(NamedTuple):
     values: np.ndarray
 
     def of(self, record: int) -> np.ndarray:
-        """The labels of one record."""
+        """Return the labels of one record."""
         return self.values[self.starts[record] : self.ends[record]]
 
 
 @dataclass(frozen=True)
 class Edit:
-    """What changes in the records of one source.
+    """Changes in the records of one source.
 
-    Attributes
-    ----------
-    labels : numpy.ndarray of float32, or None
-        The new values of its `SourcePack.labels`, as many; None to keep them.
-    shift : int
-        Added to the id in each image header.
-    vectors : Vectors or None
-        All labels of each record, which may become more or fewer; instead of `labels`.
+    `labels` are new values of its `SourcePack.labels`; `vectors`, instead of them, are all labels
+    of each record, which may become more or fewer.  `shift` is added to the id in each header.
     """
 
     labels: np.ndarray | None = None
@@ -67,11 +57,11 @@ class Edit:
 
     @property
     def is_none(self) -> bool:
-        """Whether records stay as they are."""
+        """True if records stay as they are."""
         return self.labels is None and self.shift == 0 and self.vectors is None
 
     def first_labels(self, source: SourcePack, records: np.ndarray) -> np.ndarray:
-        """The first class label of some records as it becomes; NaN for those without."""
+        """Return the first class label of some records as it becomes; NaN for those without."""
         if self.vectors is not None:
             return self.vectors.values[self.vectors.starts[records]]
         table = source.labels
@@ -83,14 +73,8 @@ class Edit:
 class Copier:
     """Frames of records of some sources, with what changes in them.
 
-    Parameters
-    ----------
-    sources : sequence of SourcePack
-    edits : sequence of Edit
-        One for each.
-    window : int, optional
-        Bytes that are put together at a time.  The records in them are read in the order of their
-        files, however they are to be written: a disk likes that where the order is a random one.
+    So many bytes as `window` says are put together at a time, and read in the order of the files: a
+    disk likes that where records are written in a random order.
     """
 
     def __init__(
@@ -102,7 +86,7 @@ class Copier:
     def blocks(
         self, packs: np.ndarray, records: np.ndarray, first: int
     ) -> Iterator[tuple[memoryview | bytes, np.ndarray]]:
-        """Frames of some megabytes, and the length of each, from the record number `first` on."""
+        """Yield frames of some megabytes, and the length of each, from record number `first` on."""
         for start in range(first, len(records), CHUNK):
             rows = slice(start, start + CHUNK)
             some, numbers = packs[rows], records[rows]
@@ -119,7 +103,7 @@ class Copier:
                     yield self._copied(some[part], numbers[part], lengths[part]), lengths[part]
 
     def _lengths(self, packs: np.ndarray, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Bytes of each frame, and which records have to be encoded again."""
+        """Count the bytes of each frame, and find records that have to be encoded again."""
         lengths = np.empty(len(records), np.int64)
         apart = np.zeros(len(records), bool)
         for number, rows in self._by_source(packs):
@@ -136,7 +120,7 @@ class Copier:
         return lengths, apart
 
     def _by_source(self, packs: np.ndarray) -> Iterator[tuple[int, slice | np.ndarray]]:
-        """Number of each source that has records here, and which these are."""
+        """Yield the number of each source that has records here, and their rows."""
         found = np.flatnonzero(np.bincount(packs)).tolist()
         for number in found:
             yield number, slice(None) if len(found) == 1 else np.flatnonzero(packs == number)
@@ -203,7 +187,7 @@ class Copier:
             out[places], out[places + 1] = ids[::2], ids[1::2]
 
     def _encoded(self, number: int, record: int) -> bytes:
-        """The frame of one record that has several parts, or will have."""
+        """Encode the frame of one record that has several parts, or will have."""
         edit, source = self.edits[number], self.sources[number]
         payload = bytearray(source.record(record))
         check_kept(source.data, **source.place(record))

@@ -1,4 +1,4 @@
-"""What differs between two packs, by key and by content.
+"""Differences between two packs, by key and by content.
 
 Both packs are read once.  A hash of every content is kept, never a content.
 """
@@ -7,21 +7,25 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..content import read_payload
 from ..header import HEADER, ID_OFFSET
+from ..keywords.checks import integer
+from ..keywords.functions import checked
+from ..keywords.options import option
 from ..packs.source import SourcePack
-from .hashes import hash_of, word_of
+from .content_table import hash_of, word_of
+from .options import Progress, Threads, Told
 from .passes import label_bytes, pass_over
 
 __all__ = ["Difference", "PackDifference", "diff"]
 
-#: What two packs can differ in, in the order in which it is told.
+#: Kinds of differences, in the order in which they are shown.
 KINDS = ("labels", "ids", "content", "moved", "only_a", "only_b")
 WORDS = {
     "labels": "other labels",
@@ -31,7 +35,7 @@ WORDS = {
     "only_a": "only in {a}",
     "only_b": "only in {b}",
 }
-#: What is kept of a record, besides what is kept of every open pack.
+#: Hashes of a record.
 ROW = np.dtype([("content", "<u8", 2), ("labels", "<u8"), ("ids", "<u8"), ("empty", "?")])
 
 
@@ -64,7 +68,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class PackDifference:
-    """What `diff` found; every record is counted once.
+    """Result of `diff`; every record is counted once.
 
     Attributes
     ----------
@@ -104,7 +108,7 @@ class PackDifference:
 
     @property
     def equal(self) -> bool:
-        """Whether both hold the same records under the same keys."""
+        """True if both hold the same records under the same keys."""
         return self.same == self.records_a == self.records_b
 
     def as_dict(self) -> dict[str, Any]:
@@ -131,28 +135,40 @@ class PackDifference:
         return "\n".join(lines)
 
 
+First = Annotated[
+    str | os.PathLike[str],
+    option(
+        kind="str or os.PathLike",
+        text="""Record files, with or without ``.rec``.  ``PREFIX.idx`` beside them gives the keys;
+        without an index they are the positions.  Of records that share a key the first is compared
+        with the first of the other pack, and so on.""",
+    ),
+]
+Second = Annotated[str | os.PathLike[str], option(kind="str or os.PathLike", text=...)]
+Examples = Annotated[
+    int,
+    option(
+        kind="int",
+        text="Name so many records of each kind of difference.",
+        check=partial(integer, low=0),
+    ),
+]
+
+
+@checked
 def diff(
-    a: str | os.PathLike[str],
-    b: str | os.PathLike[str],
+    a: First,
+    b: Second,
     *,
-    examples: int = 10,
-    threads: int | None = None,
-    progress: Callable[[int, int], object] | None = None,
+    examples: Examples = 10,
+    threads: Threads = None,
+    progress: Told = None,
 ) -> PackDifference:
     """Compare two packs by key and by content.
 
     Parameters
     ----------
-    a, b : str or os.PathLike
-        Record files, with or without ``.rec``.  ``PREFIX.idx`` beside them gives the keys; without
-        an index they are the positions.  Of records that share a key the first is compared with the
-        first of the other pack, and so on.
-    examples : int
-        How many records of each kind of difference are named.
-    threads : int, optional
-        How many hash contents; by default one for every processor.
-    progress : callable, optional
-        ``progress(done, total)`` is told how many records of both were read.
+    {parameters}
 
     Returns
     -------
@@ -185,8 +201,6 @@ def diff(
     >>> found.equal, found.same, found.labels, str(found.examples[0])
     (False, 1, 1, 'key 1: 1 -> 2')
     """
-    if examples < 0:
-        raise ValueError(f"examples={examples}: expected 0 or more")
     with SourcePack(a, everything=True) as first, SourcePack(b, everything=True) as second:
         return _compare_packs(first, second, examples, threads, progress)
 
@@ -209,12 +223,12 @@ def _compare_packs(
     b: SourcePack,
     examples: int,
     threads: int | None,
-    progress: Callable[[int, int], object] | None,
+    progress: Progress | None,
 ) -> PackDifference:
     total = len(a) + len(b)
 
-    def tell(before: int) -> Callable[[int], object]:
-        return lambda done: progress(before + done, total) if progress is not None else None
+    def tell(before: int) -> Progress:
+        return lambda done, _: progress(before + done, total) if progress is not None else None
 
     pairs = _compare(
         a.keys, b.keys, _rows_of(a, threads, tell(0)), _rows_of(b, threads, tell(len(a)))
@@ -246,10 +260,8 @@ def _compare_packs(
     )
 
 
-def _rows_of(
-    pack: SourcePack, threads: int | None, progress: Callable[[int], object]
-) -> np.ndarray:
-    """Hashes of contents, labels and ids, and whether contents are empty: a `ROW` for each."""
+def _rows_of(pack: SourcePack, threads: int | None, progress: Progress) -> np.ndarray:
+    """Hash contents, labels and ids, and find empty contents: a `ROW` for each."""
     rows = np.zeros(len(pack), ROW)
 
     def hashes(number: int, content: memoryview) -> bytes:
@@ -274,7 +286,7 @@ def _rows_of(
 
 
 def _said(kind: str, record: memoryview) -> Any:
-    """The labels of a record, or its id, as a message shows them."""
+    """Return the labels of a record, or its id, as a message shows them."""
     header = read_payload(record).header
     if header is None:
         return "no header"
@@ -286,7 +298,7 @@ def _said(kind: str, record: memoryview) -> Any:
 def _compare(
     keys_a: np.ndarray, keys_b: np.ndarray, a: np.ndarray, b: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Positions in both packs of the records of each kind, -1 for those that one does not have."""
+    """Find positions in both packs of the records of each kind; -1 where a pack has none."""
     by_key = _matches([keys_a], [keys_b])
     content = (a["content"][by_key[:, 0]] == b["content"][by_key[:, 1]]).all(-1)
     labels = a["labels"][by_key[:, 0]] == b["labels"][by_key[:, 1]]
@@ -329,17 +341,9 @@ def _columns(values: np.ndarray) -> list[np.ndarray]:
 
 
 def _matches(a: list[np.ndarray], b: list[np.ndarray]) -> np.ndarray:
-    """Pairs of positions of equal values, the n-th of one with the n-th of the other.
+    """Pair positions of equal values, the n-th of one with the n-th of the other.
 
-    Parameters
-    ----------
-    a, b : list of numpy.ndarray
-        Columns of the values of each side.
-
-    Returns
-    -------
-    numpy.ndarray of int64, (pairs, 2)
-        In the order of the first.
+    Each side is a list of columns; pairs come in the order of the first.
     """
     columns = [np.concatenate(both) for both in zip(a, b, strict=True)]
     count = len(a[0])

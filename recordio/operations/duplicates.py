@@ -8,24 +8,29 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 
+from ..keywords.checks import integer
+from ..keywords.functions import checked
+from ..keywords.options import option, optional
 from ..packs.source import SourcePack
-from .changes import output_path
-from .content_table import ContentTable, check_distance, first_of_same, first_of_similar
+from .content_table import ContentTable, first_of_same, first_of_similar
+from .near import MOST_DISTANCE
+from .options import Cancelled, Limits, Path, SkipErrors, Threads, Told
 from .output import PackReport, write_packs
-from .rewriting import check_target, need_records, plan_of
+from .rewriting import check_target, need_records, output_path, plan_of
 
-__all__ = ["Duplicates", "dedup", "duplicates_of", "in_groups"]
+__all__ = ["Duplicates", "dedup"]
 
 
 @dataclass(frozen=True, eq=False)
 class Duplicates:
-    """What `dedup` found.  Arrays have an entry for each duplicate, group after group.
+    """Result of `dedup`.  Arrays have an entry for each duplicate, group after group.
 
     Attributes
     ----------
@@ -84,7 +89,7 @@ class Duplicates:
         return len(self.key)
 
     def lines(self) -> Iterator[str]:
-        """A line for each group: the key that stays, then the others, and how they differ."""
+        """Yield a line for each group: the key that stays, the others, and how they differ."""
         for begin, end in itertools.pairwise([*self.starts.tolist(), len(self)]):
             others = ", ".join(self._said(row) for row in range(begin, end))
             yield f"{self.kept[begin]}: {others}"
@@ -121,44 +126,45 @@ class Duplicates:
         return text + (f"; damaged: {self.skipped}" if self.skipped else "")
 
 
+Out = Annotated[
+    str | os.PathLike[str] | None,
+    option(
+        kind="str or os.PathLike, optional",
+        text="""Write the pack without duplicates, with an index.  Of each group **the first in the
+        file stays**, whatever its label.  Nothing is written by default.""",
+    ),
+]
+Near = Annotated[
+    int | None,
+    option(
+        kind="int, optional",
+        text="""Find pictures that look the same, too: those whose perceptual hashes (64 bits of a
+        cosine transform) differ in at most so many bits, 0 to 16.  Groups join what is connected
+        through others, so that the last of a group may differ more from the first.  Up to 4 hardly
+        any two different photographs come so close; from 10 on many do, and large packs take
+        minutes.""",
+        check=optional(partial(integer, low=0, high=MOST_DISTANCE)),
+    ),
+]
+
+
+@checked
 def dedup(
-    path: str | os.PathLike[str],
-    out: str | os.PathLike[str] | None = None,
-    near: int | None = None,
+    path: Path,
+    out: Out = None,
+    near: Near = None,
     *,
-    skip_errors: bool = False,
-    threads: int | None = None,
-    progress: Callable[[int, int], object] | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
-    **limits: int | None,
+    skip_errors: SkipErrors = False,
+    threads: Threads = None,
+    progress: Told = None,
+    cancelled: Cancelled = lambda: False,
+    **limits: Unpack[Limits],
 ) -> Duplicates:
     """Find the records of a pack that are there more than once, and write it without them if asked.
 
     Parameters
     ----------
-    path : str or os.PathLike
-        The record file, with or without ``.rec``; ``PREFIX.idx`` is used if it is there.
-    out : str or os.PathLike, optional
-        Write the pack without duplicates, with an index.  Of each group **the first in the file
-        stays**, whatever its label.  Nothing is written by default.
-    near : int, optional
-        Find pictures that look the same, too: those whose perceptual hashes (64 bits of a cosine
-        transform) differ in at most so many bits, 0 to 16.  Groups join what is connected through
-        others, so that the last of a group may differ more from the first.  Up to 4 hardly any two
-        different photographs come so close; from 10 on many do, and large packs take minutes.
-    skip_errors : bool
-        Leave damaged records out, and with `near` images that cannot be decoded, instead of raising
-        an error at the first.
-    threads : int, optional
-        How many hash and decode; by default one for every processor.
-    progress : callable, optional
-        ``progress(done, total)`` is told how many records were compared, and then how many were
-        written.
-    cancelled : callable, optional
-        Asked now and then; when true, `KeyboardInterrupt` is raised and nothing is published.
-    **limits : int or None
-        With `near`: images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean
-        what they mean for `recordio.unpack_img`, are not decoded, and count as damaged.
+    {parameters}
 
     Returns
     -------
@@ -196,13 +202,12 @@ def dedup(
     >>> len(RecordReader(found.written.outputs[0].path))
     2
     """
-    check_distance(near)
     with SourcePack(path, skip_errors) as pack:
         target = None if out is None else output_path(out)
         if target is not None:
             check_target(pack, target)
             need_records(pack)
-        table = ContentTable(pack, near is not None, skip_errors, **limits)
+        table = ContentTable(pack, near is not None, **limits)
         table.find(threads, progress, cancelled)
         twins = np.arange(len(pack))
         compared = np.flatnonzero(~table.alone)
@@ -210,9 +215,9 @@ def dedup(
         first = twins
         if near is not None:
             first = first_of_similar(table.pictures, table.has_picture, twins, near, cancelled)
-        others, kept = in_groups(first)
+        others, kept = _in_groups(first)
         rows = table.rows(others), table.rows(kept)
-        found = duplicates_of(pack.path, len(pack), len(pack.problems), *rows, twins[others])
+        found = _found(pack, *rows, twins[others])
         if target is None:
             return found
         stay = np.flatnonzero((first == np.arange(len(first))) & ~table.damaged)
@@ -221,21 +226,10 @@ def dedup(
         return replace(found, written=report)
 
 
-def duplicates_of(
-    path: str, records: int, skipped: int, others: np.ndarray, kept: np.ndarray, twins: np.ndarray
-) -> Duplicates:
-    """What is told about duplicates.
+def _found(pack: SourcePack, others: np.ndarray, kept: np.ndarray, twins: np.ndarray) -> Duplicates:
+    """Describe duplicates by `ROW`s of each and of what stays, in groups.
 
-    Parameters
-    ----------
-    path : str
-        The pack.
-    records, skipped : int
-        As of `Duplicates`.
-    others, kept : numpy.ndarray of ROW
-        Each duplicate, ascending by the number of what stays and then by its own, and what stays.
-    twins : numpy.ndarray of int64
-        For each the first record with the same content, which may be itself.
+    `twins` has for each the first record with the same content, which may be itself.
     """
     looked = others["has_picture"]
     differing = np.bitwise_count(others["picture"] ^ kept["picture"]).astype(np.int64)
@@ -243,13 +237,13 @@ def duplicates_of(
     exact = int((twins < others["number"]).sum())
     starts = np.flatnonzero(np.diff(kept["number"], prepend=-1))
     return Duplicates(
-        path,
-        records,
+        pack.path,
+        len(pack),
         groups=len(starts),
         exact=exact,
         near=len(others) - exact,
         conflicts=len(np.unique(kept["number"][contradicts])),
-        skipped=skipped,
+        skipped=len(pack.problems),
         kept=kept["key"],
         key=others["key"],
         kept_number=kept["number"],
@@ -263,15 +257,8 @@ def duplicates_of(
     )
 
 
-def in_groups(first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The duplicates, group after group, and what stays for each; `first` is that of all records.
-
-    Examples
-    --------
-    >>> others, kept = in_groups(np.array([0, 1, 1, 0, 1]))
-    >>> others.tolist(), kept.tolist()
-    ([3, 2, 4], [0, 1, 1])
-    """
+def _in_groups(first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find the duplicates, group after group, and what stays for each; `first` has all records."""
     others = np.flatnonzero(first < np.arange(len(first)))
     others = others[np.argsort(first[others], kind="stable")]
     return others, first[others]

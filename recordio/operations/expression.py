@@ -24,7 +24,7 @@ LONGEST, DEEPEST = 4096, 60
 LARGEST_INTEGER = 2**64 - 1
 #: Whole numbers up to here can be added and multiplied in 64 bits.
 EASY_INTEGER = 2**31
-#: What is known of a record, and what kind of value that is.
+#: Facts about a record, and the kind of their values.
 NAMES = {
     "label": "a number",
     "class": "a number",
@@ -57,39 +57,21 @@ ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 #: Texts between quotation marks, and the word for which Python has another use.
 CLASS = re.compile(r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|\bclass\b""", re.S)
 BY_NAME = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
-#: ``column(name, rows)``: what is known of some records; of labels pairs of counts and values.
+#: ``column(name, rows)``: facts about some records; of labels pairs of counts and values.
 Columns = Callable[[str, np.ndarray], Any]
 
 
 class Condition:
     """A condition on records.
 
-    Parameters
-    ----------
-    text : str
-        Comparisons (also chained, and with ``in`` and ``not in``) of names, numbers, texts and
-        arithmetic (``+ - * / // %``) of these, joined by ``and``, ``or`` and ``not``.  ``labels``
-        can be asked for a number of them, ``len(labels)``, and whether one of them is a number,
-        ``3 in labels``.  ``class`` is another name of ``label``, and both, and ``labels``, may be
-        compared with the name of a class by ``==``, ``!=``, ``in`` and ``not in``.
-    classes : mapping of int to str, optional
-        The names of the classes.  Without it a condition on such names can be made, to see that it
-        has a meaning; `with_classes` makes it one that can be called.
+    It has comparisons (also chained, and with ``in`` and ``not in``) of names, numbers, texts and
+    arithmetic (``+ - * / // %``) of these, joined by ``and``, ``or`` and ``not``.  ``labels`` can
+    be asked for a number of them, ``len(labels)``, and whether one of them is a number,
+    ``3 in labels``.  ``class`` is another name of ``label``, and both, and ``labels``, may be
+    compared with the name of a class by ``==``, ``!=``, ``in`` and ``not in``: `with_classes` gives
+    the names, without which such a condition can be made but not called.  `names` are those that it
+    asks about.  A text without meaning raises an ExpressionError that names the column.
 
-    Attributes
-    ----------
-    names : frozenset of str
-        What it asks about a record.
-    names_classes : bool
-        Whether it compares labels with names of classes.
-
-    Raises
-    ------
-    ExpressionError
-        If the text has no meaning; the error names the column.
-
-    Examples
-    --------
     >>> condition = Condition("label in (1, 2) and not bytes > 100")
     >>> sorted(condition.names)
     ['bytes', 'label']
@@ -128,15 +110,11 @@ class Condition:
         self.names = frozenset(self._names)
 
     def __call__(self, count: int, column: Columns) -> np.ndarray:
-        """Which of `count` records fulfil it: bool, (count,).
+        """Find out which of `count` records fulfil it: bool, (count,).
 
-        Parameters
-        ----------
-        count : int
-        column : callable
-            ``column(name, rows)`` returns what is known of records; it is asked only about records
-            on which the condition still depends.  Of ``labels`` it returns two arrays: how many
-            each of them has, and all of these, one after the other.
+        ``column(name, rows)`` returns facts about records, and is asked only about records on which
+        the condition still depends.  For ``labels`` it returns two arrays: how many each of them
+        has, and all of these, one after the other.
         """
         if self.names_classes and self._classes is None:
             raise self._error(self._tree, "the names of the classes are not known")
@@ -157,7 +135,7 @@ class Condition:
     # -- names of classes -------------------------------------------------------------------------
 
     def with_classes(self, classes: Mapping[int, str]) -> Condition:
-        """The same condition about classes with these names."""
+        """Return the condition about classes with these names."""
         return Condition(self._text, classes)
 
     def _number_classes(self, node: ast.Compare) -> None:
@@ -171,7 +149,7 @@ class Condition:
         node.left, *node.comparators = sides
 
     def _numbered(self, node: ast.expr) -> ast.expr:
-        """The number of the class that a text names; what is no text stays."""
+        """Return the number of the class that a text names; other values stay."""
         if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
             node.elts = [self._numbered(item) for item in node.elts]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -194,10 +172,10 @@ class Condition:
         text = f" ({hint})" if hint else ""
         raise self._error(node, f"no class is called {name!r}{text}")
 
-    # -- what has a meaning -----------------------------------------------------------------------
+    # -- kinds of values --------------------------------------------------------------------------
 
     def _check(self, node: ast.expr, depth: int) -> str:
-        """What kind of value an expression has."""
+        """Return the kind of value that an expression has."""
         if depth > DEEPEST:
             raise self._error(node, "it is nested too deeply")
         check = getattr(self, f"_check_{type(node).__name__.lower()}", None)
@@ -282,10 +260,10 @@ class Condition:
         self._want(node.args[0], "labels" if function.id == "len" else "a number", depth)
         return "a number"
 
-    # -- what it is worth -------------------------------------------------------------------------
+    # -- values -----------------------------------------------------------------------------------
 
     def _value(self, node: ast.expr, rows: np.ndarray, column: Columns) -> Any:
-        """An array with a value for each row, or one value for all."""
+        """Work out an array with a value for each row, or one value for all."""
         return getattr(self, f"_value_{type(node).__name__.lower()}")(node, rows, column)
 
     def _value_constant(self, node: ast.Constant, rows: np.ndarray, column: Columns) -> Any:
@@ -295,7 +273,7 @@ class Condition:
         return column(node.id, rows)
 
     def _value_boolop(self, node: ast.BoolOp, rows: np.ndarray, column: Columns) -> np.ndarray:
-        """The operands one after the other, each only where it still matters."""
+        """Work out the operands one after the other, each only where it still matters."""
         ends = isinstance(node.op, ast.Or)  # the value with which nothing matters any more
         result = np.full(len(rows), not ends)
         open_rows = np.arange(len(rows))
@@ -351,7 +329,7 @@ class Condition:
 
 
 def _exact(*values: Any) -> list[Any]:
-    """Numbers whose arithmetic neither wraps nor rounds whole ones: large ones become Python's."""
+    """Make numbers whose arithmetic neither wraps nor rounds; large whole ones become Python's."""
     arrays = [np.asarray(value) for value in values]
     whole = [array for array in arrays if array.dtype.kind in "iuO"]
     easy = all(np.all((array >= -EASY_INTEGER) & (array <= EASY_INTEGER)) for array in whole)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from numbers import Number
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 
@@ -14,10 +14,10 @@ from ..keywords.functions import checked
 from ..keywords.options import option
 from ..packs.manifest import ShardManifest, is_manifest
 from ..packs.source import SourcePack
-from .changes import class_files, id_shifts, label_edits, output_path
 from .copying import Edit
-from .options import Cancelled, SkipErrors, Told
+from .options import Run, SkipErrors
 from .output import PackReport, Plan, write_packs
+from .rewriting import class_files, id_shifts, label_edits, output_path
 
 __all__ = ["join"]
 
@@ -66,8 +66,7 @@ def join(
     classes: Classes = None,
     *,
     skip_errors: SkipErrors = False,
-    progress: Told = None,
-    cancelled: Cancelled = lambda: False,
+    **run: Unpack[Run],
 ) -> PackReport:
     """Make one pack of several, one after the other.
 
@@ -130,9 +129,7 @@ def join(
             np.concatenate([np.arange(size) for size in sizes]),
             class_files(sources, changes),
         )
-        return write_packs(
-            sources, [plan], edits, identities=identities, progress=progress, cancelled=cancelled
-        )
+        return write_packs(sources, [plan], edits, identities=identities, **run)
 
 
 def _files_of(path: str | os.PathLike[str]) -> Sequence[str | os.PathLike[str]]:
@@ -144,7 +141,7 @@ def _files_of(path: str | os.PathLike[str]) -> Sequence[str | os.PathLike[str]]:
 
 
 def _is_one_for_each(labels: Any) -> bool:
-    """Whether labels are a list of what to do with each pack; numbers alone are an array."""
+    """Return True for a list of what to do with each pack; numbers alone are an array."""
     if not isinstance(labels, (list, tuple)):
         return False
     return not all(isinstance(item, Number) for item in labels)

@@ -1,4 +1,4 @@
-"""How far a run came, noted beside its output, so that the same call goes on after a SIGKILL.
+"""The progress of a run, noted beside its output, so that the same call goes on after a SIGKILL.
 
 A journal says what is being made, in a fingerprint, and then in one line for each step how much of
 which output is safely on the disk.  What it says is believed only by a run that makes the same.
@@ -21,7 +21,7 @@ STEP_LINE = re.compile("[0-9]{1,9}( [0-9]{1,20}){3}")
 
 
 class Progress(NamedTuple):
-    """How much of an output was written: bytes, and the file that holds them."""
+    """Bytes of an output that were written, and the file that holds them."""
 
     size: int
     device: int
@@ -29,30 +29,10 @@ class Progress(NamedTuple):
 
 
 class Journal:
-    """The journal of a run.
+    """Notes of a run beside its first output, under a temporary name.
 
-    Parameters
-    ----------
-    path : str
-        The first output; the journal stands beside it under a temporary name.
-    fingerprint : str
-        What is being made, in one line: sources, plan and outputs.
-
-    Attributes
-    ----------
-    found : dict of int to Progress
-        For the number of an output what a killed run with the same fingerprint had written.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> journal = Journal(str(folder / "a.rec"), "the same")
-    >>> journal.found, [path.name for path in folder.iterdir()]
-    ({}, ['a.rec.journal.00000000.partial'])
-    >>> journal.remove()
-    >>> list(folder.iterdir())
-    []
+    The fingerprint says in one line what is being made: sources, plan and outputs.  `found` has for
+    the number of an output what a killed run with the same fingerprint had written.
     """
 
     def __init__(self, path: str, fingerprint: str) -> None:
@@ -69,7 +49,7 @@ class Journal:
         self._write(fingerprint)
 
     def size_of(self, number: int, path: str) -> int:
-        """Bytes to keep of what is unpublished at a path; it must be the file of the journal."""
+        """Return the bytes to keep of an unpublished file; it must be that of the journal."""
         progress = self.found.pop(number, None)
         if progress is None:
             return 0
@@ -90,7 +70,7 @@ class Journal:
         self._file.flush()
 
     def remove(self) -> None:
-        """The run has ended; nothing is left to go on with."""
+        """End the run: nothing is left to go on with."""
         self._file.close()
         self._cleanup()
 

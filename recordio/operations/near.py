@@ -26,25 +26,10 @@ MOST_PAIRS = 1 << 20
 
 
 def near_pairs(hashes: np.ndarray, distance: int) -> Iterator[np.ndarray]:
-    """Find the pairs of hashes that differ in at most some number of bits.
+    """Find the pairs of hashes that differ in at most some number of bits, 0 to `MOST_DISTANCE`.
 
-    Parameters
-    ----------
-    hashes : numpy.ndarray of uint64, (n,)
-        All different.
-    distance : int
-        0 to `MOST_DISTANCE`.
-
-    Yields
-    ------
-    numpy.ndarray of int64, (pairs, 2)
-        Places of both; a pair may come several times, and either way round.
-
-    Examples
-    --------
-    >>> found = near_pairs(np.array([0b0, 0b1000, 0b11], np.uint64), 1)
-    >>> {tuple(sorted(pair)) for pairs in found for pair in pairs.tolist()}
-    {(0, 1)}
+    Hashes are uint64 and all different.  A pair of positions may come several times, and either way
+    round.
     """
     bands = _bands(len(hashes), distance)
     edges = [BITS * band // bands for band in range(bands + 1)]
@@ -59,7 +44,7 @@ def near_pairs(hashes: np.ndarray, distance: int) -> Iterator[np.ndarray]:
 
 
 def _bands(count: int, distance: int) -> int:
-    """Into how many bands hashes are cut: as many as make the fewest comparisons."""
+    """Choose the number of bands that makes the fewest comparisons."""
 
     def work(bands: int) -> float:
         width = BITS / bands
@@ -84,7 +69,7 @@ def _compared(
     starts: np.ndarray,
     mask: int,
 ) -> Iterator[np.ndarray]:
-    """The pairs between each bucket and the one whose value differs by `mask`."""
+    """Find the pairs between each bucket and the one whose value differs by `mask`."""
     if mask:
         mine = np.flatnonzero(values < values ^ mask)
         others = values[mine] ^ mask
@@ -107,21 +92,8 @@ def _compared(
 
 
 def groups_of(count: int, pairs: Iterator[np.ndarray]) -> np.ndarray:
-    """Join what pairs connect, directly or through others.
+    """Join `count` things that pairs connect, also through others; find the first of each group.
 
-    Parameters
-    ----------
-    count : int
-        How many things there are.
-    pairs : iterator of numpy.ndarray, (pairs, 2)
-
-    Returns
-    -------
-    numpy.ndarray of int64, (count,)
-        For each the first one of its group.
-
-    Examples
-    --------
     >>> groups_of(5, iter([np.array([[3, 1], [4, 3]])])).tolist()
     [0, 1, 2, 1, 1]
     """

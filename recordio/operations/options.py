@@ -5,13 +5,27 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated
+from typing import Annotated, TypedDict
 
+from ..formats.image_size import DEFAULT_LIMITS
 from ..keywords.checks import boolean, integer
 from ..keywords.options import option, optional
-from .output import Progress
 
-__all__ = ["Cancelled", "Out", "Path", "Seed", "SkipErrors", "Threads", "Told", "Window"]
+__all__ = [
+    "Cancelled",
+    "Limits",
+    "Out",
+    "Path",
+    "Progress",
+    "Run",
+    "Seed",
+    "SkipErrors",
+    "Threads",
+    "Told",
+    "Window",
+]
+
+Progress = Callable[[int, int], object]
 
 Path = Annotated[
     str | os.PathLike[str],
@@ -36,6 +50,16 @@ Seed = Annotated[
         check=partial(integer, low=0),
     ),
 ]
+Threads = Annotated[
+    int | None,
+    option(
+        kind="int, optional",
+        text="How many threads look at images, by default one for every processor.",
+        check=optional(partial(integer, low=1)),
+    ),
+]
+
+
 Window = Annotated[
     int,
     option(
@@ -48,31 +72,52 @@ Window = Annotated[
 SkipErrors = Annotated[
     bool,
     option(
-        kind="bool",
-        text="Leave damaged records out and count them, instead of stopping at the first.",
-        check=boolean,
-    ),
-]
-Threads = Annotated[
-    int | None,
-    option(
-        kind="int, optional",
-        text="How many threads look at images, by default one for every processor.",
-        check=optional(partial(integer, low=1)),
+        False,
+        "bool",
+        "Leave damaged records out and count them, instead of stopping at the first.",
+        boolean,
     ),
 ]
 Told = Annotated[
     Progress | None,
     option(
-        kind="callable, optional",
-        text="``progress(done, total)``: records written so far, and in all.",
+        None,
+        "callable, optional",
+        """``progress(done, total)``: records looked into so far, where that comes first, then those
+        written, and how many these are in all.""",
     ),
 ]
 Cancelled = Annotated[
     Callable[[], bool],
     option(
-        kind="callable, optional",
-        text="""Asked now and then; when true, `KeyboardInterrupt` is raised and nothing is
-        published.""",
+        lambda: False,
+        "callable, optional",
+        "Asked now and then; when true, `KeyboardInterrupt` is raised and nothing is published.",
     ),
 ]
+
+
+class Run(TypedDict, total=False):
+    """Keywords of every function that writes packs, which `write_packs` takes, too."""
+
+    progress: Told
+    cancelled: Cancelled
+
+
+class Limits(TypedDict, total=False):
+    """Keywords of functions that decode images."""
+
+    max_pixels: Annotated[
+        int | None,
+        option(
+            DEFAULT_LIMITS["max_pixels"],
+            "int, optional",
+            """Images that exceed one of these limits, which mean what they mean for
+            `recordio.unpack_img`, are not decoded, and count as damaged.""",
+            optional(partial(integer, low=1)),
+        ),
+    ]
+    max_scans: Annotated[int | None, option(DEFAULT_LIMITS["max_scans"], "int, optional", ...)]
+    max_scan_pixels: Annotated[
+        int | None, option(DEFAULT_LIMITS["max_scan_pixels"], "int, optional", ...)
+    ]

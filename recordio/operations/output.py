@@ -24,29 +24,19 @@ from ..packs.faces import face_keys, identity_frames
 from ..packs.source import SourcePack, pack_prefix
 from .copying import Copier, Edit
 from .journal import Journal
+from .options import Progress
 
 __all__ = ["PackReport", "PackWritten", "Plan", "Seal", "write_packs"]
 
 #: Bytes written between two notes in the journal.
 STEP = 64 << 20
 
-Progress = Callable[[int, int], object]
-
 
 @dataclass(frozen=True)
 class Plan:
-    """Which records one new pack consists of.
+    """The records of one new pack: for each the number of its source, and its number there.
 
-    Attributes
-    ----------
-    path : str
-        The record file to write.
-    packs : numpy.ndarray of int, (records,)
-        Number of the source of each record.
-    records : numpy.ndarray of int, (records,)
-        Its number in that source.
-    companions : mapping of str to bytes
-        Files to write beside it, by what follows PREFIX, ``.classes.txt`` for instance.
+    `companions` are files to write beside it, by their endings: ``.classes.txt`` for instance.
     """
 
     path: str
@@ -69,15 +59,9 @@ class Plan:
 class Seal:
     """A file that says that packs are complete: it appears after all of them.
 
-    It is taken away before the first old pack is replaced, so it never speaks of others.
-
-    Attributes
-    ----------
-    path : str
-        The file.
-    content : callable
-        ``content(packs, files)``: what will be in it, of a `PackWritten` for each pack, and of a
-        list of where the files of each are now, in the order of `Plan.paths`.
+    It is removed before the first old pack is replaced, so it never speaks of others.
+    ``content(packs, files)`` makes it of a `PackWritten` for each pack, and of a list of where the
+    files of each are now, in the order of `Plan.paths`.
     """
 
     path: str
@@ -108,7 +92,7 @@ class PackWritten:
 
 @dataclass(frozen=True)
 class PackReport:
-    """What a function that makes packs of packs did.
+    """The result of a function that makes packs of packs.
 
     Attributes
     ----------
@@ -156,51 +140,14 @@ def write_packs(
 
     Keys are numbered from 0 in the order of the plan.  In a pack with identities they are numbered
     from 1, class by class, as its identity records need it; the file has the order of the plan all
-    the same.
+    the same.  Identities are class labels, at least so many as `identities` says: 0 for ordinary
+    packs, and by default as many as the source that lists most.
 
-    Parameters
-    ----------
-    sources : sequence of SourcePack
-    plans : sequence of Plan
-        Existing files are replaced at the end.
-    edits : sequence of Edit, optional
-        One for each source; by default nothing changes.
-    identities : int, optional
-        At least how many identities the new packs list, which are their class labels: identity i
-        has the records whose label is i.  0 for ordinary packs.  By default as many as the source
-        that lists most, if any does.
-    window : int, optional
-        Bytes that are put together at a time, and read in the order of the sources.
-    seal : Seal, optional
-        A file that says that the packs are complete.
-    progress : callable, optional
-        ``progress(done, total)``: records written so far, and in all.
-    cancelled : callable, optional
-        Asked between blocks; when true, `KeyboardInterrupt` is raised and nothing is published.
-
-    Returns
-    -------
-    PackReport
-
-    Raises
-    ------
-    RecordIOError
-        If an output is an input, or twice an output.
-    EmptyRecordFileError
-        If an output would have no record.
-    LabelError
-        If identities are to be listed and a label is not the number of one.
-    OSError
-        If a file cannot be read or written.
-
-    Notes
-    -----
     A run that is killed leaves its unpublished files and a journal, all named ``*.partial``.  The
-    same call, with unchanged sources, goes on with them; any other run for the same output
-    removes them.
+    same call, with unchanged sources, goes on with them; any other run for the same output removes
+    them.  Errors in outputs are RecordIOError (a source, or twice the same), EmptyRecordFileError,
+    and LabelError for a label that numbers no identity.
 
-    Examples
-    --------
     >>> import tempfile
     >>> from recordio import RecordReader, RecordWriter
     >>> folder = tempfile.mkdtemp()
@@ -282,7 +229,7 @@ def _check_files(sources: Sequence[SourcePack], plans: Sequence[Plan]) -> None:
 
 
 def _labels_of(plan: Plan, sources: Sequence[SourcePack], edits: Sequence[Edit]) -> np.ndarray:
-    """The first class label of each record of a plan as it becomes."""
+    """Find the first class label of each record of a plan as it becomes."""
     labels = np.empty(len(plan.records), np.float32)
     for number, (source, edit) in enumerate(zip(sources, edits, strict=True)):
         rows = plan.packs == number
@@ -293,7 +240,7 @@ def _labels_of(plan: Plan, sources: Sequence[SourcePack], edits: Sequence[Edit])
 def _identities(
     sources: Sequence[SourcePack], plans: Sequence[Plan], edits: Sequence[Edit], least: int | None
 ) -> int:
-    """How many identities the new packs list."""
+    """Count the identities that the new packs list."""
     found = [source.identities for source in sources if source.identities is not None]
     if least == 0 or not (found or least):
         return 0
@@ -305,7 +252,7 @@ def _identities(
 def _keys(
     plan: Plan, sources: Sequence[SourcePack], edits: Sequence[Edit], identities: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The key of each record of a plan, and the key ranges of its identities."""
+    """Number the records of a plan; find the key ranges of its identities."""
     if not identities:
         return np.arange(len(plan.records)), np.empty((0, 2), np.int64)
     labels = _labels_of(plan, sources, edits)
@@ -328,7 +275,7 @@ def _keys(
 def _fingerprint(
     sources: Sequence[SourcePack], plans: Sequence[Plan], edits: Sequence[Edit], identities: int
 ) -> str:
-    """What is made of what, in one word."""
+    """Say in one word what is made of what."""
     digest = hashlib.blake2b(digest_size=32)
 
     def add(*words: object) -> None:
@@ -370,7 +317,7 @@ class _Output:
             self.files = AtomicOutput(*plan.paths, without=without, go_on=self._found)
 
     def _found(self, path: str) -> int:
-        """Bytes to keep of what a killed run wrote; takes note of the records in them."""
+        """Return the bytes to keep of those of a killed run; take note of the records in them."""
         size = self.journal.size_of(self.number, path)
         try:
             offsets = scan_offsets(StoredFile(path).map()[:size]) if size else self.frames[0]
@@ -384,7 +331,7 @@ class _Output:
         return 0
 
     def write(self, copier: Copier) -> Iterator[int]:
-        """Write what is missing; yields how many records each block had."""
+        """Write what is missing; yield the number of records in each block."""
         plan = self.plan
         with naming_output(plan.path):
             if self.identities:
@@ -423,7 +370,7 @@ class _Output:
             file.write(content)
 
     def unpublished(self) -> list[str]:
-        """Where the files of its plan are as long as they do not have their names."""
+        """Return where the files of its plan are as long as they do not have their names."""
         for file in self.files.files:
             file.flush()
         return list(self.files.unpublished)

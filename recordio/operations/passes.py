@@ -13,6 +13,7 @@ from ..frames.head import HEAD
 from ..header import HEADER, ID_OFFSET
 from ..ordered import OrderedWork, default_threads
 from ..packs.source import SourcePack
+from .options import Progress
 
 __all__ = ["label_bytes", "pass_over"]
 
@@ -33,32 +34,13 @@ def pass_over(
     pack: SourcePack,
     work: Callable[[int, memoryview], Result],
     threads: int | None = None,
-    progress: Callable[[int], object] = lambda done: None,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[int, list[Result]]]:
-    """Apply a function to the content of every record, in the order of the file.
+    """Apply a function to the content of every record; yield first numbers and results, in order.
 
-    Parameters
-    ----------
-    pack : SourcePack
-    work : callable
-        ``work(number, content)``, with what follows the image header of a record, or all of it
-        where it has none; called in several threads.
-    threads : int, optional
-        How many; by default one for every processor.
-    progress : callable
-        Told how many records are done.
-
-    Yields
-    ------
-    first : int
-        Number of a record.
-    results : list
-        Of `work` for it and those after it.
-
-    Raises
-    ------
-    TruncatedRecordError
-        If the file becomes shorter meanwhile.
+    ``work(number, content)`` is called in several threads.  The content is all of a record that has
+    no image header.
     """
     threads = threads or default_threads()
     chunks = _chunks(pack)
@@ -79,7 +61,10 @@ def pass_over(
     try:
         for first, results in working:
             yield first, results
-            progress(first + len(results))
+            if progress is not None:
+                progress(first + len(results), len(pack))
+            if cancelled():
+                raise KeyboardInterrupt
     finally:
         working.close()
 
@@ -103,7 +88,7 @@ def _chunks(pack: SourcePack) -> Iterator[_Chunk]:
 
 
 def label_bytes(pack: SourcePack, number: int) -> bytes:
-    """All labels of a record, as they stand in its image header and after it; none without one."""
+    """Return all labels of a record as they stand in and after its image header, if it has one."""
     if not pack.headed[number]:
         return b""
     record = pack.record(number)

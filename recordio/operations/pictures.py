@@ -18,25 +18,9 @@ LEAST_SIDE = 2 * SIDE
 
 
 def channel_sums(content: Any, **limits: int | None) -> tuple[int, np.ndarray]:
-    """Number of pixels of an image, and the sums of their values and of the squares of these.
+    """Count the pixels of an encoded image; sum their values, and the squares of these.
 
-    Parameters
-    ----------
-    content : bytes-like
-        The encoded image.
-    **limits : int or None
-        As for `recordio.unpack_img`.
-
-    Returns
-    -------
-    pixels : int
-    sums : numpy.ndarray of float64, (2, 3)
-        Values and squares; red, green, blue.  They are whole numbers.
-
-    Raises
-    ------
-    ImageDecodeError
-        If it cannot be decoded, or exceeds a limit.
+    Sums are float64, (2, 3): values and squares; red, green, blue.  They are whole numbers.
     """
     import cv2
 
@@ -49,30 +33,11 @@ def channel_sums(content: Any, **limits: int | None) -> tuple[int, np.ndarray]:
 
 
 def picture_hash(content: Any, **limits: int | None) -> int:
-    """A hash of 64 bits that hardly changes when a picture is resized or compressed again.
+    """Hash an encoded picture to 64 bits that hardly change when it is resized or compressed again.
 
-    It tells for each of the lowest frequencies of the grey picture, scaled to 32 x 32 pixels,
+    The bits tell for each of the lowest frequencies of the grey picture, scaled to 32 x 32 pixels,
     whether it is stronger than their median.
 
-    Parameters
-    ----------
-    content : bytes-like
-        The encoded image.
-    **limits : int or None
-        As for `recordio.unpack_img`.
-
-    Returns
-    -------
-    int
-        0 to 2**64 - 1.
-
-    Raises
-    ------
-    ImageDecodeError
-        If it cannot be decoded, or exceeds a limit.
-
-    Examples
-    --------
     >>> import cv2
     >>> picture = np.add.outer(np.arange(80), 2 * np.arange(90)).astype(np.uint8)
     >>> small = cv2.resize(picture, (60, 50), interpolation=cv2.INTER_AREA)

@@ -1,25 +1,30 @@
-"""A pack with other labels."""
+"""A pack with other labels, or with 32-bit labels in the place of those of 64 bits."""
 
 from __future__ import annotations
 
 import os
 from array import array
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 
-from ..errors import LabelError, RecordIOError
+from ..bytes.files import StoredFile
+from ..errors import LabelError, RecordHeaderError, RecordIOError
+from ..frames.writer import RecordWriter
+from ..header import pack, unpack
 from ..keywords.functions import checked
 from ..keywords.options import option
 from ..lists import is_list, read_entries
-from ..packs.source import SourcePack
-from .changes import class_files, label_edits, output_path
+from ..packs.source import SourcePack, pack_prefix
 from .copying import Edit, Vectors
-from .options import Cancelled, Out, Path, SkipErrors, Told
-from .output import PackReport, Plan, write_packs
+from .options import Out, Path, Run, SkipErrors
+from .output import PackReport, PackWritten, Plan, write_packs
+from .rewriting import check_target, class_files, label_edits, need_records, output_path
 
-__all__ = ["relabel"]
+__all__ = ["narrow", "relabel"]
 
+#: Records between two looks at whether to go on.
+STEP = 1024
 
 Labels = Annotated[
     Any,
@@ -41,8 +46,7 @@ def relabel(
     labels: Labels,
     *,
     skip_errors: SkipErrors = False,
-    progress: Told = None,
-    cancelled: Cancelled = lambda: False,
+    **run: Unpack[Run],
 ) -> PackReport:
     """Copy a pack with other labels.
 
@@ -99,9 +103,7 @@ def relabel(
             edit, classes = Edit(values[0]), class_files([source], changes)
         rows = np.arange(len(source))
         plan = Plan(output_path(out), np.zeros(len(rows), np.int32), rows, classes)
-        return write_packs(
-            [source], [plan], [edit], identities=identities, progress=progress, cancelled=cancelled
-        )
+        return write_packs([source], [plan], [edit], identities=identities, **run)
 
 
 def _dense(labels: np.ndarray) -> np.ndarray:
@@ -110,7 +112,7 @@ def _dense(labels: np.ndarray) -> np.ndarray:
 
 
 def _listed(source: SourcePack, path: str | os.PathLike[str]) -> Edit:
-    """The labels that a list has for each id."""
+    """Look up the labels that a list has for each id."""
     ids, lines, counts, values = array("Q"), array("q"), array("q"), array("f")
     for line, entry in read_entries(path):
         ids.append(entry.id)
@@ -141,3 +143,88 @@ def _listed(source: SourcePack, path: str | os.PathLike[str]) -> Edit:
     if not source.flags.any() and (np.array(counts) == 1).all():
         return Edit(labels[rows])  # one word of each record changes
     return Edit(vectors=Vectors(ends[rows] - np.array(counts, np.int64)[rows], ends[rows], labels))
+
+
+@checked
+def narrow(
+    path: Path, out: Out, *, skip_errors: SkipErrors = False, **run: Unpack[Run]
+) -> PackReport:
+    """Write a pack whose image headers have 32 bytes, and labels of 64 bits, with usual ones.
+
+    Some face-recognition code writes such headers (`struct` format ``IdQQ``), because the keys that
+    identity records hold are not exact as 32-bit floats from 2**24 on.  They are rounded here as
+    everywhere, and found again by the labels of the images.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    PackReport
+
+    Raises
+    ------
+    RecordHeaderError
+        If a record has no such header.
+    LabelError
+        If a label is too large for a 32-bit float.
+    RecordIOError
+        If the source is damaged or is the output.
+    EmptyRecordFileError
+        If it has no record.
+    OSError
+        If a file cannot be read or written.
+
+    Notes
+    -----
+    Keys, ids, contents and the order in the file stay.  Labels are rounded to the nearest float.
+    With `skip_errors` records that have no such header are left out as well.
+
+    Examples
+    --------
+    >>> import struct, tempfile
+    >>> from recordio import RecordReader, RecordWriter, unpack
+    >>> folder = tempfile.mkdtemp()
+    >>> with RecordWriter(f"{folder}/a.rec") as writer:
+    ...     _ = writer.write(struct.pack("IdQQ", 0, 3.0, 7, 0) + b"image")
+    >>> narrow(f"{folder}/a", f"{folder}/b").records
+    1
+    >>> unpack(RecordReader(f"{folder}/b.rec")[0].tobytes())
+    (IRHeader(flag=0, label=3.0, id=7, id2=0), b'image')
+    """
+    target = output_path(out)
+    progress, cancelled = run["progress"], run["cancelled"]
+    with SourcePack(path, skip_errors, everything=True) as source:
+        check_target(source, target)
+        need_records(source)
+        written = 0
+        with RecordWriter(target, f"{pack_prefix(target)}.idx") as writer:
+            for number in range(len(source)):
+                if number % STEP == 0 and cancelled():
+                    raise KeyboardInterrupt
+                key = int(source.keys[number])
+                try:
+                    writer.write(_narrowed(source.record(number)), key)
+                    written += 1
+                except (RecordHeaderError, LabelError) as error:
+                    if not skip_errors:
+                        raise error.at(**source.place(number)) from None
+                    source.problem(number, "no_header", error.reason)
+                if progress is not None and number % STEP == STEP - 1:
+                    progress(number + 1, len(source))
+            if not written:
+                raise RecordIOError("no record has a header of 32 bytes", path=source.path)
+        problems = tuple(f"{source.path}: {problem}" for problem in source.problems)
+        size = StoredFile(target).size()
+        return PackReport((PackWritten(target, written, size),), len(problems), problems)
+
+
+def _narrowed(record: memoryview) -> bytes:
+    """Give a record the usual header."""
+    header, content = unpack(record, label_dtype="float64")
+    most = np.abs(np.nan_to_num(header.label, posinf=0, neginf=0)).max(initial=0)
+    if most > np.finfo(np.float32).max:
+        raise LabelError(f"the label {most:g} is too large for a 32-bit float")
+    label = header.label if header.flag == 0 else header.label.astype(np.float32)
+    return pack(header._replace(label=label), bytes(content))

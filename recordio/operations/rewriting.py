@@ -1,34 +1,66 @@
-"""What the functions have in common that write the records of one pack again."""
+"""Steps of functions that make packs of packs: targets, plans, and changed labels and ids."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable, Sequence
+from typing import Any, Unpack
 
 import numpy as np
 
-from ..errors import EmptyRecordFileError, RecordIOError
-from ..packs.labels import LabelChange
-from ..packs.source import SourcePack
-from .changes import class_files
-from .output import Plan
+from ..errors import EmptyRecordFileError, LabelError, RecordIOError
+from ..packs.classes import SUFFIX, find_classes, format_classes
+from ..packs.labels import LabelChange, label_changes
+from ..packs.source import SourcePack, different, pack_prefix
+from .options import Run
+from .output import PackReport, Plan, write_packs
 
-__all__ = ["WINDOW", "check_target", "need_folder", "need_records", "plan_of"]
+__all__ = [
+    "WINDOW",
+    "check_target",
+    "class_files",
+    "id_shifts",
+    "label_edits",
+    "need_folder",
+    "need_records",
+    "output_path",
+    "plan_of",
+    "rewrite",
+]
 
 #: Bytes that are put together before they are written, where records change places.
 WINDOW = 128 << 20
+#: Tools number images up to here.
+LARGEST_ID = 2**63 - 1
+
+
+def rewrite(
+    path: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    choose: Callable[[SourcePack], np.ndarray],
+    *,
+    window: int | None = None,
+    skip_errors: bool = False,
+    **run: Unpack[Run],
+) -> PackReport:
+    """Make a pack of those records of another whose numbers `choose` returns, in that order."""
+    target = output_path(out)
+    with SourcePack(path, skip_errors) as pack:
+        check_target(pack, target)
+        records = choose(pack)
+        need_records(pack)
+        plan = plan_of(pack, target, records)
+        return write_packs([pack], [plan], window=window, **run)
+
+
+def output_path(path: str | os.PathLike[str]) -> str:
+    """Return the record file to write, whose name may be given without ``.rec``."""
+    return f"{pack_prefix(os.fsdecode(path))}.rec"
 
 
 def check_target(pack: SourcePack, path: str) -> None:
-    """Refuse an output that cannot be, before a long pass over the source.
-
-    Raises
-    ------
-    RecordIOError
-        If it is the source.
-    FileNotFoundError
-        If its folder does not exist.
-    """
+    """Refuse an output that cannot be, before a long pass over the source."""
     with contextlib.suppress(FileNotFoundError):
         if pack.file.is_local and os.path.samefile(path, pack.path):
             raise RecordIOError("the source would be overwritten: give another output", path=path)
@@ -51,6 +83,85 @@ def need_records(pack: SourcePack) -> None:
 
 
 def plan_of(pack: SourcePack, path: str, records: np.ndarray) -> Plan:
-    """A pack of some records of another."""
+    """Plan a pack of some records of another."""
     companions = class_files([pack], [LabelChange()])
     return Plan(path, np.zeros(len(records), np.int32), records, companions)
+
+
+def label_edits(
+    sources: Sequence[SourcePack], labels: Sequence[Any], classes: Sequence[int | None]
+) -> tuple[list[np.ndarray | None], list[LabelChange], int | None]:
+    """Find new values of the class labels of packs, by what was asked for each; see `LabelSource`.
+
+    They come with what changes, and with the least number of identities as `write_packs` takes it.
+    Where labels stay there are no values.
+    """
+    for source, asked in zip(sources, labels, strict=True):
+        if asked is not None and not (isinstance(asked, str) and asked == "keep"):
+            source.need_labels()
+    described = [
+        source.label_source(asked, count)
+        for source, asked, count in zip(sources, labels, classes, strict=True)
+    ]
+    changes, num_classes = label_changes(described)
+    values = [_apply(*pair) for pair in zip(sources, changes, strict=True)]
+    if any(change.absent for change in changes):
+        return values, changes, 0  # an image without label belongs to no identity
+    faces = any(source.identities is not None for source in sources)
+    return values, changes, num_classes() if faces and not _only_kept(changes) else None
+
+
+def _only_kept(changes: Sequence[LabelChange]) -> bool:
+    return all(change.keeps for change in changes)
+
+
+def _apply(source: SourcePack, change: LabelChange) -> np.ndarray | None:
+    if change.keeps:
+        return None
+    table = source.labels
+    values, known = change.apply(table.values)
+    if not known.all():
+        row = int(np.argmin(known))
+        number = int(np.searchsorted(table.starts, row, "right")) - 1
+        raise LabelError(
+            f"nothing is said about its label {table.values[row]:g}", **source.place(number)
+        )
+    return None if np.array_equal(values, table.values, equal_nan=True) else values
+
+
+def id_shifts(sources: Sequence[SourcePack]) -> list[int]:
+    """Find what is added to the ids of each pack, so that no two packs have one in common.
+
+    The ids of a pack stay as they are, unless one of them is also that of a record of a pack
+    before: then the largest id of the packs before, plus one, is added to all of its ids.
+    """
+    taken = np.empty(0, np.uint64)
+    shifts = []
+    for source in sources:
+        ids = different(source.ids[source.headed])
+        shift = 0
+        if len(np.intersect1d(taken, ids, assume_unique=True)):
+            shift = int(taken[-1]) + 1
+            if int(ids[-1]) + shift > LARGEST_ID:
+                raise RecordIOError(
+                    f"its ids, up to {ids[-1]}, collide with those of the packs before, and with "
+                    f"{shift} added to them they would not fit into 63 bits",
+                    path=source.path,
+                )
+        shifts.append(shift)
+        taken = np.sort(np.concatenate([taken, ids + np.uint64(shift)]))
+    return shifts
+
+
+def class_files(sources: Sequence[SourcePack], changes: Sequence[LabelChange]) -> dict[str, bytes]:
+    """Name the classes of a pack made of others in its companion; none if nothing is known."""
+    names: dict[int, str] = {}
+    for source, change in zip(sources, changes, strict=True):
+        for label, name in change.of_names(find_classes(source.file)).items():
+            if names.setdefault(label, name) != name and change.table is None:
+                raise RecordIOError(
+                    f"class {label} is {name!r} here and {names[label]!r} in a pack before: "
+                    "append the classes, map them, or remove this file",
+                    path=source.prefix + SUFFIX,
+                )
+    return {SUFFIX: format_classes(names)} if names else {}

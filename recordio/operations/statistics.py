@@ -1,33 +1,35 @@
-"""What a pack holds as a data set, in numbers: records, classes, formats, and its pixels.
+"""A pack as a data set, in numbers: records, classes, formats, and its pixels.
 
-Damage, the index and the shapes of images are what ``recordio info`` looks for.
+``recordio info`` looks for damage, the index and the shapes of images.
 """
 
 from __future__ import annotations
 
 import collections
 import math
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 
-from ..errors import EmptyRecordFileError, ImageDecodeError, LabelError
+from ..errors import EmptyRecordFileError, ImageDecodeError
 from ..formats.image_size import complete_limits
 from ..formats.kinds import kind_of
+from ..keywords.checks import boolean
+from ..keywords.functions import checked
+from ..keywords.options import option
 from ..packs.source import SourcePack
+from .options import Limits, Path, SkipErrors, Threads, Told
 from .passes import pass_over
 from .pictures import channel_sums
 
 __all__ = [
     "ClassStatistics",
-    "Measured",
     "PackStatistics",
     "PixelStatistics",
     "RecordCounts",
-    "measure",
+    "in_words",
     "stats",
 ]
 
@@ -61,7 +63,7 @@ class ClassStatistics:
 
     @classmethod
     def of(cls, values: np.ndarray, counts: np.ndarray) -> ClassStatistics | None:
-        """Of different labels, ascending, and how often each occurs; None without finite ones."""
+        """Describe different labels, ascending, each with its number; None without finite ones."""
         if not len(values) or not np.isfinite(values).all():
             return None
         return cls(
@@ -102,7 +104,7 @@ class PixelStatistics:
     std: tuple[float, float, float]
 
     def keywords(self) -> dict[str, float]:
-        """The same as keywords of the iterators over images, to three digits after the point."""
+        """Return them as keywords of the iterators over images, to three digits after the point."""
         values = {"mean": self.mean, "std": self.std}
         return {
             f"{name}_{channel}": round(value, 3)
@@ -116,7 +118,7 @@ class PixelStatistics:
 
 @dataclass(frozen=True)
 class PackStatistics:
-    """What `stats` found.
+    """Result of `stats`.
 
     Attributes
     ----------
@@ -174,10 +176,10 @@ class PackStatistics:
             low, middle, high = (self.sizes[name] for name in ("min", "median", "max"))
             lines.append(("sizes", f"{low} to {high} bytes, median {middle:g}"))
         if self.kinds:
-            lines.append(("content", _counts(self.kinds)))
+            lines.append(("content", in_words(self.kinds)))
         if self.labels:
             widths = {f"{width} each": count for width, count in self.labels.items()}
-            lines.append(("labels", _counts(widths)))
+            lines.append(("labels", in_words(widths)))
         if self.identities is not None:
             lines.append(("identities", f"{self.identities}; a face-recognition pack"))
         if self.objects is not None:
@@ -197,34 +199,34 @@ class PackStatistics:
         return "\n".join(f"{topic:<12}{text}" for topic, text in lines)
 
 
+MeanStd = Annotated[
+    bool,
+    option(
+        kind="bool",
+        text="""Decode every image, and find mean and standard deviation of each channel.  The
+        numbers do not depend on the number of threads.""",
+        check=boolean,
+    ),
+]
+
+
+@checked
 def stats(
-    path: str | os.PathLike[str],
-    mean_std: bool = False,
+    path: Path,
+    mean_std: MeanStd = False,
     *,
-    skip_errors: bool = False,
-    threads: int | None = None,
-    progress: Callable[[int, int], object] | None = None,
-    **limits: int | None,
+    skip_errors: SkipErrors = False,
+    threads: Threads = None,
+    progress: Told = None,
+    **limits: Unpack[Limits],
 ) -> PackStatistics:
     """Count what a pack holds, and measure its pixels.
 
+    Records that the index does not list are not counted.
+
     Parameters
     ----------
-    path : str or os.PathLike
-        The record file, with or without ``.rec``; ``PREFIX.idx`` is used if it is there, and
-        records that it does not list are not counted.
-    mean_std : bool
-        Decode every image, and find mean and standard deviation of each channel.  The numbers do
-        not depend on the number of threads.
-    skip_errors : bool
-        Count damaged records instead of raising an error at the first.
-    threads : int, optional
-        How many decode; by default one for every processor.
-    progress : callable, optional
-        ``progress(done, total)`` is told how many records were read.
-    **limits : int or None
-        With `mean_std`: images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which
-        mean what they mean for `recordio.unpack_img`, are not decoded, and count as damaged.
+    {parameters}
 
     Returns
     -------
@@ -257,39 +259,65 @@ def stats(
     >>> print(found.pixels)
     mean_r=10.667, mean_g=20, mean_b=30, std_r=0.471, std_g=0, std_b=0
     """
-    found = measure(
-        path,
-        mean_std,
-        skip_errors=skip_errors,
-        threads=threads,
-        progress=progress,
-        **limits,
-    )
-    return found.statistics()
+    known = complete_limits(limits)
+    counts = RecordCounts()
+    pixels, sums = 0, np.zeros((2, len(CHANNELS)))
+    with SourcePack(path, skip_errors) as pack:
+
+        def look(number: int, content: memoryview) -> tuple[str, int, Any]:
+            kind = kind_of(content)
+            if not mean_std:
+                return kind, 1, 0
+            try:
+                return kind, *channel_sums(content, **known)
+            except ImageDecodeError as error:
+                if skip_errors:
+                    return kind, 0, 0
+                raise ImageDecodeError(error.reason, **pack.place(number)) from None
+
+        kinds: list[str] = []
+        good = np.ones(len(pack), bool)
+        for first, results in pass_over(pack, look, threads, progress):
+            kinds += [kind for kind, size, _ in results if size]
+            if mean_std:
+                good[first : first + len(results)] = [size > 0 for _, size, _ in results]
+                pixels += sum(size for _, size, _ in results)
+                sums += sum(measured for _, _, measured in results)
+        rows = np.flatnonzero(good)
+        widths = np.maximum(pack.flags[rows[pack.headed[rows]]], 1)
+        labels = pack.labels.values[pack.labels.numbers_of(rows)]
+        counts.add(kinds, pack.sizes[rows], widths, labels)
+        if mean_std and not pixels:
+            raise EmptyRecordFileError("there is no image to measure", path=pack.path)
+        values, occurrences = counts.classes()
+        return PackStatistics(
+            path=pack.path,
+            bytes=len(pack.data),
+            records=len(rows),
+            payload_bytes=sum(size * count for size, count in counts.sizes.items()),
+            skipped=len(pack.problems) + len(pack) - len(rows),
+            sizes=counts.sizes_in_short(),
+            kinds=dict(counts.kinds.most_common()),
+            labels=dict(sorted(counts.widths.items())),
+            identities=pack.identities,
+            objects=int(occurrences.sum()) if pack.is_detection else None,
+            classes=ClassStatistics.of(values, occurrences),
+            pixels=_pixels(len(rows), pixels, *sums) if mean_std else None,
+        )
 
 
 class RecordCounts:
     """Counts of records as they come: kinds of content, sizes, numbers of labels, and labels.
 
-    Memory holds a number for each different value, and no record.
+    Memory holds a number for each different value, and no record.  More than `most_labels`
+    different labels are not told apart.  `least` and `greatest` are those of all labels but NaN,
+    infinite without any.
 
-    Attributes
-    ----------
-    kinds : Counter of str
-    sizes, widths : Counter of int
-    labels : Counter of float
-    more_labels : bool
-        Whether there were more than `most_labels` different ones, which are not told apart.
-    least, greatest : float
-        Of all labels but NaN; infinite without any.
-
-    Examples
-    --------
     >>> counts = RecordCounts(most_labels=2)
-    >>> for label in (7.0, 3.0, 8.0, 7.0):
-    ...     counts.add("jpeg", 100, 1, [label])
-    >>> counts.labels, counts.more_labels, counts.greatest
-    (Counter({7.0: 2, 3.0: 1}), True, 8.0)
+    >>> counts.add(["jpeg", "png"], [9, 4], [1, 1], [7.0, 3.0])
+    >>> counts.add(["jpeg", "jpeg"], [8, 8], [1, 1], [8.0, 7.0])
+    >>> counts.labels, counts.more_labels, counts.greatest, counts.sizes_in_short()
+    (Counter({7.0: 2, 3.0: 1}), True, 8.0, {'min': 4, 'median': 8.0, 'max': 9})
     """
 
     def __init__(self, most_labels: int | None = None) -> None:
@@ -302,54 +330,31 @@ class RecordCounts:
         self._most_labels = math.inf if most_labels is None else most_labels
 
     def add(
-        self, kind: str, size: int | None = None, width: int = 0, labels: Iterable[float] = ()
+        self,
+        kinds: Iterable[str],
+        sizes: np.ndarray | list[int] = (),
+        widths: np.ndarray | list[int] = (),
+        labels: np.ndarray | list[float] = (),
     ) -> None:
-        """Count one record; what is not given does not count."""
-        self.kinds[kind] += 1
-        if size is not None:
-            self.sizes[size] += 1
-        if width:
-            self.widths[width] += 1
-        for label in labels:
-            self._add_label(label if label == label else math.nan, 1)
-
-    def add_columns(self, sizes: np.ndarray, widths: np.ndarray, labels: np.ndarray) -> None:
-        """Count many records whose kinds are counted already."""
-        for counter, values in ((self.sizes, sizes), (self.widths, widths)):
-            counter.update(_counted(values))
+        """Count some records: the values of all of them, as far as they are known."""
+        self.kinds.update(kinds)
+        self.sizes.update(_counted(sizes))
+        self.widths.update(_counted(widths))
         for label, count in _counted(labels).items():
-            self._add_label(label if label == label else math.nan, count)
+            self.least, self.greatest = min(self.least, label), max(self.greatest, label)
+            label = label if label == label else math.nan
+            if label in self.labels or len(self.labels) < self._most_labels:
+                self.labels[label] += count
+            else:
+                self.more_labels = True
 
-    def _add_label(self, label: float, count: int) -> None:
-        self.least, self.greatest = min(self.least, label), max(self.greatest, label)
-        if label in self.labels or len(self.labels) < self._most_labels:
-            self.labels[label] += count
-        else:
-            self.more_labels = True
-
-    def __add__(self, other: RecordCounts) -> RecordCounts:
-        both = RecordCounts()
-        for one in (self, other):
-            both.kinds.update(one.kinds)
-            both.sizes.update(one.sizes)
-            both.widths.update(one.widths)
-            both.more_labels |= one.more_labels
-            for label, count in one.labels.items():
-                both._add_label(label, count)
-        both.least, both.greatest = min(self.least, other.least), max(self.greatest, other.greatest)
-        return both
+    def classes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return different labels, ascending, and how often each occurs."""
+        return _columns(self.labels)
 
     def sizes_in_short(self) -> dict[str, float]:
-        """Least, median and greatest size; nothing without any.
-
-        Examples
-        --------
-        >>> counts = RecordCounts()
-        >>> counts.add_columns(np.array([9, 4, 8, 8]), np.ones(4, np.int64), np.zeros(0))
-        >>> counts.sizes_in_short()
-        {'min': 4, 'median': 8.0, 'max': 9}
-        """
-        sizes, counts = columns(self.sizes)
+        """Return least, median and greatest size; nothing without any."""
+        sizes, counts = _columns(self.sizes)
         if not len(sizes):
             return {}
         ends = np.cumsum(counts)
@@ -358,161 +363,18 @@ class RecordCounts:
         return {"min": int(sizes[0]), "median": median, "max": int(sizes[-1])}
 
 
-def _counted(values: np.ndarray) -> dict[Any, int]:
+def _counted(values: Any) -> dict[Any, int]:
+    if not isinstance(values, np.ndarray):
+        return collections.Counter(values)
     found, counts = np.unique(values, return_counts=True)
     return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
 
-def columns(counter: collections.Counter[Any]) -> tuple[np.ndarray, np.ndarray]:
+def _columns(counter: collections.Counter[Any]) -> tuple[np.ndarray, np.ndarray]:
     """Order different values, ascending, and how often each occurs."""
     values = np.array(list(counter.keys()))
     order = np.argsort(values)
     return values[order], np.array(list(counter.values()), np.int64)[order]
-
-
-@dataclass
-class Measured:
-    """What was counted in one pack, or in several that are the parts of one.
-
-    Attributes
-    ----------
-    path : str
-    bytes, records, skipped : int
-    counts : RecordCounts
-    identities : int or None
-    is_detection : bool
-    pixels : int
-    sums : numpy.ndarray of float64, (2, 3), or None
-        Of the values of pixels and of their squares: whole numbers.
-    """
-
-    path: str
-    bytes: int
-    records: int
-    skipped: int
-    counts: RecordCounts
-    identities: int | None
-    is_detection: bool
-    pixels: int
-    sums: np.ndarray | None
-
-    def __add__(self, other: Measured) -> Measured:
-        """Both together, as parts of one pack.
-
-        Raises
-        ------
-        LabelError
-            If the labels of one alone are those of objects, so that classes cannot be added.
-        """
-        differ = self.is_detection != other.is_detection
-        if self.counts.labels and other.counts.labels and differ:
-            one, rest = (self, other) if self.is_detection else (other, self)
-            raise LabelError(
-                f"its labels are those of objects, and those in {rest.path} are not: measure them "
-                "apart",
-                path=one.path,
-            )
-        sums = None if self.sums is None or other.sums is None else self.sums + other.sums
-        return Measured(
-            self.path,
-            self.bytes + other.bytes,
-            self.records + other.records,
-            self.skipped + other.skipped,
-            self.counts + other.counts,
-            self.identities,
-            self.is_detection or other.is_detection,
-            self.pixels + other.pixels,
-            sums,
-        )
-
-    def statistics(self) -> PackStatistics:
-        """What `stats` returns.
-
-        Raises
-        ------
-        EmptyRecordFileError
-            If pixels were to be measured and there are none.
-        """
-        if self.sums is not None and not self.pixels:
-            raise EmptyRecordFileError("there is no image to measure", path=self.path)
-        counts = self.counts
-        values, occurrences = columns(counts.labels)
-        return PackStatistics(
-            path=self.path,
-            bytes=self.bytes,
-            records=self.records,
-            payload_bytes=sum(size * count for size, count in counts.sizes.items()),
-            skipped=self.skipped,
-            sizes=counts.sizes_in_short(),
-            kinds={kind: count for kind, count in counts.kinds.most_common() if count},
-            labels=dict(sorted(counts.widths.items())),
-            identities=self.identities,
-            objects=int(occurrences.sum()) if self.is_detection else None,
-            classes=ClassStatistics.of(values, occurrences),
-            pixels=None
-            if self.sums is None
-            else _pixels(self.records, self.pixels, self.sums[0], self.sums[1]),
-        )
-
-
-def measure(
-    path: str | os.PathLike[str],
-    mean_std: bool = False,
-    *,
-    skip_errors: bool = False,
-    threads: int | None = None,
-    progress: Callable[[int, int], object] | None = None,
-    **limits: int | None,
-) -> Measured:
-    """Count what `stats` tells of a pack, so that counts of several packs can be added.
-
-    Parameters, errors and meaning are those of `stats`.
-    """
-    limits = complete_limits(limits)
-    with SourcePack(path, skip_errors) as pack:
-        counts = RecordCounts()
-        sums = np.zeros((2, len(CHANNELS)))
-        pixels = 0
-        good = np.ones(len(pack), bool)
-
-        def look(number: int, content: memoryview) -> tuple[str, tuple[int, np.ndarray] | None]:
-            kind = kind_of(content)
-            if not mean_std:
-                return kind, None
-            try:
-                return kind, channel_sums(content, **limits)
-            except ImageDecodeError as error:
-                if skip_errors:
-                    return kind, (0, np.zeros_like(sums))
-                raise ImageDecodeError(error.reason, **pack.place(number)) from None
-
-        def tell(done: int) -> None:
-            if progress is not None:
-                progress(done, len(pack))
-
-        for first, results in pass_over(pack, look, threads, tell):
-            for number, (kind, measured) in enumerate(results, first):
-                if measured is not None:
-                    pixels += measured[0]
-                    sums += measured[1]
-                    good[number] = measured[0] > 0
-                if good[number]:
-                    counts.add(kind)
-        rows = np.flatnonzero(good)
-        flags = pack.flags[rows[pack.headed[rows]]]
-        labels = pack.labels.values[pack.labels.numbers_of(rows)]
-        counts.add_columns(pack.sizes[rows], np.maximum(flags, 1), labels)
-        return Measured(
-            path=pack.path,
-            bytes=len(pack.data),
-            records=len(rows),
-            skipped=len(pack.problems) + len(pack) - len(rows),
-            counts=counts,
-            identities=pack.identities,
-            is_detection=pack.is_detection,
-            pixels=pixels,
-            sums=sums if mean_std else None,
-        )
 
 
 def _pixels(images: int, pixels: int, sums: np.ndarray, squares: np.ndarray) -> PixelStatistics:
@@ -529,5 +391,6 @@ def _pixels(images: int, pixels: int, sums: np.ndarray, squares: np.ndarray) -> 
     )
 
 
-def _counts(counter: dict[str, int]) -> str:
+def in_words(counter: dict[str, int]) -> str:
+    """Say how many there are of each."""
     return ", ".join(f"{count} x {name}" for name, count in counter.items())

@@ -14,8 +14,8 @@ from ray.data.datasource import Datasink
 from ..errors import EmptyRecordFileError, LabelError, ManifestError, RecordIOError
 from ..frames.writer import RecordWriter
 from ..header import IRHeader, pack
-from ..operations.changes import output_path
-from ..operations.shard import SUFFIX
+from ..operations.division import SUFFIX
+from ..operations.rewriting import output_path
 from ..packed_images import pack_img
 from ..packs.manifest import Shard, described_shard, write_manifest
 from ..packs.source import pack_prefix

@@ -13,7 +13,7 @@ from recordio import RecordReader, verify
 from recordio.tools.cli import build_parser
 from recordio.tools.convert.exporting import export_records
 from recordio.tools.convert.registry import EXPORTS, IMPORTS
-from recordio.tools.material.registry import PACK_COMMANDS
+from recordio.tools.operations.table import PACK_COMMANDS
 from recordio.tools.record_pack import RecordPack
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and limits")
@@ -263,7 +263,7 @@ def test_an_interrupted_export_leaves_nothing(tmp_path, command, images, name):
     settings = build_parser(name).parse_args(
         ["export", str(tmp_path / "t"), str(tmp_path / "out"), "--to", name]
     )
-    pack = RecordPack(settings.pack, cancelled=lambda: next(calls))
+    pack = RecordPack(settings.path, cancelled=lambda: next(calls))
     with pytest.raises(KeyboardInterrupt):
         export_records(pack, settings.target, EXPORTS[name], settings)
     assert names(tmp_path) == before

@@ -16,7 +16,7 @@ import numpy as np
 from recordio import RecordReader
 from recordio.bytes.files import StoredFile, filesystem
 from recordio.errors import RecordIOError
-from recordio.operations.shard import number_template
+from recordio.operations.division import number_template
 
 from .format import natural
 

@@ -1,4 +1,4 @@
-"""Pages about whole packs: numbers, damage, and packs side by side."""
+"""Pages about whole packs: damage, and packs side by side."""
 
 from __future__ import annotations
 
@@ -7,42 +7,19 @@ from typing import Any
 from recordio.errors import KeyNotFoundError
 
 from .browsing import tile
+from .damage import Check
 from .site import BadRequest, Site, address, number_from
 
-__all__ = ["damage", "numbers", "side_by_side", "start_check"]
+__all__ = ["damage", "side_by_side", "start_check"]
 
-CLASSES, SHOWN = 100, 20
-
-
-def numbers(site: Site, request: Any) -> Any:
-    """Show classes, formats and sizes; counting begins when the page is opened first."""
-    pack = site.pack(request)
-    statistics = site.statistics[pack.name]
-    statistics.start()
-    finished = statistics.finished  # before anything is looked at: a page that says so has it all
-    by = "label" if request.query_params.get("by") == "label" else "count"
-    at = number_from(request, "at", 0)
-    classes = statistics.classes(at, CLASSES + 1, by)
-    here = ("pack", pack.name, "numbers")
-    return site.page(
-        "numbers",
-        pack=pack,
-        title=f"{pack.name}, numbers",
-        statistics=statistics,
-        finished=finished,
-        by=by,
-        classes=classes[:CLASSES],
-        most=max((count for _, _, count in statistics.classes(0, 1)), default=1),
-        distributions=statistics.distributions(),
-        previous=address(*here, by=by, at=max(at - CLASSES, 0) or "") if at else "",
-        next=address(*here, by=by, at=at + CLASSES) if len(classes) > CLASSES else "",
-    )
+#: Rows on a page: usually, and at most.
+SHOWN, MOST = 20, 100
 
 
 def damage(site: Site, request: Any) -> Any:
     """Show the findings of a check, or how far it is."""
     pack = site.pack(request)
-    check = site.checks[pack.name]
+    check = site.kept(Check, pack)
     return site.page("damage", pack=pack, title=f"{pack.name}, damage", check=check)
 
 
@@ -51,7 +28,7 @@ def start_check(site: Site, request: Any) -> Any:
     from starlette.responses import RedirectResponse
 
     pack = site.pack(request)
-    site.checks[pack.name].start(request.query_params.get("decode") == "1")
+    site.kept(Check, pack).start(request.query_params.get("decode") == "1")
     return RedirectResponse(address("pack", pack.name, "damage"), 303)
 
 
@@ -63,7 +40,7 @@ def side_by_side(site: Site, request: Any) -> Any:
     chosen = [site.packs[name] for name in names]
     by = "key" if request.query_params.get("by") == "key" else "position"
     at = number_from(request, "at", 0)
-    count = number_from(request, "n", SHOWN, 1, CLASSES)
+    count = number_from(request, "n", SHOWN, 1, MOST)
     if by == "key":
         for pack in chosen:
             pack.places.wait_for(1 << 62, 3)

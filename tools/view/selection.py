@@ -15,7 +15,7 @@ from recordio.bytes.files import StoredFile
 from recordio.frames.head import FRAMED_HEADER, HEAD, MAGIC_WORD, flag_of, length_of
 from recordio.header import HEADER
 from recordio.operations.expression import Condition
-from recordio.operations.filter import CONTENT
+from recordio.operations.selection import CONTENT
 
 from .lines import BLOCK
 from .pack import ShownPack, ShownRecord

@@ -12,11 +12,11 @@ import threading
 import traceback
 import webbrowser
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from recordio.errors import KeyNotFoundError, RecordIOError
 
-from . import browsing, reports, training_pages
+from . import browsing, reports, statistics, training
 from .guard import HOSTS, Guard
 from .lines import NotCounted
 from .pack import open_packs
@@ -28,23 +28,34 @@ LOOPBACK = "127.0.0.1"
 #: Seconds for which answers under way are waited for at the end.
 PATIENCE = 2
 
-#: Addresses, in the order in which they are tried.
-PAGES: dict[str, Callable[[Site, Any], Any]] = {
-    "/": browsing.packs,
-    "/side": reports.side_by_side,
-    "/pack/{pack}/": browsing.grid,
-    "/pack/{pack}/record/{position:int}": browsing.record,
-    "/pack/{pack}/image/{position:int}/{side:int}": browsing.image,
-    "/pack/{pack}/raw/{position:int}": browsing.raw,
-    "/pack/{pack}/key": browsing.key,
-    "/pack/{pack}/identities": browsing.identities,
-    "/pack/{pack}/search": browsing.search_names,
-    "/pack/{pack}/numbers": reports.numbers,
-    "/pack/{pack}/damage": reports.damage,
-    "/pack/{pack}/training": training_pages.training,
-    "/pack/{pack}/training/sample": training_pages.sample,
-    "/pack/{pack}/training/batch.npy": training_pages.array,
-}
+
+class Page(NamedTuple):
+    """Address and what answers it; `text` is that of a link on every page of a pack."""
+
+    address: str
+    answer: Callable[[Site, Any], Any]
+    text: str = ""
+    method: str = "GET"
+
+
+#: In the order in which addresses are tried, and links shown.
+PAGES = (
+    Page("/", browsing.packs),
+    Page("/side", reports.side_by_side),
+    Page("/pack/{pack}/", browsing.grid, "Browse"),
+    Page("/pack/{pack}/record/{position:int}", browsing.record),
+    Page("/pack/{pack}/image/{position:int}/{side:int}", browsing.image),
+    Page("/pack/{pack}/raw/{position:int}", browsing.raw),
+    Page("/pack/{pack}/key", browsing.key),
+    Page("/pack/{pack}/identities", browsing.identities),
+    Page("/pack/{pack}/search", browsing.search_names),
+    Page("/pack/{pack}/numbers", statistics.numbers, "Numbers"),
+    Page("/pack/{pack}/training", training.training, "Training"),
+    Page("/pack/{pack}/training/sample", training.sample),
+    Page("/pack/{pack}/training/batch.npy", training.array),
+    Page("/pack/{pack}/damage", reports.damage, "Damage"),
+    Page("/pack/{pack}/damage/check", reports.start_check, method="POST"),
+)
 
 
 def application(site: Site, token: str, port: int) -> Any:
@@ -82,8 +93,8 @@ def application(site: Site, token: str, port: int) -> Any:
     def missing(request: Any, error: Any) -> Any:
         return site.problem(404, "There is no such page", "Nothing has this address.")
 
-    routes = [Route(path, bound(page)) for path, page in PAGES.items()]
-    routes.append(Route("/pack/{pack}/damage/check", bound(reports.start_check), methods=["POST"]))
+    site.navigation = [(page.address.rpartition("/")[2], page.text) for page in PAGES if page.text]
+    routes = [Route(page.address, bound(page.answer), methods=[page.method]) for page in PAGES]
     routes.append(Route("/static/{name}", static))
     return Starlette(
         routes=routes,

@@ -1,20 +1,19 @@
-"""Packs, work in the background, templates and addresses for all pages."""
+"""Packs, templates and addresses for all pages, and what a page keeps between requests."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from ..payloads import number_text
-from .damage import Check
 from .pack import ShownPack
 from .pictures import Pictures
-from .statistics import Statistics, bytes_text
-from .training import Trainer
 
-__all__ = ["BadRequest", "Site", "address", "number_from"]
+__all__ = ["BadRequest", "Site", "address", "bytes_text", "number_from"]
 
 HERE = Path(__file__).parent
 #: Files that pages refer to; no other is ever sent.
@@ -24,6 +23,8 @@ STATIC = {
     "icon.svg": "image/svg+xml",
 }
 LARGEST = 1 << 62
+
+Kept = TypeVar("Kept")
 
 
 class BadRequest(ValueError):
@@ -38,9 +39,10 @@ class Site:
 
         self.packs = dict(packs)
         self.pictures = Pictures(threads)
-        self.statistics = {name: Statistics(pack) for name, pack in self.packs.items()}
-        self.checks = {name: Check(pack) for name, pack in self.packs.items()}
-        self.trainer = Trainer()
+        #: Names and texts of the pages of a pack that every page leads to.
+        self.navigation: list[tuple[str, str]] = []
+        self._kept: dict[tuple[Callable[..., Any], str], Any] = {}
+        self._lock = threading.Lock()
         self.static = {name: (HERE / "static" / name).read_bytes() for name in STATIC}
         self._templates = jinja2.Environment(
             loader=jinja2.FileSystemLoader(HERE / "templates"),
@@ -66,7 +68,20 @@ class Site:
         """End it."""
         for pack in self.packs.values():
             pack.close()
-        self.trainer.close()
+        for close in (getattr(kept, "close", None) for kept in self._kept.values()):
+            if close is not None:
+                close()
+
+    def kept(self, make: Callable[..., Kept], pack: ShownPack | None = None) -> Kept:
+        """Return what a page keeps, of a pack or of all, made when it is first asked for.
+
+        It is closed with the site if it can be.
+        """
+        key = make, "" if pack is None else pack.name
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = make() if pack is None else make(pack)
+            return self._kept[key]
 
     def pack(self, request: Any) -> ShownPack:
         """Return the pack that an address names; names are looked up, never opened."""
@@ -112,3 +127,11 @@ def number_from(request: Any, name: str, default: int, low: int = 0, high: int =
     if number is None or not low <= number <= high:
         raise BadRequest(f"{name}={text[:40]!r}: expected a whole number from {low} to {high}")
     return number
+
+
+def bytes_text(count: float) -> str:
+    """Return a number of bytes for people."""
+    if count < 1000:
+        return f"{count:g} bytes"
+    step = min(int(math.log10(count) / 3), 3)
+    return f"{count / 1000**step:.3g} {('', 'kB', 'MB', 'GB')[step]}"

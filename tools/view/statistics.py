@@ -1,4 +1,4 @@
-"""Counts of a pack, made in the background: classes, formats and sizes.
+"""The page with counts of a pack, made in the background: classes, formats and sizes.
 
 Memory holds counts only.  Blocks of records are visited in an order that spreads over the file, so
 that what is shown after a tenth of the time is much like what is shown at the end.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import collections
 import math
 import threading
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,12 @@ from recordio.operations.statistics import RecordCounts
 
 from .lines import BLOCK, NotCounted
 from .pack import ShownPack, ShownRecord
+from .site import Site, address, bytes_text, number_from
 
-__all__ = ["Bar", "Distribution", "Statistics"]
+__all__ = ["Bar", "Distribution", "Statistics", "numbers"]
 
+#: Classes on a page.
+CLASSES = 100
 #: More different labels than these are not told apart.
 MOST_CLASSES = 1 << 20
 #: Shares of a golden spiral lie far from one another, however many there are.
@@ -115,12 +118,14 @@ class Statistics:
         measured = [_sizes_of(record) for record in records]
         with self._lock:
             self.done += len(records)
+            self.counts.add(
+                [record.kind for record in records],
+                labels=[label for record in records for label in _classes_of(record)],
+            )
             for record, size in zip(records, measured, strict=True):
                 if record.damage:
-                    self.counts.add(record.kind)
                     self.damaged += 1
                     continue
-                self.counts.add(record.kind, labels=_classes_of(record))
                 self._fine["bytes"][_octave(len(record.content))] += 1
                 if size is not None:
                     self.images += 1
@@ -214,9 +219,26 @@ def _named(name: str, begin: int, end: int) -> tuple[str, str]:
     return f"{low:.2f} to {high:.2f}", where
 
 
-def bytes_text(count: float) -> str:
-    """Return a number of bytes for people."""
-    if count < 1000:
-        return f"{count:g} bytes"
-    step = min(int(math.log10(count) / 3), 3)
-    return f"{count / 1000**step:.3g} {('', 'kB', 'MB', 'GB')[step]}"
+def numbers(site: Site, request: Any) -> Any:
+    """Show classes, formats and sizes; counting begins when the page is opened first."""
+    pack = site.pack(request)
+    statistics = site.kept(Statistics, pack)
+    statistics.start()
+    finished = statistics.finished  # before anything is looked at: a page that says so has it all
+    by = "label" if request.query_params.get("by") == "label" else "count"
+    at = number_from(request, "at", 0)
+    classes = statistics.classes(at, CLASSES + 1, by)
+    here = ("pack", pack.name, "numbers")
+    return site.page(
+        "numbers",
+        pack=pack,
+        title=f"{pack.name}, numbers",
+        statistics=statistics,
+        finished=finished,
+        by=by,
+        classes=classes[:CLASSES],
+        most=max((count for _, _, count in statistics.classes(0, 1)), default=1),
+        distributions=statistics.distributions(),
+        previous=address(*here, by=by, at=max(at - CLASSES, 0) or "") if at else "",
+        next=address(*here, by=by, at=at + CLASSES) if len(classes) > CLASSES else "",
+    )

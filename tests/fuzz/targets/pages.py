@@ -12,6 +12,7 @@ from recordio.frames.encoder import encode
 from recordio.operations.expression import NAMES
 from recordio.tools.view.browsing import SIDES
 from recordio.tools.view.calls import KINDS
+from recordio.tools.view.damage import Check
 from recordio.tools.view.server import PAGES
 
 from .mutate import EDGES, move_item
@@ -112,8 +113,8 @@ async def ask(site: Any, application: Any, requests: list[bytes]) -> None:
         status, size = await answer(application, line)
         assert 200 <= status < 500, (status, line)
         assert size <= LARGEST, (size, line)
-        for started in site.checks.values():
-            started.join()
+        for shown in site.packs.values():
+            site.kept(Check, shown).join()
 
 
 def check(data: bytes) -> None:
@@ -137,7 +138,7 @@ def check(data: bytes) -> None:
 
 def request(draw: random.Random) -> bytes:
     """A request for one of the pages."""
-    path = draw.choice([*PAGES, "/pack/{pack}/damage/check", "/static/view.css", "/x"])
+    path = draw.choice([*(page.address for page in PAGES), "/static/view.css", "/x"])
     path = path.replace("{pack}", draw.choice("aaaaab"))
     for name in ("{position:int}", "{side:int}"):
         path = path.replace(name, str(draw.choice([0, 0, 1, 2, 3, *SIDES * 4, *EDGES])))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import recordio
 from iterators.testing import write_records
 from recordio import EmptyRecordFileError, ManifestError, RecordIOError
-from recordio.operations.shard import _cuts
+from recordio.operations.division import _cuts
 from recordio.packs.source import SourcePack
 
 
@@ -137,7 +137,7 @@ def test_a_failure_leaves_the_old_shards(packs, parts, monkeypatch):
     path = packs.plain("a", range(30))
     recordio.shard(path, parts, 2)
     before = {file.name: file.read_bytes() for file in parts.iterdir()}
-    monkeypatch.setattr(recordio.operations.shard, "_described", lambda *words: 1 / 0)
+    monkeypatch.setattr(recordio.operations.division, "_described", lambda *words: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         recordio.shard(packs.plain("a", range(50)), parts, 2)
     assert {file.name: file.read_bytes() for file in parts.iterdir()} == before

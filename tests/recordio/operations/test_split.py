@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordio import EmptyRecordFileError, KeyNotFoundError, LabelError, RecordIOError, split
-from recordio.operations.split import shuffled_by_share
+from recordio.operations.division import shuffled_by_share
 
 
 def parts(packs, shares, **options):

@@ -75,6 +75,7 @@ def test_an_empty_pack_has_an_empty_page(tmp_path):
     from recordio.tools.view.pack import open_packs
     from recordio.tools.view.server import application
     from recordio.tools.view.site import Site
+    from recordio.tools.view.statistics import Statistics
 
     (tmp_path / "empty.rec").write_bytes(b"")
     site = Site(open_packs([str(tmp_path / "empty")]))
@@ -84,7 +85,7 @@ def test_an_empty_pack_has_an_empty_page(tmp_path):
         for page in ("", "?by=key", "?where=label+==+1", "numbers", "training", "damage"):
             assert browser.get(f"/pack/empty/{page}").status_code == 200, page
         assert "Nothing to show" in browser.get("/pack/empty/").text
-        site.statistics["empty"].join()
+        site.kept(Statistics, site.packs["empty"]).join()
     site.close()
 
 

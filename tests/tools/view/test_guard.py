@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+from recordio.tools.view.damage import Check
+
 #: As the fixtures have them.
 TOKEN, PORT = "the-token", 8642
 BASE = f"http://127.0.0.1:{PORT}"
@@ -73,7 +75,8 @@ def test_a_form_of_another_page_starts_nothing(client, site):
         headers = {} if origin is None else {"origin": origin}
         assert client.post(address, headers=headers).status_code == 403
     assert client.get(address).status_code in (404, 405)
-    assert site.checks["plain"].report is None and not site.checks["plain"].running
+    check = site.kept(Check, site.packs["plain"])
+    assert check.report is None and not check.running
     assert client.put(address).status_code == 405
 
 

@@ -8,8 +8,10 @@ import pytest
 
 import recordio
 from recordio.operations.expression import Condition
+from recordio.tools.view.damage import Check
 from recordio.tools.view.selection import search
-from recordio.tools.view.statistics import Statistics, bytes_text
+from recordio.tools.view.site import bytes_text
+from recordio.tools.view.statistics import Statistics
 
 
 def counted(pack):
@@ -66,7 +68,7 @@ def test_blocks_are_counted_in_a_spread_order(opened, plain, monkeypatch):
 
 def test_the_page_of_numbers_fills_while_it_is_open(client, site):
     client.get("/pack/plain/numbers")
-    site.statistics["plain"].join()
+    site.kept(Statistics, site.packs["plain"]).join()
     text = client.get("/pack/plain/numbers").text
     assert "30 of 30 records" in text and "data-live" not in text
     assert "where=label+%3D%3D+1" in text and "alert('class')" in html.unescape(text)
@@ -88,7 +90,7 @@ def test_damage_is_found_and_leads_to_the_record(client, site, damaged):
     headers = {"origin": "http://127.0.0.1:8642"}
     answer = client.post("/pack/damaged/damage/check?decode=1", headers=headers)
     assert answer.status_code == 200
-    check = site.checks["damaged"]
+    check = site.kept(Check, site.packs["damaged"])
     check.join()
     report = recordio.verify(f"{damaged}.rec", f"{damaged}.idx")
     assert str(check.report.problems[0]) == str(report.problems[0])
@@ -99,7 +101,7 @@ def test_damage_is_found_and_leads_to_the_record(client, site, damaged):
 
 def test_a_whole_pack_is_called_whole(client, site):
     client.post("/pack/faces/damage/check", headers={"origin": "http://localhost:8642"})
-    site.checks["faces"].join()
+    site.kept(Check, site.packs["faces"]).join()
     assert "No damage: 17 whole records" in client.get("/pack/faces/damage").text
 
 

@@ -11,7 +11,7 @@ from PIL import Image
 import iterators
 from iterators.testing import write_pack
 from recordio.tools.view.calls import CallError, Settings, form_groups, parse_call, parse_fields
-from recordio.tools.view.training_pages import usual
+from recordio.tools.view.training import Trainer, usual
 
 CROPS = {
     "data_shape": (3, 24, 24),
@@ -73,7 +73,7 @@ def test_the_page_names_the_records_and_the_bytes(client, site, plain):
 
 def test_one_record_in_sixteen_epochs_is_what_the_loop_delivers(client, site, plain):
     pack, position = site.packs["plain"], 11
-    shown = site.trainer.epochs(
+    shown = site.kept(Trainer).epochs(
         pack, Settings("ImageRecordIter", CROPS), pack.record(position).offset, 2
     )
     assert [one.sample.epoch for one in shown] == list(range(2, 18))

@@ -9,7 +9,7 @@ import pytest
 
 from iterators.testing import write_rows
 from recordio import RecordReader, RecordWriter, unpack
-from recordio.tools.material.labels import mapping
+from recordio.tools.operations.arguments import mapping
 
 
 @pytest.fixture

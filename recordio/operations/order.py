@@ -1,10 +1,10 @@
-"""The records of a pack in the order of something that they say."""
+"""The records of a pack in another order: by chance, or by something that they say."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import numpy as np
 
@@ -14,15 +14,72 @@ from ..keywords.checks import boolean, choice
 from ..keywords.functions import checked
 from ..keywords.options import option
 from ..packs.source import SourcePack
-from .changes import output_path
-from .options import Cancelled, Out, Path, SkipErrors, Threads, Told, Window
-from .output import PackReport, write_packs
+from .options import Out, Path, Run, Seed, SkipErrors, Threads, Window
+from .output import PackReport
 from .passes import pass_over
-from .rewriting import WINDOW, check_target, need_records, plan_of
+from .rewriting import WINDOW, rewrite
 
-__all__ = ["SORT_KEYS", "sort"]
+__all__ = ["SORT_KEYS", "shuffle", "sort"]
 
-#: What records can be sorted by, and what that is.
+
+@checked
+def shuffle(
+    path: Path,
+    out: Out,
+    seed: Seed = 0,
+    *,
+    window: Window = WINDOW,
+    skip_errors: SkipErrors = False,
+    **run: Unpack[Run],
+) -> PackReport:
+    """Write the records of a pack in an order in which every one may stand anywhere.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    PackReport
+
+    Raises
+    ------
+    RecordIOError
+        If the source is damaged or is the output.
+    EmptyRecordFileError
+        If it has no record.
+    ValueError
+        If `seed` or `window` is out of its range.
+    OSError
+        If a file cannot be read or written.
+
+    Notes
+    -----
+    Keys are numbered again, in the new order; ids stay with their records.  In a face-recognition
+    pack the keys go from identity to identity, because that is how identities are listed, and only
+    the order in the file is random.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from recordio import RecordReader, RecordWriter
+    >>> folder = tempfile.mkdtemp()
+    >>> with RecordWriter(f"{folder}/a.rec") as writer:
+    ...     for number in range(5):
+    ...         _ = writer.write(b"%d" % number)
+    >>> shuffle(f"{folder}/a", f"{folder}/b", seed=1).records
+    5
+    >>> [int(bytes(record)) for record in RecordReader(f"{folder}/b.rec", f"{folder}/b.idx")]
+    [4, 0, 1, 2, 3]
+    """
+
+    def choose(pack: SourcePack) -> np.ndarray:
+        return np.random.default_rng(seed).permutation(len(pack))
+
+    return rewrite(path, out, choose, window=window, skip_errors=skip_errors, **run)
+
+
+#: Keys to sort by, and their meanings.
 SORT_KEYS = {
     "label": "the first class label, or that of the first object; records without one, and those "
     "that are no number, come last",
@@ -59,10 +116,9 @@ def sort(
     *,
     reverse: Reverse = False,
     window: Window = WINDOW,
-    skip_errors: SkipErrors = False,
     threads: Threads = None,
-    progress: Told = None,
-    cancelled: Cancelled = lambda: False,
+    skip_errors: SkipErrors = False,
+    **run: Unpack[Run],
 ) -> PackReport:
     """Write the records of a pack in another order; equal ones stay in the order of the file.
 
@@ -107,17 +163,14 @@ def sort(
     >>> [unpack(record)[0].label for record in RecordReader(f"{folder}/b.rec")]
     [0.0, 1.0, 2.0]
     """
-    with SourcePack(path, skip_errors) as pack:
-        target = output_path(out)
-        check_target(pack, target)
-        need_records(pack)
+
+    def choose(pack: SourcePack) -> np.ndarray:
         if by == "size":
-            values, rows = _pixels(pack, threads, cancelled)
-        else:
-            values = _values(pack, by)
-            rows = np.arange(len(pack))
-        plan = plan_of(pack, target, rows[_order(values[rows], reverse)])
-        return write_packs([pack], [plan], window=window, progress=progress, cancelled=cancelled)
+            values, rows = _pixels(pack, threads, run["cancelled"])
+            return rows[_order(values[rows], reverse)]
+        return _order(_values(pack, by), reverse)
+
+    return rewrite(path, out, choose, window=window, skip_errors=skip_errors, **run)
 
 
 def _values(pack: SourcePack, by: str) -> np.ndarray:
@@ -130,7 +183,7 @@ def _values(pack: SourcePack, by: str) -> np.ndarray:
 
 
 def _order(values: np.ndarray, reverse: bool) -> np.ndarray:
-    """A stable order of values, ascending or descending; those that are no numbers come last."""
+    """Order values, ascending or descending, keeping ties; those that are no numbers come last."""
     if not reverse:
         return np.argsort(values, kind="stable")
     order = len(values) - 1 - np.argsort(values[::-1], kind="stable")[::-1]
@@ -141,7 +194,7 @@ def _order(values: np.ndarray, reverse: bool) -> np.ndarray:
 def _pixels(
     pack: SourcePack, threads: int | None, cancelled: Callable[[], bool]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The pixels of each image, and the records that are images."""
+    """Count the pixels of each image, and find the records that are images."""
 
     def measure(number: int, content: memoryview) -> int:
         try:
@@ -152,12 +205,8 @@ def _pixels(
             return -1
         return width * height
 
-    def look(done: int) -> None:
-        if cancelled():
-            raise KeyboardInterrupt
-
-    found = [pixels for _, some in pass_over(pack, measure, threads, look) for pixels in some]
-    values = np.array(found, np.int64)
+    looking = pass_over(pack, measure, threads, cancelled=cancelled)
+    values = np.array([pixels for _, some in looking for pixels in some], np.int64)
     for number in np.flatnonzero(values < 0).tolist():
         pack.problem(number, "image", "it is no image with a size")
     return values, np.flatnonzero(values >= 0)

@@ -1,30 +1,135 @@
-"""The records of a pack that fulfil a condition, or that a list names."""
+"""Some records of a pack: drawn by chance, by a condition, or by a list."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 
 from ..errors import EmptyRecordFileError, ImageDecodeError
 from ..formats.image_size import FORMATS, image_size, open_within_limits
 from ..formats.kinds import kind_of
-from ..keywords.checks import boolean
+from ..keywords.checks import boolean, integer, real
 from ..keywords.functions import checked
 from ..keywords.options import option, optional
 from ..packs.classes import find_classes
 from ..packs.lists import chosen_records
 from ..packs.source import SourcePack
-from .changes import output_path
+from .division import class_by_class, grouped_labels
 from .expression import Condition
-from .options import Cancelled, Out, Path, SkipErrors
-from .output import PackReport, Progress, write_packs
+from .options import Out, Path, Progress, Run, Seed, SkipErrors
+from .output import PackReport
 from .passes import pass_over
-from .rewriting import plan_of
+from .rewriting import rewrite
 
-__all__ = ["filter"]
+__all__ = ["CONTENT", "filter", "sample"]
+
+
+def _share(name: str, value: Any) -> float:
+    number = real(name, value)
+    if not 0 < number <= 1:
+        raise ValueError(f"{name}={value}: expected more than 0 and at most 1")
+    return number
+
+
+Count = Annotated[
+    int | None,
+    option(
+        kind="int, optional",
+        text="""How many records; with `per_class` of each class, or all of a class that has
+        fewer.""",
+        check=optional(partial(integer, low=1)),
+    ),
+]
+Fraction = Annotated[
+    float | None,
+    option(
+        kind="float, optional",
+        text="""Instead of `n`: what share of the records, more than 0 and at most 1; with
+        `per_class` of each class, at least one.""",
+        check=optional(_share),
+    ),
+]
+PerClass = Annotated[
+    bool,
+    option(
+        kind="bool",
+        text="""Draw from each class.  The class of a record is its first label, or that of its
+        first object.""",
+        check=boolean,
+    ),
+]
+
+
+@checked
+def sample(
+    path: Path,
+    out: Out,
+    n: Count = None,
+    fraction: Fraction = None,
+    seed: Seed = 0,
+    *,
+    per_class: PerClass = False,
+    skip_errors: SkipErrors = False,
+    **run: Unpack[Run],
+) -> PackReport:
+    """Make a pack of some records of another, drawn without replacement, in their old order.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    PackReport
+
+    Raises
+    ------
+    ValueError
+        If not exactly one of `n` and `fraction` is given, or it is out of range; or if `n` is more
+        than there are.
+    EmptyRecordFileError
+        If no record would be drawn.
+    RecordIOError
+        If the source is damaged.
+    OSError
+        If a file cannot be read or written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from recordio import IRHeader, RecordWriter, pack, sample
+    >>> folder = tempfile.mkdtemp()
+    >>> with RecordWriter(f"{folder}/a.rec") as writer:
+    ...     for number in range(10):
+    ...         _ = writer.write(pack(IRHeader(0, number % 2, number, 0), b"content"))
+    >>> sample(f"{folder}/a", f"{folder}/few", n=2, per_class=True).records
+    4
+    """
+    if (n is None) == (fraction is None):
+        raise ValueError("give either n or fraction")
+
+    def choose(source: SourcePack) -> np.ndarray:
+        count = len(source)
+        labels = grouped_labels(source) if per_class else np.zeros(count, np.int64)
+        sizes = np.bincount(labels)
+        if n is None:
+            wanted = np.rint(sizes * np.float64(fraction)).astype(np.int64)
+            wanted = np.maximum(wanted, 1) if per_class else wanted
+        elif per_class or n <= count:
+            wanted = np.minimum(sizes, n)
+        else:
+            raise ValueError(f"n={n}: {source.path} has {count} records only")
+        if not wanted.sum():
+            raise EmptyRecordFileError("no record would be drawn", path=source.path)
+        order = np.random.default_rng(seed).permutation(count)
+        order, within = class_by_class(order, labels)
+        return np.sort(order[within < np.repeat(wanted, sizes)])
+
+    return rewrite(path, out, choose, skip_errors=skip_errors, **run)
 
 
 def _condition(name: str, value: Any) -> str:
@@ -52,14 +157,6 @@ Keys = Annotated[
     ),
 ]
 Drop = Annotated[bool, option(kind="bool", text="Keep the other records.", check=boolean)]
-Looked = Annotated[
-    Progress | None,
-    option(
-        kind="callable, optional",
-        text="""``progress(done, total)``: records looked into so far, where the condition is about
-        their contents, and then again, records written so far, and how many these are in all.""",
-    ),
-]
 
 
 @checked
@@ -71,8 +168,7 @@ def filter(
     *,
     drop: Drop = False,
     skip_errors: SkipErrors = False,
-    progress: Looked = None,
-    cancelled: Cancelled = lambda: False,
+    **run: Unpack[Run],
 ) -> PackReport:
     """Make a pack of those records of another that are wanted.
 
@@ -133,26 +229,28 @@ def filter(
     """
     if where is None and keys is None:
         raise ValueError("give a condition, keys, or both")
-    condition = None if where is None else Condition(where)
-    with SourcePack(path, skip_errors) as source:
+
+    def choose(source: SourcePack) -> np.ndarray:
         wanted = np.ones(len(source), bool)
         if keys is not None:
             wanted = np.isin(np.arange(len(source)), chosen_records(source, keys))
-        if condition is not None:
+        if where is not None:
+            condition = Condition(where)
             if condition.names_classes:
                 condition = condition.with_classes(find_classes(source.file))
             rows = np.flatnonzero(wanted)
-            columns = _Columns(source.part(rows), progress, cancelled)
+            columns = _Columns(source.part(rows), run["progress"], run["cancelled"])
             wanted[rows] = condition(len(rows), columns)
         chosen = np.flatnonzero(wanted != drop)
         if not len(chosen):
             raise EmptyRecordFileError("no record is wanted", path=source.path)
-        plan = plan_of(source, output_path(out), chosen)
-        return write_packs([source], [plan], progress=progress, cancelled=cancelled)
+        return chosen
+
+    return rewrite(path, out, choose, skip_errors=skip_errors, **run)
 
 
 class _Columns:
-    """What is known of the records of a pack, by the names of `Condition`."""
+    """Facts about the records of a pack, by the names of `Condition`."""
 
     def __init__(
         self, pack: SourcePack, progress: Progress | None, cancelled: Callable[[], bool]
@@ -174,7 +272,7 @@ class _Columns:
         return self._contents(CONTENT[name], rows)
 
     def _labels(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How many labels records have, and all of these."""
+        """Return how many labels records have, and all of these."""
         pack = self.pack
         if pack.is_detection or not pack.flags[rows].any():
             starts = pack.labels.starts
@@ -182,15 +280,14 @@ class _Columns:
         return pack.vectors(rows)
 
     def _contents(self, work: Callable[[memoryview], Any], rows: np.ndarray) -> np.ndarray:
-        """The result of a function of the content of each record."""
-        found: list[Any] = []
-        for _, results in pass_over(self.pack.part(rows), lambda number, content: work(content)):
-            found += results
-            if self.progress is not None:
-                self.progress(len(found), len(rows))
-            if self.cancelled():
-                raise KeyboardInterrupt
-        return np.array(found)
+        """Apply a function to the content of each record."""
+        looking = pass_over(
+            self.pack.part(rows),
+            lambda number, content: work(content),
+            progress=self.progress,
+            cancelled=self.cancelled,
+        )
+        return np.array([result for _, results in looking for result in results])
 
 
 def _size(place: int) -> Callable[[memoryview], float]:
@@ -214,7 +311,7 @@ def _decodable(content: memoryview) -> bool:
     return True
 
 
-#: What is found out from the content itself.
+#: Facts that are in the content itself.
 CONTENT: dict[str, Callable[[memoryview], Any]] = {
     "width": _size(0),
     "height": _size(1),

@@ -9,8 +9,8 @@ from recordio.keywords.checks import choice, integer
 from recordio.keywords.functions import checked, options_of
 from recordio.keywords.options import option
 from recordio.operations.options import Cancelled, Out, Path, SkipErrors, Told
-from recordio.tools.material.command import operation
-from recordio.tools.material.registry import PACK_COMMANDS
+from recordio.tools.operations.command import operation
+from recordio.tools.operations.table import PACK_COMMANDS
 
 Most = Annotated[int, option(kind="int", text="If not `turn_back`.", check=partial(integer, low=1))]
 Way = Annotated[str, option(kind="str", text="``up`` or not.", check=partial(choice, allowed="ab"))]

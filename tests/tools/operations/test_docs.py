@@ -7,7 +7,7 @@ from pathlib import Path
 import cv2
 import pytest
 
-from recordio.tools.material.registry import PACK_COMMANDS
+from recordio.tools.operations.table import PACK_COMMANDS
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "packs.md"
 

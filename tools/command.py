@@ -1,0 +1,157 @@
+"""Sub-commands of ``recordio``, and the arguments that several of them have, said once."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, Field
+from typing import Any, NamedTuple
+
+from .console import Interruption, printable, progress_bar
+from .outputs import local_path, path_or_url
+
+__all__ = [
+    "Command",
+    "add",
+    "add_option",
+    "natural",
+    "positive",
+    "show",
+    "showing_progress",
+]
+
+
+class Command(NamedTuple):
+    """Sub-command of ``recordio``; the texts are those of ``--help``."""
+
+    name: str
+    summary: str
+    description: str
+    add_options: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace, Interruption], int]  # returns the exit code
+    #: Names the fault of arguments that do not go together; empty if there is none.
+    check: Callable[[argparse.Namespace], str] = lambda settings: ""
+
+
+def natural(text: str) -> int:
+    """Read a whole number from 0 on; for ``add_argument(type=...)``."""
+    if not text.isdecimal() or len(text) > 18:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """Read a whole number above 0; for ``add_argument(type=...)``."""
+    number = natural(text)
+    if not number:
+        raise argparse.ArgumentTypeError("it must be at least 1")
+    return number
+
+
+#: Arguments by the names that parameters have; where one has no flag it is given by position.
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "path": {
+        "metavar": "PACK",
+        "type": path_or_url,
+        "help": "the record file or its URL, or its name without .rec; PREFIX.idx is used if it is "
+        "there",
+    },
+    "out": {"metavar": "PREFIX", "type": local_path, "help": "write PREFIX.rec and PREFIX.idx"},
+    "json": {"action": "store_true", "help": "print one JSON object"},
+    "force": {"action": "store_true", "help": "replace existing files"},
+    "skip_errors": {
+        "action": "store_true",
+        "help": "leave damaged records out and count them, instead of stopping at the first",
+    },
+    "max_pixels": {
+        "type": positive,
+        "metavar": "N",
+        "default": argparse.SUPPRESS,
+        "help": "do not decode images with more pixels (default: 2**26)",
+    },
+    "threads": {"type": positive, "metavar": "N", "help": "number of threads (default: all cores)"},
+}
+BY_POSITION = ("path", "out")
+
+
+def add(group: Any, name: str, **different: Any) -> None:
+    """Add one of `ARGUMENTS`; `different` are words for ``add_argument`` in place of its own."""
+    words = {**ARGUMENTS[name], **different}
+    if name in BY_POSITION and "flag" not in words:
+        group.add_argument(name, **words)
+    else:
+        group.add_argument(words.pop("flag", _flag(name)), dest=name, **words)
+
+
+def add_option(group: Any, item: Field[Any], **different: Any) -> None:
+    """Add the parameter of a function, described and checked as there.
+
+    One without a default is given by position.
+    """
+    check, text = item.metadata["check"], item.metadata["text"]
+    found: dict[str, Any] = {} if text is ... else {"help": _help(text, item.default)}
+    if item.default is False:
+        found["action"] = "store_true"
+    elif "allowed" in getattr(check, "keywords", {}):
+        found["choices"] = list(check.keywords["allowed"])
+    else:
+        found |= {"type": _typed(item.name, check), "metavar": _metavar(item)}
+    if item.default is MISSING:
+        group.add_argument(item.name, **{**found, **different})
+    else:
+        words = {"default": item.default, **found, **different}
+        group.add_argument(words.pop("flag", _flag(item.name)), dest=item.name, **words)
+
+
+def _flag(name: str) -> str:
+    return f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
+
+
+def _help(text: str, default: Any) -> str:
+    """Write a description as ``--help`` has it; names of parameters become those of options."""
+    text = re.sub(r"(?<!`)`(\w+)`(?!`)", lambda found: _flag(found[1]), text)
+    text = text.replace("``", "").replace("%", "%%").rstrip(".")
+    has_none = default is None or default is False or default is MISSING
+    shown = "" if has_none else f" (default: {default})"
+    return f"{text[0].lower()}{text[1:]}{shown}"
+
+
+def _metavar(item: Field[Any]) -> str:
+    return "N" if "int" in str(item.metadata["kind"]) else item.name.upper()
+
+
+def _typed(name: str, check: Callable[[str, Any], Any] | None) -> Callable[[str], Any]:
+    def convert(text: str) -> Any:
+        try:
+            return check(name, text) if check else text
+        except (TypeError, ValueError) as error:
+            raise argparse.ArgumentTypeError(str(error).removeprefix(f"{name}=")) from None
+
+    return convert
+
+
+def show(found: str | dict[str, Any]) -> None:
+    """Print a text, or an object as JSON."""
+    text = found if isinstance(found, str) else json.dumps(found, indent=2)
+    print(printable(text, sys.stdout))
+
+
+@contextlib.contextmanager
+def showing_progress(name: str, unit: str = "records") -> Iterator[Callable[[int, int], None]]:
+    """Show a progress bar for ``progress(done, total)``, a new one when that begins again."""
+    with contextlib.ExitStack() as stack:
+        shown = 0
+        advance: Callable[[int], object] | None = None
+
+        def progress(done: int, total: int) -> None:
+            nonlocal shown, advance
+            if advance is None or done < shown:  # how many there are is known now
+                advance, shown = stack.enter_context(progress_bar(total, name, unit)), 0
+            advance(done - shown)
+            shown = done
+
+        yield progress

@@ -1,1 +1,0 @@
-"""Packs as material: the commands over whole packs, one module for each group."""

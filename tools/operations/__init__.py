@@ -1,0 +1,1 @@
+"""Commands over whole packs: one row of a table for each."""

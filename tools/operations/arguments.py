@@ -1,0 +1,78 @@
+"""Arguments of commands over packs that say more than one value: outputs, and new labels of old."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+from recordio.errors import RecordIOError
+from recordio.limits import bounded_lines
+
+from ..outputs import local_path
+
+__all__ = ["labels", "list_file", "mapping", "output", "share"]
+
+WORDS = {"keep": "keep", "append": "append", "none": None}
+
+
+def output(text: str) -> tuple[str, str]:
+    """Read ``PREFIX=WHAT``."""
+    prefix, equals, what = text.rpartition("=")
+    if not equals or not prefix or not what:
+        raise argparse.ArgumentTypeError(f"{text!r} is not PREFIX=SHARE or PREFIX=FILE")
+    return local_path(prefix), what
+
+
+def share(text: str) -> float:
+    """Read a number above 0 and up to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0 and up to 1")
+    return value
+
+
+def mapping(text: str) -> dict[float, float]:
+    """Read new labels of old ones, ``OLD=NEW,OLD=NEW``, or the lines ``OLD TAB NEW`` of a file."""
+    if "=" in text and not os.path.exists(text):
+        pairs = [(part.partition("="), f"{part!r} is not OLD=NEW") for part in text.split(",")]
+    else:
+        pairs = [
+            (line.strip().partition("\t"), f"{text}, line {number}: expected OLD, a TAB and NEW")
+            for number, line in _lines(text)
+        ]
+    found: dict[float, float] = {}
+    for (old, _, new), wrong in pairs:
+        try:
+            key, value = float(old), float(new)
+        except ValueError:
+            raise argparse.ArgumentTypeError(wrong) from None
+        if key in found:
+            raise argparse.ArgumentTypeError(f"{wrong}: {old} is there twice")
+        found[key] = value
+    return found
+
+
+def _lines(path: str) -> list[tuple[int, str]]:
+    try:
+        with open(local_path(path), encoding="utf-8-sig") as file:
+            return [pair for pair in bounded_lines(file, path) if pair[1].strip()]
+    except (OSError, UnicodeDecodeError, RecordIOError) as error:
+        raise argparse.ArgumentTypeError(
+            f"{path}: {getattr(error, 'strerror', None) or error}"
+        ) from None
+
+
+def labels(text: str) -> Any:
+    """Read the argument of ``--labels``: a word, or new labels of old ones."""
+    return WORDS[text] if text in WORDS else mapping(text)
+
+
+def list_file(text: str) -> str:
+    """Read the name of a ``.lst`` file."""
+    if not text.endswith(".lst"):
+        raise argparse.ArgumentTypeError(f"{text}: the name of a list ends with .lst")
+    return local_path(text)

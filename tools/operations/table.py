@@ -1,0 +1,349 @@
+"""Commands over packs, in the order in which the help shows them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+from recordio import check_shards
+from recordio.operations.difference import diff
+from recordio.operations.division import check_shares, shard, shard_names, split
+from recordio.operations.duplicates import Duplicates, dedup
+from recordio.operations.join import join
+from recordio.operations.near import MOST_DISTANCE
+from recordio.operations.order import shuffle, sort
+from recordio.operations.output import PackReport
+from recordio.operations.relabel import narrow, relabel
+from recordio.operations.rewriting import WINDOW
+from recordio.operations.selection import filter as filter_pack
+from recordio.operations.selection import sample
+from recordio.operations.statistics import stats
+from recordio.packs.source import pack_prefix
+
+from ..command import ARGUMENTS, Command, natural, positive, show, showing_progress
+from ..console import Interruption, say
+from ..outputs import check_outputs, local_path
+from .arguments import labels, list_file, mapping, output, share
+from .command import operation, say_written, show_found
+
+__all__ = ["PACK_COMMANDS"]
+
+DEFAULT_DISTANCE = 4
+MEGABYTE = 1 << 20
+#: The window in MiB.
+WINDOW_OPTION = {
+    "type": lambda text: positive(text) * MEGABYTE,
+    "default": str(WINDOW // MEGABYTE),
+    "metavar": "MIB",
+    "help": "put so many MiB together in memory, reading them in the order of the file: more spare "
+    "a slow disk seeks (default: %(default)s)",
+}
+
+
+def _limit(needed: str) -> dict[str, str]:
+    return {"help": f"with {needed}: {ARGUMENTS['max_pixels']['help']}"}
+
+
+# -- join, relabel --------------------------------------------------------------------------------
+
+
+def _check_join(settings: argparse.Namespace) -> str:
+    for name in ("labels", "classes"):
+        given = getattr(settings, name)
+        if given is not None and len(given) not in (1, len(settings.packs)):
+            return (
+                f"argument --{name}: {len(given)} for {len(settings.packs)} packs: give one for "
+                "all, or one for each"
+            )
+    return ""
+
+
+def _one_for_each(settings: argparse.Namespace) -> dict[str, Any]:
+    given = {"labels": settings.labels or ["keep"], "classes": settings.classes or [None]}
+    count = len(settings.packs)
+    return {name: words * (count // len(words)) for name, words in given.items()}
+
+
+def _add_new_labels(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument(
+        "--map",
+        dest="labels",
+        type=mapping,
+        metavar="MAP",
+        help="what labels become: OLD=NEW,OLD=NEW, or a file with lines OLD TAB NEW",
+    )
+    what.add_argument(
+        "--dense",
+        dest="labels",
+        action="store_const",
+        const="dense",
+        help="number the different labels from 0 on",
+    )
+    what.add_argument(
+        "--list",
+        dest="labels",
+        type=list_file,
+        metavar="FILE",
+        help="a .lst file: each record gets the labels of the line with its id",
+    )
+    what.add_argument(
+        "--none",
+        dest="labels",
+        action="store_const",
+        const=None,
+        help="no labels: all become -1",
+    )
+
+
+# -- split, shard ---------------------------------------------------------------------------------
+
+
+def _check_split(settings: argparse.Namespace) -> str:
+    if settings.stratified and settings.by != "fraction":
+        return "argument --stratified: it needs --by fraction"
+    if settings.by == "list":
+        return "argument --seed: --by list leaves nothing to chance" if "seed" in settings else ""
+    if len(dict(settings.outputs)) != len(settings.outputs):
+        return "an output is given twice"
+    try:
+        check_shares([share(what) for _, what in settings.outputs])
+    except (argparse.ArgumentTypeError, ValueError) as error:
+        return str(error)
+    return ""
+
+
+def _outputs_of_split(settings: argparse.Namespace) -> dict[str, Any]:
+    read = str if settings.by == "list" else float
+    return {"outputs": {prefix: read(what) for prefix, what in settings.outputs}}
+
+
+def _say_split(report: PackReport, settings: argparse.Namespace) -> int:
+    if report.left_out:
+        say("recordio", f"note: no list names {report.left_out} records")
+    return say_written(report)
+
+
+def _shards(settings: argparse.Namespace) -> tuple[list[str], str]:
+    return shard_names(pack_prefix(settings.path), settings.out, settings.n)
+
+
+def _shards_written(settings: argparse.Namespace) -> list[str]:
+    names, manifest = _shards(settings)
+    check_outputs([manifest], settings.force)
+    return names
+
+
+def _say_sharded(report: PackReport, settings: argparse.Namespace) -> int:
+    code = say_written(report)
+    say("recordio", f"wrote {_shards(settings)[1]}, which lists these files and their checksums")
+    return code
+
+
+def _add_check_shards(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "manifest", metavar="MANIFEST", type=local_path, help="what recordio shard wrote"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="compare sizes and indexes only, and no checksums"
+    )
+
+
+def _check_shards(settings: argparse.Namespace, interruption: Interruption) -> int:
+    name = os.path.basename(settings.manifest)
+    with showing_progress(name, "bytes") as progress:
+        found = check_shards(settings.manifest, not settings.quick, progress=progress)
+    print(f"{len(found.shards)} files, {found.records} records, {found.bytes} bytes: no problems")
+    return 0
+
+
+# -- stats, dedup ---------------------------------------------------------------------------------
+
+
+def _check_stats(settings: argparse.Namespace) -> str:
+    if "max_pixels" in settings and not settings.mean_std:
+        return "argument --max-pixels: it needs --mean-std"
+    return ""
+
+
+def _check_dedup(settings: argparse.Namespace) -> str:
+    if settings.force and settings.out is None:
+        return "argument --force: it needs --remove"
+    if "max_pixels" in settings and settings.near is None:
+        return "argument --max-pixels: it needs --near"
+    return ""
+
+
+def _show_duplicates(found: Duplicates, settings: argparse.Namespace) -> int:
+    if settings.json:
+        show(found.as_dict())
+    else:
+        for line in found.lines():
+            show(line)
+        say("recordio", str(found))
+    return 0 if found.written is None else say_written(found.written)
+
+
+PACK_COMMANDS: dict[str, Command] = {
+    command.name: command
+    for command in (
+        operation(
+            join,
+            "put several packs into one",
+            "Put several packs into one, one after the other.  Keys are numbered again; ids stay, "
+            "unless\ntwo packs have one in common.  If one of the packs lists identities, the new "
+            "one does.",
+            check=_check_join,
+            values=_one_for_each,
+            packs={**ARGUMENTS["path"], "nargs": "+"},
+            labels={
+                "action": "append",
+                "type": labels,
+                "metavar": "WHAT",
+                "default": None,
+                "help": "keep; append: after the classes of the packs before; none: -1; "
+                "OLD=NEW,OLD=NEW, or a file with lines OLD TAB NEW.  Once for all packs, or once "
+                "for each (default: keep)",
+            },
+            classes={
+                "action": "append",
+                "type": natural,
+                "help": "number of classes of the packs, once for all or once for each (default: "
+                "found from identities or labels)",
+            },
+        ),
+        operation(
+            split,
+            "divide a pack between several new ones",
+            "Divide the records of a pack between new ones, in which they keep their order.",
+            check=_check_split,
+            values=_outputs_of_split,
+            writes=lambda settings: [prefix for prefix, _ in settings.outputs],
+            report=_say_split,
+            outputs={
+                "metavar": "PREFIX=SHARE",
+                "type": output,
+                "nargs": "+",
+                "help": "write PREFIX.rec and PREFIX.idx with this share of the records or "
+                "classes, 0.8 for instance; PREFIX=FILE with --by list",
+            },
+            seed={"default": argparse.SUPPRESS},
+        ),
+        operation(
+            relabel,
+            "copy a pack with other labels",
+            "Copy a pack with other class labels: the first label of each record, or those of its "
+            "objects.",
+            labels=_add_new_labels,
+        ),
+        operation(
+            narrow,
+            "give a pack with headers of 32 bytes the usual ones",
+            "Copy a pack whose image headers have 32 bytes, and labels of 64 bits, with the usual "
+            "headers\nof 24 bytes and labels of 32 bits.  Keys, ids and contents stay.",
+        ),
+        operation(
+            filter_pack,
+            "copy the records that fulfil a condition, or that a list names",
+            "Copy the records that fulfil a condition, or that a list names.",
+            check=lambda settings: (
+                "" if settings.where or settings.keys else "give --where, --keys, or both"
+            ),
+            where={"metavar": "CONDITION"},
+            keys={
+                "type": local_path,
+                "metavar": "FILE",
+                "help": "a file with a key in each line, or a .lst file with ids",
+            },
+        ),
+        operation(
+            sample,
+            "copy some records, drawn by chance",
+            "Copy some records, drawn by chance, in their old order.",
+            one_of=("n", "fraction"),
+            fraction={"metavar": "F"},
+        ),
+        operation(
+            shuffle,
+            "copy a pack in random order",
+            "Copy a pack with its records in random order, for readers that can only go forward.",
+            window=WINDOW_OPTION,
+        ),
+        operation(
+            sort,
+            "copy a pack in the order of labels, keys, ids or sizes",
+            "Copy a pack with its records in another order; equal ones stay in the order of the "
+            "file.",
+            window=WINDOW_OPTION,
+        ),
+        operation(
+            shard,
+            "cut a pack into files of about equal size, with a manifest",
+            "Cut a pack into files of about equal size.  They appear together, and then a manifest "
+            "that\nlists them with their checksums; `recordio check-shards` compares them with it.",
+            writes=_shards_written,
+            report=_say_sharded,
+            out={
+                "metavar": "TARGET",
+                "help": "a folder, or what the files are called: data/train makes "
+                "data/train-000000.rec and so on; %%04d in it says where the number stands",
+            },
+            n={"help": "how many files"},
+        ),
+        Command(
+            "check-shards",
+            "compare the files that shard wrote with their manifest",
+            "Compare the files that `recordio shard` wrote with their manifest.",
+            _add_check_shards,
+            _check_shards,
+        ),
+        operation(
+            diff,
+            "tell in which records two packs differ",
+            "Compare two packs by key and by content.  The order of the records does not matter.\n"
+            "The exit code is 0 if they hold the same, and 1 if not.",
+            writes=None,
+            report=show_found,
+            json=True,
+            a={**ARGUMENTS["path"], "metavar": "A"},
+            b={**ARGUMENTS["path"], "metavar": "B"},
+        ),
+        operation(
+            stats,
+            "count classes and formats, and measure the pixels",
+            "Count records, classes and formats, and measure the pixels.  What the file itself is "
+            "like,\nand whether it is damaged, is told by `recordio info`.",
+            check=_check_stats,
+            writes=None,
+            report=show_found,
+            json=True,
+            max_pixels=_limit("--mean-std"),
+        ),
+        operation(
+            dedup,
+            "list records with the same content, or write the pack without them",
+            "List the records that hold the same content, whatever their labels are: one line for "
+            "each\ngroup, first the key of the record that stays.  Nothing is removed without "
+            "--remove.",
+            check=_check_dedup,
+            writes=lambda settings: [settings.out] * (settings.out is not None),
+            report=_show_duplicates,
+            json=True,
+            out={
+                "flag": "--remove",
+                "help": "write PREFIX.rec and PREFIX.idx without them; of each group the first in "
+                "the file stays",
+            },
+            near={
+                "nargs": "?",
+                "const": DEFAULT_DISTANCE,
+                "metavar": "DISTANCE",
+                "help": "find pictures that look the same, too: whose perceptual hashes differ in "
+                f"at most so many of 64 bits, 0 to {MOST_DISTANCE} (default: {DEFAULT_DISTANCE})",
+            },
+            force={"help": "with --remove: replace existing files"},
+            max_pixels=_limit("--near"),
+        ),
+    )
+}
