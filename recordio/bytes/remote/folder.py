@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recordio.bytes.remote.asking import looked_up
 from recordio.bytes.remote.block_table import BLOCK, HAS_LOCKS, USE, BlockTable
 from recordio.bytes.remote.mirror import Mirror
-from recordio.bytes.remote.objects import RemoteObject
+from recordio.bytes.remote.objects import RemoteObject, looked_up
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import RemoteFileError
 
@@ -261,7 +260,7 @@ def _opened(remote: RemoteObject, folder: MirrorFolder, settings: RemoteSettings
     if mirror is None or mirror.process != os.getpid():
         with folder.locked():
             place = folder.place_of(remote.url, *remote.version)
-            mirror = Mirror(remote, folder, place, settings.timeout)
+            mirror = Mirror(remote, folder, place)
         folder.add(mirror)
         _open[key] = mirror
     return mirror

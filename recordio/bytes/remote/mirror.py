@@ -20,7 +20,6 @@ import numpy as np
 
 from recordio.bytes.crc32c import crc32c
 from recordio.bytes.mapping import map_file
-from recordio.bytes.remote.asking import read_range
 from recordio.bytes.remote.block_table import ABSENT, BLOCK, CLAIM, USE, BlockTable, Pins
 from recordio.bytes.remote.fetching import FORKED, Job, Unwanted, fetcher, over
 from recordio.bytes.remote.objects import RemoteObject
@@ -194,8 +193,8 @@ class Mirror:
         (`misses`), and blocks `evicted`.
     """
 
-    def __init__(self, remote: RemoteObject, folder: Room, place: str, timeout: float) -> None:
-        self._remote, self.folder, self.timeout = remote, folder, timeout
+    def __init__(self, remote: RemoteObject, folder: Room, place: str) -> None:
+        self._remote, self.folder, self.timeout = remote, folder, remote.access.timeout
         self.url, (self.size, self.tag) = remote.url, remote.version
         self.path = os.path.join(place, "data")
         self.process = os.getpid()
@@ -403,7 +402,7 @@ class Mirror:
             try:
                 lacking = first + np.flatnonzero(table.states[first:last] == 0)
                 if len(lacking):
-                    patience = self.timeout if claimed else 0.0
+                    patience = None if claimed else 0.0
                     self._fetch_blocks(job, int(lacking[0]), int(lacking[-1]) + 1, patience)
             finally:
                 if claimed:
@@ -432,11 +431,11 @@ class Mirror:
             if self._jobs.get(block) is job:
                 del self._jobs[block]
 
-    def _fetch_blocks(self, job: Job, first: int, last: int, patience: float) -> None:
+    def _fetch_blocks(self, job: Job, first: int, last: int, patience: float | None) -> None:
         begin, end = first * BLOCK, min(last * BLOCK, self.size)
         self.folder.make_room(end - begin)
         note = functools.partial(self._note_failure, job)
-        data = read_range(self._remote, begin, end, patience, note)
+        data = self._remote.fetch(begin, end, patience, note)
         try:
             written = 0
             while written < len(data):
@@ -458,7 +457,7 @@ class Mirror:
         """A range of bytes that is not kept, by one request of a job of the caller's."""
         self._check_wanted(job)
         note = functools.partial(self._note_failure, job)
-        data = read_range(self._remote, begin, end, self.timeout, note)
+        data = self._remote.fetch(begin, end, failed=note)
         with fetcher().changed:
             self._count(end - begin)
         return data

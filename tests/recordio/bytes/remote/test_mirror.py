@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import recordio
-from recordio.bytes.remote import objects
+from recordio.bytes.remote import library
 from recordio.bytes.remote.block_table import BLOCK, HAS_LOCKS
 from recordio.bytes.remote.folder import open_mirror, open_mirrors
 from recordio.bytes.remote.mirror import Mirror
@@ -223,7 +223,7 @@ def test_faults_are_tried_again(server, url, settings, fault):
 
 
 def test_bytes_that_trickle_in_are_given_up(server, url, settings, monkeypatch):
-    monkeypatch.setattr(objects, "REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr(library, "REQUEST_SECONDS", 0.5)
     server.slow_seconds = 0.1
     mirror = open_mirror(url, settings())
     server.faults.append("trickle")
