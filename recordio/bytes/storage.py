@@ -24,14 +24,7 @@ _BUFFER = 1 << 17
 class Output:
     """One file, or several that belong together, that appear when `commit` is called.
 
-    Attributes
-    ----------
-    paths : tuple of str
-        The targets.
-    files : tuple
-        What is written to, one for each path.
-    closed : bool
-        Whether the files were published or discarded.
+    `files` are written to, one for each of `paths`; it is `closed` when published or discarded.
     """
 
     paths: tuple[str, ...] = ()
@@ -43,7 +36,7 @@ class Output:
 
     @property
     def owned(self) -> bool:
-        """Whether this process opened the output; false in a forked child."""
+        """True in the process that opened the output, False in a forked child."""
         return os.getpid() == self._owner
 
     def write(self, data) -> int:
@@ -194,23 +187,13 @@ class AtomicOutput(Output):
 
     @property
     def unpublished(self) -> tuple[str, ...]:
-        """Where the files are until they are published, one for each path."""
+        """Paths of the files until they are published, one for each."""
         return tuple(temporary.path for temporary in self._temporary)
 
     def copy_existing(self, number, end_with=b"") -> int:
-        """Begin file `number` with what its target holds now.
+        """Begin file `number` with the bytes of its target, and count them.
 
-        Parameters
-        ----------
-        number : int
-            Which of `paths`.
-        end_with : bytes
-            Appended if the old content does not end with it and is not empty.
-
-        Returns
-        -------
-        int
-            Bytes written.
+        `end_with` is appended to content that does not end with it and is not empty.
         """
         file = self.files[number]
         with open(self.paths[number], "rb", buffering=0) as old:
@@ -332,7 +315,7 @@ def _close_unflushed(file):
 
 
 def _is_at(status, path):
-    """Whether the file with this status has this path now."""
+    """Tell whether the file with this status has this path now."""
     try:
         return os.path.samestat(status, os.stat(path))
     except OSError:

@@ -1,4 +1,4 @@
-"""Records of a mirrored file: which bytes of it they are, and having those before they are read."""
+"""Records of a mirrored file: the bytes of each, and having those before they are read."""
 
 from __future__ import annotations
 
@@ -28,15 +28,7 @@ MOST_RECORD = MAX_RECORD_LENGTH + 1
 
 
 class RemoteRecords:
-    """The records of one mirrored file.
-
-    Parameters
-    ----------
-    mirror : Mirror
-    url : str
-        Its URL in full.
-    settings : RemoteSettings or None
-    """
+    """The records of one mirrored file; `url` is the full one."""
 
     def __init__(self, mirror: Mirror, url: str, settings: RemoteSettings | None) -> None:
         self.mirror, self.url, self._settings = mirror, url, settings
@@ -45,26 +37,23 @@ class RemoteRecords:
         self._before = dict(mirror.counters)
 
     def counters(self) -> dict[str, float]:
-        """What the mirror counted since the file was opened; see `Mirror`."""
+        """Give the numbers of the mirror since the file was opened; see `Mirror`."""
         return {name: now - self._before[name] for name, now in self.mirror.counters.items()}
 
     @property
     def resident(self) -> bool:
-        """Whether records may be handed out as views of the mirror."""
+        """True if records may be handed out as views of the mirror."""
         return self.mirror.resident
 
     def set_table(self, offsets: np.ndarray) -> None:
-        """Where all records begin, in any order."""
+        """Take the offsets of all records, in any order."""
         ascending = len(offsets) < 2 or bool((offsets[1:] >= offsets[:-1]).all())
         self._table = offsets if ascending else np.sort(offsets)
 
     def offsets(self) -> np.ndarray:
-        """Where all records begin, ascending, as the index beside the file says.
+        """Read the offsets of all records, ascending, from the index beside the file.
 
-        Raises
-        ------
-        IndexFileError
-            If there is none: finding the records would read all of the file.
+        Without one it is an error: finding the records would read all of the file.
         """
         index = StoredFile(self.url).beside(".idx")
         url = shown(index.name)
@@ -87,7 +76,7 @@ class RemoteRecords:
         return offsets
 
     def ends(self, begins: np.ndarray) -> np.ndarray:
-        """Where records end, at the latest, that begin at some of the offsets."""
+        """Find the ends, at the latest, of records that begin at some of the offsets."""
         table = self._table
         if table is None:
             raise ValueError("it is not known where the records begin")
@@ -96,7 +85,7 @@ class RemoteRecords:
         return np.minimum(ends, np.minimum(begins + MOST_RECORD, self.mirror.size))
 
     def blocks(self, begins: np.ndarray) -> np.ndarray:
-        """The blocks in which records lie, ascending."""
+        """List the blocks in which records lie, ascending."""
         return blocks_of(begins, self.ends(begins))
 
     def hold(self, begins: np.ndarray, stripe: int = 1, urgent: bool = True) -> Hold:
@@ -140,17 +129,10 @@ class RemoteRecords:
         positions: np.ndarray,
         copy: bool,
     ) -> list[memoryview] | list[bytes]:
-        """Records at many positions: what comes next is fetched while records are taken.
+        """Read records at many positions; the next ones are fetched while records are taken.
 
-        Parameters
-        ----------
-        take_many : callable
-            ``take_many(positions, copy)`` gives records that are there.
-        offsets : numpy.ndarray
-            Where the records begin, by position.
-        positions : numpy.ndarray
-        copy : bool
-            As for `RecordReader.read_many`.
+        ``take_many(positions, copy)`` gives records that are there; `offsets` are those of all, by
+        position.
         """
         owned = copy or not self.resident
         pieces = [positions[begin : begin + RUN] for begin in range(0, len(positions), RUN)]

@@ -121,7 +121,8 @@ def test_ctrl_c_ends_at_once(server, photos):
     command = (
         "import sys; from recordio.bytes.remote import by_obstore;"
         "from recordio.tools.im2rec import main;"
-        f"by_obstore.is_installed = lambda: {server.library == 'obstore'}; sys.exit(main(sys.argv[1:]))"
+        f"by_obstore.is_installed = lambda: {server.library == 'obstore'};"
+        "sys.exit(main(sys.argv[1:]))"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", command, "s3://bucket/sets/p", str(photos)],

@@ -46,18 +46,7 @@ logger = logging.getLogger("recordio")
 
 
 class MirrorFolder:
-    """The mirrors in one folder, as this process sees them.
-
-    Parameters
-    ----------
-    path : str
-        Absolute.
-
-    Attributes
-    ----------
-    limit : int
-        Bytes that all mirrors in it may take on the disk.
-    """
+    """The mirrors in one folder, as this process sees them; `limit` is in bytes on the disk."""
 
     def __init__(self, path: str) -> None:
         os.makedirs(path, exist_ok=True)
@@ -78,13 +67,13 @@ class MirrorFolder:
             self.limit = taken + shutil.disk_usage(self.path).free // 2
 
     def locked(self) -> FileLock:
-        """A lock against other processes that make or remove mirrors here."""
+        """Make a lock against other processes that make or remove mirrors here."""
         from filelock import FileLock  # only files on servers need it
 
         return FileLock(os.path.join(self.path, LOCK_NAME))
 
     def place_of(self, url: str, size: int, tag: str) -> str:
-        """The folder of the mirror of an object; older versions of it that nobody uses go."""
+        """Make the folder of the mirror of an object; older versions of it that nobody uses go."""
         name = re.sub(r"[^\w.-]", "_", url.rpartition("/")[2])[-40:] or "object"
         family = f"{name}-{_digest(url)}-"
         # What tells no version might be anything the next time.
@@ -127,7 +116,7 @@ class MirrorFolder:
         self.make_room(0)
 
     def note_used(self, mirror: Mirror, blocks: np.ndarray) -> None:
-        """Blocks were used, and are the last to make room."""
+        """Note that blocks were used, and are the last to make room."""
         if mirror.resident:
             return
         most = self.limit // BLOCK // 2
@@ -162,7 +151,7 @@ class MirrorFolder:
                 )
 
     def _other_bytes(self, mirrors: Sequence[Mirror]) -> int:
-        """Bytes that mirrors take which are not open in this process."""
+        """Count the bytes of mirrors that are not open in this process."""
         now = time.monotonic()
         if now - self._looked >= LOOK_SECONDS:
             mine = {os.path.dirname(m.path) for m in mirrors}
@@ -189,7 +178,7 @@ class MirrorFolder:
         return gained
 
     def _evict(self, mirrors: Sequence[Mirror], excess: int, protects: bool) -> int:
-        """Give up blocks at random, those used lately excepted; what that gained."""
+        """Give up blocks at random, except those used lately, and count the bytes."""
         there = [mirror.table.present() for mirror in mirrors]
         owners = np.repeat(np.arange(len(mirrors)), [len(blocks) for blocks in there])
         blocks = np.concatenate([np.zeros(0, np.int64), *there])
@@ -214,32 +203,14 @@ _folders_lock = threading.Lock()
 
 
 def open_mirror(url: str, settings: RemoteSettings | None = None) -> Mirror:
-    """The mirror of an object; see `open_mirrors`."""
+    """Open the mirror of an object; see `open_mirrors`."""
     return open_mirrors([url], settings)[0]
 
 
 def open_mirrors(urls: Sequence[str], settings: RemoteSettings | None = None) -> list[Mirror]:
-    """The mirrors of objects that are used together, as they are on the server now.
+    """Open the mirrors of objects that are used together, as they are on the server now.
 
-    Parameters
-    ----------
-    urls : sequence of str
-    settings : RemoteSettings, optional
-
-    Returns
-    -------
-    list of Mirror
-        Either all of them stay on the disk as a whole, or none: then together they are larger than
-        the limit allows.
-
-    Raises
-    ------
-    RemoteMissingError
-        If there is no such object.
-    RemoteFileError
-        If one cannot be reached within `remote_timeout`.
-    OSError
-        If the folder of mirrors cannot be written.
+    All of them stay on the disk as a whole, or none if together they exceed the limit.
     """
     settings = RemoteSettings() if settings is None else settings
     if len(urls) == 1:
@@ -267,7 +238,7 @@ def _opened(remote: RemoteObject, folder: MirrorFolder, settings: RemoteSettings
 
 
 def _folder_at(path: str, size: int | None) -> MirrorFolder:
-    """The folder of mirrors at a path, which is made; one object for each in a process."""
+    """Open the folder of mirrors at a path, which is made; one object for each in a process."""
     with _folders_lock:
         path = os.path.realpath(path)
         found = _folders.get(path)
@@ -287,7 +258,7 @@ def _mirrors_in(path: str) -> list[os.DirEntry[str]]:
 
 
 def _disk_bytes(place: str) -> int:
-    """Bytes that a mirror takes on the disk."""
+    """Count the bytes of a mirror on the disk."""
     try:
         status = os.stat(os.path.join(place, "data"))
     except OSError:
@@ -303,7 +274,7 @@ def _last_use(place: str) -> float:
 
 
 def _remove_unused(place: str) -> bool:
-    """Remove a mirror that no process has open; whether that was done."""
+    """Remove a mirror, and return True unless a process has it open."""
     path = os.path.join(place, "blocks")
     try:
         size = os.stat(os.path.join(place, "data")).st_size

@@ -36,27 +36,9 @@ _CHECKSUM = struct.Struct("<I")
 def record_heads(
     mirror: Mirror, begins: np.ndarray, nbytes: int
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """The first bytes of records, a few thousand at a time.
+    """Yield, some thousands at a time, the number of the first record and the heads as (n, nbytes).
 
-    Parameters
-    ----------
-    mirror : Mirror
-    begins : numpy.ndarray of int64
-        Where the records begin, ascending.
-    nbytes : int
-        How many bytes of each.
-
-    Yields
-    ------
-    place : int
-        That of the first of them in `begins`.
-    heads : numpy.ndarray of uint8, (n, nbytes)
-        Zeros beyond the end of the object.
-
-    Raises
-    ------
-    RemoteFileError
-        If they cannot be read, or not be kept.
+    `begins` are the ascending offsets of the records.  Bytes beyond the end of the object are zero.
     """
     check = zlib.crc32(np.ascontiguousarray(begins, np.int64).data)
     place = os.path.dirname(mirror.path)
@@ -84,7 +66,7 @@ def record_heads(
 
 
 def _is_as_written(path: str, nbytes: int) -> bool:
-    """Whether a file holds so many bytes of heads, and behind them their CRC-32C."""
+    """Tell whether a file holds so many bytes of heads, and behind them their CRC-32C."""
     checksum = 0
     with open(path, "rb") as file:
         while nbytes and (data := file.read(min(nbytes, BLOCK))):
@@ -109,7 +91,7 @@ def _write(descriptor: int, data: bytes, mirror: Mirror) -> None:
 
 
 def _fetched(mirror: Mirror, begins: np.ndarray, nbytes: int) -> np.ndarray:
-    """The heads of some records, in parallel."""
+    """Fetch the heads of some records, in parallel."""
     heads = np.zeros((len(begins), nbytes), np.uint8)
     ends = np.minimum(begins + nbytes, mirror.size)
     there = np.zeros(len(begins), bool)
@@ -143,7 +125,7 @@ def _fetched(mirror: Mirror, begins: np.ndarray, nbytes: int) -> np.ndarray:
 
 
 def _runs(begins: np.ndarray, ends: np.ndarray) -> list[tuple[int, int, int, int]]:
-    """Heads ``[first, last)`` that come by one request, and its range of bytes."""
+    """Join heads ``[first, last)`` that come by one request, each with its range of bytes."""
     runs: list[tuple[int, int, int, int]] = []
     for i, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
         if runs:

@@ -39,10 +39,8 @@ logger = logging.getLogger("recordio")
 
 
 def blocks_of(begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """The blocks that ranges of bytes lie in, ascending.
+    """List the blocks in which ranges of bytes lie, ascending.
 
-    Examples
-    --------
     >>> blocks_of(np.array([0, BLOCK - 1]), np.array([1, BLOCK + 1]))
     array([0, 1])
     """
@@ -89,7 +87,7 @@ class _Files:
 
 
 def _has_size(path: str, size: int) -> bool:
-    """Whether there is a file of some size."""
+    """Tell whether there is a file of some size."""
     try:
         return os.stat(path).st_size == size
     except FileNotFoundError:
@@ -122,22 +120,16 @@ class Hold:
 
     @property
     def pinned(self) -> int:
-        """Blocks that it keeps from being given up."""
+        """Count the blocks that it keeps from being given up."""
         return len(self._blocks)
 
     @property
     def ready(self) -> bool:
-        """Whether all are there, or one could not be had; `wait` returns at once, or raises."""
+        """True if all are there, or one could not be had: `wait` returns at once, or raises."""
         return over(self._jobs)
 
     def wait(self) -> None:
-        """Until all blocks are there.
-
-        Raises
-        ------
-        RemoteFileError
-            If some could not be fetched; the next `Mirror.hold` asks for them again.
-        """
+        """Wait until all blocks are there; the next `hold` requests those again that failed."""
         if not self.ready:
             begun = time.perf_counter()
             fetcher().hurry(self._jobs)
@@ -148,7 +140,7 @@ class Hold:
                 raise job.error
 
     def release(self) -> None:
-        """The blocks may be given up now; idempotent."""
+        """Allow the blocks to be given up; idempotent."""
         blocks, self._blocks = self._blocks, self._blocks[:0]
         jobs, self._jobs = self._jobs, []
         self._mirror._release(blocks, jobs)
@@ -216,19 +208,19 @@ class Mirror:
 
     @property
     def complete(self) -> bool:
-        """Whether every block is there."""
+        """True if every block is there."""
         return bool(self.table.states.all())
 
     @property
     def kept_bytes(self) -> int:
-        """Bytes of the blocks that are there."""
+        """Count the bytes of the blocks that are there."""
         return min(int(np.count_nonzero(self.table.states)) * BLOCK, self.size)
 
     @property
     def resident(self) -> bool:
-        """Whether all of it stays, so that blocks that came once are there while it is open.
+        """True if all of it stays, so that blocks that came once are there while it is open.
 
-        If not, blocks that nobody holds make room for others.
+        Otherwise blocks that nobody holds make room for others.
         """
         return self._pins.everywhere
 
@@ -237,21 +229,10 @@ class Mirror:
         self._pins.pin_all()
 
     def hold(self, blocks: np.ndarray, stripe: int = 1, urgent: bool = False) -> Hold:
-        """Have blocks fetched that are not there, and keep all of them until they are released.
+        """Keep ascending blocks until they are released, and fetch those that are not there.
 
-        Parameters
-        ----------
-        blocks : numpy.ndarray of int64
-            Ascending, each once.
-        stripe : int
-            Fetch as many blocks at once, those between two multiples of it, as far as they are
-            missing; at least 1.
-        urgent : bool
-            Begin before what was asked for earlier.
-
-        Returns
-        -------
-        Hold
+        With a `stripe` all missing ones between two multiples of it come at once.  `urgent` ones
+        come before those that wait.
         """
         if self.resident and not len(self.missing(blocks)):
             with fetcher().changed:
@@ -268,7 +249,7 @@ class Mirror:
             raise
 
     def missing(self, blocks: np.ndarray) -> np.ndarray:
-        """Those of some blocks that are not there as they were written; the caller pins them.
+        """Choose the blocks that are not there as they were written; the caller pins them.
 
         Each is compared with its checksum when this process asks for it first, because what was
         written earlier may have changed on the disk.
@@ -294,7 +275,7 @@ class Mirror:
         return self.table.missing(blocks)
 
     def _is_as_written(self, block: int) -> bool:
-        """Whether the bytes of a block have their checksum."""
+        """Compare the bytes of a block with their checksum."""
         begin = block * BLOCK
         try:
             data = os.pread(self._descriptor, min(BLOCK, self.size - begin), begin)
@@ -303,7 +284,7 @@ class Mirror:
         return crc32c(data) == self.table.checksums[block]
 
     def _ask_for(self, blocks: np.ndarray, stripe: int, urgent: bool) -> list[Job]:
-        """The jobs by which those of some blocks come that are not there."""
+        """Make or find the jobs by which those of some blocks come that are not there."""
         with fetcher().changed:
             lacking = self.table.missing(blocks)
             self.counters["hits"] += len(blocks) - len(lacking)
@@ -330,18 +311,7 @@ class Mirror:
         self.hold(np.arange(begin // BLOCK, -(-min(end, self.size) // BLOCK))).let_go()
 
     def fetch_all(self, progress: Callable[[int], Any] | None = None) -> None:
-        """Have all of the object.
-
-        Parameters
-        ----------
-        progress : callable, optional
-            ``progress(nbytes)`` is called with what came since the last call.
-
-        Raises
-        ------
-        RemoteFileError
-            If it cannot be fetched, or is larger than `remote_cache_size` allows.
-        """
+        """Fetch all of the object; `progress` gets the bytes that came since its last call."""
         if self.complete and not self.resident:
             self.hold(np.arange(self.table.count)).release()  # which compares all of them
         if self.complete and self._compared.all():
@@ -369,12 +339,12 @@ class Mirror:
     # -- what jobs do ---------------------------------------------------------------------------
 
     def _job_of(self, block: int) -> Job | None:
-        """The job that a block is on its way by."""
+        """Find the job by which a block is on its way."""
         job = self._jobs.get(block)
         return job if job is not None and job.alive else None
 
     def _runs(self, lacking: np.ndarray, stripe: int) -> list[tuple[int, int]]:
-        """Requests for what is missing and not on its way, as ranges of blocks."""
+        """Cut what is missing and not on its way into requests, as ranges of blocks."""
         runs: list[list[int]] = []
         most = MOST_REQUEST // BLOCK
         blocks: Any = lacking.tolist()
@@ -454,7 +424,7 @@ class Mirror:
             self.table.sync(lambda: os.fsync(self._descriptor))
 
     def read_apart(self, begin: int, end: int, job: Job) -> memoryview:
-        """A range of bytes that is not kept, by one request of a job of the caller's."""
+        """Read a range of bytes that is not kept, by one request of a job of the caller's."""
         self._check_wanted(job)
         note = functools.partial(self._note_failure, job)
         data = self._remote.fetch(begin, end, failed=note)
@@ -463,7 +433,7 @@ class Mirror:
         return data
 
     def cannot_be_written(self, error: OSError, offset: int) -> RemoteFileError:
-        """What says that there is no room for bytes that came."""
+        """Make the error for bytes that came and have no room."""
         return RemoteFileError(
             f"its mirror cannot be written: {error.strerror}; free the disk, or choose another "
             f"remote_cache than {self.folder.path}",
@@ -499,7 +469,7 @@ class Mirror:
             self.folder.note_used(self, blocks)
 
     def evict(self, block: int) -> bool:
-        """Give up a block, if nobody holds it; whether that was done."""
+        """Give up a block, and return True unless somebody holds it."""
         with fetcher().changed:
             if not self.table.states[block] or not self._pins.exclude(block):
                 return False
@@ -519,13 +489,7 @@ def _finish(nbytes: int, hold: Hold, progress: Callable[[int], Any] | None) -> N
 
 
 def _punch(descriptor: int, begin: int, count: int) -> None:
-    """Have a part of a file take no room on the disk any more; it reads as zeros then.
-
-    Raises
-    ------
-    OSError
-        If the file system cannot do that.
-    """
+    """Have a part of a file take no room on the disk any more; it reads as zeros then."""
     libc = ctypes.CDLL(None, use_errno=True)
     offset = ctypes.c_int64
     done = libc.fallocate64(descriptor, PUNCH_HOLE | KEEP_SIZE, offset(begin), offset(count))

@@ -72,7 +72,6 @@ def test_records_larger_than_a_part(server, access, tmp_path):
 
 @both
 def test_checksums(server, access, tmp_path):
-    pytest.importorskip("google_crc32c")
     path = local_files(tmp_path, checksums=True)
     with recordio.RecordWriter(URL, INDEX, checksums=True, **access) as writer:
         fill(writer)
