@@ -1,7 +1,7 @@
 """The one door to bytes: what there is at a path or a URL, how large it is, and its content.
 
-Records, indexes, text and lists are all opened and written here, so that another kind of place is a
-change of this module alone.
+Records, indexes, text and lists are all opened and written here, so that another kind of storage is
+a change of this module alone.
 """
 
 from __future__ import annotations

@@ -74,39 +74,13 @@ class Output:
 class AtomicOutput(Output):
     """Write one file, or several that belong together, and publish them in one step.
 
-    Parameters
-    ----------
-    *paths : str or os.PathLike
-        The files to write; existing ones are replaced at the end.  The first is the main file, the
-        others (an index, say) describe it.  A symbolic link stays one: its target is replaced.
-    without : sequence of str or os.PathLike
-        Companions of the old main file that the new one does not have; they are removed.
-    go_on : callable, optional
-        Called with the path of the main file that a killed process left unpublished, if there is
-        one: returns how many of its bytes are to be kept, 0 for none.  Writing goes on there.
+    The first path is the main file, and the others (an index, say) describe it; existing ones are
+    replaced at the end.  A symbolic link stays one: its target is replaced.  Companions of the old
+    main file that the new one does not have, `without`, are removed.  `go_on` is called with the
+    path of the main file that a killed process left unpublished, if there is one, and returns how
+    many of its bytes are `kept`; writing goes on there.
 
-    Attributes
-    ----------
-    paths : tuple of str
-        The targets, links resolved.
-    files : tuple of file
-        Binary files, open for writing, one for each path.  They are ordinary buffered files with a
-        ``fileno``.
-    kept : int
-        Bytes that `go_on` kept.
-    closed : bool
-        Whether the files were published or discarded.
-
-    Raises
-    ------
-    RecordIOError
-        If a target exists and is no regular file, or is given twice.
-    OSError
-        If a folder is missing, not writable or full.
-
-    Notes
-    -----
-    What is promised, by `commit`:
+    Promises of `commit`:
 
     * The files are flushed to the disk (fsync) before they are renamed, and their folders after it.
     * At every moment, also after a crash or a loss of power, the main file is completely the old
@@ -124,8 +98,6 @@ class AtomicOutput(Output):
 
     A forked child that inherits the object neither writes, publishes nor removes anything.
 
-    Examples
-    --------
     >>> import tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> with AtomicOutput(folder / "a.txt") as output:

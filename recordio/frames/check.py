@@ -77,18 +77,18 @@ class Problem:
     key: int | None = None
 
     def __str__(self) -> str:
-        place = ", ".join(
+        position = ", ".join(
             f"{name} {value}"
             for name, value in (("offset", self.offset), ("record", self.record), ("key", self.key))
             if value is not None
         )
         lost = f" ({self.length} bytes lost)" if self.length else ""
-        return f"{place}: {self.reason}{lost}" if place else self.reason + lost
+        return f"{position}: {self.reason}{lost}" if position else self.reason + lost
 
 
 @dataclass
 class Report:
-    """What `verify` or `repair` found.
+    """Findings of `verify` or `repair`.
 
     Attributes
     ----------
@@ -185,8 +185,8 @@ def verify(path, index=None, checksums=None, progress=None):
     Returns
     -------
     Report
-        One problem for each damaged stretch, found by going on at the next place that holds a whole
-        record; with `checksums` one for each record that is not as it was.
+        One problem for each damaged stretch, found by going on where the next whole record begins;
+        with `checksums` one for each record that is not as it was.
 
     Raises
     ------
@@ -518,13 +518,13 @@ def _carry_keys(offsets, listed, path):
     """Find keys for the records that stood at `offsets`, from the old index where it lists them."""
     if listed is None:
         return np.arange(len(offsets))
-    keys, places = listed
-    order = np.argsort(places, kind="stable")
-    found = np.searchsorted(places, offsets, side="right", sorter=order) - 1
-    if len(places) == 0:
+    keys, listed_offsets = listed
+    order = np.argsort(listed_offsets, kind="stable")
+    found = np.searchsorted(listed_offsets, offsets, side="right", sorter=order) - 1
+    if len(listed_offsets) == 0:
         return np.arange(len(offsets))
     lines = order[np.maximum(found, 0)]
-    known = (found >= 0) & (places[lines] == offsets)
+    known = (found >= 0) & (listed_offsets[lines] == offsets)
     first_free = max(int(keys.max()) + 1, 0)
     if known.all():
         return keys[lines]

@@ -68,9 +68,9 @@ cdef int64_t find_entry(const Table* table, int64_t offset) noexcept nogil:
 
 
 cdef int checksum_check(const Table* table, const uint8_t* base, const Frame* frame) noexcept nogil:
-    cdef int64_t place = find_entry(table, frame.offset), length = frame.end - frame.offset
-    cdef const Entry* entry = table.entries + place
-    if place < 0:
+    cdef int64_t number = find_entry(table, frame.offset), length = frame.end - frame.offset
+    cdef const Entry* entry = table.entries + number
+    if number < 0:
         return CHECKSUM_ABSENT
     if length != entry.length or crc32c_of(base + frame.offset, length) != entry.crc:
         return CHECKSUM_WRONG

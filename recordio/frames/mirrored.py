@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from recordio.bytes.files import StoredFile
-from recordio.bytes.remote.mirror import Hold, Mirror, blocks_of
+from recordio.bytes.remote.mirror import Mirror, Pin, blocks_of
 from recordio.bytes.remote.objects import shown
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import IndexFileError, RemoteMissingError
@@ -88,29 +88,29 @@ class RemoteRecords:
         """List the blocks in which records lie, ascending."""
         return blocks_of(begins, self.ends(begins))
 
-    def hold(self, begins: np.ndarray, stripe: int = 1, urgent: bool = True) -> Hold:
-        """Hold records; see `Mirror.hold`."""
+    def pin(self, begins: np.ndarray, stripe: int = 1, urgent: bool = True) -> Pin:
+        """Pin records; see `Mirror.pin`."""
         if not len(begins):
-            return self.mirror.hold(np.zeros(0, np.int64))
-        return self.mirror.hold(self.blocks(begins), stripe, urgent)
+            return self.mirror.pin(np.zeros(0, np.int64))
+        return self.mirror.pin(self.blocks(begins), stripe, urgent)
 
-    def hold_at(self, offset: int) -> Hold:
-        """Hold the record whose head stands at an offset, and wait for it."""
+    def pin_at(self, offset: int) -> Pin:
+        """Pin the record whose head stands at an offset, and wait for it."""
         size = self.mirror.size
         if not 0 <= offset < size:
-            return self.mirror.hold(np.zeros(0, np.int64))
+            return self.mirror.pin(np.zeros(0, np.int64))
         if self._table is not None:
-            place = int(np.searchsorted(self._table, offset))
-            if place < len(self._table) and self._table[place] == offset:
-                return self.hold(np.array([offset]))
+            position = int(np.searchsorted(self._table, offset))
+            if position < len(self._table) and self._table[position] == offset:
+                return self.pin(np.array([offset]))
         end, last = offset, False
         while not last and end + HEAD.itemsize <= size:
-            with self.mirror.hold_bytes(end, end + HEAD.itemsize):
+            with self.mirror.pin_bytes(end, end + HEAD.itemsize):
                 part = part_at(self.mirror.view, end)
             end, last = part or (end, True)
-        return self.mirror.hold_bytes(offset, max(end, offset + HEAD.itemsize))
+        return self.mirror.pin_bytes(offset, max(end, offset + HEAD.itemsize))
 
-    def ask_ahead(self, offset: int) -> None:
+    def prefetch_from(self, offset: int) -> None:
         """Have what follows an offset fetched, where a file is read from its start to its end."""
         if self.mirror.resident and self.mirror.complete:
             return
@@ -119,7 +119,7 @@ class RemoteRecords:
         ahead = AHEAD if self.mirror.resident else min(AHEAD, self.mirror.folder.limit // 4)
         end = min(offset + ahead, self.mirror.size)
         if end - self._asked >= ahead // 4 or end == self.mirror.size > self._asked:
-            self.mirror.ask(self._asked, end)
+            self.mirror.prefetch(self._asked, end)
             self._asked = end
 
     def read_many(
@@ -136,25 +136,25 @@ class RemoteRecords:
         """
         owned = copy or not self.resident
         pieces = [positions[begin : begin + RUN] for begin in range(0, len(positions), RUN)]
-        holds = deque(self._hold_positions(offsets, piece) for piece in pieces[:2])
+        pins = deque(self._pin_positions(offsets, piece) for piece in pieces[:2])
         records: list[Any] = []
         try:
             for number, piece in enumerate(pieces):
-                with holds[0]:
+                with pins[0]:
                     taken = take_many(piece, owned)
                 records += taken if owned == copy else map(memoryview, taken)
-                holds.popleft()
+                pins.popleft()
                 if number + 2 < len(pieces):
-                    holds.append(self._hold_positions(offsets, pieces[number + 2]))
+                    pins.append(self._pin_positions(offsets, pieces[number + 2]))
         finally:
-            for hold in holds:
-                hold.release()
+            for pin in pins:
+                pin.release()
         return records
 
-    def _hold_positions(self, offsets: np.ndarray, positions: np.ndarray) -> Hold:
+    def _pin_positions(self, offsets: np.ndarray, positions: np.ndarray) -> Pin:
         count = len(offsets)
-        places = np.where(positions < 0, positions + count, positions)
-        return self.hold(offsets[places[(places >= 0) & (places < count)]])
+        wanted = np.where(positions < 0, positions + count, positions)
+        return self.pin(offsets[wanted[(wanted >= 0) & (wanted < count)]])
 
     def in_order(
         self, offsets: np.ndarray, read_many: Callable[[range], list[memoryview]]
@@ -162,7 +162,7 @@ class RemoteRecords:
         """Yield the records that begin at `offsets`, read by position, and ask for the next."""
         for begin in range(0, len(offsets), RUN):
             if begin + RUN < len(offsets):
-                self.hold(offsets[begin + RUN : begin + 3 * RUN], urgent=False).let_go()
+                self.pin(offsets[begin + RUN : begin + 3 * RUN], urgent=False).unpin()
             yield from read_many(range(begin, min(begin + RUN, len(offsets))))
 
     def from_start(
@@ -171,7 +171,7 @@ class RemoteRecords:
         """Yield all records of the file, each read where the one before it ends."""
         offset = record = 0
         while True:
-            self.ask_ahead(offset)
+            self.prefetch_from(offset)
             payload, offset = read_at(offset, record)
             if payload is None:
                 return

@@ -72,23 +72,23 @@ class MirrorFolder:
 
         return FileLock(os.path.join(self.path, LOCK_NAME))
 
-    def place_of(self, url: str, size: int, tag: str) -> str:
+    def directory_of(self, url: str, size: int, tag: str) -> str:
         """Make the folder of the mirror of an object; older versions of it that nobody uses go."""
         name = re.sub(r"[^\w.-]", "_", url.rpartition("/")[2])[-40:] or "object"
         family = f"{name}-{_digest(url)}-"
         # What tells no version might be anything the next time.
         version = _digest(f"{size} {tag}" if tag else f"{size} {os.urandom(16).hex()}")
-        place = os.path.join(self.path, family + version)
+        directory = os.path.join(self.path, family + version)
         for entry in _mirrors_in(self.path):
-            if entry.name.startswith(family) and entry.path != place:
+            if entry.name.startswith(family) and entry.path != directory:
                 _remove_unused(entry.path)
-        os.makedirs(place, exist_ok=True)
-        about = os.path.join(place, "about.json")
+        os.makedirs(directory, exist_ok=True)
+        about = os.path.join(directory, "about.json")
         if not os.path.exists(about):
             with open(f"{about}.new", "w", encoding="utf-8") as file:
                 json.dump({"url": url, "size": size, "tag": tag}, file)
             os.replace(f"{about}.new", about)
-        return place
+        return directory
 
     def add(self, mirror: Mirror) -> None:
         """Count a mirror as open in this process."""
@@ -168,11 +168,11 @@ class MirrorFolder:
         gained = 0
         with self.locked():
             others = [e.path for e in _mirrors_in(self.path) if e.path not in mine]
-            for place in sorted(others, key=_last_use):
+            for directory in sorted(others, key=_last_use):
                 if gained >= excess:
                     break
-                taken = _disk_bytes(place)
-                if _remove_unused(place):
+                taken = _disk_bytes(directory)
+                if _remove_unused(directory):
                     gained += taken
         self._others = max(self._others - gained, 0)
         return gained
@@ -230,8 +230,8 @@ def _opened(remote: RemoteObject, folder: MirrorFolder, settings: RemoteSettings
     mirror = _open.get(key)
     if mirror is None or mirror.process != os.getpid():
         with folder.locked():
-            place = folder.place_of(remote.url, *remote.version)
-            mirror = Mirror(remote, folder, place)
+            directory = folder.directory_of(remote.url, *remote.version)
+            mirror = Mirror(remote, folder, directory)
         folder.add(mirror)
         _open[key] = mirror
     return mirror
@@ -257,35 +257,35 @@ def _mirrors_in(path: str) -> list[os.DirEntry[str]]:
         return [entry for entry in entries if entry.is_dir() and re.search(r"-\w{16}$", entry.name)]
 
 
-def _disk_bytes(place: str) -> int:
+def _disk_bytes(directory: str) -> int:
     """Count the bytes of a mirror on the disk."""
     try:
-        status = os.stat(os.path.join(place, "data"))
+        status = os.stat(os.path.join(directory, "data"))
     except OSError:
         return 0
     return 512 * getattr(status, "st_blocks", -(-status.st_size // 512))
 
 
-def _last_use(place: str) -> float:
+def _last_use(directory: str) -> float:
     try:
-        return os.stat(os.path.join(place, "blocks")).st_mtime
+        return os.stat(os.path.join(directory, "blocks")).st_mtime
     except OSError:
         return 0.0
 
 
-def _remove_unused(place: str) -> bool:
+def _remove_unused(directory: str) -> bool:
     """Remove a mirror, and return True unless a process has it open."""
-    path = os.path.join(place, "blocks")
+    path = os.path.join(directory, "blocks")
     try:
-        size = os.stat(os.path.join(place, "data")).st_size
+        size = os.stat(os.path.join(directory, "data")).st_size
         table = BlockTable(path, size)
     except OSError:
-        shutil.rmtree(place, ignore_errors=True)  # was never finished
+        shutil.rmtree(directory, ignore_errors=True)  # was never finished
         return True
     try:
         if not (HAS_LOCKS and table.lock(USE)):
             return False
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
         return True
     finally:
         table.close()

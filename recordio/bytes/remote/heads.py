@@ -41,13 +41,13 @@ def record_heads(
     `begins` are the ascending offsets of the records.  Bytes beyond the end of the object are zero.
     """
     check = zlib.crc32(np.ascontiguousarray(begins, np.int64).data)
-    place = os.path.dirname(mirror.path)
-    path = os.path.join(place, f"heads-{nbytes}-{check:08x}")
+    directory = os.path.dirname(mirror.path)
+    path = os.path.join(directory, f"heads-{nbytes}-{check:08x}")
     with contextlib.suppress(FileNotFoundError):
         if _is_as_written(path, len(begins) * nbytes):
             yield from _kept(path, len(begins), nbytes)
             return
-    descriptor, unfinished = tempfile.mkstemp(".new", "heads-", place)
+    descriptor, unfinished = tempfile.mkstemp(".new", "heads-", directory)
     try:
         with open(descriptor, "wb") as file:
             checksum = 0
@@ -101,11 +101,11 @@ def _fetched(mirror: Mirror, begins: np.ndarray, nbytes: int) -> np.ndarray:
         there = ~(np.isin(first, missing) | np.isin(last, missing))
     for i in np.flatnonzero(there).tolist():
         _put(heads[i], mirror.view[begins[i] : ends[i]])
-    places = np.flatnonzero(~there)
-    runs = _runs(begins[places], ends[places])
+    missing_ones = np.flatnonzero(~there)
+    runs = _runs(begins[missing_ones], ends[missing_ones])
     jobs = [
         Job(0, 0, sum(stop - start for _, _, start, stop in group),
-            functools.partial(_read, mirror, group, heads, begins, ends, places))
+            functools.partial(_read, mirror, group, heads, begins, ends, missing_ones))
         for group in (runs[i : i + REQUESTS_OF_A_JOB]
                       for i in range(0, len(runs), REQUESTS_OF_A_JOB))
     ]  # fmt: skip
@@ -143,13 +143,13 @@ def _read(
     heads: np.ndarray,
     begins: np.ndarray,
     ends: np.ndarray,
-    places: np.ndarray,
+    missing_ones: np.ndarray,
     job: Job,
 ) -> None:
     """Carry out the requests of a job."""
     for first, last, start, stop in group:
         data = mirror.read_apart(start, stop, job)
-        for i in places[first:last].tolist():
+        for i in missing_ones[first:last].tolist():
             _put(heads[i], data[begins[i] - start : ends[i] - start])
 
 

@@ -1,6 +1,6 @@
 """A sparse copy of an object on the local disk, filled block by block as its bytes are asked for.
 
-`Mirror.hold` has some of its blocks fetched and keeps them there until the `Hold` is released.
+`Mirror.pin` fetches some of its blocks and keeps them there until the `Pin` is released.
 Processes of one machine share the files.
 """
 
@@ -25,7 +25,7 @@ from recordio.bytes.remote.fetching import FORKED, Job, Unwanted, fetcher, over
 from recordio.bytes.remote.objects import RemoteObject
 from recordio.errors import RemoteFileError
 
-__all__ = ["Hold", "Mirror", "blocks_of"]
+__all__ = ["Mirror", "Pin", "blocks_of"]
 
 #: Bytes of the largest request.
 MOST_REQUEST = 1 << 23
@@ -60,8 +60,8 @@ class _Files:
     another size, both are made anew, and who has the old ones open goes on with these.
     """
 
-    def __init__(self, place: str, size: int) -> None:
-        path, marks = os.path.join(place, "data"), os.path.join(place, "blocks")
+    def __init__(self, directory: str, size: int) -> None:
+        path, marks = os.path.join(directory, "data"), os.path.join(directory, "blocks")
         marked = BlockTable.is_at(marks, size)
         if not (marked and _has_size(path, size)):
             if marked:
@@ -112,7 +112,7 @@ class Room(Protocol):
         """Blocks were used, and are the last to make room."""
 
 
-class Hold:
+class Pin:
     """Blocks of a mirror that are there, or on their way, and stay until `release`."""
 
     def __init__(self, mirror: Mirror, blocks: np.ndarray, jobs: list[Job]) -> None:
@@ -129,7 +129,7 @@ class Hold:
         return over(self._jobs)
 
     def wait(self) -> None:
-        """Wait until all blocks are there; the next `hold` requests those again that failed."""
+        """Wait until all blocks are there; the next `pin` requests those again that failed."""
         if not self.ready:
             begun = time.perf_counter()
             fetcher().hurry(self._jobs)
@@ -145,12 +145,12 @@ class Hold:
         jobs, self._jobs = self._jobs, []
         self._mirror._release(blocks, jobs)
 
-    def let_go(self) -> None:
+    def unpin(self) -> None:
         """Have them fetched all the same; they may be given up as soon as they are there."""
         blocks, self._blocks, self._jobs = self._blocks, self._blocks[:0], []
         self._mirror._release(blocks, [])
 
-    def __enter__(self) -> Hold:
+    def __enter__(self) -> Pin:
         try:
             self.wait()
         except BaseException:
@@ -163,39 +163,24 @@ class Hold:
 
 
 class Mirror:
-    """The local copy of one version of an object.
+    """The sparse copy of an object, as it was when it was opened; `view` is the mapped file.
 
-    Made by `recordio.bytes.remote.folder.open_mirror`; threads share it.
-
-    Attributes
-    ----------
-    url : str
-        As messages show it.
-    size : int
-        Bytes of the object.
-    tag : str
-        Its ETag.
-    path : str
-        The sparse file.
-    view : memoryview
-        The mapped file; zeros where nothing was fetched yet.
-    counters : dict
-        Since it was opened: `bytes` and `requests` that were fetched, `retries`, `wait_seconds` of
-        those who waited, blocks that were there when they were asked for (`hits`) and that were not
-        (`misses`), and blocks `evicted`.
+    Bytes that were not fetched yet are zeros there.  `counters` has, since it was opened, the
+    fetched `bytes` and `requests`, `retries`, `wait_seconds` of those who waited, blocks that were
+    there when they were needed (`hits`) and that were not (`misses`), and blocks `evicted`.
     """
 
-    def __init__(self, remote: RemoteObject, folder: Room, place: str) -> None:
+    def __init__(self, remote: RemoteObject, folder: Room, directory: str) -> None:
         self._remote, self.folder, self.timeout = remote, folder, remote.access.timeout
         self.url, (self.size, self.tag) = remote.url, remote.version
-        self.path = os.path.join(place, "data")
+        self.path = os.path.join(directory, "data")
         self.process = os.getpid()
         self.counters: dict[str, float] = dict.fromkeys(
             ("bytes", "requests", "retries", "wait_seconds", "hits", "misses", "evicted"), 0
         )
         self._jobs: dict[int, Job] = {}
         self._unsynced = 0
-        self._files = _Files(place, self.size)
+        self._files = _Files(directory, self.size)
         self.table, self._descriptor = self._files.table, self._files.descriptor
         self._pins = Pins(self.table)
         # Blocks that were compared with their checksums, or written, by this process.
@@ -220,7 +205,7 @@ class Mirror:
     def resident(self) -> bool:
         """True if all of it stays, so that blocks that came once are there while it is open.
 
-        Otherwise blocks that nobody holds make room for others.
+        Otherwise blocks that nobody has pinned make room for others.
         """
         return self._pins.everywhere
 
@@ -228,7 +213,7 @@ class Mirror:
         """Have all blocks stay from now on."""
         self._pins.pin_all()
 
-    def hold(self, blocks: np.ndarray, stripe: int = 1, urgent: bool = False) -> Hold:
+    def pin(self, blocks: np.ndarray, stripe: int = 1, urgent: bool = False) -> Pin:
         """Keep ascending blocks until they are released, and fetch those that are not there.
 
         With a `stripe` all missing ones between two multiples of it come at once.  `urgent` ones
@@ -237,13 +222,13 @@ class Mirror:
         if self.resident and not len(self.missing(blocks)):
             with fetcher().changed:
                 self.counters["hits"] += len(blocks)
-            return Hold(self, blocks[:0], [])
+            return Pin(self, blocks[:0], [])
         if self.process != os.getpid():
             raise RuntimeError(FORKED)
         pinned = self._pins.add(blocks)
         try:
             self.missing(blocks)
-            return Hold(self, pinned, self._ask_for(blocks, stripe, urgent))
+            return Pin(self, pinned, self._jobs_for(blocks, stripe, urgent))
         except BaseException:
             self._pins.remove(pinned)
             raise
@@ -283,7 +268,7 @@ class Mirror:
             return False
         return crc32c(data) == self.table.checksums[block]
 
-    def _ask_for(self, blocks: np.ndarray, stripe: int, urgent: bool) -> list[Job]:
+    def _jobs_for(self, blocks: np.ndarray, stripe: int, urgent: bool) -> list[Job]:
         """Make or find the jobs by which those of some blocks come that are not there."""
         with fetcher().changed:
             lacking = self.table.missing(blocks)
@@ -301,19 +286,19 @@ class Mirror:
                 self._jobs.update(dict.fromkeys(range(job.first, job.last), job))
             return [*known, *begun]
 
-    def hold_bytes(self, begin: int, end: int) -> Hold:
-        """Hold a range of bytes, before all that was asked for earlier."""
+    def pin_bytes(self, begin: int, end: int) -> Pin:
+        """Pin a range of bytes, before all that was asked for earlier."""
         first, last = begin // BLOCK, -(-min(max(end, begin + 1), self.size) // BLOCK)
-        return self.hold(np.arange(first, max(last, first)), urgent=True)
+        return self.pin(np.arange(first, max(last, first)), urgent=True)
 
-    def ask(self, begin: int, end: int) -> None:
+    def prefetch(self, begin: int, end: int) -> None:
         """Have a range of bytes fetched without waiting for it or keeping it."""
-        self.hold(np.arange(begin // BLOCK, -(-min(end, self.size) // BLOCK))).let_go()
+        self.pin(np.arange(begin // BLOCK, -(-min(end, self.size) // BLOCK))).unpin()
 
     def fetch_all(self, progress: Callable[[int], Any] | None = None) -> None:
         """Fetch all of the object; `progress` gets the bytes that came since its last call."""
         if self.complete and not self.resident:
-            self.hold(np.arange(self.table.count)).release()  # which compares all of them
+            self.pin(np.arange(self.table.count)).release()  # which compares all of them
         if self.complete and self._compared.all():
             if progress is not None:
                 progress(self.size)
@@ -326,15 +311,15 @@ class Mirror:
                 path=self.url,
             )
         step = MOST_REQUEST // BLOCK
-        ahead: list[tuple[int, Hold]] = []
+        ahead: list[tuple[int, Pin]] = []
         for first in range(0, self.table.count, step):
             blocks = np.arange(first, min(first + step, self.table.count))
             nbytes = min((first + len(blocks)) * BLOCK, self.size) - first * BLOCK
-            ahead.append((nbytes, self.hold(blocks)))
+            ahead.append((nbytes, self.pin(blocks)))
             if len(ahead) > 16:
                 _finish(*ahead.pop(0), progress)
-        for nbytes, hold in ahead:
-            _finish(nbytes, hold, progress)
+        for nbytes, pin in ahead:
+            _finish(nbytes, pin, progress)
 
     # -- what jobs do ---------------------------------------------------------------------------
 
@@ -469,7 +454,7 @@ class Mirror:
             self.folder.note_used(self, blocks)
 
     def evict(self, block: int) -> bool:
-        """Give up a block, and return True unless somebody holds it."""
+        """Give up a block, and return True unless somebody has pinned it."""
         with fetcher().changed:
             if not self.table.states[block] or not self._pins.exclude(block):
                 return False
@@ -482,8 +467,8 @@ class Mirror:
             return True
 
 
-def _finish(nbytes: int, hold: Hold, progress: Callable[[int], Any] | None) -> None:
-    with hold:
+def _finish(nbytes: int, pin: Pin, progress: Callable[[int], Any] | None) -> None:
+    with pin:
         if progress is not None:
             progress(nbytes)
 
