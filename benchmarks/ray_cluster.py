@@ -25,7 +25,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import ray
 from ray.cluster_utils import Cluster
 
-from recordio.operations.statistics import measure
 from recordio.ray import run_tasks
 from recordio.tools.encode import EncodeOptions
 from recordio.tools.pack_shards import shard_tasks
@@ -56,7 +55,7 @@ def pack_again(task):
 
 def measure_again(path):
     begun = time.process_time()
-    found = measure(path, mean_std=True, threads=1)
+    found = recordio.stats(path, mean_std=True, threads=1)
     return found.records, time.process_time() - begun
 
 

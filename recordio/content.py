@@ -1,4 +1,4 @@
-"""What is in a record: its image header, and the kind of its content, by its first bytes.
+"""The content of a record: its image header, and the kind of what follows, by its first bytes.
 
 No pixel is decoded here.
 """
@@ -23,16 +23,9 @@ __all__ = [
 
 
 class Payload(NamedTuple):
-    """A record taken apart.
+    """A record taken apart: its header, if it seems to have one, the content, and the kind of that.
 
-    Attributes
-    ----------
-    header : IRHeader or None
-        None for a record that seems to have no image header.
-    content : memoryview
-        What follows the header.
-    kind : str
-        ``"jpeg"``, ``"png"``, ... ``"npy"``; ``"empty"``; or ``"other"``.
+    Kinds are ``"jpeg"``, ``"png"``, ... ``"npy"``; ``"empty"``; or ``"other"``.
     """
 
     header: IRHeader | None
@@ -48,17 +41,6 @@ def read_payload(record: Any) -> Payload:
     when its labels look like labels; but not when the record as a whole is known content.
     `rests_on_labels` tells when there are only the labels to go by.
 
-    Parameters
-    ----------
-    record : bytes-like
-        The record.
-
-    Returns
-    -------
-    Payload
-
-    Examples
-    --------
     >>> from recordio import pack
     >>> payload = read_payload(pack(IRHeader(0, 3.0, 7, 0), b"\xff\xd8\xff"))
     >>> payload.header.id, payload.kind
@@ -89,10 +71,8 @@ WIDE = (
 
 
 def has_wide_header(record: Any) -> bool:
-    r"""Whether a record seems to begin with a header of 32 bytes, before content that is known.
+    r"""Tell whether a record seems to begin with a header of 32 bytes, before known content.
 
-    Examples
-    --------
     >>> import struct
     >>> image = b"\xff\xd8\xff"
     >>> has_wide_header(struct.pack("IdQQ", 0, 3, 7, 0) + image)
@@ -109,17 +89,15 @@ def has_wide_header(record: Any) -> bool:
 
 
 def rests_on_labels(payload: Payload) -> bool:
-    """Whether a header is believed only because its labels look like labels."""
+    """Tell whether a header is believed only because its labels look like labels."""
     if payload.header is None or payload.header.id2 == 0:
         return False
     return payload.kind in ("other", "empty")
 
 
 def look_like_labels(values: Any) -> bool:
-    """Whether 32-bit floats are 0, NaN, or of a size that labels have; integers and text are not.
+    """Tell whether 32-bit floats are 0, NaN, or of a size that labels have; integers are not.
 
-    Examples
-    --------
     >>> look_like_labels([0, -1, 0.25, 1e6])
     True
     >>> look_like_labels(np.array([7], "<i4").view("<f4")), look_like_labels(1e20)

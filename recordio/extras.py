@@ -22,13 +22,11 @@ EXTRAS = {
     "ray": "ray",
     "pyarrow": "ray",
     "scipy": "libsvm",
-    "google_crc32c": "checksums",
 }
 #: Packages that are spelled otherwise than they are imported: for people, and for pip.
 PACKAGES = {
     "PIL": ("Pillow", "pillow"),
     "cv2": ("OpenCV", "opencv-python-headless"),
-    "google_crc32c": ("google-crc32c", "google-crc32c"),
     "jinja2": ("Jinja2", "jinja2"),
     "scipy": ("SciPy", "scipy"),
     "yaml": ("PyYAML", "pyyaml"),

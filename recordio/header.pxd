@@ -1,4 +1,4 @@
-"""C layout of the header of an image record, whose Python face is `recordio.header`."""
+"""C layout of the header of an image record; `header.FIELDS` is the same table for Python."""
 
 cdef enum:
     HEADER_FLAG = 0         # uint32: number of labels after the header; 0: the one inside it

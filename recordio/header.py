@@ -15,15 +15,16 @@ from recordio.errors import RecordHeaderError
 
 __all__ = ["IRHeader", "pack", "unpack"]
 
-HEADER = struct.Struct("<IfQQ")
-#: The same for NumPy.
-HEADER_FIELDS = np.dtype([("flag", "<u4"), ("label", "<f4"), ("id", "<u8"), ("id2", "<u8")])
-#: Where the label and the id stand in it, in bytes.
-LABEL_OFFSET, ID_OFFSET = 4, 8
+#: The fields in their order, for NumPy and for `struct`; `header.pxd` is the C side of this table.
+FIELDS = {"flag": ("<u4", "I"), "label": ("<f4", "f"), "id": ("<u8", "Q"), "id2": ("<u8", "Q")}
+HEADER_FIELDS = np.dtype([(name, kind) for name, (kind, _) in FIELDS.items()])
+HEADER = struct.Struct("<" + "".join(code for _, code in FIELDS.values()))
+#: Offsets of the label and the id in it, in bytes.
+LABEL_OFFSET, ID_OFFSET = (HEADER_FIELDS.fields[name][1] for name in ("label", "id"))
 #: The same with labels of 64 bits, as ``struct.pack("IdQQ", ...)`` lays it out: 4 bytes are unused.
 WIDE_HEADER = struct.Struct("<IIdQQ")
 
-IRHeader = namedtuple("IRHeader", ["flag", "label", "id", "id2"])
+IRHeader = namedtuple("IRHeader", FIELDS)
 IRHeader.__doc__ = """Header of an image record, stored in 24 bytes.
 
 Parameters
@@ -78,11 +79,11 @@ def pack(header, s):
     >>> unpack(pack(IRHeader(0, [1, 2.5], 8, 0), b"image"))[0].flag
     2
     """
-    _, label, id, id2 = IRHeader(*header)
+    _, label, *others = IRHeader(*header)
     if isinstance(label, numbers.Number):
-        return HEADER.pack(0, label, id, id2) + s
+        return HEADER.pack(0, label, *others) + s
     labels = _as_labels(label)
-    return HEADER.pack(labels.size, 0.0, id, id2) + labels.tobytes() + s
+    return HEADER.pack(labels.size, 0.0, *others) + labels.tobytes() + s
 
 
 def _as_labels(label):

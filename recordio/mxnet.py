@@ -165,7 +165,7 @@ class MXRecordIO:
         """
         reader = self._for_reading()
         if reader.remote is not None:
-            reader.remote.ask_ahead(self._offset)
+            reader.remote.prefetch_from(self._offset)
         payload, self._offset = reader.read_at(self._offset, self._position, copy=True)
         if payload is None:
             return None

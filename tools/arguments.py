@@ -251,7 +251,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--checksums",
         action="store_true",
         help="write PREFIX.crc as well, a checksum of every record, which recordio check and the "
-        "iterators (verify=True) compare; needs google-crc32c",
+        "iterators (verify=True) compare",
     )
     packing.add_argument(
         "--num-thread",

@@ -120,8 +120,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     task.add_argument(
         "--write-checksums",
         action="store_true",
-        help="write PREFIX.crc, a checksum of every record, if no damage is found; needs "
-        "google-crc32c",
+        help="write PREFIX.crc, a checksum of every record, if no damage is found",
     )
     task.add_argument(
         "--decode",

@@ -1,8 +1,4 @@
-"""CRC-32C of bytes, by the processor's instruction for it where there is one.
-
-This is what compares checksums, without the GIL; those that are stored are computed by a library,
-in `recordio.frames.checksum_library`.
-"""
+"""CRC-32C of bytes, by the processor's instruction for it where there is one; without the GIL."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int64_t, uint8_t, uint32_t
@@ -23,23 +19,10 @@ cdef uint32_t crc32c_of(const uint8_t* data, int64_t size) noexcept nogil:
 
 
 def crc32c(data, uint32_t before=0, *, bint plain=False):
-    """CRC-32C of some bytes.
+    """Compute the CRC-32C of contiguous bytes behind those whose CRC is `before`.
 
-    Parameters
-    ----------
-    data : bytes-like
-        Contiguous.
-    before : int
-        The CRC of the bytes in front of them.
-    plain : bool
-        Do without the instruction, for tests.
+    `plain` does without the processor's instruction, for tests.
 
-    Returns
-    -------
-    int
-
-    Examples
-    --------
     >>> hex(crc32c(b"123456789")), crc32c(b"6789", crc32c(b"12345")) == crc32c(b"123456789")
     ('0xe3069283', True)
     """
@@ -58,5 +41,5 @@ def crc32c(data, uint32_t before=0, *, bint plain=False):
 
 
 def has_instruction():
-    """Whether this processor has an instruction for it that is used."""
+    """Find out whether this processor has an instruction for it that is used."""
     return bool(crc32c_instruction)

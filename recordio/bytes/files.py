@@ -1,7 +1,7 @@
 """The one door to bytes: what there is at a path or a URL, how large it is, and its content.
 
-Records, indexes, text and lists are all opened and written here, so that another kind of place is a
-change of this module alone.
+Records, indexes, text and lists are all opened and written here, so that another kind of storage is
+a change of this module alone.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import os
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, TextIO, TypeVar, cast
+from typing import BinaryIO, TextIO, TypeVar, cast
 from urllib.parse import quote, urlsplit
 
 from recordio.bytes.mapping import map_file
 from recordio.bytes.regular_files import open_regular
-from recordio.bytes.remote.asking import first_bytes, is_there
+from recordio.bytes.remote.by_fsspec import filesystem
+from recordio.bytes.remote.fetching import in_background
 from recordio.bytes.remote.folder import open_mirror, open_mirrors
 from recordio.bytes.remote.mirror import Mirror
-from recordio.bytes.remote.objects import fsspec_options, list_urls
+from recordio.bytes.remote.objects import is_folder, is_there, list_urls, looked_up, open_stream
 from recordio.bytes.remote.output import RemoteOutput, remove
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.bytes.storage import AtomicOutput
 from recordio.errors import RecordIOError
-from recordio.extras import command, need
 
 __all__ = [
     "StoredFile",
@@ -49,17 +49,8 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class StoredFile:
-    """One file, which need not exist.
+    """One file at a path or a URL, which need not exist; `mirror` is the copy of an open URL.
 
-    Parameters
-    ----------
-    name : str
-        Local path or URL.
-    mirror : Mirror, optional
-        The local copy of a URL, if it was opened already.
-
-    Examples
-    --------
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "a")
     >>> _ = path.write_bytes(b"abc")
@@ -73,7 +64,7 @@ class StoredFile:
 
     @classmethod
     def at(cls, path: str | os.PathLike[str] | StoredFile) -> StoredFile:
-        """The file at a path or URL; ``file://`` is a path of this machine."""
+        """Describe the file at a path or URL; ``file://`` is a path of this machine."""
         if isinstance(path, StoredFile):
             return path
         name = os.fsdecode(path)
@@ -85,14 +76,12 @@ class StoredFile:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is a path of this machine and no URL."""
+        """True for a path of this machine, False for a URL."""
         return "://" not in self.name
 
     def beside(self, suffix: str) -> StoredFile:
-        """The file beside it with another suffix, such as the index of a record file.
+        """Name the file beside it with another suffix, such as the index of a record file.
 
-        Examples
-        --------
         >>> StoredFile("data/a.rec").beside(".idx").name
         'data/a.idx'
         >>> StoredFile("https://host/a.rec?key=1").beside(".idx").name
@@ -102,10 +91,8 @@ class StoredFile:
         return StoredFile(os.path.splitext(path)[0] + suffix + mark + query)
 
     def neighbour(self, name: str) -> StoredFile:
-        """Another file in the same folder.
+        """Name another file in the same folder.
 
-        Examples
-        --------
         >>> StoredFile("sets/a.json").neighbour("b 1.rec").name
         'sets/b 1.rec'
         >>> StoredFile("https://host/sets/a.json?key=1").neighbour("b 1.rec").name
@@ -125,22 +112,22 @@ class StoredFile:
         """
         if self.is_local:
             return open_regular(self.name, buffering)
-        files, inside = filesystem(self.name, settings)
-        return files.open(inside, "rb")
+        return open_stream(self.name, settings or RemoteSettings())
 
     def first_bytes(self, count: int, settings: RemoteSettings | None = None) -> bytes:
-        """Its first bytes; none if there is no such file, or none that can be opened here."""
+        """Read its first bytes; none of a file that does not exist or cannot be opened here."""
         if self.is_local:
             with contextlib.suppress(OSError), open_regular(self.name) as file:
                 return file.read(count)
             return b""
-        try:
-            return first_bytes(self.name, count, settings or RemoteSettings())
-        except FileNotFoundError:
-            return b""
+        with contextlib.suppress(FileNotFoundError):
+            remote = looked_up(self.name, settings or RemoteSettings())
+            count = min(count, remote.version.size)
+            return in_background(lambda: bytes(remote.fetch(0, count))) if count else b""
+        return b""
 
     def exists(self) -> bool:
-        """Whether there is such a file, and no folder."""
+        """Look for it; a folder does not count."""
         if self.is_local:
             return os.path.isfile(self.name)
         if self.mirror is not None:
@@ -148,13 +135,13 @@ class StoredFile:
         return is_there(self.name, RemoteSettings())
 
     def size(self) -> int:
-        """Bytes as they are stored."""
+        """Count its bytes as they are stored."""
         return os.path.getsize(self.name) if self.is_local else self.mirrored().size
 
     def version(self) -> tuple[int, int]:
-        """Size and time of the last change in nanoseconds; -1 and -1 if it does not exist.
+        """Give its size and the time of its last change in nanoseconds, both -1 without a file.
 
-        For a URL something else that changes with its content, instead of the time.
+        For a URL it is something else that changes with the content, instead of the time.
         """
         if not self.is_local:
             mirror = self.mirrored()
@@ -165,10 +152,7 @@ class StoredFile:
         return -1, -1
 
     def map(self, settings: RemoteSettings | None = None) -> memoryview:
-        """Its bytes, mapped into memory: see `recordio.bytes.mapping.map_file`.
-
-        All of a file on a server is fetched before.
-        """
+        """Map it into memory by `mapping.map_file`; all of a file on a server is fetched before."""
         if self.is_local:
             return map_file(self.name)
         mirror = self.mirrored(settings)
@@ -176,13 +160,13 @@ class StoredFile:
         return mirror.view
 
     def mirrored(self, settings: RemoteSettings | None = None) -> Mirror:
-        """The local copy of a URL, filled as its bytes are asked for."""
+        """Open the local copy of a URL, filled as its bytes are read."""
         return open_mirror(self.name, settings) if self.mirror is None else self.mirror
 
     def parsed(
         self, parse: Callable[[str], Parsed], settings: RemoteSettings | None = None
     ) -> Parsed:
-        """What a function makes of it that takes a local path; its errors name this file."""
+        """Call a function that takes a local path; its errors name this file."""
         if self.is_local:
             return parse(self.name)
         mirror = self.mirrored(settings)
@@ -204,30 +188,13 @@ class StoredFile:
 def listed_files(
     paths: str | Sequence[str], suffix: str, settings: RemoteSettings | None = None
 ) -> list[StoredFile]:
-    """The files of several paths, folders, patterns and URLs.
+    """List the files of several paths, folders, patterns and URLs, URLs with their mirrors.
 
-    Parameters
-    ----------
-    paths : str or sequence of str
-        Files, folders, and patterns such as ``part-*.rec`` or ``**/*.rec``; in one string they
-        stand with semicolons between them.  What exists is a name and no pattern.  A URL that ends
-        with a slash is a folder, and one with ``*`` in its last part is a pattern.
-    suffix : str
-        How the names of the files in a folder, and of those that a pattern matches, must end.
-    settings : RemoteSettings, optional
-
-    Returns
-    -------
-    list of StoredFile
-        In the order of `paths`; those of a folder or pattern in the order of their names.  URLs
-        with their mirrors.
-
-    Raises
-    ------
-    FileNotFoundError
-        For a folder or pattern without such a file, or a URL of no object.
-    RemoteFileError
-        If a URL cannot be reached.
+    Patterns are such as ``part-*.rec`` or ``**/*.rec``; in one string they stand with semicolons
+    between them.  What exists is a name and no pattern.  A URL that ends with a slash is a folder,
+    and one with ``*`` in its last part is a pattern.  The names of files in a folder, and of those
+    that a pattern matches, have to end with `suffix`, and come in order.  A folder or a pattern
+    without such a file is a FileNotFoundError.
     """
     return with_mirrors(named_files(paths, suffix, settings), settings)
 
@@ -270,14 +237,14 @@ def _listed_urls(
     url: str, suffix: str, settings: RemoteSettings | None, look: bool
 ) -> list[StoredFile]:
     # An HTTP server would be asked for all of the file: it knows no folders, only pages with links.
+    settings = settings or RemoteSettings()
     if look and not url.startswith(("http://", "https://")) and not url.endswith("/"):
-        files, inside = filesystem(url, settings)
-        url += "/" * files.isdir(inside)
-    return [StoredFile(name) for name in list_urls(url, suffix, settings or RemoteSettings())]
+        url += "/" * is_folder(url, settings)
+    return [StoredFile(name) for name in list_urls(url, suffix, settings)]
 
 
 def with_mirrors(files: list[StoredFile], settings: RemoteSettings | None) -> list[StoredFile]:
-    """The same files, URLs opened together, so that they share the room on the disk."""
+    """Open the URLs among some files together, so that they share the room on the disk."""
     urls = [file.name for file in files if not file.is_local]
     if not urls:
         return files
@@ -299,22 +266,8 @@ def open_text(
 
 
 def open_bytes(path: str | os.PathLike[str]) -> tuple[BinaryIO, bool]:
-    """Open one file for reading, unpacked if it is gzip.
+    """Open a file or URL, unpacked if its first bytes are those of gzip; True says that they are.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-        Local path or URL.  Gzip is recognised by its first two bytes, not by the name.
-
-    Returns
-    -------
-    file
-        A binary file.
-    packed : bool
-        Whether it is gzip, and its size hence unknown before the end.
-
-    Examples
-    --------
     >>> import gzip, pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "a.gz")
     >>> _ = path.write_bytes(gzip.compress(b"abc"))
@@ -327,7 +280,7 @@ def open_bytes(path: str | os.PathLike[str]) -> tuple[BinaryIO, bool]:
 
 
 def unpacked(file: BinaryIO) -> tuple[BinaryIO, bool]:
-    """The file, or what gzip packed into it, and whether it did; closes the file on an error."""
+    """Unpack a file if it is gzip, and say whether it is; an error closes it."""
     try:
         magic = file.read(2)
         file.seek(0)
@@ -339,14 +292,14 @@ def unpacked(file: BinaryIO) -> tuple[BinaryIO, bool]:
 
 
 class _GzipFile(gzip.GzipFile):
-    """What gzip packed into a file; closes that file, too."""
+    """The unpacked bytes of a gzip file; closes that file, too."""
 
     def __init__(self, below: BinaryIO) -> None:
         self._below = below
         super().__init__(fileobj=below, mode="rb")
 
     def stored_read(self) -> int:
-        """How many packed bytes were read so far."""
+        """Count the packed bytes that were read so far."""
         return self._below.tell()
 
     def close(self) -> None:
@@ -361,25 +314,9 @@ def open_output(
     without: Sequence[str | os.PathLike[str]] = (),
     settings: RemoteSettings | None = None,
 ) -> AtomicOutput | RemoteOutput:
-    """The output to files of this machine, or to URLs.
+    """Open the output to a main file and those that describe it: all paths, or all URLs.
 
-    Parameters
-    ----------
-    *paths : str or os.PathLike
-        The main file, and those that describe it; all paths or all URLs.
-    without : sequence of str or os.PathLike
-        Companions of the old main file that the new one does not have; they are removed.
-    settings : RemoteSettings, optional
-        How URLs are reached.
-
-    Returns
-    -------
-    AtomicOutput or RemoteOutput
-
-    Raises
-    ------
-    RecordIOError
-        If paths and URLs are mixed; and what the two classes raise.
+    Companions of the old main file that the new one does not have, `without`, are removed.
     """
     files = [StoredFile.at(path) for path in paths]
     local = [file.is_local for file in files]
@@ -403,40 +340,3 @@ def remove_output(path: str | os.PathLike[str]) -> None:
             os.unlink(file.name)
         return
     remove(file.name)
-
-
-def filesystem(url: str, settings: RemoteSettings | None = None) -> tuple[Any, str]:
-    """Open what fsspec has for a URL.
-
-    Parameters
-    ----------
-    url : str
-    settings : RemoteSettings, optional
-        Whose options count.
-
-    Returns
-    -------
-    filesystem : fsspec.AbstractFileSystem
-    path : str
-        Inside of it.
-
-    Raises
-    ------
-    ImportError
-        If fsspec or its driver is not installed, with the command that installs it.
-    ValueError
-        If the options ask for obstore.
-    """
-    settings = RemoteSettings() if settings is None else settings
-    if settings.library == "obstore":
-        raise ValueError(
-            'remote_options: "library" is "obstore", and fsspec alone reads files from their start '
-            "to their end: drop it"
-        )
-    url_to_fs = need("fsspec.core", f"URLs such as {url}").url_to_fs
-    try:
-        return url_to_fs(url, **fsspec_options(url, settings))
-    except ImportError as error:
-        brought = urlsplit(url).scheme in ("http", "https", "s3", "s3a")
-        hint = f": {command('fsspec')}" if brought else ""
-        raise ImportError(f"{url}: {error}{hint}") from error

@@ -31,15 +31,7 @@ LOST = (
 
 
 cdef class FileMap:
-    """The bytes of a mapped file; `memoryview` shows them.
-
-    Attributes
-    ----------
-    path : str
-        The file.
-    keeper : object
-        What has to live as long as the map does; None if there is nothing.
-    """
+    """The bytes of a mapped file, which `memoryview` shows; `keeper` lives as long as the map."""
 
     cdef map_guard* guard
     cdef const uint8_t* base
@@ -71,26 +63,11 @@ cdef class FileMap:
 
 
 def map_file(path):
-    """Map a whole file into memory, read-only.
+    """Map a whole file into memory, read-only; it may be empty.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file; it may be empty.
+    The map lasts as long as any view of it.  The file is not kept locked, and if it shrinks
+    meanwhile, the missing bytes read as zeros and `is_lost` tells.
 
-    Returns
-    -------
-    memoryview
-        Its bytes.  The map lasts as long as this or any view of it; the file is not kept locked,
-        and if it shrinks meanwhile, the missing bytes read as zeros and `is_lost` tells.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be opened or mapped, or is no regular file.
-
-    Examples
-    --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp(), "a")
     >>> _ = path.write_bytes(b"abc")
@@ -103,27 +80,7 @@ def map_file(path):
 
 
 def map_descriptor(file, size, path):
-    """Map the first bytes of an open file into memory, read-only.
-
-    Parameters
-    ----------
-    file : int
-        Its descriptor; may be closed afterwards.
-    size : int
-        Bytes; none give an empty view.
-    path : str
-        The file, for errors.
-
-    Returns
-    -------
-    memoryview
-        As that of `map_file`.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be mapped.
-    """
+    """Map the first bytes of an open file into memory, as `map_file` does."""
     if size == 0:
         return memoryview(b"")      # nothing cannot be mapped
     return memoryview(FileMap(file, size, path))
@@ -164,19 +121,7 @@ def is_lost(view):
 
 
 def check_kept(view, *, path=None, offset=None, record=None):
-    """Raise if bytes of a view have been lost: to be called after they were copied.
-
-    Parameters
-    ----------
-    view : memoryview
-        As for `is_lost`.
-    path, offset, record
-        The place, for the error.
-
-    Raises
-    ------
-    TruncatedRecordError
-    """
+    """Raise an error with a position if bytes of a view have been lost: after they were copied."""
     if is_lost(view):
         raise TruncatedRecordError(LOST, path=path, offset=offset, record=record)
 

@@ -24,14 +24,7 @@ _BUFFER = 1 << 17
 class Output:
     """One file, or several that belong together, that appear when `commit` is called.
 
-    Attributes
-    ----------
-    paths : tuple of str
-        The targets.
-    files : tuple
-        What is written to, one for each path.
-    closed : bool
-        Whether the files were published or discarded.
+    `files` are written to, one for each of `paths`; it is `closed` when published or discarded.
     """
 
     paths: tuple[str, ...] = ()
@@ -43,7 +36,7 @@ class Output:
 
     @property
     def owned(self) -> bool:
-        """Whether this process opened the output; false in a forked child."""
+        """True in the process that opened the output, False in a forked child."""
         return os.getpid() == self._owner
 
     def write(self, data) -> int:
@@ -81,39 +74,13 @@ class Output:
 class AtomicOutput(Output):
     """Write one file, or several that belong together, and publish them in one step.
 
-    Parameters
-    ----------
-    *paths : str or os.PathLike
-        The files to write; existing ones are replaced at the end.  The first is the main file, the
-        others (an index, say) describe it.  A symbolic link stays one: its target is replaced.
-    without : sequence of str or os.PathLike
-        Companions of the old main file that the new one does not have; they are removed.
-    go_on : callable, optional
-        Called with the path of the main file that a killed process left unpublished, if there is
-        one: returns how many of its bytes are to be kept, 0 for none.  Writing goes on there.
+    The first path is the main file, and the others (an index, say) describe it; existing ones are
+    replaced at the end.  A symbolic link stays one: its target is replaced.  Companions of the old
+    main file that the new one does not have, `without`, are removed.  `go_on` is called with the
+    path of the main file that a killed process left unpublished, if there is one, and returns how
+    many of its bytes are `kept`; writing goes on there.
 
-    Attributes
-    ----------
-    paths : tuple of str
-        The targets, links resolved.
-    files : tuple of file
-        Binary files, open for writing, one for each path.  They are ordinary buffered files with a
-        ``fileno``.
-    kept : int
-        Bytes that `go_on` kept.
-    closed : bool
-        Whether the files were published or discarded.
-
-    Raises
-    ------
-    RecordIOError
-        If a target exists and is no regular file, or is given twice.
-    OSError
-        If a folder is missing, not writable or full.
-
-    Notes
-    -----
-    What is promised, by `commit`:
+    Promises of `commit`:
 
     * The files are flushed to the disk (fsync) before they are renamed, and their folders after it.
     * At every moment, also after a crash or a loss of power, the main file is completely the old
@@ -131,8 +98,6 @@ class AtomicOutput(Output):
 
     A forked child that inherits the object neither writes, publishes nor removes anything.
 
-    Examples
-    --------
     >>> import tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> with AtomicOutput(folder / "a.txt") as output:
@@ -194,23 +159,13 @@ class AtomicOutput(Output):
 
     @property
     def unpublished(self) -> tuple[str, ...]:
-        """Where the files are until they are published, one for each path."""
+        """Paths of the files until they are published, one for each."""
         return tuple(temporary.path for temporary in self._temporary)
 
     def copy_existing(self, number, end_with=b"") -> int:
-        """Begin file `number` with what its target holds now.
+        """Begin file `number` with the bytes of its target, and count them.
 
-        Parameters
-        ----------
-        number : int
-            Which of `paths`.
-        end_with : bytes
-            Appended if the old content does not end with it and is not empty.
-
-        Returns
-        -------
-        int
-            Bytes written.
+        `end_with` is appended to content that does not end with it and is not empty.
         """
         file = self.files[number]
         with open(self.paths[number], "rb", buffering=0) as old:
@@ -332,7 +287,7 @@ def _close_unflushed(file):
 
 
 def _is_at(status, path):
-    """Whether the file with this status has this path now."""
+    """Tell whether the file with this status has this path now."""
     try:
         return os.path.samestat(status, os.stat(path))
     except OSError:

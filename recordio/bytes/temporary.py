@@ -24,28 +24,11 @@ _FIRST = f".{0:08x}{TEMPORARY_SUFFIX}"
 
 
 class Temporary:
-    """A new file or folder beside its target.
+    """A new file or folder beside its target, under the first number that no living process uses.
 
-    The name has the first number that no living process uses.
+    Nothing is made before `make`, so that whoever is to remove it can be told before.  `path` says
+    where it is, and `descriptor` is that of a file, open for writing and the caller's to close.
 
-    Nothing is made before `make`, so that whoever is to remove it can be told before.
-
-    Parameters
-    ----------
-    target : str
-        Path of the final file or folder.
-    folder : bool
-        Make a folder.
-
-    Attributes
-    ----------
-    path : str or None
-        Where it is.
-    descriptor : int or None
-        Of the file, open for writing and the caller's to close; None for a folder.
-
-    Examples
-    --------
     >>> import pathlib, tempfile
     >>> target = pathlib.Path(tempfile.mkdtemp(), "a.rec")
     >>> first, second = Temporary(str(target)), Temporary(str(target))
@@ -68,18 +51,7 @@ class Temporary:
         self._is_folder = folder
 
     def make(self):
-        """Make it, instead of what a killed run left to go on with.
-
-        Returns
-        -------
-        int or None
-            `descriptor`.
-
-        Raises
-        ------
-        OSError
-            If it cannot be made.
-        """
+        """Make it, instead of what a killed run left to go on with, and return its descriptor."""
         _remove_abandoned(f"{self._target}{JOURNAL_SUFFIX}{_FIRST}")
         number = 0
         while True:
@@ -98,13 +70,9 @@ class Temporary:
             number += 1
 
     def take_over(self):
-        """Take what a killed process left under the first name, instead of making something new.
+        """Take what a killed process left under the first name, and return the file's descriptor.
 
-        Returns
-        -------
-        int or None
-            `descriptor`, of a file with its content; None if there is none, if a living process
-            holds it, or where there are no locks that could tell.
+        None without such a file, if a living process holds it, or where there are no locks to tell.
         """
         self.path = self._target + _FIRST
         try:
@@ -177,7 +145,7 @@ class Temporary:
 
 
 def _remove_abandoned(path) -> bool:
-    """Remove what is at a temporary path if no process holds it; whether the path is free now."""
+    """Remove what is at a temporary path unless a process holds it; True if the path is free."""
     try:
         lock = _open_folder(path) if os.path.isdir(path) else _open_file(path)
     except FileNotFoundError:
@@ -203,7 +171,7 @@ def _remove(path):
 
 
 def _is_at(status, path) -> bool:
-    """Whether the file with this status is still the one at a path."""
+    """Tell whether the file with this status is still the one at a path."""
     try:
         return os.path.samestat(status, os.lstat(path))
     except FileNotFoundError:

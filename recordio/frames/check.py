@@ -22,8 +22,8 @@ from recordio.errors import (
     CorruptRecordError,
     IndexFileError,
 )
-from recordio.frames.checksum_library import checksum_entries
 from recordio.frames.checksums import (
+    checksum_entries,
     checksums_path,
     compare,
     format_checksums,
@@ -77,18 +77,18 @@ class Problem:
     key: int | None = None
 
     def __str__(self) -> str:
-        place = ", ".join(
+        position = ", ".join(
             f"{name} {value}"
             for name, value in (("offset", self.offset), ("record", self.record), ("key", self.key))
             if value is not None
         )
         lost = f" ({self.length} bytes lost)" if self.length else ""
-        return f"{place}: {self.reason}{lost}" if place else self.reason + lost
+        return f"{position}: {self.reason}{lost}" if position else self.reason + lost
 
 
 @dataclass
 class Report:
-    """What `verify` or `repair` found.
+    """Findings of `verify` or `repair`.
 
     Attributes
     ----------
@@ -137,12 +137,12 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether no problem was found."""
+        """True if no problem was found."""
         return not self.problems
 
     @property
     def note(self) -> str:
-        """What is unusual about the whole records, in words; empty if nothing is."""
+        """Remark in words on unusual whole records; empty if there are none."""
         if not self.unescaped:
             return ""
         return (
@@ -185,8 +185,8 @@ def verify(path, index=None, checksums=None, progress=None):
     Returns
     -------
     Report
-        One problem for each damaged stretch, found by going on at the next place that holds a whole
-        record; with `checksums` one for each record that is not as it was.
+        One problem for each damaged stretch, found by going on where the next whole record begins;
+        with `checksums` one for each record that is not as it was.
 
     Raises
     ------
@@ -224,7 +224,7 @@ def verify(path, index=None, checksums=None, progress=None):
 
 
 def _survey(data, report, table=None, progress=None):
-    """Fill in a report; returns where whole records begin."""
+    """Fill in a report, and return the offsets of whole records."""
     found = [np.empty(0, np.int64)]
     listed = _listed_offsets(report.index_path)
     numbered = None if isinstance(listed, IndexFileError) else listed
@@ -241,7 +241,7 @@ def _survey(data, report, table=None, progress=None):
 
 
 def _listed_offsets(index):
-    """What an index lists, the error of one that cannot be parsed, or None without one."""
+    """Read the offsets of an index, or the error of one that cannot be parsed; None without one."""
     try:
         return None if index is None else read_index(index)[1]
     except IndexFileError as error:
@@ -355,8 +355,6 @@ def write_checksums(path, index=None):
     ChecksumError
         If there are checksums already, and they say that a record is damaged.  Remove that file to
         have new ones all the same.
-    ImportError
-        If google-crc32c, which computes them, is not installed.
     OSError
         If a file cannot be read or written.
 
@@ -421,7 +419,7 @@ def _whole_records(data, report, table, listed):
 
 
 def _unchanged_records(data, report, table):
-    """Those that are as their checksums say, wherever they are."""
+    """Yield the records that are as their checksums say, wherever they are."""
     keys = None
     offsets, first, kept = table.offsets, 0, 0
     ends = offsets + table.entries["length"]
@@ -464,7 +462,7 @@ def _note_size(report, size):
 
 
 def _keys_by_offset(index):
-    """Keys of an index, as far as it can be read."""
+    """Read the keys of an index, as far as it can be read."""
     try:
         keys, offsets = ([], []) if index is None else read_index(index)
     except IndexFileError:
@@ -473,7 +471,7 @@ def _keys_by_offset(index):
 
 
 def _framed_records(data, report, listed):
-    """Those whose heads lead from one to the next."""
+    """Yield the records whose heads lead from one to the next."""
     for piece in walk(data, listed=listed, payloads=True):
         begin, number = int(piece.offsets[0]), int(piece.numbers[0])
         if piece.is_damage:
@@ -517,16 +515,16 @@ def _compare_index(report, listed, offsets):
 
 
 def _carry_keys(offsets, listed, path):
-    """Keys for the records that stood at `offsets`, from the old index where it lists them."""
+    """Find keys for the records that stood at `offsets`, from the old index where it lists them."""
     if listed is None:
         return np.arange(len(offsets))
-    keys, places = listed
-    order = np.argsort(places, kind="stable")
-    found = np.searchsorted(places, offsets, side="right", sorter=order) - 1
-    if len(places) == 0:
+    keys, listed_offsets = listed
+    order = np.argsort(listed_offsets, kind="stable")
+    found = np.searchsorted(listed_offsets, offsets, side="right", sorter=order) - 1
+    if len(listed_offsets) == 0:
         return np.arange(len(offsets))
     lines = order[np.maximum(found, 0)]
-    known = (found >= 0) & (places[lines] == offsets)
+    known = (found >= 0) & (listed_offsets[lines] == offsets)
     first_free = max(int(keys.max()) + 1, 0)
     if known.all():
         return keys[lines]

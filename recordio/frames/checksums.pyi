@@ -12,6 +12,7 @@ __all__ = [
     "ENTRY",
     "Checksums",
     "Comparison",
+    "checksum_entries",
     "checksums_path",
     "compare",
     "format_checksums",
@@ -39,6 +40,7 @@ class Comparison(NamedTuple):
     multipart: int
     payload_bytes: int
 
+def checksum_entries(data: Buffer, offsets: NDArray[np.int64]) -> NDArray[np.void]: ...
 def checksums_path(path: str | PathLike[str]) -> str: ...
 def is_checksums(path: str | PathLike[str], settings: RemoteSettings | None = None) -> bool: ...
 def stale_checksums(

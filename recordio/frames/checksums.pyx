@@ -1,8 +1,7 @@
 """Checksums of the records of a file, in a file beside it: ``PREFIX.crc``.
 
-A checksum covers the whole frame of its record: heads, payload, pad bytes.  Those that are stored
-are computed in `checksum_library`; they are compared here.  Record files are not opened, and
-nothing is repaired.
+A checksum covers the whole frame of its record: heads, payload, pad bytes.  Record files are not
+opened, and nothing is repaired.
 """
 
 import os
@@ -25,6 +24,7 @@ __all__ = [
     "ENTRY",
     "Checksums",
     "Comparison",
+    "checksum_entries",
     "checksums_path",
     "compare",
     "format_checksums",
@@ -68,9 +68,9 @@ cdef int64_t find_entry(const Table* table, int64_t offset) noexcept nogil:
 
 
 cdef int checksum_check(const Table* table, const uint8_t* base, const Frame* frame) noexcept nogil:
-    cdef int64_t place = find_entry(table, frame.offset), length = frame.end - frame.offset
-    cdef const Entry* entry = table.entries + place
-    if place < 0:
+    cdef int64_t number = find_entry(table, frame.offset), length = frame.end - frame.offset
+    cdef const Entry* entry = table.entries + number
+    if number < 0:
         return CHECKSUM_ABSENT
     if length != entry.length or crc32c_of(base + frame.offset, length) != entry.crc:
         return CHECKSUM_WRONG
@@ -90,25 +90,8 @@ cdef object checksum_error(int status, path, int64_t offset, record):
 
 
 cdef class Checksums:
-    """The checksums of the records of one file.
+    """The checksums of the records of one file, in its order and without gaps, 16 bytes for each.
 
-    Parameters
-    ----------
-    entries : numpy.ndarray of ENTRY, shape (n,)
-        One for each record, in the order of the file and without gaps; 16 bytes are kept for each.
-    size : int
-        Bytes of the record file.
-    path : str or os.PathLike, optional
-        The file they come from.
-
-    Raises
-    ------
-    ChecksumFileError
-        If the entries do not fill `size` bytes.
-
-    Examples
-    --------
-    >>> from recordio.frames.checksum_library import checksum_entries
     >>> from recordio.frames.encoder import encode
     >>> data = encode(b"one") + encode(b"three")
     >>> checksums = Checksums(checksum_entries(data, np.array([0, 12])), len(data))
@@ -156,7 +139,7 @@ cdef class Checksums:
 
 
 class Comparison(NamedTuple):
-    """What `compare` finds."""
+    """Some records compared with their checksums."""
 
     #: Whether each record is as it was: bool array.
     holds: object
@@ -167,21 +150,7 @@ class Comparison(NamedTuple):
 
 
 def compare(data, Checksums checksums not None, int64_t first=0):
-    """Compare some of the records of a file with their checksums.
-
-    Parameters
-    ----------
-    data : bytes-like
-        The whole record file, of any size.
-    checksums : Checksums
-    first : int
-        The first record to look at.
-
-    Returns
-    -------
-    Comparison
-        Of a few thousand records at most.
-    """
+    """Compare a few thousand records of a whole file with their checksums, from `first` on."""
     cdef const uint8_t[::1] view = data
     cdef const uint8_t* base = &view[0] if view.shape[0] else NULL
     cdef int64_t size = view.shape[0], count = 0, done = 0, multipart = 0, payload_bytes = 0
@@ -204,11 +173,19 @@ def compare(data, Checksums checksums not None, int64_t first=0):
     return Comparison(holds[:count], multipart, payload_bytes)
 
 
-def checksums_path(path):
-    """The file beside a record file in which its checksums are.
+def checksum_entries(data, offsets):
+    """Compute the checksums of all records of a file, which begin at the ascending offsets."""
+    view = memoryview(data)
+    entries = np.zeros(len(offsets), ENTRY)
+    entries["offset"] = offsets
+    entries["length"] = np.diff(np.append(offsets, len(view)))
+    entries["crc"] = [crc32c(view[at:at + length]) for at, length, _ in entries.tolist()]
+    return entries
 
-    Examples
-    --------
+
+def checksums_path(path):
+    """Name the file beside a record file in which its checksums are.
+
     >>> checksums_path("data/train.rec")
     'data/train.crc'
     """
@@ -216,35 +193,18 @@ def checksums_path(path):
 
 
 def is_checksums(path, settings=None):
-    """Whether a file, or the object at a URL, exists and begins as one of checksums does."""
+    """Tell whether a file, or the object at a URL, exists and begins as one of checksums does."""
     return StoredFile.at(path).first_bytes(len(_MAGIC), settings) == _MAGIC
 
 
 def stale_checksums(path, settings=None):
-    """Checksums beside a record file that is about to be replaced: a list of none or one path."""
+    """List the checksums beside a record file that is about to be replaced: none or one path."""
     beside = checksums_path(path)
     return [beside] if is_checksums(beside, settings) else []
 
 
 def read_checksums(path):
-    """Read a ``.crc`` file.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-
-    Returns
-    -------
-    Checksums
-
-    Raises
-    ------
-    ChecksumFileError
-        If there is no such file, or it is none of checksums, of a later version, truncated or
-        damaged.
-    OSError
-        If it cannot be read.
-    """
+    """Read a ``.crc`` file; one that is missing, damaged or of another kind is an error."""
     def wrong(reason):
         return ChecksumFileError(f"{reason}; {_REMEDY}", path=path)
 
@@ -275,19 +235,7 @@ def read_checksums(path):
 
 
 def format_checksums(entries, size):
-    """The bytes of a ``.crc`` file, in pieces.
-
-    Parameters
-    ----------
-    entries : numpy.ndarray of ENTRY, shape (n,)
-        Of all records, in the order of the file.
-    size : int
-        Bytes of the record file.
-
-    Yields
-    ------
-    bytes
-    """
+    """Yield the bytes of the ``.crc`` file of a record file of `size` bytes, in pieces."""
     table = np.ascontiguousarray(entries, ENTRY).tobytes()
     head = _HEAD.pack(_MAGIC, _VERSION, ENTRY.itemsize, len(entries), size, 0)
     yield head

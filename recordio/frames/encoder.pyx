@@ -54,25 +54,8 @@ cdef void _encode(
 
 
 def encode(payload):
-    """Frame one record.
+    """Frame one record; the frame is a multiple of 4 bytes long.
 
-    Parameters
-    ----------
-    payload : bytes-like
-        At most ``2**29 - 1`` bytes; may be empty.
-
-    Returns
-    -------
-    bytes
-        What stands in a file for the record: a multiple of 4 bytes long.
-
-    Raises
-    ------
-    RecordTooLargeError
-        If the payload has ``2**29`` bytes or more.
-
-    Examples
-    --------
     >>> encode(b"a").hex(" ")
     '0a 23 d7 ce 01 00 00 00 61 00 00 00'
     """
@@ -92,29 +75,10 @@ def encode(payload):
 
 
 def encode_into(buffer, Py_ssize_t position, payload):
-    """Frame one record behind others in a buffer.
+    """Frame one record behind others in a buffer, and return the position behind it.
 
-    Parameters
-    ----------
-    buffer : writable bytes-like
-        Where to write.
-    position : int
-        Where in the buffer the frame begins, ``0 <= position <= len(buffer)``.
-    payload : bytes-like
-        At most ``2**29 - 1`` bytes; may be empty.
+    It is -1 for a frame that does not fit; nothing is written then.
 
-    Returns
-    -------
-    int
-        The position just behind the frame, or -1 if it does not fit; nothing is written then.
-
-    Raises
-    ------
-    RecordTooLargeError
-        If the payload has ``2**29`` bytes or more.
-
-    Examples
-    --------
     >>> buffer = bytearray(16)
     >>> encode_into(buffer, 0, b"abc"), encode_into(buffer, 12, b"def")
     (12, -1)

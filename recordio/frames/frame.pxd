@@ -32,7 +32,7 @@ cdef enum FrameStatus:
     FRAME_LOST                  # the bytes were there when the file was mapped
 
 # Locate the record at `offset` of the file of `size` bytes at `base`.  `frame` is always filled;
-# after damage `frame.end` is the place to name in `frame_error`.
+# after damage `frame.end` is the offset to name in `frame_error`.
 cdef int frame_scan(
     const uint8_t* base, int64_t size, int64_t offset, Frame* frame
 ) noexcept nogil

@@ -265,31 +265,10 @@ _DAMAGE = {
 
 
 def scan_offsets(data, path=None, int64_t start=0, int64_t record=0):
-    """Offsets of all records in the bytes of a file.
+    """Find the offsets of all records in the bytes of a file, from the record at `start` on.
 
-    Parameters
-    ----------
-    data : bytes-like
-        The whole file.
-    path : str, optional
-        Its name, for errors.
-    start : int
-        Offset of the first record to look at.
-    record : int
-        Its position, for errors.
+    The first damage is an error, with its offset and its number, counted from `record`.
 
-    Returns
-    -------
-    numpy.ndarray
-        int64, one offset for each record.
-
-    Raises
-    ------
-    CorruptRecordError, TruncatedRecordError
-        At the first damage, with its offset and the number of the record.
-
-    Examples
-    --------
     >>> from recordio.frames.encoder import encode
     >>> scan_offsets(encode(b"a") + encode(b"bcdef"))
     array([ 0, 12])
@@ -333,23 +312,10 @@ cdef bint _swallows(const uint8_t* base, int64_t size, int64_t offset):
 
 
 def find_head(data, int64_t offset=0):
-    """Offset of the next record that may begin at or behind an offset.
+    """Find the next offset, of `offset` and those behind it, at which a record may begin.
 
-    Parameters
-    ----------
-    data : bytes-like
-        The whole file.
-    offset : int
-        Where to start, in bytes.
+    It is a multiple of 4 with the magic word and the flag of a first part, or ``len(data)``.
 
-    Returns
-    -------
-    int
-        A multiple of 4 at which the magic word and the flag of a first part stand, or
-        ``len(data)`` if there is none.
-
-    Examples
-    --------
     >>> from recordio.frames.encoder import encode
     >>> find_head(b"damaged!" + encode(b"a"))
     8
@@ -390,39 +356,19 @@ class Run(NamedTuple):
 
 
 def survey(data, int64_t start=0, bint payloads=True):
-    """Look at a run of whole records.
+    """Look at a few thousand records from an offset on, up to the first damage.
 
-    Parameters
-    ----------
-    data : bytes-like
-        The whole file.
-    start : int
-        Offset at which to begin.
-    payloads : bool
-        Look at all payloads for magic words.  Otherwise only at those behind which no record
-        begins: the same records are whole, but `Run.unescaped` does not list all.
+    Go on at the `end` of the run while its kind is ``"ok"``.  With `payloads` all payloads are
+    searched for magic words.  Otherwise only those are behind which no record begins: the same
+    records are whole, but `Run.unescaped` does not list all.
 
-    Returns
-    -------
-    Run
-        A few thousand records at most; go on at its `end` while its kind is ``"ok"``.
+    A record that holds a magic word, which MXNet's writer escapes, counts as whole if another
+    record begins where it ends, or the file ends there.
 
-    Raises
-    ------
-    TruncatedRecordError
-        If the bytes are those of a mapped file, and some of these were lost meanwhile.
-
-    Examples
-    --------
     >>> from recordio.frames.encoder import encode
     >>> run = survey(encode(b"a") + bytes(4))
     >>> run.offsets, run.end, run.kind
     (array([0]), 12, 'zeros')
-
-    Notes
-    -----
-    A record that holds a magic word, which MXNet's writer escapes, counts as whole if another
-    record begins where it ends, or the file ends there.
     """
     cdef const uint8_t[::1] view = data
     cdef const uint8_t* base = &view[0] if view.shape[0] else NULL
@@ -467,8 +413,8 @@ cdef _check_run(data, offsets, int64_t end, int status, Frame* behind):
     lost = None
     if map_lost(guard, offsets[0] if len(offsets) else end, end):
         ends = [*offsets[1:].tolist(), end]
-        places = zip(offsets.tolist(), ends, strict=True)
-        lost = next((begin for begin, stop in places if map_lost(guard, begin, stop)), end)
+        stretches = zip(offsets.tolist(), ends, strict=True)
+        lost = next((begin for begin, stop in stretches if map_lost(guard, begin, stop)), end)
     elif frame_confirm(guard, status, behind) == FRAME_LOST:
         lost = behind.offset
     if lost is not None:

@@ -36,10 +36,8 @@ def length_of(lrec: Any) -> Any:
 
 
 def part_at(data: bytes | memoryview, offset: int) -> tuple[int, bool] | None:
-    """Read where the part at an offset ends, and whether its record does; None without a head.
+    """Read the end of the part at an offset, and whether its record ends; None without a head.
 
-    Examples
-    --------
     >>> from recordio.frames.encoder import encode
     >>> part_at(encode(b"abcde"), 0), part_at(b"no head!", 0)
     ((16, True), None)

@@ -4,8 +4,14 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from typing_extensions import disjoint_base
 
-__all__ = ["build_index", "format_index", "read_index", "write_index"]
+__all__ = ["KeyLookup", "build_index", "format_index", "read_index", "write_index"]
+
+@disjoint_base
+class KeyLookup:
+    def __init__(self, keys: NDArray[np.int64]) -> None: ...
+    def position_of(self, key: int) -> int: ...
 
 def build_index(
     path: str | PathLike[str],

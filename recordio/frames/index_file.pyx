@@ -1,4 +1,4 @@
-"""The ``.idx`` text of a record file: parsed into, and written from, two int64 arrays.
+"""Indexes of record files: the ``.idx`` text, two int64 arrays of it, and the position of a key.
 
 A line is ``key TAB offset``, in the order of writing.  This module never keeps a Python object for
 a single line, and it reads record files only in `build_index`.
@@ -28,7 +28,7 @@ from recordio.errors import IndexFileError, RecordHeaderError
 from recordio.bytes.files import StoredFile, open_output
 from recordio.frames.frame import scan_offsets
 
-__all__ = ["build_index", "format_index", "read_index", "write_index"]
+__all__ = ["KeyLookup", "build_index", "format_index", "read_index", "write_index"]
 
 cdef enum:
     READ_CHUNK = 1 << 20        # bytes of text in memory at a time
@@ -175,31 +175,12 @@ cdef object _line_error(int status, path, int64_t line, const uint8_t* text, int
 
 
 def read_index(path):
-    """Parse an index file.
+    """Parse an index file into its keys and offsets, int64 arrays in the order of the lines.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The ``.idx`` file: lines of ``key TAB offset``.  Windows line ends, a missing final newline
-        and further columns are accepted, as MXNet accepts them.
+    Lines are ``key TAB offset``.  Windows line ends, a missing final newline and further columns
+    are accepted, as MXNet accepts them.  Any other line is an error with its number; keys that are
+    no integers are only known to `recordio.MXIndexedRecordIO`.
 
-    Returns
-    -------
-    keys : numpy.ndarray
-        int64, in the order of the lines.
-    offsets : numpy.ndarray
-        int64, byte offsets in the record file, the same length.
-
-    Raises
-    ------
-    IndexFileError
-        For any line that is not a key and an offset (a multiple of 4, not negative), with its
-        number; keys that are no integers are only known to `recordio.MXIndexedRecordIO`.
-    OSError
-        If the file cannot be read.
-
-    Examples
-    --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp(), "a.idx")
     >>> _ = path.write_bytes(b"7\\t0\\n3\\t16\\n")
@@ -285,20 +266,8 @@ cdef int64_t _format_integer(int64_t value, uint8_t* out) noexcept nogil:
 
 
 def format_index(keys, offsets):
-    """Text of an index, in pieces.
+    """Yield the text of an index in pieces of whole lines.
 
-    Parameters
-    ----------
-    keys, offsets : array of int64, shape (n,)
-        One pair for each line.
-
-    Yields
-    ------
-    bytes
-        Whole lines.
-
-    Examples
-    --------
     >>> b"".join(format_index([7, 3], [0, 16]))
     b'7\\t0\\n3\\t16\\n'
     """
@@ -323,17 +292,8 @@ def format_index(keys, offsets):
 
 
 def write_index(path, keys, offsets):
-    """Write an index file; it appears complete or not at all.
+    """Write an index file, at a path or a URL; it appears complete or not at all.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The ``.idx`` file or its URL; replaced if it exists.
-    keys, offsets : array of int64, shape (n,)
-        One pair for each line.
-
-    Examples
-    --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp(), "a.idx")
     >>> write_index(path, [7, 3], [0, 16])
@@ -434,3 +394,49 @@ cdef object _image_ids(data, offsets, path):
         if i % 4096 == 0:
             PyErr_CheckSignals()
     return ids
+
+
+cdef class KeyLookup:
+    """Positions by key, without a Python object for each; the keys are kept, not copied.
+
+    Binary search in the keys where they ascend, else through their sorting order, which takes 8
+    bytes more for each.
+
+    >>> lookup = KeyLookup(np.array([7, 3, 7]))
+    >>> lookup.position_of(7), lookup.position_of(3), lookup.position_of(0)
+    (2, 1, -1)
+    """
+
+    def __init__(self, keys):
+        self.keys = keys
+        with nogil:
+            self.ascending = _ascends(self.keys)
+        if not self.ascending:
+            # Sorting is stable, so that the last of several equal keys stays the last.
+            self.order = np.argsort(keys, kind="stable").astype(np.int64, copy=False)
+
+    def position_of(self, int64_t key):
+        """Find the position of a key, of the last of several equal ones; -1 if there is none."""
+        return self.find(key)
+
+    cdef int64_t find(self, int64_t key) noexcept nogil:
+        cdef int64_t low = 0, high = self.keys.shape[0], middle
+        # The first position behind all keys that are not greater than `key`.
+        while low < high:
+            middle = low + (high - low) // 2
+            if self.keys[middle if self.ascending else self.order[middle]] <= key:
+                low = middle + 1
+            else:
+                high = middle
+        if low == 0:
+            return -1
+        low = low - 1 if self.ascending else self.order[low - 1]
+        return low if self.keys[low] == key else -1
+
+
+cdef bint _ascends(const int64_t[::1] keys) noexcept nogil:
+    cdef int64_t i
+    for i in range(1, keys.shape[0]):
+        if keys[i - 1] > keys[i]:
+            return False
+    return True

@@ -85,7 +85,7 @@ cdef class MappedRecords:
 
     def _take_many(self, const int64_t[::1] wanted, bint copy):
         cdef Frame[RUN] frames
-        cdef int64_t first, count, i, place
+        cdef int64_t first, count, i, position
         cdef int status, collecting
         self.check_open()
         view = self.view
@@ -120,8 +120,8 @@ cdef class MappedRecords:
                 raise frame_error(status, self.path, frames[count].end, i)
             if self.checksums is not None:
                 for i in range(count):
-                    place = wanted[first + i]
-                    self.check_record(base, &frames[i], place + (self.count if place < 0 else 0))
+                    position = wanted[first + i]
+                    self.check_record(base, &frames[i], position + (self.count if position < 0 else 0))
         return records
 
     def _take_at(self, int64_t offset, record, bint copy):
@@ -150,13 +150,7 @@ cdef class MappedRecords:
 
 @cython.final
 cdef class RecordIterator:
-    """One pass over a reader, a few records located ahead of the one handed out.
-
-    Parameters
-    ----------
-    reader : MappedRecords
-        Open, of a local file.
-    """
+    """One pass over an open local reader, a few records located ahead of the one handed out."""
 
     cdef MappedRecords reader
     cdef object view

@@ -1,4 +1,4 @@
-"""Records of a mirrored file: which bytes of it they are, and having those before they are read."""
+"""Records of a mirrored file: the bytes of each, and having those before they are read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from recordio.bytes.files import StoredFile
-from recordio.bytes.remote.mirror import Hold, Mirror, blocks_of
+from recordio.bytes.remote.mirror import Mirror, Pin, blocks_of
 from recordio.bytes.remote.objects import shown
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import IndexFileError, RemoteMissingError
@@ -28,15 +28,7 @@ MOST_RECORD = MAX_RECORD_LENGTH + 1
 
 
 class RemoteRecords:
-    """The records of one mirrored file.
-
-    Parameters
-    ----------
-    mirror : Mirror
-    url : str
-        Its URL in full.
-    settings : RemoteSettings or None
-    """
+    """The records of one mirrored file; `url` is the full one."""
 
     def __init__(self, mirror: Mirror, url: str, settings: RemoteSettings | None) -> None:
         self.mirror, self.url, self._settings = mirror, url, settings
@@ -45,26 +37,23 @@ class RemoteRecords:
         self._before = dict(mirror.counters)
 
     def counters(self) -> dict[str, float]:
-        """What the mirror counted since the file was opened; see `Mirror`."""
+        """Give the numbers of the mirror since the file was opened; see `Mirror`."""
         return {name: now - self._before[name] for name, now in self.mirror.counters.items()}
 
     @property
     def resident(self) -> bool:
-        """Whether records may be handed out as views of the mirror."""
+        """True if records may be handed out as views of the mirror."""
         return self.mirror.resident
 
     def set_table(self, offsets: np.ndarray) -> None:
-        """Where all records begin, in any order."""
+        """Take the offsets of all records, in any order."""
         ascending = len(offsets) < 2 or bool((offsets[1:] >= offsets[:-1]).all())
         self._table = offsets if ascending else np.sort(offsets)
 
     def offsets(self) -> np.ndarray:
-        """Where all records begin, ascending, as the index beside the file says.
+        """Read the offsets of all records, ascending, from the index beside the file.
 
-        Raises
-        ------
-        IndexFileError
-            If there is none: finding the records would read all of the file.
+        Without one it is an error: finding the records would read all of the file.
         """
         index = StoredFile(self.url).beside(".idx")
         url = shown(index.name)
@@ -87,7 +76,7 @@ class RemoteRecords:
         return offsets
 
     def ends(self, begins: np.ndarray) -> np.ndarray:
-        """Where records end, at the latest, that begin at some of the offsets."""
+        """Find the ends, at the latest, of records that begin at some of the offsets."""
         table = self._table
         if table is None:
             raise ValueError("it is not known where the records begin")
@@ -96,32 +85,32 @@ class RemoteRecords:
         return np.minimum(ends, np.minimum(begins + MOST_RECORD, self.mirror.size))
 
     def blocks(self, begins: np.ndarray) -> np.ndarray:
-        """The blocks in which records lie, ascending."""
+        """List the blocks in which records lie, ascending."""
         return blocks_of(begins, self.ends(begins))
 
-    def hold(self, begins: np.ndarray, stripe: int = 1, urgent: bool = True) -> Hold:
-        """Hold records; see `Mirror.hold`."""
+    def pin(self, begins: np.ndarray, stripe: int = 1, urgent: bool = True) -> Pin:
+        """Pin records; see `Mirror.pin`."""
         if not len(begins):
-            return self.mirror.hold(np.zeros(0, np.int64))
-        return self.mirror.hold(self.blocks(begins), stripe, urgent)
+            return self.mirror.pin(np.zeros(0, np.int64))
+        return self.mirror.pin(self.blocks(begins), stripe, urgent)
 
-    def hold_at(self, offset: int) -> Hold:
-        """Hold the record whose head stands at an offset, and wait for it."""
+    def pin_at(self, offset: int) -> Pin:
+        """Pin the record whose head stands at an offset, and wait for it."""
         size = self.mirror.size
         if not 0 <= offset < size:
-            return self.mirror.hold(np.zeros(0, np.int64))
+            return self.mirror.pin(np.zeros(0, np.int64))
         if self._table is not None:
-            place = int(np.searchsorted(self._table, offset))
-            if place < len(self._table) and self._table[place] == offset:
-                return self.hold(np.array([offset]))
+            position = int(np.searchsorted(self._table, offset))
+            if position < len(self._table) and self._table[position] == offset:
+                return self.pin(np.array([offset]))
         end, last = offset, False
         while not last and end + HEAD.itemsize <= size:
-            with self.mirror.hold_bytes(end, end + HEAD.itemsize):
+            with self.mirror.pin_bytes(end, end + HEAD.itemsize):
                 part = part_at(self.mirror.view, end)
             end, last = part or (end, True)
-        return self.mirror.hold_bytes(offset, max(end, offset + HEAD.itemsize))
+        return self.mirror.pin_bytes(offset, max(end, offset + HEAD.itemsize))
 
-    def ask_ahead(self, offset: int) -> None:
+    def prefetch_from(self, offset: int) -> None:
         """Have what follows an offset fetched, where a file is read from its start to its end."""
         if self.mirror.resident and self.mirror.complete:
             return
@@ -130,7 +119,7 @@ class RemoteRecords:
         ahead = AHEAD if self.mirror.resident else min(AHEAD, self.mirror.folder.limit // 4)
         end = min(offset + ahead, self.mirror.size)
         if end - self._asked >= ahead // 4 or end == self.mirror.size > self._asked:
-            self.mirror.ask(self._asked, end)
+            self.mirror.prefetch(self._asked, end)
             self._asked = end
 
     def read_many(
@@ -140,39 +129,32 @@ class RemoteRecords:
         positions: np.ndarray,
         copy: bool,
     ) -> list[memoryview] | list[bytes]:
-        """Records at many positions: what comes next is fetched while records are taken.
+        """Read records at many positions; the next ones are fetched while records are taken.
 
-        Parameters
-        ----------
-        take_many : callable
-            ``take_many(positions, copy)`` gives records that are there.
-        offsets : numpy.ndarray
-            Where the records begin, by position.
-        positions : numpy.ndarray
-        copy : bool
-            As for `RecordReader.read_many`.
+        ``take_many(positions, copy)`` gives records that are there; `offsets` are those of all, by
+        position.
         """
         owned = copy or not self.resident
         pieces = [positions[begin : begin + RUN] for begin in range(0, len(positions), RUN)]
-        holds = deque(self._hold_positions(offsets, piece) for piece in pieces[:2])
+        pins = deque(self._pin_positions(offsets, piece) for piece in pieces[:2])
         records: list[Any] = []
         try:
             for number, piece in enumerate(pieces):
-                with holds[0]:
+                with pins[0]:
                     taken = take_many(piece, owned)
                 records += taken if owned == copy else map(memoryview, taken)
-                holds.popleft()
+                pins.popleft()
                 if number + 2 < len(pieces):
-                    holds.append(self._hold_positions(offsets, pieces[number + 2]))
+                    pins.append(self._pin_positions(offsets, pieces[number + 2]))
         finally:
-            for hold in holds:
-                hold.release()
+            for pin in pins:
+                pin.release()
         return records
 
-    def _hold_positions(self, offsets: np.ndarray, positions: np.ndarray) -> Hold:
+    def _pin_positions(self, offsets: np.ndarray, positions: np.ndarray) -> Pin:
         count = len(offsets)
-        places = np.where(positions < 0, positions + count, positions)
-        return self.hold(offsets[places[(places >= 0) & (places < count)]])
+        wanted = np.where(positions < 0, positions + count, positions)
+        return self.pin(offsets[wanted[(wanted >= 0) & (wanted < count)]])
 
     def in_order(
         self, offsets: np.ndarray, read_many: Callable[[range], list[memoryview]]
@@ -180,7 +162,7 @@ class RemoteRecords:
         """Yield the records that begin at `offsets`, read by position, and ask for the next."""
         for begin in range(0, len(offsets), RUN):
             if begin + RUN < len(offsets):
-                self.hold(offsets[begin + RUN : begin + 3 * RUN], urgent=False).let_go()
+                self.pin(offsets[begin + RUN : begin + 3 * RUN], urgent=False).unpin()
             yield from read_many(range(begin, min(begin + RUN, len(offsets))))
 
     def from_start(
@@ -189,7 +171,7 @@ class RemoteRecords:
         """Yield all records of the file, each read where the one before it ends."""
         offset = record = 0
         while True:
-            self.ask_ahead(offset)
+            self.prefetch_from(offset)
             payload, offset = read_at(offset, record)
             if payload is None:
                 return

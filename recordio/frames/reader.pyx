@@ -12,7 +12,7 @@ cimport cython
 from libc.stdint cimport int64_t
 
 from recordio.frames.locate cimport as_positions, first_outside
-from recordio.frames.lookup cimport KeyLookup
+from recordio.frames.index_file cimport KeyLookup
 from recordio.frames.mapped cimport MappedRecords
 from recordio.bytes.mapping cimport address_of, guard_of
 from recordio.frames.views cimport UNMAP_ON_CLOSE
@@ -185,7 +185,7 @@ cdef class RecordReader(MappedRecords):
         remote = self.remote        # a close() elsewhere forgets it
         if remote is None:
             return self._take(position)
-        with remote.hold(self._offsets[position:position + 1]):
+        with remote.pin(self._offsets[position:position + 1]):
             record = self._take(position)
             return record if remote.resident else memoryview(bytes(record))
 
@@ -293,7 +293,7 @@ cdef class RecordReader(MappedRecords):
         remote = self.remote
         if remote is None:
             return self._take_at(offset, record, copy)
-        with remote.hold_at(offset):
+        with remote.pin_at(offset):
             payload, end = self._take_at(offset, record, copy or not remote.resident)
         if payload is not None and not copy and not remote.resident:
             payload = memoryview(payload)

@@ -38,7 +38,7 @@ class Piece(NamedTuple):
 
     @property
     def is_damage(self) -> bool:
-        """Whether this is damage and no records."""
+        """True for damage, False for records."""
         return self.kind != "ok"
 
 
@@ -47,30 +47,12 @@ def walk(
 ) -> Iterator[Piece]:
     """Yield whole records in runs of a few thousand, and the damage between them.
 
-    Parameters
-    ----------
-    data : bytes-like
-        The whole file.
-    start : int
-        Offset of a record, or of damage, at which to begin; it has number 0.
-    listed : numpy.ndarray of int64, optional
-        Offsets that an index lists, in any order.  Their order in the file then gives the numbers,
-        and damage has that of the first record that the index lists in it.  Without an index a
-        stretch of damage has one number, however many records it has destroyed.
-    payloads : bool
-        Look at all payloads, as `survey` does; the same records are whole either way.
+    It begins at the offset `start` of a record or of damage, which has number 0.  `listed` are the
+    offsets in an index, in any order.  Their order in the file then gives the numbers, and damage
+    has that of the first record that the index lists in it.  Without an index a stretch of damage
+    has one number, however many records it has destroyed.  With `payloads` all payloads are looked
+    at, as `survey` does; the same records are whole either way.
 
-    Yields
-    ------
-    Piece
-
-    Raises
-    ------
-    TruncatedRecordError
-        If the bytes are those of a mapped file, and some of these were lost meanwhile.
-
-    Examples
-    --------
     >>> from recordio.frames.encoder import encode
     >>> data = encode(b"a") + bytes(8) + encode(b"b") + encode(b"c")
     >>> for piece in walk(data):
@@ -105,7 +87,7 @@ def walk(
 def _damaged(
     run: Run, number: int, resumed: int, size: int, listed: NDArray[np.int64] | None
 ) -> Piece:
-    """The damage behind a run, up to where whole records begin again."""
+    """Describe the damage behind a run, up to where whole records begin again."""
     kind, reason = run.kind, run.reason
     if resumed < size and kind.startswith("truncated"):
         kind, reason = "wrong_length", "a length that leads behind the end of the file"
@@ -118,7 +100,7 @@ def _damaged(
 def _numbers(
     offsets: NDArray[np.int64], end: int, first: int, listed: NDArray[np.int64] | None
 ) -> NDArray[np.int64]:
-    """Numbers of what begins at some offsets and reaches to the next of them, or to `end`."""
+    """Number what begins at some offsets and reaches to the next of them, or to `end`."""
     if listed is None:
         return np.arange(first, first + len(offsets))
     found, after = np.searchsorted(listed, [offsets, np.append(offsets, end)[1:]])

@@ -14,11 +14,11 @@ from operator import index as as_integer
 
 import numpy as np
 
+from recordio.bytes.crc32c import crc32c
 from recordio.bytes.files import StoredFile, open_output
 from recordio.bytes.remote.objects import shown
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import IndexFileError, RecordIOError, RemoteFileError
-from recordio.frames.checksum_library import library_crc32c
 from recordio.frames.checksums import (
     ENTRY,
     checksums_path,
@@ -75,8 +75,6 @@ class RecordWriter:
         For ``append=True``, if the existing file does not end with a whole record.
     RemoteFileError
         If a URL cannot be written, or for ``append=True``; also from `write` and `close`.
-    ImportError
-        For ``checksums=True``, if google-crc32c is not installed.
     ChecksumFileError
         For ``append=True`` and ``checksums=True``, if the existing file has none that belong to it.
     IndexFileError
@@ -136,7 +134,7 @@ class RecordWriter:
         self._written = 0
         self._next_key = 0
         self._lines = array("q")  # key, offset, key, offset ... that are not formatted yet
-        self._crc = library_crc32c() if checksums else None
+        self._has_checksums = bool(checksums)
         self._checked = array("q")  # offset, CRC, offset, CRC ... of all records
         settings = RemoteSettings(remote_timeout=remote_timeout, remote_options=remote_options)
         if append and not StoredFile.at(self.path).is_local:
@@ -166,7 +164,7 @@ class RecordWriter:
             )
         if not present:
             return None
-        if self._crc is not None:
+        if self._has_checksums:
             old = read_checksums(checksums_path(self.path))
             old.check_size(self.path, StoredFile(self.path).size())
             for offset, _, crc in old.entries.tolist():
@@ -192,7 +190,7 @@ class RecordWriter:
 
     @property
     def closed(self) -> bool:
-        """Whether the files were published or given up."""
+        """True when the files were published or given up."""
         return self._output.closed
 
     def write(self, buf, key=None) -> int:
@@ -250,7 +248,7 @@ class RecordWriter:
                 self._flush()
                 end = encode_into(self._buffer, 0, data)
             frame = encode(data) if end < 0 else None
-            if self._crc is not None:
+            if self._has_checksums:
                 self._note_checksum(offset, frame, end)
             if frame is not None:
                 self._write_out(0, frame)
@@ -269,7 +267,7 @@ class RecordWriter:
         """Keep the CRC of a frame, which ends at `end` in the buffer or has bytes of its own."""
         if frame is None:
             frame = memoryview(self._buffer)[self._used : end]
-        self._checked.extend((offset, self._crc(frame)))
+        self._checked.extend((offset, crc32c(frame)))
 
     def _flush(self):
         used, self._used = self._used, 0
@@ -302,7 +300,7 @@ class RecordWriter:
         with self._lock:
             if not self._output.closed:
                 self._flush()
-                if self._crc is not None:
+                if self._has_checksums:
                     self._write_checksums()
                 self._output.commit()
 

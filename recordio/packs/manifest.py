@@ -279,7 +279,7 @@ def listed_packs(
     opened = with_mirrors([one for one in beside if one is not None], settings)
     for one in opened:
         if one.mirror is not None:
-            one.mirror.ask(0, one.mirror.size)  # many at a time: readers take one after the other
+            one.mirror.prefetch(0, one.mirror.size)  # many at a time: readers take them in turn
     following = iter(opened)
     beside = [None if one is None else next(following) for one in beside]
     files = with_mirrors(files, settings)

@@ -66,7 +66,7 @@ class RecordRange:
         remote = table.reader.remote
         if remote is not None and remote.resident and len(self):
             mine = table.offsets[self.begin : self.end]
-            remote.mirror.ask(int(mine[0]), int(remote.ends(mine[-1:])[0]))  # many at a time
+            remote.mirror.prefetch(int(mine[0]), int(remote.ends(mine[-1:])[0]))  # many at a time
         for number in range(self.begin, self.end):
             offset, key = int(table.offsets[number]), int(table.keys[number])
             try:

@@ -30,7 +30,7 @@ def server(request, tmp_path, monkeypatch):
     }.items():  # fmt: skip
         monkeypatch.setenv(name, value)
     if request.param == "fsspec":
-        monkeypatch.setattr("recordio.bytes.remote.objects.has_obstore", lambda: False)
+        monkeypatch.setattr("recordio.bytes.remote.by_obstore.is_installed", lambda: False)
         pytest.importorskip("s3fs").S3FileSystem.clear_instance_cache()  # of other servers
     yield server
     server.stop()
@@ -119,9 +119,10 @@ def test_ctrl_c_ends_at_once(server, photos):
 
     server.fails = fails
     command = (
-        "import sys; from recordio.bytes.remote import objects;"
+        "import sys; from recordio.bytes.remote import by_obstore;"
         "from recordio.tools.im2rec import main;"
-        f"objects.has_obstore = lambda: {server.library == 'obstore'}; sys.exit(main(sys.argv[1:]))"
+        f"by_obstore.is_installed = lambda: {server.library == 'obstore'};"
+        "sys.exit(main(sys.argv[1:]))"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", command, "s3://bucket/sets/p", str(photos)],

@@ -1,7 +1,6 @@
 """TFRecord files: examples become image records, and back, without TensorFlow.
 
-A record is framed by its length and two CRC-32C checksums, which are always compared; the package
-google-crc32c computes them.
+A record is framed by its length and two CRC-32C checksums, which are always compared.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import collections
 import gzip
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 from recordio import (
@@ -20,9 +19,9 @@ from recordio import (
     RecordTooLargeError,
     TruncatedRecordError,
 )
+from recordio.bytes.crc32c import crc32c
 from recordio.bytes.files import open_bytes
 from recordio.bytes.storage import AtomicOutput
-from recordio.frames.checksum_library import library_crc32c
 
 from ..image_list import Skipped
 from ..payloads import check_content
@@ -44,15 +43,10 @@ CONTENTS = ("image/encoded", "image")
 LABELS = ("image/class/label", "label")
 
 
-def checksums() -> Callable[[bytes], int]:
-    """Return the function for the masked CRC-32C of some bytes."""
-    of = library_crc32c("TFRecord files", "tfrecord")
-
-    def masked(data: bytes) -> int:
-        crc = of(data)
-        return ((crc >> 15 | crc << 17) + MASK_DELTA) & 0xFFFF_FFFF
-
-    return masked
+def masked_crc32c(data: bytes) -> int:
+    """Compute the masked CRC-32C of some bytes."""
+    crc = crc32c(data)
+    return ((crc >> 15 | crc << 17) + MASK_DELTA) & 0xFFFF_FFFF
 
 
 def add_import_options(parser: argparse._ActionsContainer) -> None:
@@ -87,7 +81,6 @@ def add_feature_options(parser: argparse._ActionsContainer) -> None:
 
 def open_tfrecord(settings: argparse.Namespace) -> Source:
     """Open the files."""
-    checksum = checksums()
     limit = min(settings.max_content_bytes, LARGEST)
     wanted = {settings.content, settings.label, *CONTENTS, *LABELS}
 
@@ -95,7 +88,7 @@ def open_tfrecord(settings: argparse.Namespace) -> Source:
 
     def items() -> Items:
         for path in paths:
-            for number, (offset, data) in enumerate(read_frames(path, checksum, limit)):
+            for number, (offset, data) in enumerate(read_frames(path, limit)):
                 if settings.raw:
                     yield Item(None, data)
                     continue
@@ -107,9 +100,7 @@ def open_tfrecord(settings: argparse.Namespace) -> Source:
     return Source(items())
 
 
-def read_frames(
-    path: str, checksum: Callable[[bytes], int], limit: int = LARGEST
-) -> Iterator[tuple[int, bytes]]:
+def read_frames(path: str, limit: int = LARGEST) -> Iterator[tuple[int, bytes]]:
     """Yield offset and data of each record of a TFRecord file, plain or gzip.
 
     Reading ends with an error at a wrong checksum: the rest cannot be trusted.
@@ -125,7 +116,7 @@ def read_frames(
                     return
                 if len(head) < HEAD:
                     raise TruncatedRecordError("the file ends inside the head of a record", **place)
-                if checksum(head[: LENGTH.size]) != CHECKSUM.unpack_from(head, LENGTH.size)[0]:
+                if masked_crc32c(head[: LENGTH.size]) != CHECKSUM.unpack_from(head, LENGTH.size)[0]:
                     raise CorruptRecordError(
                         "the checksum of the length is wrong: the file is damaged here, or no "
                         "TFRecord file",
@@ -143,7 +134,7 @@ def read_frames(
                     raise TruncatedRecordError("the file ends inside a record", **place)
                 (expected,) = CHECKSUM.unpack_from(data, length)
                 data = data[:length]
-                if checksum(data) != expected:
+                if masked_crc32c(data) != expected:
                     raise CorruptRecordError("the checksum of the data is wrong", **place)
                 yield offset, data
                 offset += HEAD + length + CHECKSUM.size
@@ -207,13 +198,12 @@ def add_export_options(parser: argparse._ActionsContainer) -> None:
 
 def write_tfrecord(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
     """Write an example for each record: its content, and its labels as integers or floats."""
-    checksum = checksums()
     count = 0
     with AtomicOutput(paths[0]) as output:
         for data in raw_records(pack) if settings.raw else examples(pack, settings):
             head = LENGTH.pack(len(data))
-            output.write(head + CHECKSUM.pack(checksum(head)))
-            output.write(data + CHECKSUM.pack(checksum(data)))
+            output.write(head + CHECKSUM.pack(masked_crc32c(head)))
+            output.write(data + CHECKSUM.pack(masked_crc32c(data)))
             count += 1
     return count
 

@@ -16,7 +16,7 @@ import numpy as np
 from recordio.bytes.files import StoredFile
 from recordio.bytes.remote.block_table import BLOCK
 from recordio.bytes.remote.heads import LARGE_RECORD, record_heads
-from recordio.bytes.remote.mirror import MOST_REQUEST, Hold
+from recordio.bytes.remote.mirror import MOST_REQUEST, Pin
 from recordio.frames.reader import RecordReader
 
 from .source import RecordFiles
@@ -50,10 +50,10 @@ class Held:
 
     Parameters
     ----------
-    holds : list of Hold
+    holds : list of Pin
     """
 
-    def __init__(self, holds: list[Hold]) -> None:
+    def __init__(self, holds: list[Pin]) -> None:
         self._holds = holds
 
     @property
@@ -111,7 +111,7 @@ def hold_records(
     Held
     """
     records = np.asarray(records, np.int64)
-    holds: list[Hold] = []
+    holds: list[Pin] = []
     if len(readers) == 1:
         files = [(0, records)]
     else:
@@ -121,7 +121,7 @@ def hold_records(
         for file, mine in files:
             remote = readers[file].remote
             if remote is not None:
-                holds.append(remote.hold(offsets[mine], stripe, urgent=False))
+                holds.append(remote.pin(offsets[mine], stripe, urgent=False))
     except BaseException:
         Held(holds).release()
         raise
@@ -182,7 +182,7 @@ def held_pieces(reader: RecordReader, table: np.ndarray) -> Iterator[tuple[int, 
         if reader.remote is None:
             yield begin, piece
         else:
-            with reader.remote.hold(piece):
+            with reader.remote.pin(piece):
                 yield begin, piece
 
 
@@ -235,7 +235,7 @@ def file_ends(reader: RecordReader, count: int) -> tuple[int, bytes, bytes]:
             file.seek(max(size - count, 0))
             return size, head, file.read(count)
     mirror = reader.remote.mirror
-    with mirror.hold_bytes(0, count), mirror.hold_bytes(max(mirror.size - count, 0), mirror.size):
+    with mirror.pin_bytes(0, count), mirror.pin_bytes(max(mirror.size - count, 0), mirror.size):
         return mirror.size, bytes(mirror.view[:count]), bytes(mirror.view[-count:])
 
 

@@ -1,4 +1,4 @@
-"""Which blocks of a mirror are there, in a file that processes share, and which of them stay.
+"""Table of the blocks of a mirror that are there, in a file that processes share, and their pins.
 
 A block is marked when its bytes were written, so that a process that is killed leaves nothing that
 looks whole and is not.  What a machine had not put on its disk when it failed is forgotten: marks
@@ -48,24 +48,10 @@ PAUSE = 0.01
 
 
 class BlockTable:
-    """The marks of the blocks of one mirror.
+    """The `states` of the blocks of one mirror, 0 for absent ones, and their `checksums`.
 
-    Parameters
-    ----------
-    path : str
-        The file; made if it is not there or not of this object.
-    size : int
-        Bytes of the object.
+    A file that is missing, or of an object of another size, is made.
 
-    Attributes
-    ----------
-    states : numpy.ndarray of uint8
-        For each block 0, or more if it is there.
-    checksums : numpy.ndarray of uint32
-        For each block that is there the CRC-32C of its bytes.
-
-    Examples
-    --------
     >>> import tempfile
     >>> table = BlockTable(f"{tempfile.mkdtemp()}/blocks", 3 * BLOCK)
     >>> table.mark(1, [0x1234])
@@ -93,7 +79,7 @@ class BlockTable:
 
     @staticmethod
     def is_at(path: str, size: int) -> bool:
-        """Whether a file is the table of an object of some size, of any boot."""
+        """Tell whether a file is the table of an object of some size, of any boot."""
         wanted, count = _header(size), -(-size // BLOCK)
         try:
             with open(path, "rb") as file:
@@ -113,22 +99,22 @@ class BlockTable:
             os.close(descriptor)
 
     def missing(self, blocks: np.ndarray) -> np.ndarray:
-        """Those of some blocks that are not there."""
+        """Choose those of some blocks that are not there."""
         return blocks[self.states[blocks] == ABSENT]
 
     def present(self) -> np.ndarray:
-        """The blocks that are there."""
+        """List the blocks that are there."""
         # Compared first: other processes change the states meanwhile, which NumPy does not expect.
         return np.flatnonzero(self.states != ABSENT)
 
     def mark(self, first: int, checksums: Sequence[int]) -> None:
-        """As many blocks as there are checksums were written, from the first one on."""
+        """Note that as many blocks were written as there are checksums, from the first one on."""
         last = first + len(checksums)
         self.checksums[first:last] = checksums
         self.states[first:last] = WRITTEN
 
     def forget(self, block: int) -> None:
-        """A block is about to be given up, or is not as it was written."""
+        """Note that a block is about to be given up, or is not as it was written."""
         self.states[block] = ABSENT
 
     def sync(self, flush: Callable[[], None]) -> None:
@@ -139,7 +125,7 @@ class BlockTable:
         self.states[still] = DURABLE
 
     def lock(self, first: int, count: int = 1, shared: bool = False) -> bool:
-        """Lock bytes of the file if no other open file has them locked; whether it did."""
+        """Lock bytes of the file; False if another open file has them locked."""
         if not HAS_LOCKS:
             return True
         kind = fcntl.F_RDLCK if shared else fcntl.F_WRLCK
@@ -159,12 +145,12 @@ class BlockTable:
 
 
 def _header(size: int) -> bytes:
-    """What a table begins with."""
+    """Make the first bytes of a table."""
     return _HEADER.pack(_MAGIC, size, BLOCK, _boot())
 
 
 def _boot() -> bytes:
-    """What tells this run of the machine from others; zeros where the system does not say."""
+    """Identify this run of the machine; zeros where the system does not say."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return bytes.fromhex(file.read().strip().replace("-", ""))
@@ -173,17 +159,7 @@ def _boot() -> bytes:
 
 
 class Pins:
-    """The pins of one mirror in this process, which counts the holders of a block.
-
-    Parameters
-    ----------
-    table : BlockTable
-
-    Attributes
-    ----------
-    everywhere : bool
-        Whether all blocks are pinned for good; a single one then needs no pin.
-    """
+    """The pins of one mirror in this process, counted; `everywhere` if all blocks stay for good."""
 
     def __init__(self, table: BlockTable) -> None:
         self._table = table

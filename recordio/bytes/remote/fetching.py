@@ -31,16 +31,10 @@ FORKED = (
 
 
 class Job:
-    """One request: blocks ``[first, last)`` of a mirror.
+    """One request for the blocks ``[first, last)`` of a mirror.
 
-    Attributes
-    ----------
-    nbytes : int
-    begun, done : bool
-        Whether a thread has taken it, and whether it is over; `error` says why it failed, if it
-        did.
-    wanted : int
-        How many wait for it; a job that nobody wants any more is not begun.
+    A thread has taken it if it is `begun`, and it is over if it is `done`, with an `error` if it
+    failed.  `wanted` counts who waits for it; a job that nobody wants any more is not begun.
     """
 
     __slots__ = ("begun", "done", "error", "first", "last", "nbytes", "run", "wanted")
@@ -52,15 +46,13 @@ class Job:
 
     @property
     def alive(self) -> bool:
-        """Whether somebody who needs its blocks may wait for it."""
+        """True while somebody who needs its blocks may wait for it."""
         return not self.done and (self.begun or self.wanted > 0)
 
 
 class Fetcher:
-    """The threads of a process.
+    """The threads of a process that carry out jobs.
 
-    Examples
-    --------
     >>> fetcher, job = Fetcher(), Job(0, 1, 10, lambda job: None)
     >>> fetcher.submit([job])
     >>> fetcher.wait_for([job])
@@ -114,7 +106,7 @@ class Fetcher:
                 self._queue.extend(moved + rest)
 
     def wait_for(self, jobs: list[Job]) -> None:
-        """Until all of some jobs are over, or one has failed; Ctrl-C works meanwhile."""
+        """Wait until all of some jobs are over, or one has failed; Ctrl-C works meanwhile."""
         if self.process != os.getpid():
             raise RuntimeError(FORKED)
         with self.changed:
@@ -158,12 +150,12 @@ class Fetcher:
 
 
 def over(jobs: list[Job]) -> bool:
-    """Whether waiting for all of some jobs is at an end: they are done, or one has failed."""
+    """Tell whether waiting for all of some jobs is at an end: they are done, or one has failed."""
     return all(job.done for job in jobs) or any(job.error is not None for job in jobs)
 
 
 class Unwanted(Exception):
-    """Nobody wants what a job is for any more."""
+    """An error for jobs that nobody wants any more."""
 
 
 _fetcher: Fetcher | None = None
@@ -172,7 +164,7 @@ _fetcher_lock = threading.RLock()
 
 
 def fetcher() -> Fetcher:
-    """The threads of this process."""
+    """Return the threads of this process."""
     global _fetcher
     with _fetcher_lock:
         if _fetcher is None or _fetcher.process != os.getpid():
@@ -185,10 +177,8 @@ with contextlib.suppress(AttributeError):  # Windows has no fork
 
 
 def in_background(function: Callable[[], Answer]) -> Answer:
-    """What a function returns or raises, in a thread of its own, so that Ctrl-C ends the wait.
+    """Call a function in a thread of its own, so that Ctrl-C ends the wait for its result.
 
-    Examples
-    --------
     >>> in_background(lambda: 7 // 3)
     2
     """

@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recordio.bytes.remote.asking import looked_up
 from recordio.bytes.remote.block_table import BLOCK, HAS_LOCKS, USE, BlockTable
 from recordio.bytes.remote.mirror import Mirror
-from recordio.bytes.remote.objects import RemoteObject
+from recordio.bytes.remote.objects import RemoteObject, looked_up
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import RemoteFileError
 
@@ -47,18 +46,7 @@ logger = logging.getLogger("recordio")
 
 
 class MirrorFolder:
-    """The mirrors in one folder, as this process sees them.
-
-    Parameters
-    ----------
-    path : str
-        Absolute.
-
-    Attributes
-    ----------
-    limit : int
-        Bytes that all mirrors in it may take on the disk.
-    """
+    """The mirrors in one folder, as this process sees them; `limit` is in bytes on the disk."""
 
     def __init__(self, path: str) -> None:
         os.makedirs(path, exist_ok=True)
@@ -79,28 +67,28 @@ class MirrorFolder:
             self.limit = taken + shutil.disk_usage(self.path).free // 2
 
     def locked(self) -> FileLock:
-        """A lock against other processes that make or remove mirrors here."""
+        """Make a lock against other processes that make or remove mirrors here."""
         from filelock import FileLock  # only files on servers need it
 
         return FileLock(os.path.join(self.path, LOCK_NAME))
 
-    def place_of(self, url: str, size: int, tag: str) -> str:
-        """The folder of the mirror of an object; older versions of it that nobody uses go."""
+    def directory_of(self, url: str, size: int, tag: str) -> str:
+        """Make the folder of the mirror of an object; older versions of it that nobody uses go."""
         name = re.sub(r"[^\w.-]", "_", url.rpartition("/")[2])[-40:] or "object"
         family = f"{name}-{_digest(url)}-"
         # What tells no version might be anything the next time.
         version = _digest(f"{size} {tag}" if tag else f"{size} {os.urandom(16).hex()}")
-        place = os.path.join(self.path, family + version)
+        directory = os.path.join(self.path, family + version)
         for entry in _mirrors_in(self.path):
-            if entry.name.startswith(family) and entry.path != place:
+            if entry.name.startswith(family) and entry.path != directory:
                 _remove_unused(entry.path)
-        os.makedirs(place, exist_ok=True)
-        about = os.path.join(place, "about.json")
+        os.makedirs(directory, exist_ok=True)
+        about = os.path.join(directory, "about.json")
         if not os.path.exists(about):
             with open(f"{about}.new", "w", encoding="utf-8") as file:
                 json.dump({"url": url, "size": size, "tag": tag}, file)
             os.replace(f"{about}.new", about)
-        return place
+        return directory
 
     def add(self, mirror: Mirror) -> None:
         """Count a mirror as open in this process."""
@@ -128,7 +116,7 @@ class MirrorFolder:
         self.make_room(0)
 
     def note_used(self, mirror: Mirror, blocks: np.ndarray) -> None:
-        """Blocks were used, and are the last to make room."""
+        """Note that blocks were used, and are the last to make room."""
         if mirror.resident:
             return
         most = self.limit // BLOCK // 2
@@ -163,7 +151,7 @@ class MirrorFolder:
                 )
 
     def _other_bytes(self, mirrors: Sequence[Mirror]) -> int:
-        """Bytes that mirrors take which are not open in this process."""
+        """Count the bytes of mirrors that are not open in this process."""
         now = time.monotonic()
         if now - self._looked >= LOOK_SECONDS:
             mine = {os.path.dirname(m.path) for m in mirrors}
@@ -180,17 +168,17 @@ class MirrorFolder:
         gained = 0
         with self.locked():
             others = [e.path for e in _mirrors_in(self.path) if e.path not in mine]
-            for place in sorted(others, key=_last_use):
+            for directory in sorted(others, key=_last_use):
                 if gained >= excess:
                     break
-                taken = _disk_bytes(place)
-                if _remove_unused(place):
+                taken = _disk_bytes(directory)
+                if _remove_unused(directory):
                     gained += taken
         self._others = max(self._others - gained, 0)
         return gained
 
     def _evict(self, mirrors: Sequence[Mirror], excess: int, protects: bool) -> int:
-        """Give up blocks at random, those used lately excepted; what that gained."""
+        """Give up blocks at random, except those used lately, and count the bytes."""
         there = [mirror.table.present() for mirror in mirrors]
         owners = np.repeat(np.arange(len(mirrors)), [len(blocks) for blocks in there])
         blocks = np.concatenate([np.zeros(0, np.int64), *there])
@@ -215,32 +203,14 @@ _folders_lock = threading.Lock()
 
 
 def open_mirror(url: str, settings: RemoteSettings | None = None) -> Mirror:
-    """The mirror of an object; see `open_mirrors`."""
+    """Open the mirror of an object; see `open_mirrors`."""
     return open_mirrors([url], settings)[0]
 
 
 def open_mirrors(urls: Sequence[str], settings: RemoteSettings | None = None) -> list[Mirror]:
-    """The mirrors of objects that are used together, as they are on the server now.
+    """Open the mirrors of objects that are used together, as they are on the server now.
 
-    Parameters
-    ----------
-    urls : sequence of str
-    settings : RemoteSettings, optional
-
-    Returns
-    -------
-    list of Mirror
-        Either all of them stay on the disk as a whole, or none: then together they are larger than
-        the limit allows.
-
-    Raises
-    ------
-    RemoteMissingError
-        If there is no such object.
-    RemoteFileError
-        If one cannot be reached within `remote_timeout`.
-    OSError
-        If the folder of mirrors cannot be written.
+    All of them stay on the disk as a whole, or none if together they exceed the limit.
     """
     settings = RemoteSettings() if settings is None else settings
     if len(urls) == 1:
@@ -260,15 +230,15 @@ def _opened(remote: RemoteObject, folder: MirrorFolder, settings: RemoteSettings
     mirror = _open.get(key)
     if mirror is None or mirror.process != os.getpid():
         with folder.locked():
-            place = folder.place_of(remote.url, *remote.version)
-            mirror = Mirror(remote, folder, place, settings.timeout)
+            directory = folder.directory_of(remote.url, *remote.version)
+            mirror = Mirror(remote, folder, directory)
         folder.add(mirror)
         _open[key] = mirror
     return mirror
 
 
 def _folder_at(path: str, size: int | None) -> MirrorFolder:
-    """The folder of mirrors at a path, which is made; one object for each in a process."""
+    """Open the folder of mirrors at a path, which is made; one object for each in a process."""
     with _folders_lock:
         path = os.path.realpath(path)
         found = _folders.get(path)
@@ -287,35 +257,35 @@ def _mirrors_in(path: str) -> list[os.DirEntry[str]]:
         return [entry for entry in entries if entry.is_dir() and re.search(r"-\w{16}$", entry.name)]
 
 
-def _disk_bytes(place: str) -> int:
-    """Bytes that a mirror takes on the disk."""
+def _disk_bytes(directory: str) -> int:
+    """Count the bytes of a mirror on the disk."""
     try:
-        status = os.stat(os.path.join(place, "data"))
+        status = os.stat(os.path.join(directory, "data"))
     except OSError:
         return 0
     return 512 * getattr(status, "st_blocks", -(-status.st_size // 512))
 
 
-def _last_use(place: str) -> float:
+def _last_use(directory: str) -> float:
     try:
-        return os.stat(os.path.join(place, "blocks")).st_mtime
+        return os.stat(os.path.join(directory, "blocks")).st_mtime
     except OSError:
         return 0.0
 
 
-def _remove_unused(place: str) -> bool:
-    """Remove a mirror that no process has open; whether that was done."""
-    path = os.path.join(place, "blocks")
+def _remove_unused(directory: str) -> bool:
+    """Remove a mirror, and return True unless a process has it open."""
+    path = os.path.join(directory, "blocks")
     try:
-        size = os.stat(os.path.join(place, "data")).st_size
+        size = os.stat(os.path.join(directory, "data")).st_size
         table = BlockTable(path, size)
     except OSError:
-        shutil.rmtree(place, ignore_errors=True)  # was never finished
+        shutil.rmtree(directory, ignore_errors=True)  # was never finished
         return True
     try:
         if not (HAS_LOCKS and table.lock(USE)):
             return False
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
         return True
     finally:
         table.close()

@@ -36,36 +36,18 @@ _CHECKSUM = struct.Struct("<I")
 def record_heads(
     mirror: Mirror, begins: np.ndarray, nbytes: int
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """The first bytes of records, a few thousand at a time.
+    """Yield, some thousands at a time, the number of the first record and the heads as (n, nbytes).
 
-    Parameters
-    ----------
-    mirror : Mirror
-    begins : numpy.ndarray of int64
-        Where the records begin, ascending.
-    nbytes : int
-        How many bytes of each.
-
-    Yields
-    ------
-    place : int
-        That of the first of them in `begins`.
-    heads : numpy.ndarray of uint8, (n, nbytes)
-        Zeros beyond the end of the object.
-
-    Raises
-    ------
-    RemoteFileError
-        If they cannot be read, or not be kept.
+    `begins` are the ascending offsets of the records.  Bytes beyond the end of the object are zero.
     """
     check = zlib.crc32(np.ascontiguousarray(begins, np.int64).data)
-    place = os.path.dirname(mirror.path)
-    path = os.path.join(place, f"heads-{nbytes}-{check:08x}")
+    directory = os.path.dirname(mirror.path)
+    path = os.path.join(directory, f"heads-{nbytes}-{check:08x}")
     with contextlib.suppress(FileNotFoundError):
         if _is_as_written(path, len(begins) * nbytes):
             yield from _kept(path, len(begins), nbytes)
             return
-    descriptor, unfinished = tempfile.mkstemp(".new", "heads-", place)
+    descriptor, unfinished = tempfile.mkstemp(".new", "heads-", directory)
     try:
         with open(descriptor, "wb") as file:
             checksum = 0
@@ -84,7 +66,7 @@ def record_heads(
 
 
 def _is_as_written(path: str, nbytes: int) -> bool:
-    """Whether a file holds so many bytes of heads, and behind them their CRC-32C."""
+    """Tell whether a file holds so many bytes of heads, and behind them their CRC-32C."""
     checksum = 0
     with open(path, "rb") as file:
         while nbytes and (data := file.read(min(nbytes, BLOCK))):
@@ -109,7 +91,7 @@ def _write(descriptor: int, data: bytes, mirror: Mirror) -> None:
 
 
 def _fetched(mirror: Mirror, begins: np.ndarray, nbytes: int) -> np.ndarray:
-    """The heads of some records, in parallel."""
+    """Fetch the heads of some records, in parallel."""
     heads = np.zeros((len(begins), nbytes), np.uint8)
     ends = np.minimum(begins + nbytes, mirror.size)
     there = np.zeros(len(begins), bool)
@@ -119,11 +101,11 @@ def _fetched(mirror: Mirror, begins: np.ndarray, nbytes: int) -> np.ndarray:
         there = ~(np.isin(first, missing) | np.isin(last, missing))
     for i in np.flatnonzero(there).tolist():
         _put(heads[i], mirror.view[begins[i] : ends[i]])
-    places = np.flatnonzero(~there)
-    runs = _runs(begins[places], ends[places])
+    missing_ones = np.flatnonzero(~there)
+    runs = _runs(begins[missing_ones], ends[missing_ones])
     jobs = [
         Job(0, 0, sum(stop - start for _, _, start, stop in group),
-            functools.partial(_read, mirror, group, heads, begins, ends, places))
+            functools.partial(_read, mirror, group, heads, begins, ends, missing_ones))
         for group in (runs[i : i + REQUESTS_OF_A_JOB]
                       for i in range(0, len(runs), REQUESTS_OF_A_JOB))
     ]  # fmt: skip
@@ -143,7 +125,7 @@ def _fetched(mirror: Mirror, begins: np.ndarray, nbytes: int) -> np.ndarray:
 
 
 def _runs(begins: np.ndarray, ends: np.ndarray) -> list[tuple[int, int, int, int]]:
-    """Heads ``[first, last)`` that come by one request, and its range of bytes."""
+    """Join heads ``[first, last)`` that come by one request, each with its range of bytes."""
     runs: list[tuple[int, int, int, int]] = []
     for i, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
         if runs:
@@ -161,13 +143,13 @@ def _read(
     heads: np.ndarray,
     begins: np.ndarray,
     ends: np.ndarray,
-    places: np.ndarray,
+    missing_ones: np.ndarray,
     job: Job,
 ) -> None:
     """Carry out the requests of a job."""
     for first, last, start, stop in group:
         data = mirror.read_apart(start, stop, job)
-        for i in places[first:last].tolist():
+        for i in missing_ones[first:last].tolist():
             _put(heads[i], data[begins[i] - start : ends[i] - start])
 
 

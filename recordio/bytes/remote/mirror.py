@@ -1,6 +1,6 @@
 """A sparse copy of an object on the local disk, filled block by block as its bytes are asked for.
 
-`Mirror.hold` has some of its blocks fetched and keeps them there until the `Hold` is released.
+`Mirror.pin` fetches some of its blocks and keeps them there until the `Pin` is released.
 Processes of one machine share the files.
 """
 
@@ -20,13 +20,12 @@ import numpy as np
 
 from recordio.bytes.crc32c import crc32c
 from recordio.bytes.mapping import map_file
-from recordio.bytes.remote.asking import read_range
 from recordio.bytes.remote.block_table import ABSENT, BLOCK, CLAIM, USE, BlockTable, Pins
 from recordio.bytes.remote.fetching import FORKED, Job, Unwanted, fetcher, over
 from recordio.bytes.remote.objects import RemoteObject
 from recordio.errors import RemoteFileError
 
-__all__ = ["Hold", "Mirror", "blocks_of"]
+__all__ = ["Mirror", "Pin", "blocks_of"]
 
 #: Bytes of the largest request.
 MOST_REQUEST = 1 << 23
@@ -40,10 +39,8 @@ logger = logging.getLogger("recordio")
 
 
 def blocks_of(begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """The blocks that ranges of bytes lie in, ascending.
+    """List the blocks in which ranges of bytes lie, ascending.
 
-    Examples
-    --------
     >>> blocks_of(np.array([0, BLOCK - 1]), np.array([1, BLOCK + 1]))
     array([0, 1])
     """
@@ -63,8 +60,8 @@ class _Files:
     another size, both are made anew, and who has the old ones open goes on with these.
     """
 
-    def __init__(self, place: str, size: int) -> None:
-        path, marks = os.path.join(place, "data"), os.path.join(place, "blocks")
+    def __init__(self, directory: str, size: int) -> None:
+        path, marks = os.path.join(directory, "data"), os.path.join(directory, "blocks")
         marked = BlockTable.is_at(marks, size)
         if not (marked and _has_size(path, size)):
             if marked:
@@ -90,7 +87,7 @@ class _Files:
 
 
 def _has_size(path: str, size: int) -> bool:
-    """Whether there is a file of some size."""
+    """Tell whether there is a file of some size."""
     try:
         return os.stat(path).st_size == size
     except FileNotFoundError:
@@ -115,7 +112,7 @@ class Room(Protocol):
         """Blocks were used, and are the last to make room."""
 
 
-class Hold:
+class Pin:
     """Blocks of a mirror that are there, or on their way, and stay until `release`."""
 
     def __init__(self, mirror: Mirror, blocks: np.ndarray, jobs: list[Job]) -> None:
@@ -123,22 +120,16 @@ class Hold:
 
     @property
     def pinned(self) -> int:
-        """Blocks that it keeps from being given up."""
+        """Count the blocks that it keeps from being given up."""
         return len(self._blocks)
 
     @property
     def ready(self) -> bool:
-        """Whether all are there, or one could not be had; `wait` returns at once, or raises."""
+        """True if all are there, or one could not be had: `wait` returns at once, or raises."""
         return over(self._jobs)
 
     def wait(self) -> None:
-        """Until all blocks are there.
-
-        Raises
-        ------
-        RemoteFileError
-            If some could not be fetched; the next `Mirror.hold` asks for them again.
-        """
+        """Wait until all blocks are there; the next `pin` requests those again that failed."""
         if not self.ready:
             begun = time.perf_counter()
             fetcher().hurry(self._jobs)
@@ -149,17 +140,17 @@ class Hold:
                 raise job.error
 
     def release(self) -> None:
-        """The blocks may be given up now; idempotent."""
+        """Allow the blocks to be given up; idempotent."""
         blocks, self._blocks = self._blocks, self._blocks[:0]
         jobs, self._jobs = self._jobs, []
         self._mirror._release(blocks, jobs)
 
-    def let_go(self) -> None:
+    def unpin(self) -> None:
         """Have them fetched all the same; they may be given up as soon as they are there."""
         blocks, self._blocks, self._jobs = self._blocks, self._blocks[:0], []
         self._mirror._release(blocks, [])
 
-    def __enter__(self) -> Hold:
+    def __enter__(self) -> Pin:
         try:
             self.wait()
         except BaseException:
@@ -172,39 +163,24 @@ class Hold:
 
 
 class Mirror:
-    """The local copy of one version of an object.
+    """The sparse copy of an object, as it was when it was opened; `view` is the mapped file.
 
-    Made by `recordio.bytes.remote.folder.open_mirror`; threads share it.
-
-    Attributes
-    ----------
-    url : str
-        As messages show it.
-    size : int
-        Bytes of the object.
-    tag : str
-        Its ETag.
-    path : str
-        The sparse file.
-    view : memoryview
-        The mapped file; zeros where nothing was fetched yet.
-    counters : dict
-        Since it was opened: `bytes` and `requests` that were fetched, `retries`, `wait_seconds` of
-        those who waited, blocks that were there when they were asked for (`hits`) and that were not
-        (`misses`), and blocks `evicted`.
+    Bytes that were not fetched yet are zeros there.  `counters` has, since it was opened, the
+    fetched `bytes` and `requests`, `retries`, `wait_seconds` of those who waited, blocks that were
+    there when they were needed (`hits`) and that were not (`misses`), and blocks `evicted`.
     """
 
-    def __init__(self, remote: RemoteObject, folder: Room, place: str, timeout: float) -> None:
-        self._remote, self.folder, self.timeout = remote, folder, timeout
+    def __init__(self, remote: RemoteObject, folder: Room, directory: str) -> None:
+        self._remote, self.folder, self.timeout = remote, folder, remote.access.timeout
         self.url, (self.size, self.tag) = remote.url, remote.version
-        self.path = os.path.join(place, "data")
+        self.path = os.path.join(directory, "data")
         self.process = os.getpid()
         self.counters: dict[str, float] = dict.fromkeys(
             ("bytes", "requests", "retries", "wait_seconds", "hits", "misses", "evicted"), 0
         )
         self._jobs: dict[int, Job] = {}
         self._unsynced = 0
-        self._files = _Files(place, self.size)
+        self._files = _Files(directory, self.size)
         self.table, self._descriptor = self._files.table, self._files.descriptor
         self._pins = Pins(self.table)
         # Blocks that were compared with their checksums, or written, by this process.
@@ -217,19 +193,19 @@ class Mirror:
 
     @property
     def complete(self) -> bool:
-        """Whether every block is there."""
+        """True if every block is there."""
         return bool(self.table.states.all())
 
     @property
     def kept_bytes(self) -> int:
-        """Bytes of the blocks that are there."""
+        """Count the bytes of the blocks that are there."""
         return min(int(np.count_nonzero(self.table.states)) * BLOCK, self.size)
 
     @property
     def resident(self) -> bool:
-        """Whether all of it stays, so that blocks that came once are there while it is open.
+        """True if all of it stays, so that blocks that came once are there while it is open.
 
-        If not, blocks that nobody holds make room for others.
+        Otherwise blocks that nobody has pinned make room for others.
         """
         return self._pins.everywhere
 
@@ -237,39 +213,28 @@ class Mirror:
         """Have all blocks stay from now on."""
         self._pins.pin_all()
 
-    def hold(self, blocks: np.ndarray, stripe: int = 1, urgent: bool = False) -> Hold:
-        """Have blocks fetched that are not there, and keep all of them until they are released.
+    def pin(self, blocks: np.ndarray, stripe: int = 1, urgent: bool = False) -> Pin:
+        """Keep ascending blocks until they are released, and fetch those that are not there.
 
-        Parameters
-        ----------
-        blocks : numpy.ndarray of int64
-            Ascending, each once.
-        stripe : int
-            Fetch as many blocks at once, those between two multiples of it, as far as they are
-            missing; at least 1.
-        urgent : bool
-            Begin before what was asked for earlier.
-
-        Returns
-        -------
-        Hold
+        With a `stripe` all missing ones between two multiples of it come at once.  `urgent` ones
+        come before those that wait.
         """
         if self.resident and not len(self.missing(blocks)):
             with fetcher().changed:
                 self.counters["hits"] += len(blocks)
-            return Hold(self, blocks[:0], [])
+            return Pin(self, blocks[:0], [])
         if self.process != os.getpid():
             raise RuntimeError(FORKED)
         pinned = self._pins.add(blocks)
         try:
             self.missing(blocks)
-            return Hold(self, pinned, self._ask_for(blocks, stripe, urgent))
+            return Pin(self, pinned, self._jobs_for(blocks, stripe, urgent))
         except BaseException:
             self._pins.remove(pinned)
             raise
 
     def missing(self, blocks: np.ndarray) -> np.ndarray:
-        """Those of some blocks that are not there as they were written; the caller pins them.
+        """Choose the blocks that are not there as they were written; the caller pins them.
 
         Each is compared with its checksum when this process asks for it first, because what was
         written earlier may have changed on the disk.
@@ -295,7 +260,7 @@ class Mirror:
         return self.table.missing(blocks)
 
     def _is_as_written(self, block: int) -> bool:
-        """Whether the bytes of a block have their checksum."""
+        """Compare the bytes of a block with their checksum."""
         begin = block * BLOCK
         try:
             data = os.pread(self._descriptor, min(BLOCK, self.size - begin), begin)
@@ -303,8 +268,8 @@ class Mirror:
             return False
         return crc32c(data) == self.table.checksums[block]
 
-    def _ask_for(self, blocks: np.ndarray, stripe: int, urgent: bool) -> list[Job]:
-        """The jobs by which those of some blocks come that are not there."""
+    def _jobs_for(self, blocks: np.ndarray, stripe: int, urgent: bool) -> list[Job]:
+        """Make or find the jobs by which those of some blocks come that are not there."""
         with fetcher().changed:
             lacking = self.table.missing(blocks)
             self.counters["hits"] += len(blocks) - len(lacking)
@@ -321,30 +286,19 @@ class Mirror:
                 self._jobs.update(dict.fromkeys(range(job.first, job.last), job))
             return [*known, *begun]
 
-    def hold_bytes(self, begin: int, end: int) -> Hold:
-        """Hold a range of bytes, before all that was asked for earlier."""
+    def pin_bytes(self, begin: int, end: int) -> Pin:
+        """Pin a range of bytes, before all that was asked for earlier."""
         first, last = begin // BLOCK, -(-min(max(end, begin + 1), self.size) // BLOCK)
-        return self.hold(np.arange(first, max(last, first)), urgent=True)
+        return self.pin(np.arange(first, max(last, first)), urgent=True)
 
-    def ask(self, begin: int, end: int) -> None:
+    def prefetch(self, begin: int, end: int) -> None:
         """Have a range of bytes fetched without waiting for it or keeping it."""
-        self.hold(np.arange(begin // BLOCK, -(-min(end, self.size) // BLOCK))).let_go()
+        self.pin(np.arange(begin // BLOCK, -(-min(end, self.size) // BLOCK))).unpin()
 
     def fetch_all(self, progress: Callable[[int], Any] | None = None) -> None:
-        """Have all of the object.
-
-        Parameters
-        ----------
-        progress : callable, optional
-            ``progress(nbytes)`` is called with what came since the last call.
-
-        Raises
-        ------
-        RemoteFileError
-            If it cannot be fetched, or is larger than `remote_cache_size` allows.
-        """
+        """Fetch all of the object; `progress` gets the bytes that came since its last call."""
         if self.complete and not self.resident:
-            self.hold(np.arange(self.table.count)).release()  # which compares all of them
+            self.pin(np.arange(self.table.count)).release()  # which compares all of them
         if self.complete and self._compared.all():
             if progress is not None:
                 progress(self.size)
@@ -357,25 +311,25 @@ class Mirror:
                 path=self.url,
             )
         step = MOST_REQUEST // BLOCK
-        ahead: list[tuple[int, Hold]] = []
+        ahead: list[tuple[int, Pin]] = []
         for first in range(0, self.table.count, step):
             blocks = np.arange(first, min(first + step, self.table.count))
             nbytes = min((first + len(blocks)) * BLOCK, self.size) - first * BLOCK
-            ahead.append((nbytes, self.hold(blocks)))
+            ahead.append((nbytes, self.pin(blocks)))
             if len(ahead) > 16:
                 _finish(*ahead.pop(0), progress)
-        for nbytes, hold in ahead:
-            _finish(nbytes, hold, progress)
+        for nbytes, pin in ahead:
+            _finish(nbytes, pin, progress)
 
     # -- what jobs do ---------------------------------------------------------------------------
 
     def _job_of(self, block: int) -> Job | None:
-        """The job that a block is on its way by."""
+        """Find the job by which a block is on its way."""
         job = self._jobs.get(block)
         return job if job is not None and job.alive else None
 
     def _runs(self, lacking: np.ndarray, stripe: int) -> list[tuple[int, int]]:
-        """Requests for what is missing and not on its way, as ranges of blocks."""
+        """Cut what is missing and not on its way into requests, as ranges of blocks."""
         runs: list[list[int]] = []
         most = MOST_REQUEST // BLOCK
         blocks: Any = lacking.tolist()
@@ -403,7 +357,7 @@ class Mirror:
             try:
                 lacking = first + np.flatnonzero(table.states[first:last] == 0)
                 if len(lacking):
-                    patience = self.timeout if claimed else 0.0
+                    patience = None if claimed else 0.0
                     self._fetch_blocks(job, int(lacking[0]), int(lacking[-1]) + 1, patience)
             finally:
                 if claimed:
@@ -432,11 +386,11 @@ class Mirror:
             if self._jobs.get(block) is job:
                 del self._jobs[block]
 
-    def _fetch_blocks(self, job: Job, first: int, last: int, patience: float) -> None:
+    def _fetch_blocks(self, job: Job, first: int, last: int, patience: float | None) -> None:
         begin, end = first * BLOCK, min(last * BLOCK, self.size)
         self.folder.make_room(end - begin)
         note = functools.partial(self._note_failure, job)
-        data = read_range(self._remote, begin, end, patience, note)
+        data = self._remote.fetch(begin, end, patience, note)
         try:
             written = 0
             while written < len(data):
@@ -455,16 +409,16 @@ class Mirror:
             self.table.sync(lambda: os.fsync(self._descriptor))
 
     def read_apart(self, begin: int, end: int, job: Job) -> memoryview:
-        """A range of bytes that is not kept, by one request of a job of the caller's."""
+        """Read a range of bytes that is not kept, by one request of a job of the caller's."""
         self._check_wanted(job)
         note = functools.partial(self._note_failure, job)
-        data = read_range(self._remote, begin, end, self.timeout, note)
+        data = self._remote.fetch(begin, end, failed=note)
         with fetcher().changed:
             self._count(end - begin)
         return data
 
     def cannot_be_written(self, error: OSError, offset: int) -> RemoteFileError:
-        """What says that there is no room for bytes that came."""
+        """Make the error for bytes that came and have no room."""
         return RemoteFileError(
             f"its mirror cannot be written: {error.strerror}; free the disk, or choose another "
             f"remote_cache than {self.folder.path}",
@@ -500,7 +454,7 @@ class Mirror:
             self.folder.note_used(self, blocks)
 
     def evict(self, block: int) -> bool:
-        """Give up a block, if nobody holds it; whether that was done."""
+        """Give up a block, and return True unless somebody has pinned it."""
         with fetcher().changed:
             if not self.table.states[block] or not self._pins.exclude(block):
                 return False
@@ -513,20 +467,14 @@ class Mirror:
             return True
 
 
-def _finish(nbytes: int, hold: Hold, progress: Callable[[int], Any] | None) -> None:
-    with hold:
+def _finish(nbytes: int, pin: Pin, progress: Callable[[int], Any] | None) -> None:
+    with pin:
         if progress is not None:
             progress(nbytes)
 
 
 def _punch(descriptor: int, begin: int, count: int) -> None:
-    """Have a part of a file take no room on the disk any more; it reads as zeros then.
-
-    Raises
-    ------
-    OSError
-        If the file system cannot do that.
-    """
+    """Have a part of a file take no room on the disk any more; it reads as zeros then."""
     libc = ctypes.CDLL(None, use_errno=True)
     offset = ctypes.c_int64
     done = libc.fallocate64(descriptor, PUNCH_HOLE | KEEP_SIZE, offset(begin), offset(count))

@@ -11,19 +11,22 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from recordio.at_end import at_end
-from recordio.bytes.remote.asking import GaveUp, looked_up, retried
 from recordio.bytes.remote.fetching import SIGNAL_SECONDS, in_background
-from recordio.bytes.remote.objects import (
+from recordio.bytes.remote.library import (
+    HOPELESS,
+    GaveUp,
+    Interrupted,
+    Library,
+    PartWriter,
     Version,
-    copy_object,
-    delete_object,
-    library_for,
     redacted,
+    retried,
     shown,
 )
-from recordio.bytes.remote.part_writers import HOPELESS, PART, Interrupted, part_writer
+from recordio.bytes.remote.objects import library_of, looked_up
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.bytes.storage import Output
 from recordio.bytes.temporary import REPLACED_SUFFIX
@@ -31,6 +34,8 @@ from recordio.errors import RecordIOError, RemoteFileError, RemoteMissingError
 
 __all__ = ["RemoteOutput", "Upload", "remove"]
 
+#: Bytes of a part.
+PART = 1 << 24
 #: Parts of an object; S3 takes no more.
 MOST_PARTS = 10_000
 #: Seconds that giving up waits for the server to forget the parts.
@@ -40,31 +45,10 @@ ABORT_SECONDS = 2.0
 class RemoteOutput(Output):
     """Write one object, or several that belong together, and publish them.
 
-    Parameters
-    ----------
-    *urls : str
-        The objects to write; existing ones are replaced at the end.  The first is the main one, the
-        others (an index, say) describe it.
-    without : sequence of str
-        Companions of the old main object that the new one does not have; they are removed.
-    settings : RemoteSettings, optional
+    The first is the main one, and the others (an index, say) describe it.  Companions of the old
+    main object that the new one does not have, `without`, are removed.  `files` has an `Upload` for
+    each URL, and `paths` the URLs as messages show them.
 
-    Attributes
-    ----------
-    paths : tuple of str
-        The URLs, as messages show them.
-    files : tuple of Upload
-        What is written to, one for each URL.
-
-    Raises
-    ------
-    RecordIOError
-        If a URL is given twice.
-    RemoteFileError
-        If no library writes to such a URL.
-
-    Notes
-    -----
     Parts are sent while they are written, and nobody sees them before `commit`:
 
     * Old companions are moved away first, then the main object is replaced, then the new companions
@@ -124,20 +108,16 @@ class RemoteOutput(Output):
                 remove(_replaced(url), self._settings)
 
     def _version(self) -> Version | None:
-        """That of the main object as it is now; None if there is none."""
+        """Look up the version of the main object; None if there is none."""
         try:
             return looked_up(self._urls[0], self._settings).version
         except RemoteMissingError:
             return None
 
     def _copy(self, source: str, target: str) -> bool:
-        """Copy an object, and say whether there is one."""
-
-        def copy() -> None:
-            copy_object(source, target, self._settings)
-
+        """Copy an object; False if there is none."""
         try:
-            in_background(lambda: _change(copy, source, self._settings))
+            _change(source, self._settings, lambda library: library.copy(target))
         except RemoteMissingError:
             return False
         return True
@@ -148,27 +128,22 @@ class RemoteOutput(Output):
         self._cleanup()
 
 
+def part_writer(url: str, settings: RemoteSettings) -> PartWriter:
+    """Begin to write an object, by the library that reaches it."""
+    if urlsplit(url).scheme in ("http", "https"):
+        raise RemoteFileError(
+            "servers of http:// and https:// are only read: write to s3://, gs://, az:// or the "
+            "like, or to a path of this machine",
+            path=shown(url),
+        )
+    return library_of(url, settings)(url, settings).writer(PART)
+
+
 class Upload:
-    """An object that appears when `publish` is called.
+    """An object that appears when `publish` is called, and `published` says that it did.
 
-    Memory holds the part that is being filled, one that waits, and those under way.
-
-    Parameters
-    ----------
-    url : str
-    settings : RemoteSettings
-
-    Attributes
-    ----------
-    url : str
-        As messages show it.
-    published : bool
-        Whether the object is there.
-
-    Raises
-    ------
-    RemoteFileError
-        If no library writes to such a URL.
+    Memory holds the part that is being filled, one that waits, and those under way.  Whatever fails
+    is a RemoteFileError.  `url` is what messages show.
     """
 
     def __init__(self, url: str, settings: RemoteSettings) -> None:
@@ -188,13 +163,7 @@ class Upload:
         self._thread: threading.Thread | None = None
 
     def write(self, data: Any) -> int:
-        """Append bytes, and return how many they were.
-
-        Raises
-        ------
-        RemoteFileError
-            If a part could not be sent, or there are too many.
-        """
+        """Append bytes, and return how many they were."""
         view = memoryview(data).cast("B")
         begin = 0
         while begin < len(view):
@@ -206,13 +175,7 @@ class Upload:
         return len(view)
 
     def publish(self) -> None:
-        """Send what is left, and wait until the object is there; Ctrl-C ends the wait.
-
-        Raises
-        ------
-        RemoteFileError
-            If that failed.
-        """
+        """Send what is left, and wait until the object is there; Ctrl-C ends the wait."""
         self._hand_over(last=True)
         while not self._over.wait(SIGNAL_SECONDS):
             pass
@@ -275,23 +238,26 @@ class Upload:
 
 
 def remove(url: str, settings: RemoteSettings | None = None) -> None:
-    """Remove an object, if it is there; Ctrl-C ends the wait.
-
-    Raises
-    ------
-    RemoteFileError
-        If that cannot be done.
-    """
-    chosen = RemoteSettings() if settings is None else settings
-    in_background(lambda: _change(lambda: delete_object(url, chosen), url, chosen))
+    """Remove an object, if it is there; Ctrl-C ends the wait."""
+    with contextlib.suppress(RemoteMissingError):
+        _change(url, settings or RemoteSettings(), lambda library: library.delete())
 
 
-def _change(request: Callable[[], None], url: str, settings: RemoteSettings) -> None:
+def _change(url: str, settings: RemoteSettings, request: Callable[[Library], None]) -> None:
     """Make a request that changes an object, again while it fails."""
-    alone = library_for(url, settings) == "obstore"  # it makes requests again by itself
-    hopeless = (Exception,) if alone else HOPELESS
+
+    def change() -> None:
+        kind = library_of(url, settings)
+        hopeless = (Exception,) if kind.repeats_changes else HOPELESS
+        retried(
+            lambda: request(kind(url, settings)),
+            settings.timeout,
+            final=(FileNotFoundError,),
+            hopeless=hopeless,
+        )
+
     try:
-        retried(request, settings.timeout, final=(FileNotFoundError,), hopeless=hopeless)
+        in_background(change)
     except FileNotFoundError as error:
         raise RemoteMissingError(redacted(error, settings.options), path=shown(url)) from None
     except GaveUp as last:

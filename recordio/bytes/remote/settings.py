@@ -1,4 +1,4 @@
-"""How files on servers are reached and where they are mirrored: the ``remote_`` keywords."""
+"""The ``remote_`` keywords: how files on servers are reached, and where they are mirrored."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from typing import Any
 
 from ...keywords.checks import integer, path
 from ...keywords.options import Options, accepts, option, optional
+from .objects import LIBRARIES
 
 __all__ = [
-    "FIRST_DELAY",
-    "LONGEST_DELAY",
     "RemoteOptions",
     "RemoteSettings",
     "default_cache",
@@ -24,17 +23,13 @@ __all__ = [
 
 #: Seconds for which a request that fails is tried again.
 TIMEOUT = 60.0
-#: Seconds between two attempts: the first, and the longest.
-FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0
 #: Names the folder of mirrors when nothing else does.
 CACHE_VARIABLE = "RECORDIO_REMOTE_CACHE"
 
 
 def is_url(name: str) -> bool:
-    """Whether a name is a URL and no path of this machine.
+    """Tell a URL from a path of this machine.
 
-    Examples
-    --------
     >>> is_url("s3://bucket/a.rec"), is_url("/data/a.rec")
     (True, False)
     """
@@ -64,8 +59,9 @@ def _access(name: str, value: Any) -> Mapping[str, Any]:
     # The value is not shown: it may hold credentials.
     if not isinstance(value, Mapping):
         raise TypeError(f"{name}: expected a mapping from names to values")
-    if value.get("library") not in (None, "obstore", "fsspec"):
-        raise ValueError(f'{name}: "library" is "obstore" or "fsspec"')
+    if value.get("library") not in (None, *LIBRARIES):
+        known = " or ".join(f'"{library}"' for library in LIBRARIES)
+        raise ValueError(f'{name}: "library" is {known}')
     return value
 
 
@@ -115,7 +111,7 @@ class RemoteOptions(Options):
 @accepts()
 @dataclass(frozen=True)
 class RemoteSettings(RemoteOptions):
-    """How files on servers are reached, and where their bytes are kept.
+    """Say how files on servers are reached, and where their bytes are kept.
 
     Parameters
     ----------
@@ -150,9 +146,9 @@ class RemoteSettings(RemoteOptions):
 
     @property
     def library(self) -> str | None:
-        """Which library has to be used, if that is said."""
+        """Name of the library that has to be used, if one is given."""
         return (self.remote_options or {}).get("library")
 
     def access(self) -> str:
-        """What tells ways to a server apart, as text; holds credentials, so never show it."""
+        """Describe the way to a server as text, which holds credentials: never show it."""
         return json.dumps([self.library, self.options], sort_keys=True, default=repr)

@@ -416,12 +416,13 @@ def test_lists_of_images_come_from_the_same_server(server, remote, tmp_path, kin
     assert list((tmp_path / "mirrors").glob("a.lst-*"))
 
 
+@pytest.mark.parametrize("library", ["obstore", "fsspec"])
 @pytest.mark.parametrize("kind", [CSVIter, LibSVMIter, TextDataset])
-def test_text_comes_from_the_server_that_is_named(bucket, s3_endpoint, tmp_path, kind):
+def test_text_comes_from_the_server_that_is_named(bucket, s3_endpoint, tmp_path, kind, library):
     """Nothing in the environment says where it is."""
-    pytest.importorskip("s3fs")
+    pytest.importorskip("obstore" if library == "obstore" else "s3fs")
     access = {
-        "endpoint_url": s3_endpoint, "access_key_id": "me", "library": "fsspec",
+        "endpoint_url": s3_endpoint, "access_key_id": "me", "library": library,
         "secret_access_key": "hunter2-hunter2", "region": "us-east-1",
     }  # fmt: skip
     url = f"s3://bucket/{kind.__name__}.txt"

@@ -313,7 +313,7 @@ def test_report_names_the_commands_that_bring_what_is_missing(monkeypatch):
     monkeypatch.setattr(installation, "_version", lambda package: "not installed")
     lines = dict(line.split(maxsplit=1) for line in installation.report().splitlines())
     assert lines["torch"] == "not installed; pip install 'recordio-iterators[torch]'"
-    assert lines["google_crc32c"] == "not installed; pip install 'recordio-iterators[checksums]'"
+    assert lines["scipy"] == "not installed; pip install 'recordio-iterators[libsvm]'"
 
 
 def test_opencv_comes_before_pillow():

@@ -3,7 +3,6 @@
 import os
 import pickle
 import struct
-import sys
 
 import google_crc32c
 import numpy as np
@@ -160,19 +159,6 @@ def test_checksums_of_another_file_are_refused(pack, tmp_path):
         with pytest.raises(ChecksumFileError, match=f"of {size} bytes, and .*b.rec has 32"):
             use()
     assert not (tmp_path / "c.rec").exists()
-
-
-def test_a_missing_library_is_named(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "google_crc32c", None)
-    with pytest.raises(ImportError, match=r"pip install 'recordio-iterators\[checksums\]'"):
-        RecordWriter(tmp_path / "a.rec", checksums=True)
-    assert os.listdir(tmp_path) == []
-
-
-def test_comparing_needs_no_library(pack, monkeypatch):
-    monkeypatch.setitem(sys.modules, "google_crc32c", None)
-    assert verify(pack, checksums=beside(pack)).ok
-    assert len(list(RecordReader(pack, verify=True))) == len(RECORDS)
 
 
 # -- writing --------------------------------------------------------------------------------------

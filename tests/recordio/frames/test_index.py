@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from recordio import IndexFileError, RecordHeaderError, TruncatedRecordError, build_index
 from recordio.frames.encoder import encode
-from recordio.frames.index_file import format_index, read_index, write_index
-from recordio.frames.lookup import KeyLookup
+from recordio.frames.index_file import KeyLookup, format_index, read_index, write_index
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 OFFSETS = st.integers(0, 2**61 - 1).map(lambda words: 4 * words)

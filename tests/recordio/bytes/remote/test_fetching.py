@@ -113,13 +113,13 @@ def test_a_request_that_is_given_up_is_not_joined(mirror, monkeypatch):
 
     def ask_again(*arguments):
         if not again:
-            again.append(mirror.hold(np.array([3])))
+            again.append(mirror.pin(np.array([3])))
         unlock(*arguments)
 
     monkeypatch.setattr(mirror._remote, "read", fail_once)
-    hold = mirror.hold(np.array([3]))
+    pin = mirror.pin(np.array([3]))
     assert begun.wait(60)
-    hold.release()
+    pin.release()
     monkeypatch.setattr(mirror.table, "unlock", ask_again)
     asked = threading.Event()
     monkeypatch.setattr(mirror._pins, "remove", lambda blocks: (forget(blocks), asked.set()))
@@ -139,19 +139,19 @@ def test_what_is_being_written_is_given_up_by_nobody(mirror, other, monkeypatch)
         return read(start, end)
 
     monkeypatch.setattr(mirror._remote, "read", look)
-    hold = mirror.hold(np.array([3]), stripe=3)
-    hold.let_go()
-    mirror.hold(np.array([3])).wait()
+    pin = mirror.pin(np.array([3]), stripe=3)
+    pin.unpin()
+    mirror.pin(np.array([3])).wait()
     assert seen == [False] * 3
     assert mirror.view[3 * BLOCK : 6 * BLOCK] == DATA[3 * BLOCK : 6 * BLOCK]
 
 
 @needs_locks
 def test_what_was_held_before_all_of_it_stays_is_not_let_go(mirror, other):
-    hold = mirror.hold(np.array([2]))
-    hold.wait()
+    pin = mirror.pin(np.array([2]))
+    pin.wait()
     mirror.stay()
-    hold.release()
+    pin.release()
     assert not other.lock(PIN + 2) and not mirror.evict(2)
     assert not other.lock(USE)
 

@@ -52,7 +52,7 @@ def test_heads_that_changed_on_the_disk_are_asked_for_again(url, settings, offse
 
 def test_heads_in_blocks_that_changed_on_the_disk(url, settings):
     mirror = open_mirror(url, settings())
-    mirror.hold(np.arange(4, 8)).wait()
+    mirror.pin(np.arange(4, 8)).wait()
     path = mirror.path
     del mirror
     flip(Path(path), int(BEGINS[5]) + 3)

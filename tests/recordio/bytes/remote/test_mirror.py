@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import recordio
-from recordio.bytes.remote import objects
+from recordio.bytes.remote import library
 from recordio.bytes.remote.block_table import BLOCK, HAS_LOCKS
 from recordio.bytes.remote.folder import open_mirror, open_mirrors
 from recordio.bytes.remote.mirror import Mirror
@@ -39,13 +39,13 @@ def used_bytes(mirror):
 
 def test_only_what_is_held_is_fetched(server, url, settings):
     mirror = open_mirror(url, settings())
-    with mirror.hold_bytes(5 * BLOCK + 7, 6 * BLOCK + 9):
+    with mirror.pin_bytes(5 * BLOCK + 7, 6 * BLOCK + 9):
         assert (
             bytes(mirror.view[5 * BLOCK + 7 : 6 * BLOCK + 9]) == DATA[5 * BLOCK + 7 : 6 * BLOCK + 9]
         )
     assert server.ranges("a.rec") == [(5 * BLOCK, 7 * BLOCK)]
     assert used_bytes(mirror) <= 2 * BLOCK
-    with mirror.hold_bytes(5 * BLOCK, 5 * BLOCK + 1):
+    with mirror.pin_bytes(5 * BLOCK, 5 * BLOCK + 1):
         pass
     assert len(server.ranges("a.rec")) == 1
     assert mirror.counters["requests"] == 1 and mirror.counters["bytes"] == 2 * BLOCK
@@ -61,7 +61,7 @@ def test_all_of_it_by_large_requests(server, url, settings):
 
 def test_stripes(server, url, settings):
     mirror = open_mirror(url, settings())
-    with mirror.hold(np.array([1, 9, 33]), stripe=8):
+    with mirror.pin(np.array([1, 9, 33]), stripe=8):
         pass
     blocks = sorted((begin // BLOCK, -(-end // BLOCK)) for begin, end in server.ranges("a.rec"))
     assert blocks == [(0, 8), (8, 16), (32, 40)]
@@ -133,7 +133,7 @@ def test_what_happened_to_a_mirror_between_runs_is_noticed(url, settings, damage
     mirror = open_mirror(url, settings(remote_cache_size=size))
     for block in range(mirror.table.count):
         begin = block * BLOCK
-        with mirror.hold(np.array([block])):
+        with mirror.pin(np.array([block])):
             assert mirror.view[begin : begin + BLOCK] == DATA[begin : begin + BLOCK]
 
 
@@ -152,7 +152,7 @@ def test_single_bytes_that_changed_are_noticed_and_their_blocks_fetched_again(
     if all_of_it:
         mirror.fetch_all()
     else:
-        with mirror.hold(np.arange(41)):
+        with mirror.pin(np.arange(41)):
             pass
     assert bytes(mirror.view) == DATA
     blocks = sorted((begin // BLOCK, -(-end // BLOCK)) for begin, end in server.ranges("a.rec"))
@@ -194,7 +194,7 @@ def test_blocks_are_compared_once(url, settings, monkeypatch):
         Mirror, "_is_as_written", lambda self, block: compared.append(block) or whole(self, block)
     )
     for _ in range(3):
-        with mirror.hold(np.arange(5, 9)):
+        with mirror.pin(np.arange(5, 9)):
             pass
     assert compared == [5, 6, 7, 8]
 
@@ -217,17 +217,17 @@ def test_who_has_a_mirror_open_whose_file_vanished_goes_on(server, url, settings
 def test_faults_are_tried_again(server, url, settings, fault):
     mirror = open_mirror(url, settings())
     server.faults.extend([fault] * 2)
-    with mirror.hold_bytes(BLOCK, BLOCK + 10):
+    with mirror.pin_bytes(BLOCK, BLOCK + 10):
         assert mirror.view[BLOCK : 2 * BLOCK] == DATA[BLOCK : 2 * BLOCK]
     assert not server.faults
 
 
 def test_bytes_that_trickle_in_are_given_up(server, url, settings, monkeypatch):
-    monkeypatch.setattr(objects, "REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr(library, "REQUEST_SECONDS", 0.5)
     server.slow_seconds = 0.1
     mirror = open_mirror(url, settings())
     server.faults.append("trickle")
-    with mirror.hold_bytes(0, 10):
+    with mirror.pin_bytes(0, 10):
         assert mirror.view[:10] == DATA[:10]
     assert mirror.counters["retries"] >= 1
 
@@ -237,7 +237,7 @@ def test_slow_answers_are_given_up(server, url, settings):
     mirror = open_mirror(url, settings(remote_timeout=1))
     server.faults.append("slow")
     server.faults.extend(["503"] * 1000)
-    with pytest.raises(RemoteFileError, match="remote_timeout"), mirror.hold_bytes(0, 10):
+    with pytest.raises(RemoteFileError, match="remote_timeout"), mirror.pin_bytes(0, 10):
         pass
 
 
@@ -249,13 +249,13 @@ def test_what_fails_for_too_long_is_an_error_and_can_be_asked_for_again(
     with (
         impatient(0.3),
         pytest.raises(RemoteFileError) as caught,
-        mirror.hold_bytes(BLOCK, BLOCK + 1),
+        mirror.pin_bytes(BLOCK, BLOCK + 1),
     ):
         pass
     assert caught.value.path == url and caught.value.offset == BLOCK
     assert f"bytes {BLOCK} to {2 * BLOCK - 1}" in str(caught.value)
     server.faults.clear()
-    with mirror.hold_bytes(BLOCK, BLOCK + 1):
+    with mirror.pin_bytes(BLOCK, BLOCK + 1):
         assert mirror.view[BLOCK] == DATA[BLOCK]
 
 
@@ -265,10 +265,10 @@ def test_a_server_that_comes_back(server, url, settings, monkeypatch):
     monkeypatch.setattr(Mirror, "_note_failure", lambda *a: (counted(*a), failed.set()))
     mirror = open_mirror(url, settings())
     server.stop()
-    hold = mirror.hold_bytes(0, 10)
+    pin = mirror.pin_bytes(0, 10)
     assert failed.wait(20)
     server.start()
-    with hold:
+    with pin:
         assert bytes(mirror.view[:10]) == DATA[:10]
 
 
@@ -276,17 +276,17 @@ def test_what_nobody_wants_any_more_can_be_asked_for_again(server, url, settings
     mirror = open_mirror(url, settings())
     server.faults.extend(["503"] * 2)
     for _ in range(20):
-        mirror.hold(np.arange(41)).release()
-    with mirror.hold(np.arange(41)):
+        mirror.pin(np.arange(41)).release()
+    with mirror.pin(np.arange(41)):
         assert bytes(mirror.view) == DATA
 
 
 def test_a_changed_object(server, url, settings):
     mirror = open_mirror(url, settings())
-    with mirror.hold_bytes(0, 1):
+    with mirror.pin_bytes(0, 1):
         pass
     server.objects["a.rec"] = other = DATA[:-1] + b"?"
-    with pytest.raises(RemoteChangedError), mirror.hold_bytes(BLOCK, BLOCK + 1):
+    with pytest.raises(RemoteChangedError), mirror.pin_bytes(BLOCK, BLOCK + 1):
         pass
     assert mirror.view[0] == DATA[0]
     new = open_mirror(url, settings())
@@ -313,10 +313,10 @@ def test_empty_objects(server, settings):
 def test_a_bounded_mirror_gives_up_what_nobody_holds(server, url, settings):
     mirror = open_mirror(url, settings(remote_cache_size=10 * BLOCK))
     assert not mirror.resident
-    first = mirror.hold(np.arange(3))
+    first = mirror.pin(np.arange(3))
     first.wait()
     for block in [*range(3, 41), *range(20)]:
-        with mirror.hold(np.array([block])):
+        with mirror.pin(np.array([block])):
             begin = block * BLOCK
             assert mirror.view[begin : begin + BLOCK] == DATA[begin : begin + BLOCK]
         assert mirror.kept_bytes <= 10 * BLOCK
@@ -365,7 +365,7 @@ SCRIPT = textwrap.dedent("""
     order = np.random.default_rng(int(sys.stdin.readline())).permutation(mirror.table.count)
     check = 0
     for block in order.tolist():
-        with mirror.hold(np.array([block])):
+        with mirror.pin(np.array([block])):
             check ^= hash(bytes(mirror.view[block << 18 : block + 1 << 18]))
     print(check, mirror.counters["requests"], flush=True)
 """)
@@ -417,9 +417,9 @@ def test_a_killed_process_leaves_nothing_that_looks_whole(server, url, settings)
 def test_interrupts_end_a_wait(server, url, settings):
     mirror = open_mirror(url, settings())
     server.latency = 30
-    hold = mirror.hold_bytes(0, 1)
+    pin = mirror.pin_bytes(0, 1)
     threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
-    with pytest.raises(KeyboardInterrupt), hold:
+    with pytest.raises(KeyboardInterrupt), pin:
         pass
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from recordio.bytes.remote.objects import RemoteObject, list_urls, redacted, shown
+from recordio.bytes.remote.library import redacted, shown
+from recordio.bytes.remote.objects import RemoteObject, list_urls
 from recordio.errors import RemoteChangedError, RemoteFileError
 
 DATA = bytes(range(256)) * 40

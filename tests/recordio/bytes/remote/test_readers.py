@@ -150,7 +150,6 @@ def test_damage_is_named_by_url_and_offset(server, url, pack, settings):
 
 
 def test_checksums_of_remote_files(server, url, pack, settings):
-    pytest.importorskip("google_crc32c")
     recordio.write_checksums(pack)
     server.objects["a.crc"] = pack.with_suffix(".crc").read_bytes()
     with RecordReader(url, verify=True, **vars(settings())) as found, RecordReader(pack) as wanted:

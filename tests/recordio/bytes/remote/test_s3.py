@@ -5,7 +5,7 @@ import time
 import pytest
 
 import recordio
-from recordio.bytes.remote import output, part_writers
+from recordio.bytes.remote import output
 from recordio.bytes.remote.objects import list_urls
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import RemoteFileError, RemoteMissingError
@@ -104,8 +104,7 @@ def test_settings_do_not_show_credentials(options):
 @pytest.fixture
 def sending(options, monkeypatch):
     """Options for writers; parts are as small as S3 allows."""
-    for module in (part_writers, output):
-        monkeypatch.setattr(module, "PART", 5 << 20)
+    monkeypatch.setattr(output, "PART", 5 << 20)
     return {name: options[name] for name in ("remote_timeout", "remote_options")}
 
 
@@ -174,7 +173,7 @@ def test_indexes_are_made_beside_the_pack(
     }.items():  # fmt: skip
         monkeypatch.setenv(name, value)
     if library == "fsspec":
-        monkeypatch.setattr("recordio.bytes.remote.objects.has_obstore", lambda: False)
+        monkeypatch.setattr("recordio.bytes.remote.by_obstore.is_installed", lambda: False)
     with pytest.raises(recordio.IndexFileError, match="recordio index s3://bucket/bare.rec"):
         len(recordio.RecordReader("s3://bucket/bare.rec", **options))
     assert main(["index", "s3://bucket/bare.rec"]) == 0
@@ -188,17 +187,13 @@ def test_indexes_are_made_beside_the_pack(
 
 @pytest.mark.parametrize("read", ["read_csv", "CSVReader", "folder", "read_libsvm"])
 def test_text_is_reached_with_the_options_that_are_given(bucket, options, library, read):
-    pytest.importorskip("s3fs")
     if read == "read_libsvm":
         pytest.importorskip("scipy")
     text = "1 2:5\n" if read == "read_libsvm" else "1,2\n3,4\n"
     bucket.put_object(Bucket="bucket", Key=f"{read}/a.txt", Body=text.encode())
     url, access = f"s3://bucket/{read}/a.txt", {"remote_options": options["remote_options"]}
     url = "s3://bucket/folder" if read == "folder" else url
-    if library == "obstore":
-        with pytest.raises(ValueError, match="fsspec alone reads"):
-            recordio.read_csv(url, **access)
-    elif read == "read_libsvm":
+    if read == "read_libsvm":
         assert recordio.read_libsvm(url, **access)[0].toarray().tolist() == [[0, 0, 5]]
     elif read == "CSVReader":
         with recordio.CSVReader(url, **access) as reader:

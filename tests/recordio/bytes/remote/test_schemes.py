@@ -9,7 +9,8 @@ import pytest
 
 import recordio
 from iterators.testing import write_records
-from recordio.bytes.remote.objects import RemoteObject, library_for, list_urls, obstore_at
+from recordio.bytes.remote.by_obstore import obstore_at
+from recordio.bytes.remote.objects import LIBRARIES, RemoteObject, library_of, list_urls
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import RemoteFileError, RemoteMissingError
 
@@ -30,10 +31,12 @@ SECRET = "hunter2-hunter2"
 )
 def test_which_library_is_used(url, library, monkeypatch):
     pytest.importorskip("obstore")
-    assert library_for(url, RemoteSettings()) == library
-    assert library_for(url, RemoteSettings(remote_options={"library": "fsspec"})) == "fsspec"
-    monkeypatch.setattr("recordio.bytes.remote.objects.has_obstore", lambda: False)
-    assert library_for(url, RemoteSettings()) == "fsspec"
+    assert library_of(url, RemoteSettings()) is LIBRARIES[library]
+    assert (
+        library_of(url, RemoteSettings(remote_options={"library": "fsspec"})) is LIBRARIES["fsspec"]
+    )
+    monkeypatch.setattr("recordio.bytes.remote.by_obstore.is_installed", lambda: False)
+    assert library_of(url, RemoteSettings()) is LIBRARIES["fsspec"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 import recordio
-from recordio.bytes.remote import output, part_writers
+from recordio.bytes.remote import output
 from recordio.bytes.remote.output import RemoteOutput
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import RecordIOError, RemoteFileError
@@ -28,8 +28,7 @@ both = pytest.mark.parametrize("library", ["obstore", "fsspec"], indirect=True)
 @pytest.fixture
 def access(server, library, monkeypatch):
     """How to reach the server of the test, with parts that are small."""
-    for module in (part_writers, output):
-        monkeypatch.setattr(module, "PART", PART)
+    monkeypatch.setattr(output, "PART", PART)
     options = {
         "endpoint_url": server.url, "access_key_id": "me", "secret_access_key": SECRET,
         "region": "us-east-1", "library": library,
@@ -73,7 +72,6 @@ def test_records_larger_than_a_part(server, access, tmp_path):
 
 @both
 def test_checksums(server, access, tmp_path):
-    pytest.importorskip("google_crc32c")
     path = local_files(tmp_path, checksums=True)
     with recordio.RecordWriter(URL, INDEX, checksums=True, **access) as writer:
         fill(writer)

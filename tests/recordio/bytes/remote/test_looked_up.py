@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from recordio.bytes.remote import asking
+from recordio.bytes.remote import objects
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import RemoteFileError, RemoteMissingError
 
@@ -22,14 +22,14 @@ def answers(monkeypatch):
             raise answer
         return answer
 
-    monkeypatch.setattr(asking, "RemoteObject", opened)
+    monkeypatch.setattr(objects, "RemoteObject", opened)
     return coming
 
 
 def test_who_waits_for_a_server_is_told_once_why(answers, caplog):
     answers += [OSError("no route for hunter2-hunter2"), OSError("no route"), "found"]
     with caplog.at_level(logging.WARNING, "recordio"):
-        assert asking.looked_up("s3://bucket/a.rec?sig=1", SETTINGS) == "found"
+        assert objects.looked_up("s3://bucket/a.rec?sig=1", SETTINGS) == "found"
     (said,) = [record.getMessage() for record in caplog.records]
     assert said == (
         "s3://bucket/a.rec: cannot be opened yet, and is asked for again for 5 s (remote_timeout): "
@@ -40,15 +40,15 @@ def test_who_waits_for_a_server_is_told_once_why(answers, caplog):
 def test_what_is_hopeless_is_an_error_at_once(answers, caplog):
     answers += [ValueError("unknown option")]
     with pytest.raises(RemoteFileError, match="after 1 attempts"):
-        asking.looked_up("s3://bucket/a.rec", SETTINGS)
+        objects.looked_up("s3://bucket/a.rec", SETTINGS)
     assert not caplog.records
 
 
 def test_companions_that_are_denied_are_not_there(answers):
     answers += [PermissionError("403"), FileNotFoundError("404"), PermissionError("403"), "found"]
-    assert not asking.is_there("s3://bucket/a.idx", SETTINGS)
-    assert not asking.is_there("s3://bucket/a.idx", SETTINGS)
-    assert asking.looked_up("s3://bucket/a.idx", SETTINGS) == "found"
+    assert not objects.is_there("s3://bucket/a.idx", SETTINGS)
+    assert not objects.is_there("s3://bucket/a.idx", SETTINGS)
+    assert objects.looked_up("s3://bucket/a.idx", SETTINGS) == "found"
     answers += [FileNotFoundError("404")]
     with pytest.raises(RemoteMissingError):
-        asking.looked_up("s3://bucket/a.idx", SETTINGS)
+        objects.looked_up("s3://bucket/a.idx", SETTINGS)

@@ -1,4 +1,4 @@
-"""C declarations of the look-up of keys."""
+"""C declarations of the look-up of keys in an index."""
 
 from libc.stdint cimport int64_t
 
