@@ -22,7 +22,7 @@ TAG := $(or $(shell $(PYTHON) -c 'import sys; v = sys.version_info; \
 
 PACKAGES := recordio iterators tools
 COMPILED := pyproject.toml setup.py MANIFEST.in \
-	$(shell find $(PACKAGES) -name '*.pyx' -o -name '*.pxd' -o -name '*.c' -o -name '*.h')
+	$(shell find $(PACKAGES) tests/faces -name '*.pyx' -o -name '*.pxd' -o -name '*.c' -o -name '*.h')
 STUBS := $(shell find recordio iterators -name '*.pyi' ! -name '__init__.pyi')
 INSTALLED := $(COMPILED) README.md LICENSE $(shell find $(PACKAGES) -name '*.py' -o -name '*.pyi')
 # Tests whose modules sanitizers look into: bytes from outside, and threads that share memory.
@@ -106,7 +106,7 @@ fuzz: .venv-test/installed $(if $(filter libfuzzer,$(FUZZER)),.venv-fuzz/install
 lint: .venv-lint/installed  ## style, types, and stubs against the compiled modules
 	.venv-lint/bin/ruff check .
 	.venv-lint/bin/ruff format --check .
-	PATH="$(CURDIR)/.venv-lint/bin:$$PATH" cython-lint recordio iterators
+	PATH="$(CURDIR)/.venv-lint/bin:$$PATH" cython-lint recordio iterators tests/faces
 	.venv-lint/bin/clang-format --dry-run --Werror $(filter %.c %.h,$(COMPILED)) tests/processors.c
 	.venv-lint/bin/mypy
 	.venv-lint/bin/mypy tools
@@ -177,11 +177,11 @@ build/compiled-$(TAG): .venv-build/$(TAG) $(COMPILED)
 
 # Compiled apart (see setup.py) and not in place, where they would stand in the way of the others.
 .venv-sanitize/installed: .venv-sanitize/$(TAG) $(INSTALLED)
-	RECORDIO_SANITIZERS=address,undefined .venv-sanitize/bin/python -m pip install '.[test]'
+	RECORDIO_FACES=1 RECORDIO_SANITIZERS=address,undefined .venv-sanitize/bin/python -m pip install '.[test]'
 	@touch $@
 
 .venv-sanitize-threads/installed: .venv-sanitize-threads/$(TAG) $(INSTALLED)
-	RECORDIO_SANITIZERS=thread .venv-sanitize-threads/bin/python -m pip install '.[test]'
+	RECORDIO_FACES=1 RECORDIO_SANITIZERS=thread .venv-sanitize-threads/bin/python -m pip install '.[test]'
 	@touch $@
 
 .venv-docs/installed: .venv-docs/$(TAG) build/compiled-$(TAG)

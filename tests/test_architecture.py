@@ -482,10 +482,7 @@ EXCEPTIONS = {
     "iterators.core.random": {"reshape"},
     "iterators.providers.file_source": {"ravel", "reshape"},
     "iterators.images.augment.augmenter": {"ravel"},
-    "iterators.images.augment.det_geometry": {"ravel"},
     "iterators.images.augment.det_labels": {"ravel"},
-    "recordio.kernels.normalise": {"ravel"},
-    "recordio.kernels.warp": {"ravel", "reshape"},
     # `reshape` of an iterator, which is MXNet's name for room for more objects
     "iterators.mx_image.det_iter": {"reshape"},
     # constants that are broadcast along the channels

@@ -14,11 +14,8 @@ from libc.math cimport sqrtf
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-import numpy as np
-
 from iterators.images.augment.det_labels cimport (
-    Box, CropLimits, LABEL_SHORT, Objects, crop_accepted, crop_objects, label_message,
-    mirror_objects, parse_label, project_objects,
+    Box, CropLimits, Objects, crop_accepted, crop_objects, mirror_objects, project_objects,
 )
 from iterators.images.augment.draw cimport (
     DRAW_PAD, DRAW_SAMPLERS, DRAW_STEP_CHANCES, DRAW_TRIAL, ImageKey, draw, draw_integer,
@@ -26,7 +23,7 @@ from iterators.images.augment.draw cimport (
 )
 from iterators.images.augment.geometry cimport (
     GEOMETRY_OK, GEOMETRY_TOO_LARGE, STEP_PAD, STEP_RESAMPLE, METHOD_CROP, Geometry, Step,
-    add_step, choose_method, geometry_message, keep_rectangle, resize_short_side,
+    add_step, choose_method, keep_rectangle, resize_short_side,
 )
 
 from .det_recipe import RESIZE_MODES
@@ -257,29 +254,3 @@ cdef void load_det_recipe(DetGeometryRecipe* target, recipe):
         raise ValueError(f"{target.num_samplers} samplers: at most {MAX_SAMPLERS} are possible")
     for i in range(target.num_samplers):
         load_sampler(&target.samplers[i], recipe, i)
-
-
-def drawn_steps(recipe, key, epoch, record, int width, int height, label):
-    """Return the steps drawn for one image, the mirror and its label afterwards.
-
-    For tests and to look at a recipe.  `label` is a raw one; a step is a dict of crop (`x`, `y`,
-    `width`, `height`), target size, window and border.
-    """
-    cdef DetGeometryRecipe settings
-    cdef Geometry geometry
-    cdef ImageKey image
-    cdef Objects objects
-    cdef float[::1] values = np.array(label, np.float32).ravel()
-    cdef Py_ssize_t header = 0
-    cdef int status = LABEL_SHORT
-    if values.shape[0]:
-        status = parse_label(&values[0], values.shape[0], &header, &objects)
-    if status:
-        raise ValueError((<bytes>label_message(status)).decode())
-    image.key, image.epoch, image.record = key, epoch, record
-    load_det_recipe(&settings, recipe)
-    status = draw_det_geometry(&settings, &image, width, height, &objects, &geometry)
-    if status:
-        raise ValueError(geometry_message(status).decode())
-    return ([geometry.steps[i] for i in range(geometry.count)], bool(geometry.mirror),
-            np.array(values[:header + objects.count * objects.width]))

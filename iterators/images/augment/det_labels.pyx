@@ -278,30 +278,14 @@ def longest_listed(const int64_t[::1] starts not None, const float[::1] values n
     return Longest(found.longest, found.too_long, found.values)
 
 
-def transform(label, *, bint mirror=False, pad=None, crop=None):
-    """Apply a mirror, a border and a crop to a raw label, for tests and for looking at it.
-
-    `pad` is (x, y, scale): the image becomes that part of an area `scale` times as large, `x` and
-    `y` from its left and top, in fractions of the image.  `crop` is (x, y, width, height) in
-    fractions of the image then; objects with their centre in it stay.
-    """
+def without_flat_objects(label):
+    """Return a raw label without the objects that have no area."""
     cdef float[::1] values = np.array(label, np.float32).ravel()
     cdef Objects objects
-    cdef Box box
-    cdef CropLimits limits
     cdef Py_ssize_t header = 0
     cdef int status = LABEL_SHORT
     if values.shape[0]:
         status = parse_label(&values[0], values.shape[0], &header, &objects)
     if status:
         raise ValueError((<bytes>label_message(status)).decode())
-    if mirror:
-        mirror_objects(&objects)
-    if pad is not None:
-        box.x, box.y, box.width, box.height = -pad[0], -pad[1], pad[2], pad[2]
-        project_objects(&objects, &box)
-    if crop is not None:
-        box.x, box.y, box.width, box.height = crop
-        limits.by_overlap = False
-        crop_objects(&objects, &box, &limits)
     return np.array(values[:header + objects.count * objects.width])

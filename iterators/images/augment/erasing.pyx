@@ -13,7 +13,7 @@ from statistics import NormalDist
 
 from iterators.images.augment.draw cimport (
     DRAW_ERASING, DRAW_RECTANGLE, ImageKey, draw as draw_block, draw_between, draw_integer,
-    draw_key, philox_block, philox_unit,
+    philox_block, philox_unit,
 )
 from recordio.kernels.normalise cimport (
     NORMALISE_FLOAT16, NORMALISE_FLOAT32, normalise_recipe, normalise_row,
@@ -196,17 +196,3 @@ cdef void erase_bytes(Eraser eraser, const normalise_recipe* normalise, int widt
             value = min(max(value, <float>0), <float>255)
             eraser.row[x * eraser.channels + c] = <uint8_t>rint(value)
     normalise_row(normalise, eraser.row, width, y, False, row, pixel_stride, channel_stride)
-
-
-def drawn_rectangles(recipe, key, epoch, record, occurrence=0):
-    """Return the rectangles that are erased from one image, for tests and for looking at a recipe.
-
-    They are (x, y, width, height) in pixels of the finished image.
-    """
-    cdef Eraser eraser = Eraser(recipe)
-    cdef ImageKey image
-    cdef int64_t number = record
-    image.key, image.epoch, image.record = draw_key(key, occurrence), epoch, number
-    eraser.draw(&image, eraser.width, eraser.height)
-    return [(eraser.rectangles[i].x, eraser.rectangles[i].y, eraser.rectangles[i].width,
-             eraser.rectangles[i].height) for i in range(eraser.count)]

@@ -10,8 +10,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from iterators.images.augment.draw cimport (
-    DRAW_MIX, DRAW_OPERATION, ImageKey, draw, draw_between, draw_integer, draw_key, philox_block,
-    philox_unit,
+    DRAW_MIX, DRAW_OPERATION, ImageKey, draw, draw_between, draw_integer, philox_block, philox_unit,
 )
 from iterators.images.augment.pixel_change cimport PixelChange
 from recordio.kernels.normalise cimport normalise_recipe
@@ -311,7 +310,7 @@ cdef class PolicyChange(PixelChange):
         cdef State* state = &self.state
         memset(state, 0, sizeof(State))
         channels, height, width = recipe.data_shape
-        policy = self.policy = recipe.policy()
+        policy = recipe.policy()
         load_policy(&state.recipe, policy)
         expect_size(state, width, height)
         state.image.channels = channels
@@ -335,37 +334,7 @@ cdef class PolicyChange(PixelChange):
         draw_policy(&self.state, image, NULL)
         return &self.state.drawn
 
-    def drawn(self, key, epoch, record, occurrence=0):
-        """Return `drawn_operations`; quicker where many are looked at."""
-        cdef ImageKey image
-        cdef Drawn* drawn = &self.state.drawn
-        cdef int i
-        image.key, image.epoch, image.record = draw_key(key, occurrence), epoch, record
-        draw_policy(&self.state, &image, NULL)
-        operations = [
-            (NAMES[<int>drawn.operations[i].kind], drawn.operations[i].value,
-             METHODS[drawn.operations[i].method])
-            for i in range(drawn.count)
-        ]
-        if drawn.num_parts == 0:
-            return operations, {}
-        return operations, {
-            "parts": [drawn.parts[i] for i in range(drawn.num_parts)],
-            "weights": [drawn.weights[i] for i in range(drawn.num_parts)],
-            "share": drawn.share,
-        }
-
     def __dealloc__(self):
         free(self.state.image.room)
         free(self.state.original)
         free(self.state.sum)
-
-
-def drawn_operations(recipe, key, epoch, record, occurrence=0):
-    """Return the operations drawn for one image, for tests and for looking at a recipe.
-
-    An operation is name, value and interpolation; those that their probability left out are
-    missing.  A dict follows, for AugMix alone: the first operation and the `weights` of the parts,
-    and the `share` of their sum.
-    """
-    return PolicyChange(recipe).drawn(key, epoch, record, occurrence)
