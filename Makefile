@@ -170,7 +170,7 @@ build/compiled-$(TAG): .venv-build/$(TAG) $(COMPILED)
 .venv-fuzz/installed: .venv-fuzz/$(TAG) $(INSTALLED)
 	.venv-fuzz/bin/python -m pip install atheris 'setuptools>=77' 'Cython>=3.2' numpy \
 		opencv-python-headless pillow filelock lazy-loader tqdm scipy google-crc32c
-	CC="clang $(FUZZED)" LDSHARED="clang -shared $(FUZZED)" CFLAGS="-g -fno-omit-frame-pointer" \
+	RECORDIO_FACES=1 CC="clang $(FUZZED)" LDSHARED="clang -shared $(FUZZED)" CFLAGS="-g -fno-omit-frame-pointer" \
 		CCC_OVERRIDE_OPTIONS="# x-O3 +-O1" .venv-fuzz/bin/python setup.py -q build \
 		--build-base build/fuzz --build-lib build/fuzz/lib
 	@touch $@

@@ -107,7 +107,7 @@ cdef void begin(Moved* moved, const float* box, int width, int height, bint mirr
 
 cdef bint follow(const float* box, const Drawn* drawn, int first, int last, int width, int height,
                  bint mirror, const CropLimits* limits, float* around) noexcept nogil:
-    """The box after some of the operations; False for one that is dropped."""
+    """Move a box by some of the operations; False for one that is dropped."""
     cdef Moved moved
     cdef double whole, low, high
     cdef double[2] sides = [width, height]

@@ -99,7 +99,7 @@ cdef bint draw_face(void* state, const ImageKey* image, normalise_recipe* normal
 
 cdef void fill_axes(resample_axis* x, resample_axis* y, int width, int height, int out_width,
                     int out_height) noexcept nogil:
-    """A whole image to another size."""
+    """Describe a whole image that gets another size."""
     x.source = x.stored = width
     x.target = x.count = out_width
     y.source = y.stored = height
@@ -110,7 +110,7 @@ cdef void fill_axes(resample_axis* x, resample_axis* y, int width, int height, i
 
 cdef int resize(State* state, int method, const uint8_t* pixels, int width, int height,
                 int channels, uint8_t* out, int out_width, int out_height) noexcept nogil:
-    """0, or -1 if the resampler had no memory for its tables."""
+    """Resize: 0, or -1 if the resampler had no memory for its tables."""
     cdef resample_axis x, y
     cdef ptrdiff_t stride = <ptrdiff_t>width * channels
     cdef int row, left, top, columns, rows

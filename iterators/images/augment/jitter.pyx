@@ -56,8 +56,8 @@ cdef struct State:
 
 cdef inline int draw_shift(unsigned int first, unsigned int second, int largest) noexcept nogil:
     """Draw as MXNet: most weight on the second of two uniform numbers, truncated toward zero."""
-    cdef double place = (philox_unit(first) + 4 * philox_unit(second)) / 5
-    return <int>(place * 2 * largest - largest)
+    cdef double position = (philox_unit(first) + 4 * philox_unit(second)) / 5
+    return <int>(position * 2 * largest - largest)
 
 
 cdef inline double draw_normal(unsigned int first, unsigned int second) noexcept nogil:

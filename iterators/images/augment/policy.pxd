@@ -33,7 +33,7 @@ cdef enum Mixing:
 # A `policies.Choice`.
 cdef struct Choice:
     operation_kind kind
-    int unit                # what the value is a share of: place among the units of the recipe
+    int unit                # what the value is a share of: position among the units of the recipe
     double low
     double span
     bint signed_span

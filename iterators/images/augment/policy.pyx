@@ -56,18 +56,18 @@ cdef double draw_gamma(const ImageKey* image, double shape, uint32_t purpose) no
 
 cdef int pick(const PolicyRecipe* recipe, uint32_t word, const bint* taken) noexcept nogil:
     """Pick a choice by its weight, of those that are not taken."""
-    cdef double left = 0, place
+    cdef double left = 0, point
     cdef int i, last = 0
     for i in range(recipe.count):
         if not taken[i]:
             left += recipe.choices[i].weight
-    place = philox_unit(word) * left
+    point = philox_unit(word) * left
     for i in range(recipe.count):
         if taken[i]:
             continue
         last = i
-        place -= recipe.choices[i].weight
-        if place < 0:
+        point -= recipe.choices[i].weight
+        if point < 0:
             break
     return last
 
@@ -90,11 +90,11 @@ cdef double even_step(double span, double levels, double level) noexcept nogil:
 
     The number is cut afterwards, so that it matters: TrivialAugment's 16 pixels are 15.
     """
-    cdef double place = rint(level * levels)
+    cdef double position = rint(level * levels)
     cdef float step = <float>span / <float>levels
-    if place < <int>((levels + 1) / 2):
-        return <float>(<double>step * place)
-    return <float>(<double><float>span - <double>step * (levels - place))
+    if position < <int>((levels + 1) / 2):
+        return <float>(<double>step * position)
+    return <float>(<double><float>span - <double>step * (levels - position))
 
 
 cdef void draw_operation(const PolicyRecipe* recipe, int number, philox_block words,
