@@ -152,23 +152,6 @@ def CreateAugmenter(*values: Any, **keywords: Any) -> Augmenter:
     order, hue, noise, grey, mean and standard deviation, `random_erasing`.  From brightness on
     colours are changed in float: values may leave the range from 0 to 255, as in MXNet.
 
-    Parameters
-    ----------
-    {parameters}
-
-    Returns
-    -------
-    Augmenter
-        A description, immutable and comparable, to be passed as ``aug_list`` of `ImageIter`.  It is
-        not a list of functions.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For a value that is not what the parameter can be; the message names it.
-
-    Examples
-    --------
     >>> CreateAugmenter((3, 32, 32), resize=36, rand_mirror=True, std=True).std
     (58.395, 57.12, 57.375, 1.0)
     """
