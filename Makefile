@@ -22,7 +22,7 @@ TAG := $(or $(shell $(PYTHON) -c 'import sys; v = sys.version_info; \
 
 PACKAGES := recordio iterators tools
 COMPILED := pyproject.toml setup.py MANIFEST.in \
-	$(shell find $(PACKAGES) -name '*.pyx' -o -name '*.pxd' -o -name '*.c' -o -name '*.h')
+	$(shell find $(PACKAGES) tests/faces -name '*.pyx' -o -name '*.pxd' -o -name '*.c' -o -name '*.h')
 STUBS := $(shell find recordio iterators -name '*.pyi' ! -name '__init__.pyi')
 INSTALLED := $(COMPILED) README.md LICENSE $(shell find $(PACKAGES) -name '*.py' -o -name '*.pyi')
 # Tests whose modules sanitizers look into: bytes from outside, and threads that share memory.
@@ -106,7 +106,7 @@ fuzz: .venv-test/installed $(if $(filter libfuzzer,$(FUZZER)),.venv-fuzz/install
 lint: .venv-lint/installed  ## style, types, and stubs against the compiled modules
 	.venv-lint/bin/ruff check .
 	.venv-lint/bin/ruff format --check .
-	PATH="$(CURDIR)/.venv-lint/bin:$$PATH" cython-lint recordio iterators
+	PATH="$(CURDIR)/.venv-lint/bin:$$PATH" cython-lint recordio iterators tests/faces
 	.venv-lint/bin/clang-format --dry-run --Werror $(filter %.c %.h,$(COMPILED)) tests/processors.c
 	.venv-lint/bin/mypy
 	.venv-lint/bin/mypy tools
@@ -170,18 +170,18 @@ build/compiled-$(TAG): .venv-build/$(TAG) $(COMPILED)
 .venv-fuzz/installed: .venv-fuzz/$(TAG) $(INSTALLED)
 	.venv-fuzz/bin/python -m pip install atheris 'setuptools>=77' 'Cython>=3.2' numpy \
 		opencv-python-headless pillow filelock lazy-loader tqdm scipy google-crc32c
-	CC="clang $(FUZZED)" LDSHARED="clang -shared $(FUZZED)" CFLAGS="-g -fno-omit-frame-pointer" \
+	RECORDIO_FACES=1 CC="clang $(FUZZED)" LDSHARED="clang -shared $(FUZZED)" CFLAGS="-g -fno-omit-frame-pointer" \
 		CCC_OVERRIDE_OPTIONS="# x-O3 +-O1" .venv-fuzz/bin/python setup.py -q build \
 		--build-base build/fuzz --build-lib build/fuzz/lib
 	@touch $@
 
 # Compiled apart (see setup.py) and not in place, where they would stand in the way of the others.
 .venv-sanitize/installed: .venv-sanitize/$(TAG) $(INSTALLED)
-	RECORDIO_SANITIZERS=address,undefined .venv-sanitize/bin/python -m pip install '.[test]'
+	RECORDIO_FACES=1 RECORDIO_SANITIZERS=address,undefined .venv-sanitize/bin/python -m pip install '.[test]'
 	@touch $@
 
 .venv-sanitize-threads/installed: .venv-sanitize-threads/$(TAG) $(INSTALLED)
-	RECORDIO_SANITIZERS=thread .venv-sanitize-threads/bin/python -m pip install '.[test]'
+	RECORDIO_FACES=1 RECORDIO_SANITIZERS=thread .venv-sanitize-threads/bin/python -m pip install '.[test]'
 	@touch $@
 
 .venv-docs/installed: .venv-docs/$(TAG) build/compiled-$(TAG)

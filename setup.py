@@ -1,6 +1,7 @@
 """Build the Cython extensions; everything declarative lives in ``pyproject.toml``.
 
 ``RECORDIO_COMPILED=1`` installs what is compiled in place already, without compiling it again.
+``RECORDIO_FACES=1`` compiles `FACES` too, which otherwise comes with what is compiled in place.
 ``RECORDIO_LIBRARIES=FOLDER`` links the static libraries in that folder (``.ci/libraries.py`` makes
 them) instead of looking for those of the system.
 
@@ -12,6 +13,7 @@ its modules are still built, report that they have no decoder, and OpenCV decode
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,6 +31,8 @@ if sys.byteorder != "little":
     )
 
 PACKAGES = ("recordio", "iterators")
+#: Modules that only tests call, because the product reaches the same C code without Python.
+FACES = Path("tests", "faces")
 #: Made by Cython: memoryviews and the like, of which every module would have a copy.
 SHARED = "recordio._cyutility"
 C_SOURCES = {
@@ -178,11 +182,19 @@ class BuildExt(build_ext):
         if self.parallel is None:
             self.parallel = os.cpu_count() or 1
 
+    def run(self):
+        """Compile; `FACES` that an earlier build left stay out of wheels."""
+        if not any(extension.name.startswith(f"{FACES.name}.") for extension in self.extensions):
+            shutil.rmtree(Path(self.build_lib, FACES.name), ignore_errors=True)
+        super().run()
+
     def build_extensions(self):
         """Look for each library once, then compile."""
         self.changed = set()
         answers = {}
         for library in LIBRARIES:
+            if library.extensions.isdisjoint(extension.name for extension in self.extensions):
+                continue
             compile_args, link_args, archive = library.flags()
             found = library.links(self.compiler, compile_args, link_args)
             if archive and not found:
@@ -233,21 +245,31 @@ def included(sources):
     return {name for name in found if name.endswith(".h")}
 
 
+def extension(source, name):
+    """One ``.pyx`` and what belongs to it."""
+    own = filter(Path.exists, [source.with_suffix(".pxd")])  # cimported without a word
+    return Extension(
+        name,
+        [source.as_posix(), *C_SOURCES.get(name, [])],
+        depends=sorted(included([source, *own, *map(Path, C_SOURCES.get(name, []))])),
+        include_dirs=["."],
+        extra_compile_args=list(COMPILE_ARGS),
+        extra_link_args=list(LINK_ARGS),
+    )
+
+
 def extensions():
     """One extension for every ``.pyx``, and what they share."""
-    yield Extension(SHARED, [], extra_compile_args=COMPILE_ARGS, extra_link_args=LINK_ARGS)
-    for package in PACKAGES:
-        for source in sorted(Path(package).rglob("*.pyx")):
-            name = ".".join(source.with_suffix("").parts)
-            own = filter(Path.exists, [source.with_suffix(".pxd")])  # cimported without a word
-            yield Extension(
-                name,
-                [source.as_posix(), *C_SOURCES.get(name, [])],
-                depends=sorted(included([source, *own, *map(Path, C_SOURCES.get(name, []))])),
-                include_dirs=["."],
-                extra_compile_args=list(COMPILE_ARGS),
-                extra_link_args=list(LINK_ARGS),
-            )
+    compiled = os.environ.get("RECORDIO_COMPILED")
+    in_place = not {"--inplace", "-i", "editable_wheel"}.isdisjoint(sys.argv)
+    if not compiled:
+        yield Extension(SHARED, [], extra_compile_args=COMPILE_ARGS, extra_link_args=LINK_ARGS)
+        for package in PACKAGES:
+            for source in sorted(Path(package).rglob("*.pyx")):
+                yield extension(source, ".".join(source.with_suffix("").parts))
+    if os.environ.get("RECORDIO_FACES") or (in_place and not compiled):
+        for source in sorted(FACES.glob("*.pyx")):
+            yield extension(source, f"{FACES.name}.{source.stem}")
 
 
 # Cython compiles in processes that may import this file.
@@ -256,7 +278,7 @@ if __name__ == "__main__":
         cmdclass={"build_ext": BuildExt},
         options={"build": {"build_base": BUILD_BASE}},
         ext_modules=cythonize(
-            [] if os.environ.get("RECORDIO_COMPILED") else list(extensions()),
+            list(extensions()),
             nthreads=0 if sys.platform == "win32" else os.cpu_count() or 1,
             build_dir="build/cython",
             shared_utility_qualified_name=SHARED,

@@ -5,6 +5,8 @@
 ``check WHEEL``
     Say what is in a wheel; refuse it if it is too large, or if one of these libraries is not inside
     or not to itself.
+``faces``
+    Compile what only tests call, in place: it is not in the wheel.
 ``test [ARGUMENTS OF PYTEST]``
     The suite, or the files of it that are named, against the wheel that is installed beside this
     Python, away from the checkout.  If it fails, what it printed stays in a file of build/wheel.
@@ -12,7 +14,7 @@
     Everything, on Linux and without containers: build, repair, install into an empty environment,
     check and test, with compilers, headers and the system's copies of the libraries out of sight.
 
-cibuildwheel (see ``pyproject.toml``) calls the first three, and its own steps lie between them.
+cibuildwheel (see ``pyproject.toml``) calls the first four, and its own steps lie between them.
 """
 
 import glob
@@ -139,6 +141,12 @@ def check(wheel):
         sys.exit("\n".join(wrong))
 
 
+def faces():
+    """Compile what only tests call."""
+    settings = {**os.environ, "RECORDIO_COMPILED": "1", "RECORDIO_FACES": "1"}
+    run(sys.executable, "setup.py", "-q", "build_ext", "--inplace", cwd=ROOT, env=settings)
+
+
 def test(*arguments):
     """Run the suite, or the files that are named, from an empty folder."""
     with tempfile.TemporaryDirectory() as folder:
@@ -189,6 +197,7 @@ def everything(*arguments):
     (repaired,) = (WORK / "made" / "repaired").glob("*.whl")
     run(*auditwheel, "show", repaired)
     check(repaired)
+    faces()
     empty = WORK / "environment"
     run(sys.executable, "-m", "venv", "--clear", empty)
     hidden = out_of_sight()
@@ -199,7 +208,13 @@ def everything(*arguments):
     print(shutil.copy(repaired, ROOT / "dist"))
 
 
-STEPS = {"libraries": libraries, "check": check, "test": test, "all": everything}
+STEPS = {
+    "libraries": libraries,
+    "check": check,
+    "faces": faces,
+    "test": test,
+    "all": everything,
+}
 
 if __name__ == "__main__":
     STEPS[sys.argv[1]](*sys.argv[2:])

@@ -5,15 +5,20 @@ image and how many times faster ours is; the two are measured in turns, and the 
 """
 
 import argparse
+import sys
 import time
 from functools import partial
+from pathlib import Path
 
 import cv2
 import numpy as np
 
-from recordio.kernels import colour
-from recordio.kernels.normalise import normalise
-from recordio.kernels.resample import resize, variants
+from recordio.kernels.resample import variants
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from faces import colour
+from faces.normalise import normalise
+from faces.resample import resize
 
 METHODS = ("nearest", "bilinear", "cubic", "area", "lanczos4")
 SIZES = [

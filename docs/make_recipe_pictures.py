@@ -15,11 +15,7 @@ import numpy as np
 import skimage
 from PIL import Image
 
-from iterators.images.augment.erasing import drawn_rectangles
-from iterators.images.augment.face_changes import drawn_face
 from iterators.images.augment.named_recipes import NAMED_RECIPES
-from iterators.images.augment.photometric import drawn_photometric
-from iterators.images.augment.policy import drawn_operations
 from iterators.images.augment.policy_options import PolicyOptions
 from iterators.images.augment.recipe import Recipe
 from iterators.images.plan import RenderPlan
@@ -30,6 +26,13 @@ from recordio.kernels.operations import METHODS, operate
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "tests"))
 from by_pillow import GEOMETRIC, of_pillow  # noqa: E402
+
+from faces.draws import (  # noqa: E402
+    drawn_face,
+    drawn_operations,
+    drawn_photometric,
+    drawn_rectangles,
+)
 
 SIDE = 112
 GAP = 8

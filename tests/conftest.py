@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import sys
 import threading
 from pathlib import Path
 from unittest.mock import patch
@@ -10,6 +11,9 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from hypothesis import settings
+
+# Where helpers of tests are found, and the modules of `faces`.
+sys.path.append(str(Path(__file__).parent))
 
 # A shell that starts the suite in the background has Ctrl-C ignored, which children would inherit;
 # a handler of our own is not inherited, so that they begin with the usual one.

@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recordio.kernels import colour
-from recordio.kernels.normalise import normalise
-from recordio.kernels.resample import LEVELS, resize, variants
+from faces import colour
+from faces.normalise import normalise
+from faces.resample import resize
+from recordio.kernels.resample import LEVELS, variants
 
 ROOT = Path(__file__).parents[1]
 DRIVER = ROOT / "tests" / "processors.c"

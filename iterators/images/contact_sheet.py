@@ -1,4 +1,4 @@
-"""Images side by side as one picture to look at: captions, boxes, and places that hold nothing.
+"""Images side by side as one picture to look at: captions, boxes, and gaps.
 
 Everything here is uint8 and rows of pixels; what a batch's numbers mean is known to its provider.
 """
@@ -29,18 +29,7 @@ PAPER, INK = (255, 255, 255), (32, 32, 32)
 
 
 class Tile(NamedTuple):
-    """One image of a sheet.
-
-    Attributes
-    ----------
-    pixels : numpy.ndarray of uint8, (height, width, 1, 3 or 4)
-        Grey, RGB or RGBA.
-    caption : str
-    objects : numpy.ndarray, (objects, 5), optional
-        Class, xmin, ymin, xmax, ymax in fractions of the image.
-    faint : bool
-        Drawn as something that does not count.
-    """
+    """One image of a sheet, pale if `faint`; objects are class, xmin, ymin, xmax, ymax."""
 
     pixels: np.ndarray
     caption: str = ""
@@ -56,23 +45,6 @@ def contact_sheet(
 ) -> Image:
     """Draw images side by side, each with its caption below it.
 
-    Parameters
-    ----------
-    tiles : sequence of Tile
-    title : str
-        A line above all of them.
-    columns : int
-        Images in a row, at least 1.
-    names : mapping of int to str, optional
-        Names of the classes of objects.
-
-    Returns
-    -------
-    PIL.Image.Image
-        RGB.
-
-    Examples
-    --------
     >>> tiles = [Tile(np.zeros((80, 100, 3), np.uint8), f"number {n}") for n in range(3)]
     >>> contact_sheet(tiles, columns=2).size
     (212, 204)
@@ -94,9 +66,9 @@ def contact_sheet(
     if title:
         draw.text((GAP, GAP), _cut(draw, title, sheet.width - 2 * GAP), INK, font_size=FONT)
     for number, tile in enumerate(tiles):
-        place = GAP + number % columns * width, top + number // columns * height
-        sheet.paste(_drawn(tile, names), place)
-        below = place[0], place[1] + max(heights) + 1
+        corner = GAP + number % columns * width, top + number // columns * height
+        sheet.paste(_drawn(tile, names), corner)
+        below = corner[0], corner[1] + max(heights) + 1
         draw.text(below, _cut(draw, tile.caption, width - GAP), INK, font_size=FONT)
     return sheet
 
@@ -130,7 +102,7 @@ def _draw_box(draw: Any, kind: int, corners: np.ndarray, names: Mapping[int, str
 
 
 def _cut(draw: Any, text: str, width: int) -> str:
-    """A line of text, shortened until it fits; what a font cannot draw is a question mark."""
+    """Shorten a line of text until it fits; what a font cannot draw is a question mark."""
     text = text.encode("latin-1", "replace").decode("latin-1")
     if draw.textlength(text, font_size=FONT) <= width:
         return text

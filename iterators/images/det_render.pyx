@@ -1,7 +1,7 @@
 """The parts of a renderer that differ for images with boxes, and the plan that chooses them.
 
 The label is the vector of objects, which changes together with the image; and the image may be
-smaller than its place, lies at the top left of it, and is mirrored within itself.
+smaller than its slot, lies at the top left of it, and is mirrored within itself.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -43,21 +43,10 @@ cdef enum:
 cdef class DetPlan(RenderPlan):
     """`RenderPlan` for detection images.
 
-    Parameters
-    ----------
-    recipe : DetRecipe
-    raw_width : int
-        Number of labels that every record must have; 0 or less for any number.
-    label_width : int
-        Values of a row of the label array: 4 more than the longest raw label; 0 to read no labels.
-    labels : tuple of numpy.ndarray, optional
-        Ids, uint64, ascending; where the label of each begins and the last one ends, int64
-        ``(n + 1,)``; and all their values, float32.  They replace those in the records.
-    **more
-        As for `RenderPlan`.
+    `raw_width` is the number of labels that every record must have, 0 or less for any number, and
+    `label_width` 4 more than the longest raw label.  The labels that replace those in the records
+    are ids, ascending; where the label of each begins and the last one ends; and all values.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from recordio import IRHeader, pack_img
     >>> from iterators.images.augment.det_recipe import DetRecipe
@@ -77,19 +66,14 @@ cdef class DetPlan(RenderPlan):
         super().__init__(recipe, **more)
 
     def parts(self):
-        """As for `RenderPlan`."""
+        """Return the parts, as `RenderPlan.parts` does."""
         labels = ObjectLabels(self)
         changes = changes_of(self.recipe)
         return labels, DetGeometry(self, labels, changes), changes, CanvasWriter(self)
 
 
 cdef class ObjectLabels(LabelReader):
-    """Vectors of objects: their number may differ from record to record.
-
-    Parameters
-    ----------
-    plan : DetPlan
-    """
+    """Vectors of objects: their number may differ from record to record."""
 
     def __init__(self, DetPlan plan not None):
         cdef const uint64_t[::1] ids
@@ -112,7 +96,7 @@ cdef class ObjectLabels(LabelReader):
 
     cdef int read(self, const uint8_t* record, uint32_t flag, float* row,
                   Outcome* outcome) noexcept nogil:
-        """Copy the raw label behind the place of the prefix, and check it."""
+        """Copy the raw label behind the prefix, and check it."""
         cdef Py_ssize_t listed, count = flag
         cdef const void* source = record + HEADER_SIZE
         cdef int status
@@ -146,7 +130,7 @@ cdef class ObjectLabels(LabelReader):
         return RENDER_OK
 
     cdef int have_none(self, float* row) noexcept nogil:
-        """The label of an image without objects."""
+        """Write the label of an image without objects."""
         self.row, self.header = row, NO_OBJECTS
         self.objects.values, self.objects.count, self.objects.width = NULL, 0, OBJECT_WIDTH
         row[PREFIX], row[PREFIX + 1] = NO_OBJECTS, OBJECT_WIDTH
@@ -175,15 +159,7 @@ cdef class ObjectLabels(LabelReader):
 
 
 cdef class DetGeometry(GeometryDrawer):
-    """The geometry of a `DetRecipe`, which changes the objects alike.
-
-    Parameters
-    ----------
-    plan : DetPlan
-    labels : ObjectLabels
-    changes : sequence of PixelChange
-        What will be made to the pixels afterwards; a policy moves the objects too.
-    """
+    """Draws the geometry of a `DetRecipe`, and changes the objects alike, as a policy does."""
 
     cdef DetGeometryRecipe recipe
     cdef CropLimits emission
@@ -214,7 +190,7 @@ cdef class DetGeometry(GeometryDrawer):
 
 
 cdef class CanvasWriter(RowWriter):
-    """Writes images that may be smaller than their places, and below and beside them zeros.
+    """Writes images that may be smaller than their slots, and below and beside them zeros.
 
     The mirror is within the image, and a mean image stays where it is on the canvas.
     """

@@ -19,7 +19,7 @@ cdef enum:
     MAX_CHANGES = 8
 
 
-# From rows to a place in a batch; belongs to one thread at a time and keeps its memory.
+# From rows to a slot in a batch; belongs to one thread at a time and keeps its memory.
 cdef class StepRunner:
     cdef RenderPlan plan
     cdef RowWriter writer           # None: the result of one step remains in PIXELS_A

@@ -1,4 +1,4 @@
-"""The steps between the rows of an image and its place in a batch, without the GIL.
+"""The steps between the rows of an image and its slot in a batch, without the GIL.
 
 A `StepRunner` resamples, warps, pads and crops row by row while the rows are still in the cache,
 wherever they come from, changes the pixels of the result, and hands every finished row straight to
@@ -40,19 +40,11 @@ cdef extern from "recordio/kernels/cache_hints.h" nogil:
     void prefetch_for_reading(const void* memory, size_t size)
 
 cdef enum:
-    ROWS_AHEAD = 4          # of those that lie in memory, each at another place
+    ROWS_AHEAD = 4          # of those that lie in memory, each at another address
 
 
 cdef class StepRunner:
-    """Runs the steps of one image after the other; see the module.
-
-    Parameters
-    ----------
-    plan : RenderPlan
-    changes : sequence of PixelChange
-        Made to the pixels, one after the other, where the geometry says.
-    writer : RowWriter or None
-    """
+    """Runs the steps of one image after the other; see the module."""
 
     def __cinit__(self, RenderPlan plan not None, changes, RowWriter writer):
         cdef int i
@@ -78,7 +70,7 @@ cdef class StepRunner:
 
     cdef int run(self, RowSource* source, const ImageInfo* info, const ImageKey* image,
                  const Geometry* geometry, void* slot, Outcome* outcome) noexcept nogil:
-        """From an open source through all steps to the slot."""
+        """Bring an image from an open source through all steps to the slot."""
         cdef const Step* step = &geometry.steps[0]
         cdef Pixels pixels
         cdef RowSource memory
@@ -144,7 +136,7 @@ cdef class StepRunner:
         return gather(self, source, info, &step, &denominator, pixels, outcome)
 
     cdef uint8_t* buffer(self, int which, size_t size, Outcome* outcome) noexcept nogil:
-        """Memory of at least that size, kept from image to image; NULL after a failure."""
+        """Return memory of at least that size, kept between images; NULL after a failure."""
         cdef uint8_t* memory
         if size > self.plan.largest:
             outcome_fail(outcome, RENDER_GEOMETRY,
@@ -162,7 +154,7 @@ cdef class StepRunner:
 
 cdef void draw_changes(StepRunner runner, const ImageKey* image, const Step* last, bint* on_way,
                        bint* at_end) noexcept nogil:
-    """Whether any pixel of this image changes where the geometry says, and of the finished one."""
+    """Draw the changes: whether pixels change on the way, and whether at the end."""
     cdef Change* change
     cdef int i
     for i in range(runner.num_changes):
@@ -178,7 +170,7 @@ cdef void draw_changes(StepRunner runner, const ImageKey* image, const Step* las
 
 cdef int apply_changes(StepRunner runner, bint finished, uint8_t* pixels, int width,
                        int height) noexcept nogil:
-    """0, or -1 if there was no memory."""
+    """Make the changes that were drawn: 0, or -1 if there was no memory."""
     cdef int i
     for i in range(runner.num_changes):
         if runner.drawn[i] and runner.changes[i].finished == finished:
@@ -190,7 +182,7 @@ cdef int apply_changes(StepRunner runner, bint finished, uint8_t* pixels, int wi
 
 cdef int gather(StepRunner runner, RowSource* source, const ImageInfo* info, const Step* step,
                 int* denominator, Pixels* pixels, Outcome* outcome) noexcept nogil:
-    """The pixels that the first step reads, upright and in memory."""
+    """Bring the pixels that the first step reads into memory, upright."""
     cdef int channels = runner.plan.channels, i, top = 0
     cdef int width = info.width, height = info.height
     cdef Rectangle wanted, stored
@@ -240,7 +232,7 @@ cdef int gather(StepRunner runner, RowSource* source, const ImageInfo* info, con
 
 cdef void find_needed(StepRunner runner, const Step* step, int denominator, const ImageInfo* info,
                       Rectangle* wanted) noexcept nogil:
-    """What the first step reads of the upright image at 1/denominator; never empty."""
+    """Find what the first step reads of the upright image at 1/denominator; never empty."""
     cdef warp_source source
     if step.kind == STEP_RESAMPLE:
         wanted.x, wanted.y = step.x // denominator, step.y // denominator
@@ -263,7 +255,7 @@ cdef void find_needed(StepRunner runner, const Step* step, int denominator, cons
 
 cdef int copy_step(StepRunner runner, const Step* step, RowSource* source, uint8_t* out,
                    bint writes, Outcome* outcome) noexcept nogil:
-    """A step that only crops: rows go from the source to where they belong."""
+    """Crop only: rows go from the source to where they belong."""
     cdef int y = 0, i
     cdef ptrdiff_t packed = <ptrdiff_t>step.out_width * runner.plan.channels
     cdef Rectangle wanted
@@ -286,7 +278,7 @@ cdef int copy_step(StepRunner runner, const Step* step, RowSource* source, uint8
 
 cdef int resample_step(StepRunner runner, const Step* step, RowSource* source, int denominator,
                        uint8_t* out, bint writes, Outcome* outcome) noexcept nogil:
-    """Rows are pushed through the resampler; those that it completes are written at once."""
+    """Push rows through the resampler; those that it completes are written at once."""
     cdef int channels = runner.plan.channels, i, y = 0, complete = 0, ready
     cdef ptrdiff_t packed = <ptrdiff_t>step.out_width * channels
     cdef Rectangle wanted
@@ -323,7 +315,7 @@ cdef int resample_step(StepRunner runner, const Step* step, RowSource* source, i
 
 cdef int warp_step(StepRunner runner, const Step* step, const Pixels* pixels, uint8_t* out,
                    bint writes, Outcome* outcome) noexcept nogil:
-    """Rotation, shear and scale: the inverse map, evaluated for the wanted pixels only."""
+    """Rotate, shear and scale: the inverse map is evaluated for the wanted pixels only."""
     cdef warp_source source
     cdef int y
     cdef ptrdiff_t packed = <ptrdiff_t>step.out_width * runner.plan.channels
@@ -341,7 +333,7 @@ cdef int warp_step(StepRunner runner, const Step* step, const Pixels* pixels, ui
 
 cdef void pad_step(StepRunner runner, const Step* step, const Pixels* pixels, uint8_t* out,
                    bint writes) noexcept nogil:
-    """A border of the fill value."""
+    """Add a border of the fill value."""
     cdef int channels = runner.plan.channels, x, y, i, source_y
     cdef int first = min(max(step.border_x - step.left, 0), step.out_width)
     cdef int last = max(min(step.border_x + step.width - step.left, step.out_width), first)

@@ -23,7 +23,7 @@ cdef class LabelReader:
     # Fill a row; `flag` labels follow the header of the record, which is as long as it says.
     cdef int read(self, const uint8_t* record, uint32_t flag, float* row,
                   Outcome* outcome) noexcept nogil
-    # Change the class label at a place; what is wrong with an unknown one is in the outcome.
+    # Change the class label at a pointer; what is wrong with an unknown one is in the outcome.
     cdef int change(self, float* label, Outcome* outcome) noexcept nogil
-    # Place of the record's id in the list; -1 after a failure.
+    # Position of the record's id in the list; -1 after a failure.
     cdef Py_ssize_t find_listed(self, Outcome* outcome) noexcept nogil

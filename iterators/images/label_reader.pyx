@@ -1,4 +1,4 @@
-"""The labels of a record become a row of a batch, without the GIL."""
+"""Copy the labels of a record into a row of a batch, without the GIL."""
 
 from libc.math cimport floor
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -13,13 +13,7 @@ from recordio.header cimport HEADER_LABEL, HEADER_SIZE
 
 
 cdef class LabelReader:
-    """Base class: knows where in a list an id is and what becomes of a class, but not where it is.
-
-    Parameters
-    ----------
-    change : recordio.packs.labels.LabelChange, optional
-        What becomes of class labels.
-    """
+    """Base class: finds an id in a list, and changes the class of a label."""
 
     def __cinit__(self, *args, **keywords):
         self.ids, self.values, self.num_listed = NULL, NULL, -1
@@ -82,17 +76,7 @@ cdef class LabelReader:
 
 
 cdef class RowLabels(LabelReader):
-    """As many labels as a row has.
-
-    Parameters
-    ----------
-    labels : tuple of numpy.ndarray or None
-        Ids, uint64, ascending, and their labels, float32 ``(n, width)``, which replace those in the
-        records.
-    width : int
-    change : LabelChange, optional
-        What becomes of the first of them.
-    """
+    """Reads as many labels as a row has, from the record or from a list of ids and rows."""
 
     def __init__(self, labels, Py_ssize_t width, change=None):
         LabelReader.__init__(self, change)

@@ -1,7 +1,7 @@
 """The part of a renderer that differs for an `Augmenter`, and the plan that chooses it.
 
 The changes of colour of an `Augmenter` and the normalisation are one affine map of RGB, applied in
-float while the finished image is written to its place.
+float while the finished image is written to its slot.
 """
 
 from libc.stddef cimport ptrdiff_t
@@ -18,17 +18,8 @@ from iterators.images.row_writer cimport RowWriter
 
 
 cdef class LinearPlan(RenderPlan):
-    """`RenderPlan` for an `Augmenter`.
+    """`RenderPlan` for an `Augmenter`, of float pixels.
 
-    Parameters
-    ----------
-    recipe : Augmenter
-    dtype : {"float32", "float16"}
-    **more
-        As for `RenderPlan`.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from recordio import IRHeader, pack_img
     >>> from iterators.images.augment.augmenter import CreateAugmenter
@@ -46,7 +37,7 @@ cdef class LinearPlan(RenderPlan):
         super().__init__(recipe, dtype=dtype, **more)
 
     def parts(self):
-        """As for `RenderPlan`."""
+        """Return the parts, as `RenderPlan.parts` does."""
         labels, geometry, changes, writer = super().parts()
         return labels, geometry, changes, LinearWriter(self) if self.recipe.coloured else writer
 

@@ -12,15 +12,15 @@ cdef enum:
     MOSAIC_IMAGES = 4
 
 
-# What is put together: the record whose turn it is, the others, and where they meet.
-cdef struct Meeting:
+# What is put together: the record at work, three others, and the point where their corners touch.
+cdef struct Partners:
     int64_t records[MOSAIC_IMAGES]
     ImageKey image
     int x                   # on the canvas
     int y
 
 
-# Puts the records of one pack together; belongs to one thread at a time, apart from `meet`.
+# Puts the records of one pack together; belongs to one thread at a time but for `find_partners`.
 cdef class Mosaic:
     cdef Renderer renderer
     cdef ObjectLabels labels
@@ -43,13 +43,13 @@ cdef class Mosaic:
     cdef Objects objects
 
     # Whether an image is one of four this time, and of which; any thread may ask.
-    cdef bint meet(self, int64_t number, uint32_t epoch, int64_t occurrence,
-                   Meeting* meeting) noexcept nogil
-    # Fill a slot.  After a failure `culprit` is the number of the record that it is of.
-    cdef void render(self, Source source, const Meeting* meeting, const Slot* slot, int* fetched,
-                     Outcome* outcome, Scratch* scratch, int64_t* culprit) noexcept nogil
-    cdef int add(self, const uint8_t* record, size_t length, const Meeting* meeting, int number,
+    cdef bint find_partners(self, int64_t number, uint32_t epoch, int64_t occurrence,
+                            Partners* partners) noexcept nogil
+    # Fill a slot.  After a failure `failed` is the number of the record that it is of.
+    cdef void render(self, Source source, const Partners* partners, const Slot* slot, int* fetched,
+                     Outcome* outcome, Scratch* scratch, int64_t* failed) noexcept nogil
+    cdef int add(self, const uint8_t* record, size_t length, const Partners* partners, int number,
                  const Slot* slot, Outcome* outcome) noexcept nogil
     # The tile of an open image, and its objects as those of the canvas.
-    cdef int add_tile(self, const uint8_t* data, size_t size, const Meeting* meeting, int number,
+    cdef int add_tile(self, const uint8_t* data, size_t size, const Partners* partners, int number,
                       Outcome* outcome) noexcept nogil

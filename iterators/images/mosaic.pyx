@@ -1,9 +1,9 @@
 """Mosaics: four records of a pack become one image with the objects of all.
 
-The images meet in a point of a canvas that is twice as wide and high as the result, as YOLO's do:
-each fits into a quarter of it, with a corner on that point.  Then the canvas goes the way of an
-image that was decoded.  Which records meet, and where, follows from the key, the epoch and the
-record.
+The corners of the images touch in a point of a canvas that is twice as wide and high as the result,
+as in YOLO: each fits into a quarter of it.  Then the canvas goes the way of an image that was
+decoded.  Which records are partners, and where that point is, follows from the key, the epoch and
+the record.
 """
 
 from libc.stddef cimport ptrdiff_t
@@ -40,8 +40,8 @@ cdef extern from "recordio/kernels/pixel.h":
         PIXEL_SLACK         # bytes of memory that there must be behind the pixels
 
 
-# Where a tile lies: the window of it that is seen, and the place of that on the canvas.
-cdef struct Place:
+# Where an image lies: the window of it that is seen, and the position of that on the canvas.
+cdef struct Tile:
     int left
     int top
     int width
@@ -56,15 +56,7 @@ cdef inline int64_t draw_number(uint32_t high, uint32_t low, int64_t count) noex
 
 
 cdef class Mosaic:
-    """Puts the records of one pack together; serves one thread.
-
-    Parameters
-    ----------
-    renderer : Renderer
-        Of the pack, with a `DetPlan`.
-    first, count : int
-        Number of the first record of the pack, and how many it has.
-    """
+    """Puts the records of one pack together; serves one thread."""
 
     def __cinit__(self, Renderer renderer not None, int64_t first, int64_t count):
         recipe = renderer.plan.recipe
@@ -85,51 +77,51 @@ cdef class Mosaic:
         free(self.canvas)
         free(self.row)
 
-    cdef bint meet(self, int64_t number, uint32_t epoch, int64_t occurrence,
-                   Meeting* meeting) noexcept nogil:
+    cdef bint find_partners(self, int64_t number, uint32_t epoch, int64_t occurrence,
+                            Partners* partners) noexcept nogil:
         cdef philox_block words
         cdef int64_t other
         cdef int i
-        meeting.image.key = draw_key(self.renderer.plan.key, occurrence)
-        meeting.image.epoch, meeting.image.record = epoch, number
-        words = draw(&meeting.image, DRAW_MOSAIC)
+        partners.image.key = draw_key(self.renderer.plan.key, occurrence)
+        partners.image.epoch, partners.image.record = epoch, number
+        words = draw(&partners.image, DRAW_MOSAIC)
         if philox_unit(words.word[0]) >= self.chance:
             return False
-        meeting.x = <int>(draw_between(words.word[1], self.low, self.high) * self.width / 2)
-        meeting.y = <int>(draw_between(words.word[2], self.low, self.high) * self.height / 2)
-        meeting.records[0] = number
+        partners.x = <int>(draw_between(words.word[1], self.low, self.high) * self.width / 2)
+        partners.y = <int>(draw_between(words.word[2], self.low, self.high) * self.height / 2)
+        partners.records[0] = number
         for i in range(1, MOSAIC_IMAGES):
-            words = draw(&meeting.image, DRAW_MOSAIC + (i + 1) // 2)
+            words = draw(&partners.image, DRAW_MOSAIC + (i + 1) // 2)
             other = self.first
             if self.count > 1:      # any of the others
                 other += draw_number(words.word[2 * (i - 1) % 4], words.word[2 * (i - 1) % 4 + 1],
                                      self.count - 1)
                 other += other >= number
-            meeting.records[i] = other
+            partners.records[i] = other
         return True
 
-    cdef void render(self, Source source, const Meeting* meeting, const Slot* slot, int* fetched,
-                     Outcome* outcome, Scratch* scratch, int64_t* culprit) noexcept nogil:
+    cdef void render(self, Source source, const Partners* partners, const Slot* slot, int* fetched,
+                     Outcome* outcome, Scratch* scratch, int64_t* failed) noexcept nogil:
         cdef const uint8_t* record
         cdef size_t length
         cdef int i
         fill_canvas(self)
         for i in range(MOSAIC_IMAGES):
-            culprit[0] = meeting.records[i]
+            failed[0] = partners.records[i]
             outcome.record_id = 0
-            fetched[0] = source.fetch(culprit[0], scratch, &record, &length)
+            fetched[0] = source.fetch(failed[0], scratch, &record, &length)
             if fetched[0] != FETCH_OK:
                 return
-            self.add(record, length, meeting, i, slot, outcome)
-            fetched[0] = source.confirm(culprit[0], record, length)
+            self.add(record, length, partners, i, slot, outcome)
+            fetched[0] = source.confirm(failed[0], record, length)
             if fetched[0] != FETCH_OK or outcome.status != RENDER_OK:
                 return
-        culprit[0] = meeting.records[0]
-        finish(self, self.renderer, meeting, slot, outcome)
+        failed[0] = partners.records[0]
+        finish(self, self.renderer, partners, slot, outcome)
 
-    cdef int add(self, const uint8_t* record, size_t length, const Meeting* meeting, int number,
+    cdef int add(self, const uint8_t* record, size_t length, const Partners* partners, int number,
                  const Slot* slot, Outcome* outcome) noexcept nogil:
-        """The image of one record and its objects."""
+        """Add the image of one record and its objects."""
         cdef Slot target = slot[0]
         cdef size_t content
         cdef double begin = sync_now()
@@ -142,34 +134,34 @@ cdef class Mosaic:
                 self.record_id, self.header = outcome.record_id, self.labels.header
                 self.objects = self.labels.objects
             if not check_width(self, outcome):
-                self.add_tile(record + content, length - content, meeting, number, outcome)
+                self.add_tile(record + content, length - content, partners, number, outcome)
             counter_add(&self.renderer.bytes, <int64_t>(length - content))
         seconds_add(&self.renderer.total_seconds, sync_now() - begin)
         return outcome.status
 
-    cdef int add_tile(self, const uint8_t* data, size_t size, const Meeting* meeting, int number,
+    cdef int add_tile(self, const uint8_t* data, size_t size, const Partners* partners, int number,
                       Outcome* outcome) noexcept nogil:
         cdef ImageInfo info
         cdef Geometry geometry
-        cdef Place place
+        cdef Tile tile
         cdef Box seen, part
         cdef Step* step = &geometry.steps[0]
         cdef RowSource* source = self.renderer.open_image(data, size, &info, outcome)
         if source == NULL:
             return outcome.status
-        plan_tile(self, self.renderer.plan, meeting, number, &info, step, &place)
+        plan_tile(self, self.renderer.plan, partners, number, &info, step, &tile)
         geometry.count, geometry.changed, geometry.mirror = 1, 0, False
-        if place.width < 1 or place.height < 1:
+        if tile.width < 1 or tile.height < 1:
             self.labels.objects.count = 0   # the point is at an edge: nothing of this one is seen
         else:
-            if not self.tiles.run(source, &info, &meeting.image, &geometry, NULL, outcome):
-                copy_tile(self, &place)
-            seen.x, seen.width = <float>place.left / step.target_width, (
-                <float>place.width / step.target_width)
-            seen.y, seen.height = <float>place.top / step.target_height, (
-                <float>place.height / step.target_height)
-            part.x, part.width = <float>place.x / self.width, <float>place.width / self.width
-            part.y, part.height = <float>place.y / self.height, <float>place.height / self.height
+            if not self.tiles.run(source, &info, &partners.image, &geometry, NULL, outcome):
+                copy_tile(self, &tile)
+            seen.x, seen.width = <float>tile.left / step.target_width, (
+                <float>tile.width / step.target_width)
+            seen.y, seen.height = <float>tile.top / step.target_height, (
+                <float>tile.height / step.target_height)
+            part.x, part.width = <float>tile.x / self.width, <float>tile.width / self.width
+            part.y, part.height = <float>tile.y / self.height, <float>tile.height / self.height
             crop_objects(&self.labels.objects, &seen, &self.emission)
             place_objects(&self.labels.objects, &part)
         add_objects(self, number)
@@ -187,7 +179,7 @@ cdef void fill_canvas(Mosaic mosaic) noexcept nogil:
 
 
 cdef int check_width(Mosaic mosaic, Outcome* outcome) noexcept nogil:
-    """Whether the objects of a record can stand beside those of the first one."""
+    """Refuse objects that cannot stand beside those of the first record."""
     cdef const Objects* mine = &mosaic.objects
     cdef const Objects* more = &mosaic.labels.objects
     if more.count == 0 or more.width == mine.width:
@@ -199,9 +191,9 @@ cdef int check_width(Mosaic mosaic, Outcome* outcome) noexcept nogil:
     return RENDER_LABEL
 
 
-cdef void plan_tile(Mosaic mosaic, RenderPlan plan, const Meeting* meeting, int number,
-                    const ImageInfo* info, Step* step, Place* place) noexcept nogil:
-    """The image in a quarter of the canvas: its size, its place, and what is seen of it.
+cdef void plan_tile(Mosaic mosaic, RenderPlan plan, const Partners* partners, int number,
+                    const ImageInfo* info, Step* step, Tile* tile) noexcept nogil:
+    """Plan the image in a quarter of the canvas: its size, its tile, and what is seen of it.
 
     The first two images are the upper ones, the first and the third the left ones.
     """
@@ -211,19 +203,19 @@ cdef void plan_tile(Mosaic mosaic, RenderPlan plan, const Meeting* meeting, int 
     step.width, step.height = info.width, info.height
     step.target_width = min(max(<int>(info.width * ratio + 0.5), 1), plan.width)
     step.target_height = min(max(<int>(info.height * ratio + 0.5), 1), plan.height)
-    step.method = choose_method(mosaic.inter_method, &meeting.image, METHOD_RESIZE, info.width,
+    step.method = choose_method(mosaic.inter_method, &partners.image, METHOD_RESIZE, info.width,
                                 info.height, step.target_width, step.target_height)
-    place_side(step.target_width, mosaic.width, meeting.x, number % 2 == 0, &place.left,
-               &place.width, &place.x)
-    place_side(step.target_height, mosaic.height, meeting.y, number < 2, &place.top,
-               &place.height, &place.y)
-    step.left, step.top = place.left, place.top
-    step.out_width, step.out_height = place.width, place.height
+    fit_side(step.target_width, mosaic.width, partners.x, number % 2 == 0, &tile.left,
+             &tile.width, &tile.x)
+    fit_side(step.target_height, mosaic.height, partners.y, number < 2, &tile.top,
+             &tile.height, &tile.y)
+    step.left, step.top = tile.left, tile.top
+    step.out_width, step.out_height = tile.width, tile.height
 
 
-cdef void place_side(int size, int full, int centre, bint before, int* skipped, int* seen,
-                     int* at) noexcept nogil:
-    """Along one axis: a tile that ends at the centre, or begins there."""
+cdef void fit_side(int size, int full, int centre, bint before, int* skipped, int* seen,
+                   int* at) noexcept nogil:
+    """Fit a tile along one axis: it ends at the centre, or begins there."""
     skipped[0], at[0] = 0, centre
     seen[0] = min(size, full - centre)
     if before:
@@ -231,17 +223,17 @@ cdef void place_side(int size, int full, int centre, bint before, int* skipped, 
         skipped[0], at[0] = size - seen[0], centre - seen[0]
 
 
-cdef void copy_tile(Mosaic mosaic, const Place* place) noexcept nogil:
+cdef void copy_tile(Mosaic mosaic, const Tile* tile) noexcept nogil:
     cdef int channels = mosaic.renderer.plan.channels, y
-    cdef size_t packed = <size_t>place.width * channels
-    for y in range(place.height):
+    cdef size_t packed = <size_t>tile.width * channels
+    for y in range(tile.height):
         memcpy(mosaic.canvas
-               + (<size_t>(place.y + y) * mosaic.width + place.x) * channels,
+               + (<size_t>(tile.y + y) * mosaic.width + tile.x) * channels,
                mosaic.tiles.buffers[PIXELS_A] + y * packed, packed)
 
 
 cdef void add_objects(Mosaic mosaic, int number) noexcept nogil:
-    """Those that fit behind the objects that there are already."""
+    """Add as many objects as fit behind those that there are already."""
     cdef Objects* mine = &mosaic.objects
     cdef const Objects* more = &mosaic.labels.objects
     cdef Py_ssize_t room, count
@@ -255,9 +247,9 @@ cdef void add_objects(Mosaic mosaic, int number) noexcept nogil:
         mine.count += count
 
 
-cdef void finish(Mosaic mosaic, Renderer renderer, const Meeting* meeting, const Slot* slot,
+cdef void finish(Mosaic mosaic, Renderer renderer, const Partners* partners, const Slot* slot,
                  Outcome* outcome) noexcept nogil:
-    """From the canvas to the slot."""
+    """Render the canvas into the slot."""
     cdef ImageInfo info
     cdef Geometry geometry
     cdef Pixels pixels
@@ -275,8 +267,8 @@ cdef void finish(Mosaic mosaic, Renderer renderer, const Meeting* meeting, const
     if renderer.plan.label_width:
         mosaic.labels.row = slot.label
     outcome.record_id = mosaic.record_id
-    if not renderer.draw(&meeting.image, mosaic.width, mosaic.height, &geometry, outcome):
-        renderer.runner.run(&memory, &info, &meeting.image, &geometry, slot.data, outcome)
+    if not renderer.draw(&partners.image, mosaic.width, mosaic.height, &geometry, outcome):
+        renderer.runner.run(&memory, &info, &partners.image, &geometry, slot.data, outcome)
     normalise_done()
     counter_add(&mosaic.made, 1)
     counter_add(&renderer.images, 1)

@@ -1,4 +1,4 @@
-"""What is the same for every sample that a provider renders: sizes, strides, parameters, limits.
+"""Sizes, strides, parameters and limits: the same for every sample that a provider renders.
 
 A `RenderPlan` translates a validated recipe, a layout and an element type into what the renderers
 read without the GIL, and says of which parts a renderer consists.  It renders nothing.
@@ -18,31 +18,12 @@ DTYPES = ("float32", "uint8", "int8", "float16")
 
 
 cdef class RenderPlan:
-    """What is the same for every sample: recipe, shape, layout, dtype, label width, limits.
+    """Describes every sample: recipe, shape, layout, dtype, label width, limits.
 
-    Parameters
-    ----------
-    recipe : Recipe
-    key : int
-        Key of all augmentation draws, 64 bits.
-    layout : str
-        Some order of the letters N, C, H and W.
-    dtype : {"float32", "uint8", "int8", "float16"}
-    label_width : int
-        Labels of a sample; 0 to read none, whatever the records have.
-    batch_size : int
-        Needed for the strides when N is not the first axis.
-    mean_image : array_like of float32, optional
-        Of the recipe's `data_shape`; subtracted instead of the means per channel.
-    labels : tuple of numpy.ndarray, optional
-        Ids, uint64, ascending, and their labels, float32 ``(n, label_width)``, which replace those
-        in the records.
-    change : recordio.packs.labels.LabelChange, optional
-        What becomes of class labels.
-    views : sequence of RenderPlan
-        What else is made of an image that is decoded once: of as many channels.
-    **limits : int
-        Of an image; `recordio.formats.jpeg.jpeg.DEFAULT_LIMITS` names them.
+    `key` is that of all draws; `label_width` 0 reads no labels; `batch_size` is needed where N is
+    not the first axis; `mean_image` replaces the means per channel; `labels`, ascending ids and
+    their rows, replace those in the records; `change` is a `LabelChange`; `views` are plans of what
+    else is made of an image that is decoded once; `limits` have the names of `DEFAULT_LIMITS`.
     """
 
     def __init__(self, recipe, *, uint64_t key=0, layout="NCHW", dtype="float32", label_width=1,
@@ -88,7 +69,7 @@ cdef class RenderPlan:
         )
 
     def shape(self, batch_size):
-        """Shape of a batch in the plan's layout."""
+        """Return the shape of a batch in the plan's layout."""
         sizes = dict(zip("NCHW", (batch_size, self.channels, self.height, self.width)))
         return tuple(sizes[axis] for axis in self.layout)
 

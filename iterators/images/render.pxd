@@ -14,7 +14,7 @@ cdef enum:
     MAX_VIEWS = 16
 
 
-# The place of one sample in a batch.
+# The slot of one sample in a batch.
 cdef struct Slot:
     void* data              # of the image, or of its first view
     float* label

@@ -54,12 +54,7 @@ cdef class ImageShortcut:
 
 
 cdef class View:
-    """What is made of an image beside others; serves one renderer.
-
-    Parameters
-    ----------
-    plan : RenderPlan
-    """
+    """Makes one view of an image, beside others; serves one renderer."""
 
     def __init__(self, RenderPlan plan not None):
         self.plan = plan
@@ -82,17 +77,9 @@ cdef void extend(Rectangle* wanted, const Step* step, const ImageInfo* info) noe
 cdef class Renderer:
     """Renders samples one after the other; see the module.
 
-    Parameters
-    ----------
-    plan : RenderPlan
-    strict : bool
-        Refuse images whose decoder warns of damage, which are otherwise rendered as they are.
-    beside : Renderer, optional
-        Another one of the same thread, whose decoders are used, with their memory and tables, and
-        its steps where the recipe is the same.
+    `strict` refuses images whose decoder warns of damage; `beside` is another one of the same
+    thread, whose decoders are used, and its steps where the recipe is the same.
 
-    Examples
-    --------
     >>> from recordio import IRHeader, pack_img
     >>> from iterators.images.augment.recipe import Recipe
     >>> from iterators.images.plan import RenderPlan
@@ -143,7 +130,7 @@ cdef class Renderer:
         self.loader = StepRunner(plan, (), None)
 
     cdef bint shares_form(self, RenderPlan plan):
-        """Whether images of that plan are decoded and written alike."""
+        """Return True if images of that plan are decoded and written alike."""
         mine = self.plan
         return ((mine.channels, mine.limits, mine.layout, mine.dtype, mine.sample_stride)
                 == (plan.channels, plan.limits, plan.layout, plan.dtype, plan.sample_stride)
@@ -151,27 +138,7 @@ cdef class Renderer:
 
     def sample(self, const uint8_t[::1] record not None, uint32_t epoch=0, int64_t number=0,
                int64_t draw=0):
-        """Render one record into a batch of one.
-
-        Parameters
-        ----------
-        record : bytes-like
-            Header, labels and encoded image.
-        epoch, number, draw : int
-            Choose the random numbers; `draw` is 0 for the first occurrence in an epoch.
-
-        Returns
-        -------
-        data : numpy.ndarray, or list of them
-            Of the plan's layout and dtype, batch size 1; a list of all views if it has some.
-        label : numpy.ndarray of float32, (1, label_width)
-        record_id : int
-
-        Raises
-        ------
-        RecordIOError
-            Whatever is wrong with the record.
-        """
+        """Render one record; return data, labels and id of a batch of one."""
         plan = self.plan
         plans = [plan, *plan.views]
         arrays = [np.empty(one.shape(1), one.dtype) for one in plans]
@@ -305,7 +272,7 @@ cdef class Renderer:
         return RENDER_OK
 
     cdef double decode_seconds(self) noexcept nogil:
-        """Seconds of its own sources so far; any thread may ask."""
+        """Return the seconds of its own sources so far; any thread may ask."""
         cdef double seconds = 0
         cdef int i
         if self.borrows:

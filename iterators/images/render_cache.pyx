@@ -38,20 +38,8 @@ cdef enum:
 
 
 cdef class CachedImages:
-    """A cache for the images of a recipe.
+    """Keeps the images of a recipe in a cache.
 
-    Parameters
-    ----------
-    cache : ImageCache
-    recipe : Recipe or DetRecipe
-        `resize` and `inter_method` say what is cached; see `resizes`.
-
-    Attributes
-    ----------
-    cache : ImageCache
-
-    Examples
-    --------
     >>> from iterators.images.cache.image_cache import MemoryImageCache
     >>> from iterators.images.augment.recipe import Recipe
     >>> recipe = Recipe(data_shape=(3, 224, 224), resize=256)
@@ -65,11 +53,11 @@ cdef class CachedImages:
         self.resize = recipe.resize if resizes(recipe) else -1
 
     def stats(self):
-        """Samples that were made from cached images, and those that were not."""
+        """Count samples that were made from cached images, and those that were not."""
         return {"cache_hits": counter_load(&self.hits), "cache_misses": counter_load(&self.misses)}
 
     def shortcut(self, RenderPlan plan not None, Source source=None, int64_t first=0):
-        """What a renderer of that plan needs to use the cache; one for each.
+        """Return what a renderer of that plan needs to use the cache; one for each.
 
         `source` is where the records come from, if there is one to ask whether they are whole, and
         `first` is the number there of the first record of the cache.
@@ -93,12 +81,8 @@ cdef class CachedImages:
 
 
 def resizes(recipe):
-    """Whether images are cached as they are after the first resize.
+    """Return True if images are cached resized: as a recipe does it alike in every epoch.
 
-    Not if there is none, or if its interpolation differs from epoch to epoch.
-
-    Examples
-    --------
     >>> from iterators.images.augment.recipe import Recipe
     >>> [resizes(Recipe(data_shape=(3, 8, 8), resize=9, inter_method=m)) for m in (1, 9, 10)]
     [True, True, False]
@@ -107,16 +91,8 @@ def resizes(recipe):
 
 
 def cached_bytes(recipe, int width, int height):
-    """Bytes that an image takes in a cache; 0 if it cannot be cached.
+    """Return the bytes that an image takes in a cache; 0 if it cannot be cached.
 
-    Parameters
-    ----------
-    recipe : Recipe or DetRecipe
-    width, height : int
-        Of the encoded image, in pixels.
-
-    Examples
-    --------
     >>> from iterators.images.augment.recipe import Recipe
     >>> cached_bytes(Recipe(data_shape=(3, 224, 224), resize=256), 640, 480)
     262016
@@ -134,7 +110,7 @@ def cached_bytes(recipe, int width, int height):
 
 cdef int whole_image(int resize, int inter_method, const ImageKey* image, int width, int height,
                      Geometry* geometry) noexcept nogil:
-    """The one step from a decoded image to a cached one; not 0 if it is impossible."""
+    """Find the one step from a decoded image to a cached one; not 0 if there is none."""
     geometry.count, geometry.mirror, geometry.changed = 0, False, -1
     if resize != -1:
         return resize_short_side(resize, inter_method, image, &width, &height, geometry)
@@ -192,7 +168,7 @@ cdef class CacheShortcut(ImageShortcut):
 
     cdef bint make(self, Renderer renderer, const uint8_t* data, size_t size,
                    const ImageKey* image) noexcept nogil:
-        """Whether there is a sound image, with room in the cache, and now found."""
+        """Make the image to be cached; False if it is damaged or has no room."""
         cdef Outcome outcome
         cdef ImageInfo info
         cdef Geometry geometry
@@ -211,7 +187,7 @@ cdef class CacheShortcut(ImageShortcut):
 
     cdef bint prepare(self, const ImageInfo* info, const ImageKey* image,
                       Geometry* geometry) noexcept nogil:
-        """Whether an image can be cached, and is worth it."""
+        """Return True if an image can be cached, and is worth it."""
         if info.raw and self.images.resize == -1:
             return False        # reading it where it is is as good
         if whole_image(self.images.resize, self.images.inter_method, image, info.width, info.height,

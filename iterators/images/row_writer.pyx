@@ -1,6 +1,6 @@
-"""Finished rows of an image go to their place in a batch, normalised on the way.
+"""Write finished rows of an image into their slot in a batch, normalised on the way.
 
-What a recipe erases is erased there, when all rows are in their place.
+What a recipe erases is erased there, after the last row.
 """
 
 from libc.stddef cimport ptrdiff_t
@@ -17,12 +17,7 @@ cdef extern from "recordio/kernels/cache_hints.h" nogil:
 
 
 cdef class RowWriter:
-    """Writes images that fill their places; serves one renderer.
-
-    Parameters
-    ----------
-    plan : RenderPlan
-    """
+    """Writes images that fill their slots; serves one renderer."""
 
     def __cinit__(self, RenderPlan plan not None):
         self.plan, self.slot, self.whole = plan, NULL, False

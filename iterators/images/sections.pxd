@@ -1,12 +1,12 @@
 from cpython.ref cimport PyObject
 from libc.stdint cimport int64_t, uint32_t
 
-from iterators.images.mosaic cimport Meeting
+from iterators.images.mosaic cimport Partners
 from iterators.images.plan cimport RenderPlan
 from iterators.images.render_cache cimport CachedImages
 
 
-# Neighbouring records of which the same becomes.
+# Neighbouring records with one plan and one cache.
 cdef class Section:
     cdef readonly RenderPlan plan
     cdef readonly CachedImages cached
@@ -23,13 +23,13 @@ cdef class Sections:
     cdef PyObject** table
     cdef Py_ssize_t count
 
-    # Place of the section that a record belongs to.
-    cdef Py_ssize_t place_of(self, int64_t number) noexcept nogil
+    # Number of the section that a record belongs to.
+    cdef Py_ssize_t section_of(self, int64_t number) noexcept nogil
     # Whether the image of a record is cached.
     cdef bint holds(self, int64_t number) noexcept nogil
     # Whether a record is put together with others this time, and with which; any thread may ask.
-    cdef bint meets(self, Crew crew, int64_t number, uint32_t epoch, int64_t draw,
-                    Meeting* meeting) noexcept nogil
+    cdef bint find_partners(self, Crew crew, int64_t number, uint32_t epoch, int64_t draw,
+                            Partners* partners) noexcept nogil
 
 
 # The renderers of one thread, one for every section, and what makes mosaics; NULL for none.

@@ -6,7 +6,7 @@ from libc.stdlib cimport calloc, free
 
 import numpy as np
 
-from iterators.images.mosaic cimport MOSAIC_IMAGES, Meeting, Mosaic
+from iterators.images.mosaic cimport MOSAIC_IMAGES, Mosaic, Partners
 from iterators.images.plan cimport RenderPlan
 from iterators.images.render cimport Renderer
 from iterators.images.render_cache cimport CachedImages
@@ -16,44 +16,24 @@ cdef extern from "recordio/counter.h" nogil:
 
 
 cdef class Section:
-    """Neighbouring records of which the same becomes.
-
-    Parameters
-    ----------
-    plan : RenderPlan
-        What becomes of them.
-    cached : CachedImages, optional
-        Images of theirs that need not be decoded again.
-    first : int
-        Number of the first record; the last one is before the next section.
-    """
+    """Neighbouring records with one plan and one cache, from number `first` to the next section."""
 
     def __init__(self, RenderPlan plan not None, CachedImages cached=None, int64_t first=0):
         self.plan, self.cached, self.first = plan, cached, first
 
 
 def makes_mosaics(plan):
-    """Whether a plan puts images together."""
+    """Return True if a plan puts images together."""
     return getattr(plan.recipe, "mosaic", 0) > 0
 
 
 def form_of(plan):
-    """What batches of a plan look like."""
+    """Return shape, layout and dtype of the batches of a plan."""
     return plan.shape(1), plan.layout, plan.dtype
 
 
 cdef class Sections:
-    """Sections in ascending order, the first from record 0 on, with batches of one form.
-
-    Parameters
-    ----------
-    sections : sequence of Section
-
-    Raises
-    ------
-    ValueError
-        If they are not as described.
-    """
+    """Sections in ascending order, the first from record 0 on, with batches of one form."""
 
     def __init__(self, sections):
         plans = [section.plan for section in sections]
@@ -71,11 +51,11 @@ cdef class Sections:
         free(self.table)
 
     def caches(self):
-        """The caches that there are."""
+        """Return the caches that there are."""
         return [section.cached for section in self.all if section.cached is not None]
 
     def crew(self, source, strict):
-        """Renderers for one thread."""
+        """Make the renderers for one thread."""
         cdef Section section
         cdef Renderer renderer
         renderers, mosaics = [], []
@@ -96,7 +76,7 @@ cdef class Sections:
         for section in self.all:
             section.cached = None
 
-    cdef Py_ssize_t place_of(self, int64_t number) noexcept nogil:
+    cdef Py_ssize_t section_of(self, int64_t number) noexcept nogil:
         cdef Py_ssize_t low = 0, high = self.count, middle
         while high - low > 1:
             middle = (low + high) // 2
@@ -107,46 +87,34 @@ cdef class Sections:
         return low
 
     cdef bint holds(self, int64_t number) noexcept nogil:
-        cdef Py_ssize_t place = self.place_of(number)
-        if (<Section>self.table[place]).cached is None:
+        cdef Py_ssize_t at = self.section_of(number)
+        if (<Section>self.table[at]).cached is None:
             return False
-        return (<Section>self.table[place]).cached.cache.holds(
-            number - (<Section>self.table[place]).first)
+        return (<Section>self.table[at]).cached.cache.holds(
+            number - (<Section>self.table[at]).first)
 
-    cdef bint meets(self, Crew crew, int64_t number, uint32_t epoch, int64_t draw,
-                    Meeting* meeting) noexcept nogil:
+    cdef bint find_partners(self, Crew crew, int64_t number, uint32_t epoch, int64_t draw,
+                            Partners* partners) noexcept nogil:
         cdef PyObject* mosaic
         if not self.mosaics:
             return False
-        mosaic = crew.mosaic_table[self.place_of(number)]
-        return mosaic != NULL and (<Mosaic>mosaic).meet(number, epoch, draw, meeting)
+        mosaic = crew.mosaic_table[self.section_of(number)]
+        return mosaic != NULL and (<Mosaic>mosaic).find_partners(number, epoch, draw, partners)
 
     def needed(self, Crew crew not None, records, uint32_t epoch, draws):
-        """Records, and after them the partners in their mosaics.
-
-        Parameters
-        ----------
-        crew : Crew
-            Any of these sections.
-        records, draws : numpy.ndarray of int64
-        epoch : int
-
-        Returns
-        -------
-        numpy.ndarray of int64
-        """
-        cdef Meeting meeting
+        """Return the records, and after them the partners in their mosaics."""
+        cdef Partners partners
         cdef int i
         if not self.mosaics:
             return records
         others = []
         for number, draw in zip(records.tolist(), draws.tolist()):
-            if self.meets(crew, number, epoch, draw, &meeting):
-                others += [meeting.records[i] for i in range(1, MOSAIC_IMAGES)]
+            if self.find_partners(crew, number, epoch, draw, &partners):
+                others += [partners.records[i] for i in range(1, MOSAIC_IMAGES)]
         return np.concatenate([records, np.array(others, np.int64)])
 
     def mosaic_stats(self, crews):
-        """How many mosaics the crews have made, if they make any."""
+        """Count the mosaics that the crews have made, if they make any."""
         cdef Mosaic mosaic
         cdef int64_t made = 0
         if not self.mosaics:
@@ -159,14 +127,7 @@ cdef class Sections:
 
 
 cdef class Crew:
-    """The renderers of one thread, one for every section.
-
-    Parameters
-    ----------
-    renderers : list of Renderer
-    mosaics : list of Mosaic or None
-        For each of them.
-    """
+    """The renderers of one thread, one for every section."""
 
     def __init__(self, list renderers not None, list mosaics not None):
         self.renderers, self.mosaics = list(renderers), list(mosaics)
@@ -179,7 +140,7 @@ cdef class Crew:
 
 
 cdef PyObject** table_of(list objects) except NULL:
-    """Their addresses, for as long as the list keeps them; NULL for None."""
+    """Make a table of addresses, for as long as the list keeps them; NULL for None."""
     cdef Py_ssize_t i
     cdef PyObject** table = <PyObject**>calloc(max(len(objects), 1), sizeof(PyObject*))
     if table == NULL:

@@ -23,7 +23,7 @@ from libc.string cimport memcpy
 import numpy as np
 
 from recordio.formats.status cimport RENDER_OK, Outcome, outcome_error
-from iterators.images.mosaic cimport MOSAIC_IMAGES, Meeting, Mosaic
+from iterators.images.mosaic cimport MOSAIC_IMAGES, Mosaic, Partners
 from iterators.images.plan cimport RenderPlan
 from iterators.images.render cimport MAX_VIEWS, Renderer, Slot
 from iterators.images.sections cimport Crew, Sections
@@ -67,7 +67,7 @@ cdef struct Batch:
     int64_t* draws          # what tells the occurrences of a record apart
     Outcome* outcomes
     int* fetched            # status of the source, FetchStatus
-    int64_t* culprits       # the record that these are of
+    int64_t* failed         # number of the record that a failure is of
     char* data[MAX_VIEWS]   # of the image, or of each of its views
     float* label
     uint64_t* ids
@@ -76,23 +76,8 @@ cdef struct Batch:
 cdef class Stage:
     """Threads that render records into batches.
 
-    Parameters
-    ----------
-    source : Source
-        Where the bytes of a record come from.
-    *sections : Section
-        What becomes of the records, the first section from record 0 on; in ascending order, with
-        batches of the same shape and type.
-    batch_size : int
-        Slots of a batch.
-    threads : int
-        Worker threads, at least 1.
-    depth : int
-        Batches that may be under way at once, at least 1.
-    allocate : callable, optional
-        Source of memory for the data, see `BufferPool`.
-    strict : bool
-        Refuse images whose decoder warns of damage.
+    `sections` begin at record 0 and ascend; at most `depth` batches are under way at once;
+    `allocate` is a source of memory, see `BufferPool`; `strict` refuses images whose decoder warns.
     """
 
     cdef readonly Py_ssize_t batch_size
@@ -156,10 +141,10 @@ cdef class Stage:
             self.batches[i].draws = <int64_t*>calloc(batch_size, sizeof(int64_t))
             self.batches[i].outcomes = <Outcome*>calloc(batch_size, sizeof(Outcome))
             self.batches[i].fetched = <int*>calloc(batch_size, sizeof(int))
-            self.batches[i].culprits = <int64_t*>calloc(batch_size, sizeof(int64_t))
+            self.batches[i].failed = <int64_t*>calloc(batch_size, sizeof(int64_t))
             if (self.batches[i].records == NULL or self.batches[i].draws == NULL
                     or self.batches[i].outcomes == NULL or self.batches[i].fetched == NULL
-                    or self.batches[i].culprits == NULL):
+                    or self.batches[i].failed == NULL):
                 raise MemoryError
         self.arrays = [None] * depth
         self.process = os.getpid()
@@ -192,7 +177,7 @@ cdef class Stage:
                 free(self.batches[i].draws)
                 free(self.batches[i].outcomes)
                 free(self.batches[i].fetched)
-                free(self.batches[i].culprits)
+                free(self.batches[i].failed)
             free(self.batches)
         free(self.expected)
         sync_condition_destroy(&self.done)
@@ -201,27 +186,19 @@ cdef class Stage:
 
     @property
     def pending(self):
-        """Number of batches submitted and not yet collected."""
+        """Count the batches submitted and not yet collected."""
         return self.submitted - self.collected
 
     def needed(self, records, uint32_t epoch, draws):
-        """The records that a batch is made of: those given, and what mosaics add."""
+        """Return the records that a batch is made of: those given, and what mosaics add."""
         return self.sections.needed(self.spare, records, epoch, draws)
 
     def submit(self, const int64_t[::1] records not None, uint32_t epoch,
                const int64_t[::1] draws=None):
-        """Start work on a batch; returns at once.
+        """Start work on a batch of at most `batch_size` records; further slots will be zero.
 
-        Parameters
-        ----------
-        records : numpy.ndarray of int64
-            Record numbers, at most `batch_size`; the remaining slots will be zero.
-        epoch : int
-            Chooses the random numbers of the augmentation.
-        draws : numpy.ndarray of int64, optional
-            One number of at least 0 for every record, which chooses them as well: records that come
-            more than once in an epoch look different each time if their numbers are.  Zeros if not
-            given.
+        Epoch and `draws` choose the random numbers: records that come more than once in an epoch
+        look different each time if their numbers in `draws` are.
         """
         self._check_usable()
         self.start()
@@ -235,8 +212,8 @@ cdef class Stage:
         for i in range(count):
             if not 0 <= records[i] < self.source.count:
                 raise IndexError(f"record {records[i]} of {self.source.count}")
-        cdef Py_ssize_t place = self.submitted % self.depth
-        cdef Batch* batch = &self.batches[place]
+        cdef Py_ssize_t at = self.submitted % self.depth
+        cdef Batch* batch = &self.batches[at]
         cdef bint stopping
         plan = self.plan
         data = [
@@ -247,7 +224,7 @@ cdef class Stage:
         ids = np.zeros(self.batch_size, np.uint64)
         for array in data if count < self.batch_size else ():
             array.fill(0)
-        self.arrays[place] = data if len(data) > 1 else data[0], label, ids
+        self.arrays[at] = data if len(data) > 1 else data[0], label, ids
         batch.count, batch.next, batch.finished, batch.epoch = count, 0, 0, epoch
         for i in range(count):
             batch.records[i] = records[i]
@@ -269,49 +246,34 @@ cdef class Stage:
             self._check_usable()
 
     def collect(self):
-        """Wait for the oldest batch and return it.
+        """Wait for the oldest batch; return data, label, ids and failures, a list of (slot, error).
 
-        Returns
-        -------
-        data : numpy.ndarray, or list of them
-            In the plan's layout and dtype; its memory is used again only when nobody refers to it.
-            A list of all views if the plan has some.
-        label : numpy.ndarray of float32, (batch_size, label_width)
-        ids : numpy.ndarray of uint64, (batch_size,)
-            Header ids of the records.
-        failures : list of (slot, RecordIOError)
-            Slots whose record could not be used; their contents are undefined.
+        Data is a list if the plan has views; its memory is used again when nobody refers to it.
         """
         self._check_usable()
         if self.submitted == self.collected:
             raise RuntimeError("no batch is under way")
-        cdef Py_ssize_t place = self.collected % self.depth
-        cdef Batch* batch = &self.batches[place]
+        cdef Py_ssize_t at = self.collected % self.depth
+        cdef Batch* batch = &self.batches[at]
         self._wait_for(batch)
-        data, label, ids = self.arrays[place]
+        data, label, ids = self.arrays[at]
         failures = []
         cdef Py_ssize_t slot
         for slot in range(batch.count):
             if batch.fetched[slot] != FETCH_OK or batch.outcomes[slot].status != RENDER_OK:
-                failures.append((slot, self._failure(batch.culprits[slot], batch.fetched[slot],
+                failures.append((slot, self._failure(batch.failed[slot], batch.fetched[slot],
                                                      &batch.outcomes[slot])))
         # Only now, so that an interrupt in between leaves the batch to be collected again.
-        self.arrays[place] = None
+        self.arrays[at] = None
         self.collected += 1
         return data, label, ids, failures
 
     def retry(self, int64_t record, uint32_t epoch, int64_t draw, data, label, ids,
               Py_ssize_t slot):
-        """Render another record into a slot of a collected batch, in the caller's thread.
-
-        Raises
-        ------
-        RecordIOError
-            If that record cannot be used either.
-        """
+        """Render another record into a slot of a collected batch, in the caller's thread."""
         cdef Outcome outcome
         cdef int fetched = FETCH_OK
-        cdef int64_t culprit = record
+        cdef int64_t failed = record
         cdef bint stopping
         cdef Slot target
         cdef char* views[MAX_VIEWS]
@@ -325,28 +287,20 @@ cdef class Stage:
             stopping = not self.begin_work()
             if not stopping:
                 self.render_member(self.spare, record, epoch, draw, &target, &fetched, &outcome,
-                                   &scratch, &culprit)
+                                   &scratch, &failed)
                 self.end_work()
             free(scratch.bytes)
         if stopping:
             self._check_usable()
         if fetched != FETCH_OK or outcome.status != RENDER_OK:
-            raise self._failure(culprit, fetched, &outcome)
+            raise self._failure(failed, fetched, &outcome)
         id_table[slot] = outcome.record_id
 
     def stats(self):
-        """Counters of all threads: images, their encoded bytes, seconds of decoding and the rest.
+        """Add up the counters of all threads, of images that were rendered ahead as well.
 
-        Returns
-        -------
-        dict
-            `images` rendered (also ahead of the consumer), `decoder_warnings`, those among them
-            whose JPEG data is damaged and was decoded with warnings, `bytes` of encoded image data,
-            `decode_seconds` and `transform_seconds` (resampling, colours, normalisation), each
-            summed over the threads; `announced` records, which the system was told to read from
-            the disk ahead of their turn; with a cache also `cache_hits` and `cache_misses`,
-            samples that were made from cached images and those that were not; where there may be
-            some `mosaics`, images that were made of four.
+        `decoder_warnings` are images decoded in spite of damage, `bytes` encoded ones, and
+        `announced` the records that the system was told to read from the disk in advance.
         """
         cdef Renderer renderer
         cdef int64_t images = 0, warned = 0, size = 0
@@ -372,7 +326,7 @@ cdef class Stage:
         return {name: sum(stats[name] for stats in found) for name in found[0]}
 
     def ready(self):
-        """Whether `collect` would return at once."""
+        """Return True if `collect` would return at once."""
         self._check_usable()
         cdef Batch* batch = &self.batches[self.collected % self.depth]
         cdef bint finished
@@ -447,7 +401,7 @@ cdef class Stage:
             raise ValueError("the provider is closed")
 
     cdef int _wait_for(self, Batch* batch) except -1:
-        """Until the batch is finished; Ctrl-C works meanwhile."""
+        """Wait until the batch is finished; Ctrl-C works meanwhile."""
         cdef bint finished = False
         while not finished:
             with nogil:
@@ -482,11 +436,12 @@ cdef class Stage:
         """Announce the records of a batch that will be read; a cached image needs only a header."""
         cdef Py_ssize_t i, count = 0
         cdef int64_t number
-        cdef Meeting meeting
+        cdef Partners partners
         for i in range(batch.count):
             number = batch.records[i]
-            if self.sections.meets(self.spare, number, batch.epoch, batch.draws[i], &meeting):
-                memcpy(self.expected + count, meeting.records, sizeof(meeting.records))
+            if self.sections.find_partners(
+                    self.spare, number, batch.epoch, batch.draws[i], &partners):
+                memcpy(self.expected + count, partners.records, sizeof(partners.records))
                 count += MOSAIC_IMAGES
             elif not self.sections.holds(number):
                 self.expected[count] = number
@@ -507,7 +462,7 @@ cdef class Stage:
         return outcome_error(outcome, self.plan.label_width, self.source.place(record))
 
     def _work(self, Crew crew):
-        """Body of a worker thread."""
+        """Serve as the body of a worker thread."""
         with nogil:
             self.serve(crew)
 
@@ -559,18 +514,18 @@ cdef class Stage:
         self._locate_slot(batch.data, batch.label, slot, &target)
         self.render_member(crew, batch.records[slot], batch.epoch, batch.draws[slot], &target,
                            &batch.fetched[slot], &batch.outcomes[slot], scratch,
-                           &batch.culprits[slot])
+                           &batch.failed[slot])
         batch.ids[slot] = batch.outcomes[slot].record_id
 
     cdef void render_member(self, Crew crew, int64_t number, uint32_t epoch, int64_t draw,
                             const Slot* target, int* fetched, Outcome* outcome, Scratch* scratch,
-                            int64_t* culprit) noexcept nogil:
-        cdef Py_ssize_t section = self.sections.place_of(number)
-        cdef Meeting meeting
-        culprit[0] = number
-        if self.sections.meets(crew, number, epoch, draw, &meeting):
+                            int64_t* failed) noexcept nogil:
+        cdef Py_ssize_t section = self.sections.section_of(number)
+        cdef Partners partners
+        failed[0] = number
+        if self.sections.find_partners(crew, number, epoch, draw, &partners):
             (<Mosaic>crew.mosaic_table[section]).render(
-                self.source, &meeting, target, fetched, outcome, scratch, culprit)
+                self.source, &partners, target, fetched, outcome, scratch, failed)
             return
         self.render_record(<Renderer>crew.table[section], number, epoch, draw, target, fetched,
                            outcome, scratch)

@@ -22,10 +22,8 @@ AUGMENT_KEY = 0x6175676D656E74
 
 
 def augment_key(seed: int) -> int:
-    """What everything that is drawn for images depends on, beside epoch and record.
+    """Return the key of everything that is drawn for images, beside epoch and record.
 
-    Examples
-    --------
     >>> augment_key(0) != augment_key(1)
     True
     """
@@ -33,15 +31,8 @@ def augment_key(seed: int) -> int:
 
 
 def with_keywords(owner: str, recipe: Any, keywords: Mapping[str, Any]) -> Any:
-    """A recipe with other values for some of its keywords.
+    """Return a recipe with other values for some keywords, which `owner` was asked for.
 
-    Raises
-    ------
-    TypeError
-        For a keyword that it does not have; `owner` is what was asked for it.
-
-    Examples
-    --------
     >>> from iterators.images.augment.recipe import Recipe
     >>> with_keywords("Pack", Recipe(data_shape=(3, 8, 8)), {"pad": 2})
     Recipe(data_shape=(3, 8, 8), pad=2)
@@ -54,20 +45,14 @@ def with_keywords(owner: str, recipe: Any, keywords: Mapping[str, Any]) -> Any:
 
 
 def same_channels(recipes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The recipes of the views of an image, which is decoded once for all.
-
-    Raises
-    ------
-    ValueError
-        If they need it with different channels.
-    """
+    """Return the recipes of the views of an image; ValueError unless one decoding serves all."""
     if len({recipe.channels for recipe in recipes}) > 1:
         raise ValueError("the views of an image have the same number of channels")
     return recipes
 
 
 def with_views(make: partial[RenderPlan], recipes: Sequence[Any], seed: int) -> partial[RenderPlan]:
-    """The call `make`, which makes a plan of its first recipe, with a view for each of the others.
+    """Return the call `make`, a plan of the first recipe, with a view for each of the others.
 
     Every view but the first draws with a key of its own; the first draws as if it were alone.
     """

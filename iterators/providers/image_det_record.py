@@ -15,7 +15,7 @@ from recordio.boxes import LEAST_HEADER, ROW_PREFIX
 from recordio.errors import LabelError, RecordIOError
 from recordio.keywords.options import accepts
 
-from ..images.augment.det_labels import longest_listed, transform
+from ..images.augment.det_labels import longest_listed, without_flat_objects
 from ..images.augment.det_recipe import DetRecipe
 from ..images.det_render import DetPlan
 from ..images.sources.packs import Pack
@@ -161,7 +161,9 @@ class ImageDetRecordIter(RecordImageProvider):
 def _object_ids(label: Any) -> np.ndarray:
     """The classes of the objects of a label; none if it cannot be used."""
     try:
-        values = transform([] if isinstance(label, RecordIOError) else np.atleast_1d(label))
+        values = without_flat_objects(
+            [] if isinstance(label, RecordIOError) else np.atleast_1d(label)
+        )
     except ValueError:
         return np.zeros(0, np.float32)
     return values[int(values[0]) :: int(values[1])]

@@ -19,7 +19,6 @@
 
 enum { AFFINE_NEAREST = 0, AFFINE_BILINEAR = 1, AFFINE_BICUBIC = 2 };
 enum { AFFINE_LARGEST_SIDE = 32767 };
-#define AFFINE_LARGEST 32767.0 /* of an entry of a matrix: every position fits 64 bits */
 
 typedef struct {
     double matrix[6];

@@ -1,9 +1,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["orient", "orient_region"]
+__all__ = ["orient"]
 
 def orient(image: NDArray[np.uint8], orientation: int) -> NDArray[np.uint8]: ...
-def orient_region(
-    width: int, height: int, orientation: int, region: tuple[int, int, int, int]
-) -> tuple[int, int, int, int]: ...

@@ -4,7 +4,7 @@ from libc.stdint cimport uint8_t
 
 import numpy as np
 
-__all__ = ["orient", "orient_region"]
+__all__ = ["orient"]
 
 
 def orient(image, int orientation):
@@ -26,14 +26,3 @@ def orient(image, int orientation):
                 orientation, &target[0, 0, 0], <ptrdiff_t>target.shape[1] * channels,
             )
     return result
-
-
-def orient_region(int width, int height, int orientation, region):
-    """Find the region (x, y, width, height) of the stored image for one of the upright image.
-
-    `width` and `height` are those of the stored image.
-    """
-    cdef int x, y, wide, high
-    x, y, wide, high = region
-    orient_rectangle(width, height, orientation, &x, &y, &wide, &high)
-    return x, y, wide, high

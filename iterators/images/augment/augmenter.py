@@ -29,7 +29,7 @@ IMAGENET = {"mean": (123.68, 116.28, 103.53), "std": (58.395, 57.12, 57.375)}
 LEAST_AREA = 0.08
 LEAST_RATIO, LARGEST_RATIO = 3 / 4, 4 / 3
 
-#: Keywords for the place of a recipe's crop.
+#: Keywords for the position of a recipe's crop.
 CROPS = (
     *("rand_crop", "random_resized_crop", "min_random_area", "max_random_area"),
     *("crop_x_start", "crop_y_start", "min_crop_size", "max_crop_size"),
@@ -152,23 +152,6 @@ def CreateAugmenter(*values: Any, **keywords: Any) -> Augmenter:
     order, hue, noise, grey, mean and standard deviation, `random_erasing`.  From brightness on
     colours are changed in float: values may leave the range from 0 to 255, as in MXNet.
 
-    Parameters
-    ----------
-    {parameters}
-
-    Returns
-    -------
-    Augmenter
-        A description, immutable and comparable, to be passed as ``aug_list`` of `ImageIter`.  It is
-        not a list of functions.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For a value that is not what the parameter can be; the message names it.
-
-    Examples
-    --------
     >>> CreateAugmenter((3, 32, 32), resize=36, rand_mirror=True, std=True).std
     (58.395, 57.12, 57.375, 1.0)
     """
@@ -206,7 +189,7 @@ def augmenter_of(
 
 
 def _crop(rand_crop: bool, rand_resize: bool) -> dict[str, Any]:
-    """Return the place of the crop in the words of a recipe."""
+    """Return the position of the crop in the words of a recipe."""
     if not rand_resize:
         return {"rand_crop": rand_crop}
     if not rand_crop:

@@ -5,20 +5,17 @@ by samplers, resize to the canvas.  The result is a list of steps as in `geometr
 in fractions of the finished image.  The random numbers are not MXNet's: they depend on the
 augmentation key, the epoch and the record alone.
 
-The mirror is carried out last, when rows are written, and all places are computed for that.  Pixels
-that are resampled may therefore differ from MXNet's by the rounding of the mirrored positions, and
-with the nearest neighbour by which of two neighbours is taken; boxes do not differ.
+The mirror is carried out last, when rows are written, and all positions are computed for that.
+Pixels that are resampled may therefore differ from MXNet's by the rounding of the mirrored
+positions, and with the nearest neighbour by which of two neighbours is taken; boxes do not differ.
 """
 
 from libc.math cimport sqrtf
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-import numpy as np
-
 from iterators.images.augment.det_labels cimport (
-    Box, CropLimits, LABEL_SHORT, Objects, crop_accepted, crop_objects, label_message,
-    mirror_objects, parse_label, project_objects,
+    Box, CropLimits, Objects, crop_accepted, crop_objects, mirror_objects, project_objects,
 )
 from iterators.images.augment.draw cimport (
     DRAW_PAD, DRAW_SAMPLERS, DRAW_STEP_CHANCES, DRAW_TRIAL, ImageKey, draw, draw_integer,
@@ -26,7 +23,7 @@ from iterators.images.augment.draw cimport (
 )
 from iterators.images.augment.geometry cimport (
     GEOMETRY_OK, GEOMETRY_TOO_LARGE, STEP_PAD, STEP_RESAMPLE, METHOD_CROP, Geometry, Step,
-    add_step, choose_method, geometry_message, keep_rectangle, resize_short_side,
+    add_step, choose_method, keep_rectangle, resize_short_side,
 )
 
 from .det_recipe import RESIZE_MODES
@@ -38,9 +35,9 @@ cdef enum:
 cdef float LEAST_PAD_SCALE = 1.05
 
 
-# Places in pixels: where the image lies on its bordered area, and what is cut out of that.  From
+# Positions in pixels: where the image lies on its bordered area, and what is cut out of that.  From
 # the left as the image is stored, so that mirroring what is cut out gives the wanted image.
-cdef struct Places:
+cdef struct Positions:
     int64_t left
     int64_t top
     int64_t padded_width
@@ -56,8 +53,8 @@ cdef inline float unit(unsigned int word) noexcept nogil:
 
 
 cdef void draw_pad(const DetGeometryRecipe* recipe, const ImageKey* image, bint mirror, int width,
-                   int height, Objects* objects, Places* places) noexcept nogil:
-    """A border of random size on all sides."""
+                   int height, Objects* objects, Positions* at) noexcept nogil:
+    """Draw a border of random size on all sides."""
     cdef philox_block block = draw(image, DRAW_PAD)
     cdef float scale = unit(block.word[0]) * (recipe.max_pad_scale - 1) + 1, x, y
     cdef Box view
@@ -67,17 +64,17 @@ cdef void draw_pad(const DetGeometryRecipe* recipe, const ImageKey* image, bint 
     x = unit(block.word[1]) * (scale - 1)
     y = unit(block.word[2]) * (scale - 1)
     left, right = <int64_t>(x * width), <int64_t>((scale - x - 1) * width)
-    places.left = right if mirror else left
-    places.top = <int64_t>(y * height)
-    places.padded_width = width + left + right
-    places.padded_height = height + places.top + <int64_t>((scale - y - 1) * height)
+    at.left = right if mirror else left
+    at.top = <int64_t>(y * height)
+    at.padded_width = width + left + right
+    at.padded_height = height + at.top + <int64_t>((scale - y - 1) * height)
     view.x, view.y, view.width, view.height = -x, -y, scale, scale
     project_objects(objects, &view)
 
 
 cdef void draw_crop_box(const CropSampler* sampler, const philox_block* block, float ratio,
                         Box* box) noexcept nogil:
-    """One trial; `ratio` is width / height of the image."""
+    """Draw one trial; `ratio` is width / height of the image."""
     cdef float scale = (unit(block.word[0]) * (sampler.max_scale - sampler.min_scale)
                         + sampler.min_scale + <float>1e-12)
     cdef float low = max(sampler.min_ratio / ratio, scale * scale)
@@ -90,13 +87,13 @@ cdef void draw_crop_box(const CropSampler* sampler, const philox_block* block, f
 
 
 cdef bint try_sampler(const CropSampler* sampler, int number, const ImageKey* image, bint mirror,
-                      Objects* objects, Places* places) noexcept nogil:
-    """Up to all trials of one sampler; True after a success, which has changed the objects."""
+                      Objects* objects, Positions* at) noexcept nogil:
+    """Make the trials of one sampler; True after a success, which has changed the objects."""
     cdef int trial
     cdef philox_block block
     cdef Box box
     cdef int64_t x, y, width, height
-    cdef int64_t full_width = places.padded_width, full_height = places.padded_height
+    cdef int64_t full_width = at.padded_width, full_height = at.padded_height
     for trial in range(sampler.trials):
         block = draw(image, DRAW_TRIAL + (<unsigned int>number << TRIAL_BITS) + trial)
         draw_crop_box(sampler, &block, <float>full_width / full_height, &box)
@@ -106,15 +103,15 @@ cdef bint try_sampler(const CropSampler* sampler, int number, const ImageKey* im
         if width < 1 or height < 1 or not crop_accepted(objects, &box, &sampler.limits):
             continue
         crop_objects(objects, &box, &sampler.limits)
-        places.x = full_width - x - width if mirror else x
-        places.y, places.width, places.height = y, width, height
+        at.x = full_width - x - width if mirror else x
+        at.y, at.width, at.height = y, width, height
         return True
     return False
 
 
 cdef void draw_crop(const DetGeometryRecipe* recipe, const ImageKey* image, bint mirror,
-                    Objects* objects, Places* places) noexcept nogil:
-    """The samplers in random order, until one succeeds."""
+                    Objects* objects, Positions* at) noexcept nogil:
+    """Try the samplers in random order, until one succeeds."""
     cdef int[MAX_SAMPLERS] order
     cdef int i, other
     cdef philox_block block
@@ -125,13 +122,13 @@ cdef void draw_crop(const DetGeometryRecipe* recipe, const ImageKey* image, bint
             block = draw(image, DRAW_SAMPLERS + i // 4)
         other = draw_integer(block.word[i % 4], i, recipe.num_samplers - 1)
         order[i], order[other] = order[other], order[i]
-        if try_sampler(&recipe.samplers[order[i]], order[i], image, mirror, objects, places):
+        if try_sampler(&recipe.samplers[order[i]], order[i], image, mirror, objects, at):
             return
 
 
 cdef void fit_canvas(const DetGeometryRecipe* recipe, int64_t width, int64_t height, int* new_width,
                      int* new_height) noexcept nogil:
-    """Size of the finished image; one of the sides may become 0."""
+    """Find the size of the finished image; one of the sides may become 0."""
     cdef float ratio = min(<float>recipe.height / height, <float>recipe.width / width)
     new_width[0], new_height[0] = recipe.width, recipe.height
     if recipe.resize_mode == RESIZE_FORCE:
@@ -143,12 +140,12 @@ cdef void fit_canvas(const DetGeometryRecipe* recipe, int64_t width, int64_t hei
     new_height[0] = min(<int>(ratio * height), recipe.height)
 
 
-cdef int add_pad(const Places* places, int* width, int* height, Geometry* geometry) noexcept nogil:
-    """The border, and the crop out of it: only what the crop needs of the image is kept."""
+cdef int add_pad(const Positions* at, int* width, int* height, Geometry* geometry) noexcept nogil:
+    """Add the border, and the crop out of it: of the image only what the crop needs is kept."""
     cdef Step* step
-    cdef int64_t x = max(places.x - places.left, 0), y = max(places.y - places.top, 0)
-    cdef int64_t right = min(places.x + places.width - places.left, <int64_t>width[0])
-    cdef int64_t bottom = min(places.y + places.height - places.top, <int64_t>height[0])
+    cdef int64_t x = max(at.x - at.left, 0), y = max(at.y - at.top, 0)
+    cdef int64_t right = min(at.x + at.width - at.left, <int64_t>width[0])
+    cdef int64_t bottom = min(at.y + at.height - at.top, <int64_t>height[0])
     cdef bint visible = x < right and y < bottom
     if geometry.count == 0:
         # A step of its own, so that colours can change before the border is added.
@@ -159,31 +156,31 @@ cdef int add_pad(const Places* places, int* width, int* height, Geometry* geomet
     keep_rectangle(geometry, <int>x, <int>y, <int>(right - x), <int>(bottom - y))
     width[0], height[0] = <int>(right - x), <int>(bottom - y)
     geometry.changed = geometry.count - 1
-    step = add_step(geometry, STEP_PAD, 0, width, height, places.width, places.height)
+    step = add_step(geometry, STEP_PAD, 0, width, height, at.width, at.height)
     if step == NULL:
         return GEOMETRY_TOO_LARGE
-    step.border_x = <int>(places.left + x - places.x if visible else places.width)
-    step.border_y = <int>(places.top + y - places.y if visible else places.height)
+    step.border_x = <int>(at.left + x - at.x if visible else at.width)
+    step.border_y = <int>(at.top + y - at.y if visible else at.height)
     return GEOMETRY_OK
 
 
-cdef int build_steps(const DetGeometryRecipe* recipe, const ImageKey* image, const Places* places,
+cdef int build_steps(const DetGeometryRecipe* recipe, const ImageKey* image, const Positions* at,
                      int width, int height, Geometry* geometry) noexcept nogil:
-    """From the places to the steps that follow the first resize."""
+    """Turn the positions into the steps that follow the first resize."""
     cdef int new_width, new_height, method
     cdef int x = 0, y = 0
-    cdef bint padded = places.padded_width != width or places.padded_height != height
+    cdef bint padded = at.padded_width != width or at.padded_height != height
     cdef Step* step
     geometry.changed = -1
     if padded:
-        if add_pad(places, &width, &height, geometry):
+        if add_pad(at, &width, &height, geometry):
             return GEOMETRY_TOO_LARGE
     elif geometry.count:
-        keep_rectangle(geometry, <int>places.x, <int>places.y, <int>places.width,
-                       <int>places.height)
+        keep_rectangle(geometry, <int>at.x, <int>at.y, <int>at.width,
+                       <int>at.height)
     else:
-        x, y = <int>places.x, <int>places.y
-    width, height = <int>places.width, <int>places.height
+        x, y = <int>at.x, <int>at.y
+    width, height = <int>at.width, <int>at.height
     fit_canvas(recipe, width, height, &new_width, &new_height)
     if geometry.count == 0 or new_width != width or new_height != height:
         method = choose_method(recipe.inter_method, image, METHOD_CROP, width, height, new_width,
@@ -200,7 +197,7 @@ cdef int build_steps(const DetGeometryRecipe* recipe, const ImageKey* image, con
 cdef int draw_det_geometry(const DetGeometryRecipe* recipe, const ImageKey* image, int width,
                            int height, Objects* objects, Geometry* geometry) noexcept nogil:
     cdef philox_block chance = draw(image, DRAW_STEP_CHANCES)
-    cdef Places places
+    cdef Positions at
     cdef int status
     geometry.count = 0
     geometry.mirror = philox_unit(chance.word[0]) < recipe.mirror_chance
@@ -211,14 +208,14 @@ cdef int draw_det_geometry(const DetGeometryRecipe* recipe, const ImageKey* imag
             return status
     if geometry.mirror:
         mirror_objects(objects)
-    places.left = places.top = places.x = places.y = 0
-    places.padded_width, places.padded_height = width, height
+    at.left = at.top = at.x = at.y = 0
+    at.padded_width, at.padded_height = width, height
     if philox_unit(chance.word[1]) < recipe.pad_chance:
-        draw_pad(recipe, image, geometry.mirror, width, height, objects, &places)
-    places.width, places.height = places.padded_width, places.padded_height
+        draw_pad(recipe, image, geometry.mirror, width, height, objects, &at)
+    at.width, at.height = at.padded_width, at.padded_height
     if philox_unit(chance.word[2]) < recipe.crop_chance:
-        draw_crop(recipe, image, geometry.mirror, objects, &places)
-    return build_steps(recipe, image, &places, width, height, geometry)
+        draw_crop(recipe, image, geometry.mirror, objects, &at)
+    return build_steps(recipe, image, &at, width, height, geometry)
 
 
 cdef void load_emission(CropLimits* target, recipe):
@@ -257,29 +254,3 @@ cdef void load_det_recipe(DetGeometryRecipe* target, recipe):
         raise ValueError(f"{target.num_samplers} samplers: at most {MAX_SAMPLERS} are possible")
     for i in range(target.num_samplers):
         load_sampler(&target.samplers[i], recipe, i)
-
-
-def drawn_steps(recipe, key, epoch, record, int width, int height, label):
-    """Return the steps drawn for one image, the mirror and its label afterwards.
-
-    For tests and to look at a recipe.  `label` is a raw one; a step is a dict of crop (`x`, `y`,
-    `width`, `height`), target size, window and border.
-    """
-    cdef DetGeometryRecipe settings
-    cdef Geometry geometry
-    cdef ImageKey image
-    cdef Objects objects
-    cdef float[::1] values = np.array(label, np.float32).ravel()
-    cdef Py_ssize_t header = 0
-    cdef int status = LABEL_SHORT
-    if values.shape[0]:
-        status = parse_label(&values[0], values.shape[0], &header, &objects)
-    if status:
-        raise ValueError((<bytes>label_message(status)).decode())
-    image.key, image.epoch, image.record = key, epoch, record
-    load_det_recipe(&settings, recipe)
-    status = draw_det_geometry(&settings, &image, width, height, &objects, &geometry)
-    if status:
-        raise ValueError(geometry_message(status).decode())
-    return ([geometry.steps[i] for i in range(geometry.count)], bool(geometry.mirror),
-            np.array(values[:header + objects.count * objects.width]))

@@ -76,18 +76,3 @@ cdef class DetColourJitter(PixelChange):
         load_det_jitter(&self.state.recipe, recipe)
         self.change.state = &self.state
         self.change.draw, self.change.apply = draw_det_jitter, jitter_image
-
-
-def drawn(recipe, key, epoch, record):
-    """Return the changes drawn for the colours of one image.
-
-    For tests and for looking at a recipe: the shifts `hue`, `lightness` and `saturation`, and
-    `gain`, the factor of the contrast.
-    """
-    cdef DetColourJitter change = DetColourJitter(recipe)
-    cdef ImageKey image
-    image.key, image.epoch, image.record = key, epoch, record
-    draw_det_jitter(&change.state, &image, NULL)
-    cdef Jitter jitter = change.state.drawn
-    return {"hue": jitter.hue, "lightness": jitter.lightness, "saturation": jitter.saturation,
-            "gain": jitter.gain}

@@ -14,10 +14,4 @@ def longest(reader: RecordReader, offsets: NDArray[np.int64], limit: int) -> Lon
 def longest_listed(
     starts: NDArray[np.int64], values: NDArray[np.float32], limit: int
 ) -> Longest: ...
-def transform(
-    label: ArrayLike,
-    *,
-    mirror: bool = False,
-    pad: tuple[float, float, float] | None = None,
-    crop: tuple[float, float, float, float] | None = None,
-) -> NDArray[np.float32]: ...
+def without_flat_objects(label: ArrayLike) -> NDArray[np.float32]: ...

@@ -22,7 +22,7 @@ cdef enum:
     LEAST_HEADER = 2
     LEAST_OBJECT = 5
     LEAST_LABEL = 7
-    XMIN = 1                # places in an object
+    XMIN = 1                # positions in an object
     YMIN = 2
     XMAX = 3
     YMAX = 4
@@ -31,7 +31,7 @@ cdef enum:
 # Statistics of labels: the most values within a limit, and the first label beyond it.
 cdef struct Lengths:
     int64_t longest
-    int64_t too_long        # its place; -1 if there is none
+    int64_t too_long        # its position; -1 if there is none
     int64_t values          # its length
 
 
@@ -39,10 +39,10 @@ cdef inline float* object_at(const Objects* objects, Py_ssize_t i) noexcept nogi
     return objects.values + i * objects.width
 
 
-cdef inline float value_at(const void* label, Py_ssize_t place) noexcept nogil:
+cdef inline float value_at(const void* label, Py_ssize_t position) noexcept nogil:
     """Return one value of a label that need not be aligned."""
     cdef float value
-    memcpy(&value, <const uint8_t*>label + 4 * place, 4)
+    memcpy(&value, <const uint8_t*>label + 4 * position, 4)
     return value
 
 
@@ -192,7 +192,7 @@ cdef const char* label_message(int status) noexcept nogil:
     return b"an object's coordinate is not a finite number"
 
 
-cdef int note_length(const void* label, int64_t count, int64_t place, int64_t limit,
+cdef int note_length(const void* label, int64_t count, int64_t position, int64_t limit,
                      Lengths* found) noexcept nogil:
     """Count a label, if it is one."""
     cdef Py_ssize_t header
@@ -203,11 +203,11 @@ cdef int note_length(const void* label, int64_t count, int64_t place, int64_t li
         if status == LABEL_OK and count <= limit:
             found.longest = count
         elif status == LABEL_OK:
-            found.too_long, found.values = place, count
+            found.too_long, found.values = position, count
     return status
 
 
-cdef bint note_record(const uint8_t* base, int64_t size, int64_t offset, int64_t place,
+cdef bint note_record(const uint8_t* base, int64_t size, int64_t offset, int64_t position,
                       int64_t limit, Lengths* found) noexcept nogil:
     """Count the label of a record; False if there is no memory."""
     cdef Frame frame
@@ -221,13 +221,13 @@ cdef bint note_record(const uint8_t* base, int64_t size, int64_t offset, int64_t
     if flag == 0 or 4 * <int64_t>flag > frame.length - HEADER_SIZE:
         return True
     if frame.parts == 1:
-        note_length(base + offset + FRAME_HEAD + HEADER_SIZE, flag, place, limit, found)
+        note_length(base + offset + FRAME_HEAD + HEADER_SIZE, flag, position, limit, found)
         return True
     joined = <uint8_t*>malloc(4 * <size_t>flag)
     if joined == NULL:
         return False
     frame_read(base, &frame, HEADER_SIZE, 4 * <int64_t>flag, joined)
-    note_length(joined, flag, place, limit, found)
+    note_length(joined, flag, position, limit, found)
     free(joined)
     return True
 
@@ -237,14 +237,14 @@ class Longest(NamedTuple):
 
     #: Values of the longest label within the limit; 0 if there is none.
     longest: int
-    #: Place of the first label beyond the limit; -1 if there is none.
+    #: Position of the first label beyond the limit; -1 if there is none.
     too_long: int
     #: Number of its values.
     values: int
 
 
 def longest(RecordReader reader not None, const int64_t[::1] offsets not None, int64_t limit):
-    """Find the longest label of the records at these offsets; places count in `offsets`.
+    """Find the longest label of the records at these offsets; positions count in `offsets`.
 
     Labels that are malformed, and records that are damaged or too short for their labels, do not
     count: they are reported when their turn comes.  A label has at most `limit` values.
@@ -268,7 +268,7 @@ def longest_listed(const int64_t[::1] starts not None, const float[::1] values n
                    int64_t limit):
     """Find the longest label of a list: label i is ``values[starts[i]:starts[i + 1]]``.
 
-    Places count in `starts`; a label has at most `limit` values.
+    Positions count in `starts`; a label has at most `limit` values.
     """
     cdef Lengths found = Lengths(0, -1, 0)
     cdef int64_t i
@@ -278,30 +278,14 @@ def longest_listed(const int64_t[::1] starts not None, const float[::1] values n
     return Longest(found.longest, found.too_long, found.values)
 
 
-def transform(label, *, bint mirror=False, pad=None, crop=None):
-    """Apply a mirror, a border and a crop to a raw label, for tests and for looking at it.
-
-    `pad` is (x, y, scale): the image becomes that part of an area `scale` times as large, `x` and
-    `y` from its left and top, in fractions of the image.  `crop` is (x, y, width, height) in
-    fractions of the image then; objects with their centre in it stay.
-    """
+def without_flat_objects(label):
+    """Return a raw label without the objects that have no area."""
     cdef float[::1] values = np.array(label, np.float32).ravel()
     cdef Objects objects
-    cdef Box box
-    cdef CropLimits limits
     cdef Py_ssize_t header = 0
     cdef int status = LABEL_SHORT
     if values.shape[0]:
         status = parse_label(&values[0], values.shape[0], &header, &objects)
     if status:
         raise ValueError((<bytes>label_message(status)).decode())
-    if mirror:
-        mirror_objects(&objects)
-    if pad is not None:
-        box.x, box.y, box.width, box.height = -pad[0], -pad[1], pad[2], pad[2]
-        project_objects(&objects, &box)
-    if crop is not None:
-        box.x, box.y, box.width, box.height = crop
-        limits.by_overlap = False
-        crop_objects(&objects, &box, &limits)
     return np.array(values[:header + objects.count * objects.width])

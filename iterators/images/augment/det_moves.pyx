@@ -7,17 +7,9 @@ Nothing here draws random numbers or touches pixels.
 
 from libc.string cimport memcpy, memmove
 
-import numpy as np
-
-from iterators.images.augment.det_labels cimport (
-    LABEL_SHORT, CropLimits, Objects, label_message, parse_label,
-)
+from iterators.images.augment.det_labels cimport CropLimits, Objects
 from iterators.images.augment.policy cimport MAX_DRAWN, Drawn
-from recordio.kernels.operations cimport (
-    operation, operation_is_geometric, operation_kind, operation_matrix,
-)
-
-from recordio.kernels.operations import NAMES
+from recordio.kernels.operations cimport operation, operation_is_geometric, operation_matrix
 
 cdef enum:
     X = 0
@@ -115,7 +107,7 @@ cdef void begin(Moved* moved, const float* box, int width, int height, bint mirr
 
 cdef bint follow(const float* box, const Drawn* drawn, int first, int last, int width, int height,
                  bint mirror, const CropLimits* limits, float* around) noexcept nogil:
-    """The box after some of the operations; False for one that is dropped."""
+    """Move a box by some of the operations; False for one that is dropped."""
     cdef Moved moved
     cdef double whole, low, high
     cdef double[2] sides = [width, height]
@@ -181,32 +173,3 @@ cdef void move_objects(Objects* objects, const Drawn* drawn, int width, int heig
             memmove(objects.values + kept * objects.width, box, sizeof(float) * objects.width)
             kept += 1
     objects.count = kept
-
-
-def moved(label, operations, int width, int height, *, bint mirror=False, overlap=None):
-    """Apply operations one after the other to a raw label, for tests and for looking at it.
-
-    Operations are names and values as `kernels.operations.operate` takes them, at most 64; the
-    sizes are the image's in pixels, and a mirror comes afterwards.  Objects of which a larger share
-    than `overlap` is left stay; without it those whose centre was never outside.
-    """
-    cdef float[::1] values = np.array(label, np.float32)
-    cdef Objects objects
-    cdef CropLimits limits
-    cdef Drawn drawn
-    cdef Py_ssize_t header = 0
-    cdef int status = LABEL_SHORT
-    if values.shape[0]:
-        status = parse_label(&values[0], values.shape[0], &header, &objects)
-    if status:
-        raise ValueError((<bytes>label_message(status)).decode())
-    if len(operations) > MAX_DRAWN:
-        raise ValueError(f"{len(operations)} operations: at most {MAX_DRAWN} are possible")
-    limits.by_overlap = overlap is not None
-    limits.emit_overlap = overlap or 0
-    drawn.count, drawn.num_parts = len(operations), 0
-    for i, (name, value, *_) in enumerate(operations):
-        drawn.operations[i].kind = <operation_kind><int>NAMES.index(name)
-        drawn.operations[i].value = value
-    move_objects(&objects, &drawn, width, height, mirror, &limits)
-    return np.array(values[:header + objects.count * objects.width])

@@ -20,7 +20,7 @@ cdef enum Purpose:
     DRAW_MIRROR = 0
     DRAW_CROP = 1           # x, y, side
     DRAW_METHOD = 2         # of the resize, the warp, the crop
-    DRAW_WARP = 3           # shear, angle, place in rotate_list
+    DRAW_WARP = 3           # shear, angle, position in rotate_list
     DRAW_STRETCH = 4        # scale, aspect ratio
     DRAW_JITTER = 5         # brightness, contrast, saturation, their order
     DRAW_HUE = 6            # two words for each of hue, saturation ...

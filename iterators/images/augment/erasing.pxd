@@ -23,7 +23,7 @@ cdef enum ErasingKind:
     ERASING_PIXEL           # one for every value
 
 
-# Draws the rectangles of one image after the other, and erases them from its place in a batch.
+# Draws the rectangles of one image after the other, and erases them from its slot in a batch.
 cdef class Eraser:
     cdef double chance
     cdef double area[2]
@@ -42,7 +42,7 @@ cdef class Eraser:
     cdef Erased rectangles[MAX_RECTANGLES]
     cdef uint64_t noise
 
-    # The size is that of the image, which may be smaller than its place.
+    # The size is that of the image, which may be smaller than its slot.
     cdef void draw(self, const ImageKey* image, int full_width, int full_height) noexcept nogil
     # Strides in elements: of neighbouring rows, pixels and channels.
     cdef void erase(self, void* slot, const normalise_recipe* normalise, ptrdiff_t row_stride,

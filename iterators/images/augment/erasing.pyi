@@ -9,7 +9,3 @@ MOST_RECTANGLES: int
 
 class Eraser:
     def __new__(cls, recipe: Recipe) -> Self: ...
-
-def drawn_rectangles(
-    recipe: Recipe, key: int, epoch: int, record: int, occurrence: int = 0
-) -> list[tuple[int, int, int, int]]: ...

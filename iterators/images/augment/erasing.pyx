@@ -1,6 +1,6 @@
-"""Rectangles erased from finished images: drawn per image, written over its place in a batch.
+"""Rectangles erased from finished images: drawn per image, written over their slot in a batch.
 
-Area, ratio and place are drawn as torchvision and timm draw them, whose rules are the same.  The
+Area, ratio and position are drawn as torchvision and timm draw them, whose rules are the same.  The
 values are those after normalisation; integer pixels have none, and get what it would make of them.
 """
 
@@ -13,7 +13,7 @@ from statistics import NormalDist
 
 from iterators.images.augment.draw cimport (
     DRAW_ERASING, DRAW_RECTANGLE, ImageKey, draw as draw_block, draw_between, draw_integer,
-    draw_key, philox_block, philox_unit,
+    philox_block, philox_unit,
 )
 from recordio.kernels.normalise cimport (
     NORMALISE_FLOAT16, NORMALISE_FLOAT32, normalise_recipe, normalise_row,
@@ -26,7 +26,7 @@ cdef extern from "recordio/kernels/noise.h" nogil:
     enum:
         NOISE_STEPS
         NOISE_AT_ONCE
-    void noise_block(const float* quantiles, uint64_t key, uint32_t place, float* out)
+    void noise_block(const float* quantiles, uint64_t key, uint32_t number, float* out)
 
 from .policy_options import ERASING_VALUES, MOST_RECTANGLES
 
@@ -89,7 +89,7 @@ cdef class Eraser:
         free(self.row)
 
     cdef void draw(self, const ImageKey* image, int full_width, int full_height) noexcept nogil:
-        cdef philox_block words = draw_block(image, DRAW_ERASING), place
+        cdef philox_block words = draw_block(image, DRAW_ERASING), more
         cdef int count, i, attempt, width, height
         cdef double area, ratio
         cdef Erased* found
@@ -100,16 +100,16 @@ cdef class Eraser:
         count = draw_integer(words.word[1], self.counts[0], self.counts[1])
         for i in range(count):
             for attempt in range(TRIES):
-                place = draw_block(image, DRAW_RECTANGLE + i * TRIES + attempt)
-                area = draw_between(place.word[0], self.area[0], self.area[1])
+                more = draw_block(image, DRAW_RECTANGLE + i * TRIES + attempt)
+                area = draw_between(more.word[0], self.area[0], self.area[1])
                 area *= <double>full_width * full_height / count
-                ratio = exp(draw_between(place.word[1], self.log_ratio[0], self.log_ratio[1]))
+                ratio = exp(draw_between(more.word[1], self.log_ratio[0], self.log_ratio[1]))
                 height, width = <int>rint(sqrt(area * ratio)), <int>rint(sqrt(area / ratio))
                 if width < full_width and height < full_height:
                     found = &self.rectangles[self.count]
                     found.width, found.height = width, height
-                    found.x = draw_integer(place.word[2], 0, full_width - width)
-                    found.y = draw_integer(place.word[3], 0, full_height - height)
+                    found.x = draw_integer(more.word[2], 0, full_width - width)
+                    found.y = draw_integer(more.word[3], 0, full_height - height)
                     self.count += 1
                     break
 
@@ -156,10 +156,10 @@ cdef inline float next_noise(Noise* noise) noexcept nogil:
 cdef void erase_floats(Eraser eraser, const normalise_recipe* normalise, int width,
                        const float* colour, Noise* noise, void* slot, ptrdiff_t at,
                        ptrdiff_t pixel_stride, ptrdiff_t channel_stride) noexcept nogil:
-    """One row of a rectangle of float32 or float16."""
+    """Erase one row of a rectangle of float32 or float16."""
     cdef int c, _
     cdef float value
-    cdef ptrdiff_t place
+    cdef ptrdiff_t position
     for c in range(eraser.channels):
         value = 0
         if eraser.kind == ERASING_LEVEL:
@@ -167,21 +167,21 @@ cdef void erase_floats(Eraser eraser, const normalise_recipe* normalise, int wid
                      + normalise.offset[c])
         elif eraser.kind == ERASING_COLOUR:
             value = colour[c]
-        place = at + c * channel_stride
+        position = at + c * channel_stride
         for _ in range(width):
             if eraser.kind == ERASING_PIXEL:
                 value = next_noise(noise)
             if normalise.dtype == NORMALISE_FLOAT32:
-                (<float*>slot)[place] = value
+                (<float*>slot)[position] = value
             else:
-                (<uint16_t*>slot)[place] = normalise_half(value)
-            place += pixel_stride
+                (<uint16_t*>slot)[position] = normalise_half(value)
+            position += pixel_stride
 
 
 cdef void erase_bytes(Eraser eraser, const normalise_recipe* normalise, int width, int y,
                       const float* colour, Noise* noise, char* row, ptrdiff_t pixel_stride,
                       ptrdiff_t channel_stride) noexcept nogil:
-    """One row of a rectangle of uint8 or int8: pixels, written as all others are."""
+    """Erase one row of a rectangle of uint8 or int8: pixels, written as all others are."""
     cdef int c, x
     cdef float value
     for x in range(width):
@@ -196,17 +196,3 @@ cdef void erase_bytes(Eraser eraser, const normalise_recipe* normalise, int widt
             value = min(max(value, <float>0), <float>255)
             eraser.row[x * eraser.channels + c] = <uint8_t>rint(value)
     normalise_row(normalise, eraser.row, width, y, False, row, pixel_stride, channel_stride)
-
-
-def drawn_rectangles(recipe, key, epoch, record, occurrence=0):
-    """Return the rectangles that are erased from one image, for tests and for looking at a recipe.
-
-    They are (x, y, width, height) in pixels of the finished image.
-    """
-    cdef Eraser eraser = Eraser(recipe)
-    cdef ImageKey image
-    cdef int64_t number = record
-    image.key, image.epoch, image.record = draw_key(key, occurrence), epoch, number
-    eraser.draw(&image, eraser.width, eraser.height)
-    return [(eraser.rectangles[i].x, eraser.rectangles[i].y, eraser.rectangles[i].width,
-             eraser.rectangles[i].height) for i in range(eraser.count)]

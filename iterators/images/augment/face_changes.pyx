@@ -11,8 +11,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from iterators.images.augment.draw cimport (
-    DRAW_PHOTOMETRIC, ImageKey, draw, draw_between, draw_integer, draw_key, philox_block,
-    philox_unit,
+    DRAW_PHOTOMETRIC, ImageKey, draw, draw_between, draw_integer, philox_block, philox_unit,
 )
 from iterators.images.augment.pixel_change cimport PixelChange
 from recordio.kernels.normalise cimport normalise_recipe
@@ -46,28 +45,15 @@ cdef struct FaceRecipe:
     double[2] side
 
 
-# Numbers drawn for one image.
-cdef struct Drawn:
-    bint crops
-    int x
-    int y
-    int crop_width
-    int crop_height
-    bint lowers
-    int small_width
-    int small_height
-    int down                # methods of `resample`
-    int up
-
-
 cdef struct State:
+    DrawnFace drawn
     FaceRecipe recipe
-    Drawn drawn
     resampler* resampler
     uint8_t* small          # room for an image
 
 
-cdef void draw_part(const FaceRecipe* recipe, const ImageKey* image, Drawn* drawn) noexcept nogil:
+cdef void draw_part(const FaceRecipe* recipe, const ImageKey* image,
+                    DrawnFace* drawn) noexcept nogil:
     """Draw the part as torchvision draws the crop of `RandomResizedCrop`."""
     cdef philox_block words
     cdef double area, ratio
@@ -96,7 +82,7 @@ cdef void draw_part(const FaceRecipe* recipe, const ImageKey* image, Drawn* draw
 
 cdef bint draw_face(void* state, const ImageKey* image, normalise_recipe* normalise) noexcept nogil:
     cdef const FaceRecipe* recipe = &(<State*>state).recipe
-    cdef Drawn* drawn = &(<State*>state).drawn
+    cdef DrawnFace* drawn = &(<State*>state).drawn
     cdef philox_block chances = draw(image, DRAW_PHOTOMETRIC + CHANCES)
     cdef philox_block methods = draw(image, DRAW_PHOTOMETRIC + INTERPOLATIONS)
     cdef double side = draw_between(chances.word[2], recipe.side[0], recipe.side[1])
@@ -113,7 +99,7 @@ cdef bint draw_face(void* state, const ImageKey* image, normalise_recipe* normal
 
 cdef void fill_axes(resample_axis* x, resample_axis* y, int width, int height, int out_width,
                     int out_height) noexcept nogil:
-    """A whole image to another size."""
+    """Describe a whole image that gets another size."""
     x.source = x.stored = width
     x.target = x.count = out_width
     y.source = y.stored = height
@@ -124,7 +110,7 @@ cdef void fill_axes(resample_axis* x, resample_axis* y, int width, int height, i
 
 cdef int resize(State* state, int method, const uint8_t* pixels, int width, int height,
                 int channels, uint8_t* out, int out_width, int out_height) noexcept nogil:
-    """0, or -1 if the resampler had no memory for its tables."""
+    """Resize: 0, or -1 if the resampler had no memory for its tables."""
     cdef resample_axis x, y
     cdef ptrdiff_t stride = <ptrdiff_t>width * channels
     cdef int row, left, top, columns, rows
@@ -140,7 +126,7 @@ cdef int resize(State* state, int method, const uint8_t* pixels, int width, int 
 cdef int apply_face(void* state, uint8_t* pixels, int channels, int width,
                     int height) noexcept nogil:
     cdef State* face = <State*>state
-    cdef const Drawn* drawn = &face.drawn
+    cdef const DrawnFace* drawn = &face.drawn
     cdef ptrdiff_t stride = <ptrdiff_t>width * channels
     cdef uint8_t* row
     cdef int y, right
@@ -191,25 +177,3 @@ cdef class FaceChange(PixelChange):
     def wanted(recipe):
         """Return whether a recipe has one of these changes."""
         return bool(recipe.crop_on_fill or recipe.low_resolution)
-
-
-def drawn_face(recipe, key, epoch, record, occurrence=0):
-    """Return the changes drawn for one face, for tests and for looking at a recipe.
-
-    They are `part`, x, y, width and height of the part that stays; `small`, width and height in
-    between; and `methods`, those of `recordio.kernels.resample` down and up.  Changes that
-    do not happen are left out.
-    """
-    cdef FaceChange change = FaceChange(recipe)
-    cdef ImageKey image
-    cdef Drawn drawn
-    image.key, image.epoch, image.record = draw_key(key, occurrence), epoch, record
-    draw_face(&change.state, &image, NULL)
-    drawn = change.state.drawn
-    found = {}
-    if drawn.crops:
-        found["part"] = drawn.x, drawn.y, drawn.crop_width, drawn.crop_height
-    if drawn.lowers:
-        found["small"] = drawn.small_width, drawn.small_height
-        found["methods"] = drawn.down, drawn.up
-    return found

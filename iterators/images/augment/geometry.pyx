@@ -155,7 +155,7 @@ cdef int crop_area(const GeometryRecipe* recipe, const ImageKey* image, int widt
     """Random area and aspect ratio; NO_AREA when no try fits, as may happen to very long images."""
     cdef double area, ratio
     cdef int crop_width, crop_height, i
-    cdef philox_block block, place
+    cdef philox_block block, position
     if (recipe.min_area == 1 and recipe.max_area == 1
             and recipe.min_ratio == 1 and recipe.max_ratio == 1):
         return NO_AREA
@@ -172,32 +172,32 @@ cdef int crop_area(const GeometryRecipe* recipe, const ImageKey* image, int widt
         if not recipe.log_ratio and block.word[2] >= <uint32_t>1 << 31:
             crop_width, crop_height = crop_height, crop_width
         if 1 <= crop_width <= width and 1 <= crop_height <= height:
-            place = draw(image, DRAW_CROP)
+            position = draw(image, DRAW_CROP)
             return crop_and_resize(
-                recipe, image, draw_integer(place.word[0], 0, width - crop_width),
-                draw_integer(place.word[1], 0, height - crop_height), crop_width, crop_height,
+                recipe, image, draw_integer(position.word[0], 0, width - crop_width),
+                draw_integer(position.word[1], 0, height - crop_height), crop_width, crop_height,
                 geometry)
     return NO_AREA
 
 
 cdef int crop_square(const GeometryRecipe* recipe, const ImageKey* image, int width, int height,
                      Geometry* geometry) noexcept nogil:
-    """A square with a side from a range."""
-    cdef philox_block place = draw(image, DRAW_CROP)
+    """Crop a square with a side from a range."""
+    cdef philox_block position = draw(image, DRAW_CROP)
     cdef int side, x, y
     if width < recipe.max_crop_size or height < recipe.max_crop_size:
         return GEOMETRY_CROP_SIZE
-    side = draw_integer(place.word[2], recipe.min_crop_size, recipe.max_crop_size)
+    side = draw_integer(position.word[2], recipe.min_crop_size, recipe.max_crop_size)
     x, y = (width - side) // 2, (height - side) // 2
     if recipe.rand_crop:
-        x = draw_integer(place.word[0], 0, width - side)
-        y = draw_integer(place.word[1], 0, height - side)
+        x = draw_integer(position.word[0], 0, width - side)
+        y = draw_integer(position.word[1], 0, height - side)
     return crop_and_resize(recipe, image, x, y, side, side, geometry)
 
 
 cdef int crop_and_resize(const GeometryRecipe* recipe, const ImageKey* image, int x, int y,
                          int width, int height, Geometry* geometry) noexcept nogil:
-    """A rectangle of the current image, resized to the target."""
+    """Crop a rectangle of the current image, resized to the target."""
     cdef int method = choose_method(recipe.inter_method, image, METHOD_CROP, width, height,
                                     recipe.width, recipe.height)
     cdef Step* step
@@ -213,13 +213,13 @@ cdef int crop_and_resize(const GeometryRecipe* recipe, const ImageKey* image, in
 
 cdef int crop_fitting(const GeometryRecipe* recipe, const ImageKey* image, int width, int height,
                       Geometry* geometry) noexcept nogil:
-    """The largest crop of up to the target's size and in its proportions, resized to the target.
+    """Crop as much as the target has, in its proportions, and resize it to the target.
 
     The rule of MXNet's `mx.image`: an image that is too small loses its edges before it grows.
     """
     cdef double crop_width = recipe.width, crop_height = recipe.height
     cdef int x, y
-    cdef philox_block place
+    cdef philox_block position
     if height < crop_height:
         crop_width, crop_height = crop_width * height / crop_height, height
     if width < crop_width:
@@ -228,9 +228,9 @@ cdef int crop_fitting(const GeometryRecipe* recipe, const ImageKey* image, int w
         return GEOMETRY_TOO_LARGE
     x, y = width - <int>crop_width, height - <int>crop_height
     if recipe.rand_crop:
-        place = draw(image, DRAW_CROP)
-        x = draw_integer(place.word[0], 0, x)
-        y = draw_integer(place.word[1], 0, y)
+        position = draw(image, DRAW_CROP)
+        x = draw_integer(position.word[0], 0, x)
+        y = draw_integer(position.word[1], 0, y)
     else:
         x //= 2
         y //= 2
@@ -244,7 +244,7 @@ cdef int crop_plain(const GeometryRecipe* recipe, const ImageKey* image, int wid
     cdef int method = choose_method(recipe.inter_method, image, METHOD_CROP, width, height,
                                     recipe.width, recipe.height)
     cdef int x, y
-    cdef philox_block place
+    cdef philox_block position
     if height < recipe.height:
         if add_step(geometry, STEP_RESAMPLE, method, &width, &height,
                     <int64_t>floorf(<float>recipe.height / height * width), recipe.height) == NULL:
@@ -258,9 +258,9 @@ cdef int crop_plain(const GeometryRecipe* recipe, const ImageKey* image, int wid
         return GEOMETRY_TOO_LARGE
     x, y = width - recipe.width, height - recipe.height
     if recipe.rand_crop:
-        place = draw(image, DRAW_CROP)
-        x = draw_integer(place.word[0], 0, x)
-        y = draw_integer(place.word[1], 0, y)
+        position = draw(image, DRAW_CROP)
+        x = draw_integer(position.word[0], 0, x)
+        y = draw_integer(position.word[1], 0, y)
     else:
         x //= 2
         y //= 2

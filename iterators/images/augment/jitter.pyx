@@ -7,7 +7,6 @@ along the principal colours of ImageNet: MXNet's steps in its order, with the ar
 
 from libc.math cimport cos, log, sqrt
 from libc.stdint cimport int64_t, uint8_t
-from libc.string cimport memset
 
 from recordio.kernels.colour cimport (
     colour_brightness, colour_contrast, colour_contrast_offset, colour_grey_sum, colour_hls,
@@ -15,7 +14,7 @@ from recordio.kernels.colour cimport (
 )
 from iterators.images.augment.draw cimport (
     DRAW_EXPOSURE, DRAW_HUE, DRAW_JITTER, DRAW_LIGHTNESS, DRAW_NOISE, ImageKey, draw, draw_between,
-    draw_integer, draw_key, philox_block, philox_unit,
+    draw_integer, philox_block, philox_unit,
 )
 from iterators.images.augment.pixel_change cimport PixelChange
 from recordio.kernels.normalise cimport normalise_recipe
@@ -57,8 +56,8 @@ cdef struct State:
 
 cdef inline int draw_shift(unsigned int first, unsigned int second, int largest) noexcept nogil:
     """Draw as MXNet: most weight on the second of two uniform numbers, truncated toward zero."""
-    cdef double place = (philox_unit(first) + 4 * philox_unit(second)) / 5
-    return <int>(place * 2 * largest - largest)
+    cdef double position = (philox_unit(first) + 4 * philox_unit(second)) / 5
+    return <int>(position * 2 * largest - largest)
 
 
 cdef inline double draw_normal(unsigned int first, unsigned int second) noexcept nogil:
@@ -202,29 +201,3 @@ cdef class ColourJitter(PixelChange):
         load_jitter(&self.state.recipe, recipe)
         self.change.state = &self.state
         self.change.draw, self.change.apply = draw_jitter, jitter_image
-
-
-def drawn(recipe, key, epoch, record, occurrence=0):
-    """Return the changes drawn for the colours of one image, for tests and for looking at a recipe.
-
-    They are `factor` (brightness, contrast, saturation), their `order`, the shifts `hue`,
-    `lightness` and `saturation`, the `noise` of R, G and B, `exposure` and `illumination`; those
-    that the recipe does not use are left out.
-    """
-    cdef ColourJitter change = ColourJitter(recipe)
-    cdef normalise_recipe normalise
-    cdef ImageKey image
-    image.key, image.epoch, image.record = draw_key(key, occurrence), epoch, record
-    memset(&normalise, 0, sizeof(normalise))
-    draw_jitter(&change.state, &image, &normalise)
-    cdef Jitter jitter = change.state.drawn
-    found = {}
-    if jitter.jitters:
-        found.update(factor=jitter.factor, order=jitter.order)
-    if jitter.shifts:
-        found.update(hue=jitter.hue, lightness=jitter.lightness, saturation=jitter.saturation)
-    if jitter.noises:
-        found.update(noise=jitter.noise)
-    if jitter.exposes:
-        found.update(exposure=jitter.exposure, illumination=jitter.illumination)
-    return found

@@ -36,7 +36,7 @@ static SIMD_UNUSED void linear_colour_sums(const uint8_t* pixels, ptrdiff_t coun
     }
 }
 
-/* Writes one row of `width` RGB pixels to its place in a batch; strides are in elements. */
+/* Writes one row of `width` RGB pixels to its slot in a batch; strides are in elements. */
 static SIMD_UNUSED void linear_colour_row(const linear_colour* colour, int dtype, const uint8_t* row,
                                           int width, int mirror, void* slot_row, ptrdiff_t pixel_stride,
                                           ptrdiff_t channel_stride) {

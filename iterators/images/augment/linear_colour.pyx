@@ -9,11 +9,8 @@ the result once.
 from libc.math cimport cos, sin
 from libc.string cimport memset
 
-import numpy as np
-
 from iterators.images.augment.draw cimport (
-    DRAW_JITTER, DRAW_TURN, ImageKey, draw, draw_between, draw_integer, draw_key, philox_block,
-    philox_unit,
+    DRAW_JITTER, DRAW_TURN, ImageKey, draw, draw_between, draw_integer, philox_block, philox_unit,
 )
 from iterators.images.augment.jitter cimport draw_principal_noise
 
@@ -137,40 +134,3 @@ cdef void draw_colours(const ColourRecipe* recipe, const ImageKey* image,
     steps.grey = philox_unit(turn.word[1]) < recipe.grey
     if recipe.noise > 0:
         draw_principal_noise(image, recipe.noise, steps.noise)
-
-
-def drawn_colours(recipe, key, epoch, record, occurrence=0):
-    """Return the changes drawn for the colours of one image, for tests and for looking at a recipe.
-
-    They are `factor` (brightness, contrast, saturation), their `order`, `hue` in radians, the
-    `noise` of R, G and B, and `grey`, true if the image turns grey.
-    """
-    cdef ColourRecipe settings
-    cdef ColourSteps steps
-    cdef ImageKey image
-    image.key, image.epoch, image.record = draw_key(key, occurrence), epoch, record
-    load_colours(&settings, recipe)
-    draw_colours(&settings, &image, &steps)
-    return {"factor": steps.factor, "order": steps.order, "hue": steps.hue, "noise": steps.noise,
-            "grey": bool(steps.grey)}
-
-
-def composed(factor, order, hue, noise, grey, average, mean=(0, 0, 0), std=(1, 1, 1)):
-    """Return the float32 map that these steps make, ``out = matrix @ rgb + offset``.
-
-    The steps are those of `drawn_colours`; `average` is the mean red, green and blue of the image,
-    and `mean` and `std` belong to the normalisation that follows.
-    """
-    cdef ColourSteps steps
-    cdef linear_colour colour
-    cdef double[3] averages
-    cdef float[3] means, factors
-    cdef int i, j
-    for i in range(3):
-        steps.factor[i], steps.order[i], steps.noise[i] = factor[i], order[i], noise[i]
-        averages[i], means[i] = average[i], mean[i]
-        factors[i] = np.float32(1) / np.float32(std[i])
-    steps.hue, steps.grey = hue, grey
-    compose(&steps, averages, means, factors, &colour)
-    matrix = [[colour.matrix[i][j] for j in range(3)] for i in range(3)]
-    return np.array(matrix, np.float32), np.array(colour.offset, np.float32)

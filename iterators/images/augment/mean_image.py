@@ -27,20 +27,20 @@ class _Fields:
     """Reads fields one after the other and notices the end of the file."""
 
     def __init__(self, path: str, content: bytes) -> None:
-        self.path, self.content, self.place = path, content, 0
+        self.path, self.content, self.position = path, content, 0
 
     def take(self, layout: str) -> tuple[int, ...]:
         return struct.unpack("<" + layout, self.bytes(struct.calcsize("<" + layout)))
 
     def bytes(self, count: int) -> bytes:
-        piece = self.content[self.place : self.place + count]
+        piece = self.content[self.position : self.position + count]
         if len(piece) < count:
             raise self.error("the file ends inside the mean image: write it again")
-        self.place += count
+        self.position += count
         return piece
 
     def error(self, reason: str) -> RecordIOError:
-        return RecordIOError(reason, path=self.path, offset=self.place)
+        return RecordIOError(reason, path=self.path, offset=self.position)
 
 
 def read_mean_image(path: str | os.PathLike[str]) -> np.ndarray:

@@ -9,8 +9,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from iterators.images.augment.draw cimport (
-    DRAW_PHOTOMETRIC, ImageKey, draw, draw_between, draw_integer, draw_key, philox_block,
-    philox_unit,
+    DRAW_PHOTOMETRIC, ImageKey, draw, draw_between, draw_integer, philox_block, philox_unit,
 )
 from iterators.images.augment.pixel_change cimport PixelChange
 from recordio.kernels.normalise cimport normalise_recipe
@@ -20,10 +19,7 @@ from recordio.kernels.operations cimport (
     operation_room,
 )
 
-from recordio.kernels.operations import NAMES
-
 cdef enum:
-    MAX_DRAWN = 8           # one of three, four of the jitter, grey, blur, solarize
     JITTERS = 4
 
 # Purposes of the blocks of random numbers.
@@ -46,17 +42,15 @@ cdef struct PhotometricRecipe:
 
 
 cdef struct State:
+    DrawnPhotometric drawn
     PhotometricRecipe recipe
-    int count
-    operation drawn[MAX_DRAWN]
     operation_image image
 
 
 cdef void add(State* state, operation_kind kind, double value) noexcept nogil:
-    state.drawn[state.count].kind = kind
-    state.drawn[state.count].value = <float>value
-    state.drawn[state.count].method = 0
-    state.count += 1
+    cdef operation* done = &state.drawn.operations[state.drawn.count]
+    done.kind, done.value, done.method = kind, <float>value, 0
+    state.drawn.count += 1
 
 
 cdef void draw_three(State* state, philox_block words) noexcept nogil:
@@ -98,7 +92,7 @@ cdef bint draw_photometric(void* state, const ImageKey* image,
     cdef const PhotometricRecipe* recipe = &found.recipe
     cdef philox_block chances = draw(image, DRAW_PHOTOMETRIC + CHANCES)
     cdef philox_block sigma = draw(image, DRAW_PHOTOMETRIC + SIGMA)
-    found.count = 0
+    found.drawn.count = 0
     if recipe.three:
         draw_three(found, sigma)
     if philox_unit(chances.word[0]) < recipe.jitter_chance:
@@ -109,7 +103,7 @@ cdef bint draw_photometric(void* state, const ImageKey* image,
         add(found, OPERATION_BLUR, draw_between(sigma.word[0], recipe.sigma[0], recipe.sigma[1]))
     if philox_unit(chances.word[3]) < recipe.solarize_chance:
         add(found, OPERATION_SOLARIZE, recipe.threshold)
-    return found.count > 0
+    return found.drawn.count > 0
 
 
 cdef int apply_photometric(void* state, uint8_t* pixels, int channels, int width,
@@ -117,8 +111,8 @@ cdef int apply_photometric(void* state, uint8_t* pixels, int channels, int width
     cdef State* found = <State*>state
     cdef int i
     found.image.pixels, found.image.width, found.image.height = pixels, width, height
-    for i in range(found.count):
-        operation_apply(&found.drawn[i], &found.image)
+    for i in range(found.drawn.count):
+        operation_apply(&found.drawn.operations[i], &found.image)
     return 0
 
 
@@ -157,17 +151,3 @@ cdef class Photometric(PixelChange):
         """Return whether a recipe has any of these changes."""
         return bool(recipe.three_augment or recipe.color_jitter or recipe.random_grayscale
                     or recipe.gaussian_blur or recipe.solarize_p)
-
-
-def drawn_photometric(recipe, key, epoch, record, occurrence=0):
-    """Return the photometric changes drawn for one image, for tests and for looking at a recipe.
-
-    They are operations of `recordio.kernels.operations` and their values, in their order.
-    """
-    cdef Photometric change = Photometric(recipe)
-    cdef ImageKey image
-    cdef int i
-    image.key, image.epoch, image.record = draw_key(key, occurrence), epoch, record
-    draw_photometric(&change.state, &image, NULL)
-    return [(NAMES[<int>change.state.drawn[i].kind], change.state.drawn[i].value)
-            for i in range(change.state.count)]

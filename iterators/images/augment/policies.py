@@ -27,7 +27,7 @@ INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "random")
 MOST_LAYERS = 16
 MOST_WIDTH, MOST_DEPTH = 8, 8
 
-#: Levels for the places that a move leaves empty.
+#: Levels for pixels that a move leaves empty.
 TORCHVISION_FILL, TIMM_FILL = (0, 0, 0), (128, 128, 128)
 
 _TIMM = re.compile(r"(rand|augmix|original|originalr|v0|v0r|3a)(-.*)?")
@@ -81,7 +81,7 @@ class Policy:
     mixing: str = "sum"
     #: One of `INTERPOLATIONS`; "random" is bilinear or bicubic for every operation.
     interpolation: str = "nearest"
-    #: R, G, B of the places that a move leaves empty.
+    #: R, G, B of pixels that a move leaves empty.
     fill: tuple[int, ...] = TORCHVISION_FILL
 
 

@@ -33,7 +33,7 @@ cdef enum Mixing:
 # A `policies.Choice`.
 cdef struct Choice:
     operation_kind kind
-    int unit                # what the value is a share of: place among the units of the recipe
+    int unit                # what the value is a share of: position among the units of the recipe
     double low
     double span
     bint signed_span
@@ -88,7 +88,6 @@ cdef struct State:
 # Draws and applies the operations of a policy; belongs to one thread at a time.
 cdef class PolicyChange(PixelChange):
     cdef State state
-    cdef readonly object policy
 
     # Operations for an image of that size; valid until the next call.
     cdef const Drawn* draw_for(self, const ImageKey* image, int width, int height) noexcept nogil

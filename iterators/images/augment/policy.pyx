@@ -10,8 +10,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from iterators.images.augment.draw cimport (
-    DRAW_MIX, DRAW_OPERATION, ImageKey, draw, draw_between, draw_integer, draw_key, philox_block,
-    philox_unit,
+    DRAW_MIX, DRAW_OPERATION, ImageKey, draw, draw_between, draw_integer, philox_block, philox_unit,
 )
 from iterators.images.augment.pixel_change cimport PixelChange
 from recordio.kernels.normalise cimport normalise_recipe
@@ -57,18 +56,18 @@ cdef double draw_gamma(const ImageKey* image, double shape, uint32_t purpose) no
 
 cdef int pick(const PolicyRecipe* recipe, uint32_t word, const bint* taken) noexcept nogil:
     """Pick a choice by its weight, of those that are not taken."""
-    cdef double left = 0, place
+    cdef double left = 0, point
     cdef int i, last = 0
     for i in range(recipe.count):
         if not taken[i]:
             left += recipe.choices[i].weight
-    place = philox_unit(word) * left
+    point = philox_unit(word) * left
     for i in range(recipe.count):
         if taken[i]:
             continue
         last = i
-        place -= recipe.choices[i].weight
-        if place < 0:
+        point -= recipe.choices[i].weight
+        if point < 0:
             break
     return last
 
@@ -91,11 +90,11 @@ cdef double even_step(double span, double levels, double level) noexcept nogil:
 
     The number is cut afterwards, so that it matters: TrivialAugment's 16 pixels are 15.
     """
-    cdef double place = rint(level * levels)
+    cdef double position = rint(level * levels)
     cdef float step = <float>span / <float>levels
-    if place < <int>((levels + 1) / 2):
-        return <float>(<double>step * place)
-    return <float>(<double><float>span - <double>step * (levels - place))
+    if position < <int>((levels + 1) / 2):
+        return <float>(<double>step * position)
+    return <float>(<double><float>span - <double>step * (levels - position))
 
 
 cdef void draw_operation(const PolicyRecipe* recipe, int number, philox_block words,
@@ -311,7 +310,7 @@ cdef class PolicyChange(PixelChange):
         cdef State* state = &self.state
         memset(state, 0, sizeof(State))
         channels, height, width = recipe.data_shape
-        policy = self.policy = recipe.policy()
+        policy = recipe.policy()
         load_policy(&state.recipe, policy)
         expect_size(state, width, height)
         state.image.channels = channels
@@ -335,37 +334,7 @@ cdef class PolicyChange(PixelChange):
         draw_policy(&self.state, image, NULL)
         return &self.state.drawn
 
-    def drawn(self, key, epoch, record, occurrence=0):
-        """Return `drawn_operations`; quicker where many are looked at."""
-        cdef ImageKey image
-        cdef Drawn* drawn = &self.state.drawn
-        cdef int i
-        image.key, image.epoch, image.record = draw_key(key, occurrence), epoch, record
-        draw_policy(&self.state, &image, NULL)
-        operations = [
-            (NAMES[<int>drawn.operations[i].kind], drawn.operations[i].value,
-             METHODS[drawn.operations[i].method])
-            for i in range(drawn.count)
-        ]
-        if drawn.num_parts == 0:
-            return operations, {}
-        return operations, {
-            "parts": [drawn.parts[i] for i in range(drawn.num_parts)],
-            "weights": [drawn.weights[i] for i in range(drawn.num_parts)],
-            "share": drawn.share,
-        }
-
     def __dealloc__(self):
         free(self.state.image.room)
         free(self.state.original)
         free(self.state.sum)
-
-
-def drawn_operations(recipe, key, epoch, record, occurrence=0):
-    """Return the operations drawn for one image, for tests and for looking at a recipe.
-
-    An operation is name, value and interpolation; those that their probability left out are
-    missing.  A dict follows, for AugMix alone: the first operation and the `weights` of the parts,
-    and the `share` of their sum.
-    """
-    return PolicyChange(recipe).drawn(key, epoch, record, occurrence)

@@ -12,7 +12,7 @@ __all__ = ["AUTO_POLICIES", "TIMM_SCALES", "TIMM_SETS", "TORCHVISION_SETS", "Sca
 
 
 class Scale(NamedTuple):
-    """The value of an operation at a level of 0 to 1, or a little beyond."""
+    """Value of an operation at a level of 0 to 1, or a little beyond."""
 
     #: A name of `kernels.operations`.
     operation: str

@@ -8,7 +8,7 @@ The file, in the byte order of the machine::
     0    16 bytes   "iterators-cache" and a line end
     16   uint64     bytes of the data that are given away
     24   uint32     length of the description, uint32: its CRC-32
-    32   JSON       the description: sizes, places, what the images depend on
+    32   JSON       the description: sizes, offsets, what the images depend on
     ...  uint64 * n the table, one word for every record, at a multiple of 4096
     ...             the data, at a multiple of 4096, up to the end of the file
 
@@ -52,7 +52,7 @@ LONGEST_JSON = 1 << 20
 PAGE = 4096
 LOCK_SECONDS = 10.0
 
-PLACES = ("table_place", "data_place")
+OFFSETS = ("table_place", "data_place")
 
 _OTHER = "delete the file or name another one"
 #: For files that this module did not make, which may be somebody's data.
@@ -61,13 +61,13 @@ _NOT_OURS = "leave it alone, and name a file for the cache that does not exist y
 
 @dataclass(frozen=True)
 class OpenCacheFile:
-    """An open cache file: its descriptor, its mapping for reading, and the places of its parts."""
+    """An open cache file: its descriptor, its mapping for reading, and the offsets of its parts."""
 
     file: int
     mapping: memoryview
-    used_place: int
-    table_place: int
-    data_place: int
+    used_offset: int
+    table_offset: int
+    data_offset: int
     seed: int
     used: int  # bytes of the data that were given away when it was opened
 
@@ -116,8 +116,8 @@ def _make(path: str, wanted: Mapping[str, Any], capacity: int) -> None:
         with open(temporary, "xb") as file:
             file.write(MAGIC + bytes(8) + DESCRIPTION.pack(len(text), zlib.crc32(text)) + text)
             # Zeros that are written, so that there is room for them on the disk.
-            for place in range(file.tell(), data, 1 << 20):
-                file.write(bytes(min(1 << 20, data - place)))
+            for offset in range(file.tell(), data, 1 << 20):
+                file.write(bytes(min(1 << 20, data - offset)))
             file.truncate(data + capacity)
             file.flush()
             os.fsync(file.fileno())
@@ -134,9 +134,9 @@ def _make(path: str, wanted: Mapping[str, Any], capacity: int) -> None:
 
 
 def _places(description: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the places of table and data, in which these two places themselves do not count."""
-    rest = {name: description[name] for name in description if name not in PLACES}
-    length = len(json.dumps(rest)) + 100  # the two places
+    """Return the offsets of table and data, in which these two numbers themselves do not count."""
+    rest = {name: description[name] for name in description if name not in OFFSETS}
+    length = len(json.dumps(rest)) + 100  # the two offsets
     table = -(-(JSON_PLACE + length) // PAGE) * PAGE
     return table, -(-(table + 8 * description["records"]) // PAGE) * PAGE
 
@@ -165,14 +165,14 @@ def _description(path: str, file: int, wanted: Mapping[str, Any]) -> dict[str, A
         raise _damaged(path)
     found = _parsed(path, text)
     for name in [*wanted, *found]:
-        if name not in ("id", *PLACES) and found.get(name) != wanted.get(name):
+        if name not in ("id", *OFFSETS) and found.get(name) != wanted.get(name):
             raise CacheFileError(
                 f"the cache was made with {_shown(name)}={_shown(found.get(name))}, but now "
                 f"{_shown(name)}={wanted.get(name)}: {_OTHER}",
                 path=path,
             )
     # A checksum tells what was changed by accident from what was written, and no more than that:
-    # the places become addresses, so they must be those that this version chooses.
+    # the offsets become addresses, so they must be those that this version chooses.
     table, data = _places(found)
     number = found.get("id")
     if (
@@ -208,10 +208,10 @@ def _damaged(path: str) -> CacheFileError:
     return CacheFileError(f"the cache is damaged: {_OTHER}", path=path)
 
 
-def _read(file: int, size: int, place: int) -> bytes:
+def _read(file: int, size: int, offset: int) -> bytes:
     """Return bytes of a file, fewer at its end."""
     with open(file, "rb", closefd=False) as view:
-        view.seek(place)
+        view.seek(offset)
         return view.read(size)
 
 

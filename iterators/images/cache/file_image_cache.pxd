@@ -11,9 +11,9 @@ cdef class FileImageCache(ImageCache):
     cdef int file
     cdef const uint8_t* base            # of the mapping
     cdef map_guard* guard
-    cdef int64_t used_place             # where things lie in the file
-    cdef int64_t table_place
-    cdef int64_t data_place
+    cdef int64_t used_offset             # where things lie in the file
+    cdef int64_t table_offset
+    cdef int64_t data_offset
     cdef int64_t settled                # bytes of the data that are in use for certain
 
     cdef int read_words(self, int64_t number, uint64_t* found) noexcept nogil

@@ -9,7 +9,7 @@ checksum, which covers the record number and the size, was found right; otherwis
 were not there, and is put there again.
 
 It may also be written over while it is open.  Whatever its bytes become, nothing is read or written
-outside of it, and an image whose place or size changed is checked again.  Pixels that change after
+outside of it, and an image whose offset or size changed is checked again.  Pixels that change after
 they were checked are seen as they are.
 
 This module never decides whether a file may be used at all; `cache_file` does.
@@ -60,7 +60,7 @@ logger = logging.getLogger("iterators")
 
 
 cdef uint64_t fingerprint(uint64_t word, const Head* head) noexcept nogil:
-    """Return that of the place and the head of an image; neither 0 nor 1, which are taken."""
+    """Return that of the offset and the head of an image; neither 0 nor 1, which are taken."""
     return cache_checksum(word, <const uint8_t*>head, sizeof(Head)) | 2
 
 
@@ -89,16 +89,16 @@ cdef class FileImageCache(ImageCache):
         view, known = opened.mapping, np.zeros(max(count, 1), np.uint64)
         self.owners = opened.mapping, view, known
         self.count, self.channels, self.capacity = count, channels, capacity
-        self.used_place, self.table_place = opened.used_place, opened.table_place
-        self.data_place, self.seed = opened.data_place, opened.seed
+        self.used_offset, self.table_offset = opened.used_offset, opened.table_offset
+        self.data_offset, self.seed = opened.data_offset, opened.seed
         self.settled = opened.used
-        self.size = view.shape[0] - self.data_place
+        self.size = view.shape[0] - self.data_offset
         self.capacity = min(capacity, self.size)
         self.base, self.guard = &view[0], guard_of(opened.mapping)
         # The mapping is for reading; words are changed by writing to the file.
-        self.data = <uint8_t*>&view[0] + self.data_place
-        self.words = <uint64_t*>(<uint8_t*>&view[0] + self.table_place)
-        self.given = <uint64_t*>(<uint8_t*>&view[0] + self.used_place)
+        self.data = <uint8_t*>&view[0] + self.data_offset
+        self.words = <uint64_t*>(<uint8_t*>&view[0] + self.table_offset)
+        self.given = <uint64_t*>(<uint8_t*>&view[0] + self.used_offset)
         self.known = &known[0]
 
     def __dealloc__(self):
@@ -113,7 +113,7 @@ cdef class FileImageCache(ImageCache):
         return CACHE_REFUSED if self.is_lost(image if status == CACHE_FOUND else NULL) else status
 
     cdef bint is_lost(self, const CachedImage* image) noexcept nogil:
-        cdef int64_t begin = 0, end = self.data_place + self.size
+        cdef int64_t begin = 0, end = self.data_offset + self.size
         if image != NULL:
             if not self.base <= image.pixels < self.base + end:
                 return False        # not from here
@@ -153,7 +153,7 @@ cdef class FileImageCache(ImageCache):
         if not error and found[1] == expected and <int64_t>found[0] <= self.capacity - size:
             offset = <int64_t>found[0]
             found[0] += <uint64_t>size
-            error = cache_file_write(self.file, &found[0], 8, self.used_place)
+            error = cache_file_write(self.file, &found[0], 8, self.used_offset)
             counter_raise(&self.settled, <int64_t>found[0])
         self.unlock()
         if error:
@@ -163,20 +163,20 @@ cdef class FileImageCache(ImageCache):
 
     cdef int read_words(self, int64_t number, uint64_t* found) noexcept nogil:
         """Read bytes in use, and the word of a record, as they are in the file."""
-        cdef int error = cache_file_read(self.file, found, 8, self.used_place)
+        cdef int error = cache_file_read(self.file, found, 8, self.used_offset)
         if error:
             return error
         if found[0] % UNIT or <int64_t>found[0] < counter_load(&self.settled):
             return OVERWRITTEN
-        return cache_file_read(self.file, found + 1, 8, self.table_place + 8 * number)
+        return cache_file_read(self.file, found + 1, 8, self.table_offset + 8 * number)
 
     cdef int write_data(self, int64_t offset, const void* head, const uint8_t* pixels,
                         size_t size) noexcept nogil:
         cdef int error = cache_file_write(self.file, pixels, size,
-                                          self.data_place + offset + HEAD_SIZE)
+                                          self.data_offset + offset + HEAD_SIZE)
         if error:
             return error
-        return cache_file_write(self.file, head, sizeof(Head), self.data_place + offset)
+        return cache_file_write(self.file, head, sizeof(Head), self.data_offset + offset)
 
     cdef bint publish(self, int64_t number, uint64_t expected, uint64_t word) noexcept nogil:
         cdef uint64_t[2] found
@@ -187,7 +187,7 @@ cdef class FileImageCache(ImageCache):
         error = self.read_words(number, found)
         first = not error and found[1] == expected
         if first:
-            error = cache_file_write(self.file, &word, 8, self.table_place + 8 * number)
+            error = cache_file_write(self.file, &word, 8, self.table_offset + 8 * number)
         self.unlock()
         if error:
             self.stop(error)

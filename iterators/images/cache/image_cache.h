@@ -79,39 +79,39 @@ static inline uint64_t cache_checksum(uint64_t seed, const uint8_t* bytes, size_
 #ifdef _WIN32
 #include <io.h>
 #include <windows.h>
-#define CACHE_LOCK_PLACE (UINT64_C(1) << 62) /* locks are mandatory here: behind all data */
-static inline OVERLAPPED cache_place(int64_t offset) {
-    OVERLAPPED place;
-    memset(&place, 0, sizeof place);
-    place.Offset = (DWORD)(uint64_t)offset;
-    place.OffsetHigh = (DWORD)((uint64_t)offset >> 32);
-    return place;
+#define CACHE_LOCK_OFFSET (UINT64_C(1) << 62) /* locks are mandatory here: behind all data */
+static inline OVERLAPPED cache_position(int64_t offset) {
+    OVERLAPPED position;
+    memset(&position, 0, sizeof position);
+    position.Offset = (DWORD)(uint64_t)offset;
+    position.OffsetHigh = (DWORD)((uint64_t)offset >> 32);
+    return position;
 }
 static inline int cache_file_write(int file, const void* bytes, size_t size, int64_t offset) {
     while (size > 0) {
-        OVERLAPPED place = cache_place(offset);
+        OVERLAPPED position = cache_position(offset);
         const DWORD piece = size < 1 << 30 ? (DWORD)size : 1 << 30;
         DWORD done = 0;
-        if (!WriteFile((HANDLE)_get_osfhandle(file), bytes, piece, &done, &place))
+        if (!WriteFile((HANDLE)_get_osfhandle(file), bytes, piece, &done, &position))
             return GetLastError() == ERROR_DISK_FULL ? ENOSPC : EIO;
         bytes = (const char*)bytes + done, size -= done, offset += done;
     }
     return 0;
 }
 static inline int cache_file_read(int file, void* bytes, size_t size, int64_t offset) {
-    OVERLAPPED place = cache_place(offset);
+    OVERLAPPED position = cache_position(offset);
     DWORD done = 0;
-    if (!ReadFile((HANDLE)_get_osfhandle(file), bytes, (DWORD)size, &done, &place)) return EIO;
+    if (!ReadFile((HANDLE)_get_osfhandle(file), bytes, (DWORD)size, &done, &position)) return EIO;
     return done == size ? 0 : EIO;
 }
 static inline int cache_file_try_lock(int file) {
-    OVERLAPPED place = cache_place((int64_t)CACHE_LOCK_PLACE);
+    OVERLAPPED position = cache_position((int64_t)CACHE_LOCK_OFFSET);
     const DWORD how = LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY;
-    return LockFileEx((HANDLE)_get_osfhandle(file), how, 0, 1, 0, &place) ? 0 : EAGAIN;
+    return LockFileEx((HANDLE)_get_osfhandle(file), how, 0, 1, 0, &position) ? 0 : EAGAIN;
 }
 static inline void cache_file_unlock(int file) {
-    OVERLAPPED place = cache_place((int64_t)CACHE_LOCK_PLACE);
-    UnlockFileEx((HANDLE)_get_osfhandle(file), 0, 1, 0, &place);
+    OVERLAPPED position = cache_position((int64_t)CACHE_LOCK_OFFSET);
+    UnlockFileEx((HANDLE)_get_osfhandle(file), 0, 1, 0, &position);
 }
 static inline void cache_file_close(int file) {
     _close(file);

@@ -63,7 +63,7 @@ cdef class ImageCache:
     cdef bint is_lost(self, const CachedImage* image) noexcept nogil
     # True if there is one, as far as it is known without reading it.
     cdef bint holds(self, int64_t number) noexcept nogil
-    # True if an image of that size still has a place; if not, none of its size ever will.
+    # True if an image of that size still finds a slot; if not, none of its size ever will.
     cdef bint has_room(self, int64_t width, int64_t height) noexcept nogil
     # Keep a copy of what `find` said is absent; if that worked, `image.pixels` are those of the
     # copy.  Whoever puts an image there must put the same.

@@ -6,7 +6,7 @@ that a fixed set of images serves as well as any other, and a set that changes g
 loses another.
 
 Images lie one after the other, each with a head that describes it.  A table has one word for every
-record: 0, or place and length of its image.  A thread takes a place under a lock, writes the image
+record: 0, or offset and length of its slot.  A thread takes a slot under a lock, writes the image
 without one, and stores the word when the image is complete.  A reader follows the word and needs no
 lock.
 
@@ -46,14 +46,14 @@ cdef enum:
     # A word that no image has: the smallest takes more than one unit.
     REFUSED = 1
 
-#: A word is the place of an image and, in its lowest bits, the length, both in units of bytes.
+#: A word is the offset of an image and, in its lowest bits, the length, both in units of bytes.
 WORD_LENGTH_BITS, WORD_UNIT = LENGTH_BITS, UNIT
-cdef int64_t LARGEST_PLACE = (<int64_t>1 << LENGTH_BITS) * UNIT
+cdef int64_t LARGEST_SLOT = (<int64_t>1 << LENGTH_BITS) * UNIT
 #: Largest number of bytes that a cache can have.
 LARGEST_CAPACITY = ((<int64_t>1) << (64 - LENGTH_BITS)) * UNIT - UNIT
 
 
-cdef int64_t place_size(int64_t width, int64_t height, int channels) noexcept nogil:
+cdef int64_t slot_size(int64_t width, int64_t height, int channels) noexcept nogil:
     """Return the bytes that an image takes with all that belongs to it."""
     return (HEAD_SIZE + width * height * channels + PIXEL_SLACK + UNIT - 1) // UNIT * UNIT
 
@@ -113,49 +113,6 @@ cdef class ImageCache:
         table = np.asarray(<uint64_t[:max(self.count, 1)]>self.words)[:self.count]
         return int(np.count_nonzero(table > REFUSED))
 
-    def store(self, int64_t number, const uint8_t[:, :, ::1] pixels not None, source_size=None):
-        """Put an image into the cache; the stage does it without Python.
-
-        `source_size` is (width, height) of the image that these pixels, (height, width, channels),
-        were made from; theirs if not given.  Return False if it was there already or has no room.
-        """
-        cdef CachedImage image, there
-        cdef bint done
-        self._check_number(number)
-        if pixels.shape[2] != self.channels or 0 in (pixels.shape[0], pixels.shape[1]):
-            raise ValueError(f"an image of shape {np.shape(pixels)}: expected (height, width, "
-                             f"{self.channels})")
-        if place_size(pixels.shape[1], pixels.shape[0], self.channels) >= LARGEST_PLACE:
-            raise ValueError(f"an image of shape {np.shape(pixels)} is too large for any cache")
-        image.pixels = &pixels[0, 0, 0]
-        image.height, image.width = pixels.shape[0], pixels.shape[1]
-        image.source_width, image.source_height = source_size or (image.width, image.height)
-        if image.source_width < 1 or image.source_height < 1:
-            raise ValueError(f"source_size={source_size!r} must be (width, height)")
-        with nogil:
-            done = (self.find(number, &there) == CACHE_ABSENT
-                    and self.has_room(image.width, image.height) and self.put(number, &image))
-        return done
-
-    def load(self, int64_t number):
-        """Return the image of a record, copied, and the (width, height) of its source.
-
-        None if it is not there, or is damaged.
-        """
-        cdef CachedImage image
-        cdef int status
-        self._check_number(number)
-        with nogil:
-            status = self.find(number, &image)
-        if status != CACHE_FOUND:
-            return None
-        pixels = <const uint8_t[:image.height, :image.width, :self.channels]>image.pixels
-        return np.array(pixels), (image.source_width, image.source_height)
-
-    def _check_number(self, number):
-        if not 0 <= number < self.count:
-            raise IndexError(f"record {number} of {self.count}")
-
     cdef int find(self, int64_t number, CachedImage* image) noexcept nogil:
         cdef uint64_t word
         cdef Head head
@@ -194,7 +151,7 @@ cdef class ImageCache:
         return (head.number == number and head.width >= 1 and head.height >= 1
                 and head.source_width >= 1 and head.source_height >= 1
                 and <int64_t>head.width * head.height <= size
-                and place_size(head.width, head.height, self.channels) == size)
+                and slot_size(head.width, head.height, self.channels) == size)
 
     cdef bint is_whole(self, int64_t number, uint64_t word, const Head* head) noexcept nogil:
         """Return whether an image is as it was written; its pixels are read only the first time."""
@@ -216,8 +173,8 @@ cdef class ImageCache:
         pass
 
     cdef bint has_room(self, int64_t width, int64_t height) noexcept nogil:
-        cdef int64_t size = place_size(width, height, self.channels)
-        return (size < LARGEST_PLACE and counter_load(&self.stopped) == 0
+        cdef int64_t size = slot_size(width, height, self.channels)
+        return (size < LARGEST_SLOT and counter_load(&self.stopped) == 0
                 and <int64_t>cache_load(self.given) <= self.capacity - size)
 
     cdef void refuse(self, int64_t number) noexcept nogil:
@@ -227,7 +184,7 @@ cdef class ImageCache:
     cdef bint put(self, int64_t number, CachedImage* image) noexcept nogil:
         cdef Head head
         cdef uint64_t expected = cache_load(self.words + number), word
-        cdef int64_t size = place_size(image.width, image.height, self.channels)
+        cdef int64_t size = slot_size(image.width, image.height, self.channels)
         cdef int64_t offset
         cdef size_t length = <size_t>image.width * image.height * self.channels
         if (expected != 0 and self.contains(expected) and self.read_head(number, expected, &head)
@@ -261,7 +218,7 @@ cdef class ImageCache:
         sync_unlock(&self.mutex)
 
     cdef int64_t reserve(self, int64_t number, uint64_t expected, int64_t size) noexcept nogil:
-        """Return a place for an image; -1 if there is none or the image is not needed any more."""
+        """Return the offset of a slot for an image; -1 if there is none or nobody needs it."""
         cdef int64_t offset = -1, used
         if not self.lock():
             return -1
@@ -324,4 +281,4 @@ def _anonymous(size):
 
 def image_bytes(width, height, channels):
     """Return the bytes that an image takes in a cache, with its head."""
-    return place_size(width, height, channels)
+    return slot_size(width, height, channels)

@@ -1,6 +1,6 @@
 #!/bin/bash -eu
 # One program for each target: libfuzzer.py with the name of the target in it.
-pip3 install ".[tfrecord,libsvm]"
+RECORDIO_FACES=1 pip3 install ".[tfrecord,libsvm]"
 cd tests/fuzz
 for folder in corpus/*/; do
     name=$(basename "$folder")

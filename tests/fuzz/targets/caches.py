@@ -6,7 +6,9 @@ import json
 import operator
 import random
 import struct
+import sys
 import zlib
+from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +16,9 @@ from iterators.images.cache.file_image_cache import FileImageCache
 
 from .mutate import EDGES, change_json_text, change_number, near, put
 from .target import Target, scratch
+
+sys.path.append(str(Path(__file__).parents[2]))
+from faces.cache import load, store  # noqa: E402
 
 #: What the files of the corpus were made with.
 COUNT, CHANNELS, CAPACITY = 6, 3, 1 << 12
@@ -36,7 +41,7 @@ def loaded(cache: FileImageCache) -> None:
     """All images can be asked for; one that is there has a size and pixels."""
     assert 0 <= cache.images <= COUNT
     for number in range(COUNT):
-        found = cache.load(number)
+        found = load(cache, number)
         if found is not None:
             pixels, _ = found
             assert pixels.ndim == 3
@@ -51,8 +56,8 @@ def check_cache(data: bytes) -> None:
         cache = opened(path)
         loaded(cache)
         for number in range(COUNT):
-            if cache.store(number, image(number)):
-                assert np.array_equal(cache.load(number)[0], image(number))
+            if store(cache, number, image(number)):
+                assert np.array_equal(load(cache, number)[0], image(number))
         loaded(cache)
         del cache
         loaded(opened(path))
@@ -69,7 +74,7 @@ def overwritten(data: bytes) -> None:
         file.seek(4096)
         file.write(data[4096 : len(whole_file())])
     loaded(cache)
-    cache.store(5, image(5))
+    store(cache, 5, image(5))
 
 
 _whole: bytes | None = None
@@ -82,7 +87,7 @@ def whole_file() -> bytes:
         path = scratch("whole.cache")
         cache = opened(path)
         for number in range(4):
-            cache.store(number, image(number), (30, 20))
+            store(cache, number, image(number), (30, 20))
         del cache
         with open(path, "rb") as file:
             _whole = file.read()

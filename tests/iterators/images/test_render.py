@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recordio
-from iterators.images.augment.jitter import drawn
+from faces import colour
+from faces.draws import drawn_jitter as drawn
 from iterators.images.augment.recipe import Recipe
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
 from recordio.errors import ImageDecodeError, LabelError, RecordHeaderError
-from recordio.kernels import colour
 
 F = np.float32
 IMAGE = np.random.default_rng(3).integers(0, 256, (14, 18, 3), np.uint8)

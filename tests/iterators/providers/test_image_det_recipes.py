@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
+from faces.draws import drawn_operations, drawn_rectangles
 from iterators import ImageDetRecordIter
 from iterators.core.random import derive_key
 from iterators.images.augment.det_recipe import MOVING, DetRecipe
-from iterators.images.augment.erasing import drawn_rectangles
-from iterators.images.augment.policy import drawn_operations
 from iterators.images.view_plans import AUGMENT_KEY
 from iterators.testing import box_label, copies, encode, maker, same, samples, write_rows
 from recordio.errors import ImageDecodeError

@@ -226,9 +226,9 @@ def test_colours_leave_the_border_as_it_is(tmp_path, channels):
 
 
 def test_hue_is_changed_as_opencv_would(tmp_path, photos):
-    from iterators.images.augment.det_jitter import drawn
+    from faces.colour import shift_hls
+    from faces.draws import drawn_det_jitter as drawn
     from iterators.images.augment.det_recipe import DetRecipe
-    from recordio.kernels.colour import shift_hls
 
     image = photos["coffee"][:60, :50]
     colours = {"max_random_hue": 30, "random_hue_prob": 1, "max_random_illumination": 40}

@@ -209,8 +209,8 @@ def test_a_crop_is_the_part_of_the_picture_that_opencv_decodes(pack):
 
 @pytest.mark.libjpeg
 def test_without_scaled_decoding_the_pixels_are_those_of_opencv(tmp_path, photos):
+    from faces.resample import resize
     from recordio.formats.jpeg import jpeg
-    from recordio.kernels.resample import resize
 
     data = encode(photos["coffee"], ".jpg")
     path = write_records(tmp_path / "a.rec", [recordio.pack(recordio.IRHeader(0, 0, 0, 0), data)])

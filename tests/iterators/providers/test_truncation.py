@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import recordio
+from faces.cache import load, store
 from iterators import ImageIter, ImageRecordIter
 from iterators.datasets import ImageRecordDataset, RecordDataset, TextDataset
 from iterators.images.cache.file_image_cache import FileImageCache
@@ -175,16 +176,16 @@ def test_images_of_a_cut_cache_are_there_or_not_but_never_wrong(tmp_path, number
     cache = FileImageCache(path, 10, 3, 1 << 20, {})
     images = [np.full((60, 60, 3), i + 1, np.uint8) for i in range(10)]
     for i, image in enumerate(images):
-        assert cache.store(i, image)
+        assert store(cache, i, image)
     place = os.path.getsize(path) - (1 << 20)
     os.truncate(path, place + cache.used * number // 10 + 5000)
     for i in range(10):
-        found = cache.load(i)
+        found = load(cache, i)
         assert (found is not None) == (i < number)
         assert found is None or np.array_equal(found[0], images[i])
         if i < number:
             continue
-        assert not cache.store(i, images[i])
+        assert not store(cache, i, images[i])
 
 
 # -- datasets -----------------------------------------------------------------------------------

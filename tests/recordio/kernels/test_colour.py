@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recordio.kernels import colour
+from faces import colour
 from recordio.kernels.resample import variants
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "colour_mxnet.npz"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recordio.kernels.normalise import normalise
+from faces.normalise import normalise
 from recordio.kernels.resample import variants
 
 LAYOUTS = ["".join(order) for order in itertools.permutations("chw")]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from faces.orient import orient_region
 from recordio.kernels import orient
 
 #: What NumPy does to turn an image stored with each orientation upright.
@@ -56,7 +57,7 @@ def test_oriented_part_of_the_stored_image_is_the_part_of_the_upright_one(
     x, y = int(place[0] * (upright.shape[1] - 1)), int(place[1] * (upright.shape[0] - 1))
     w = 1 + int(place[2] * (upright.shape[1] - x - 1))
     h = 1 + int(place[3] * (upright.shape[0] - y - 1))
-    left, top, wide, high = orient.orient_region(width, height, orientation, (x, y, w, h))
+    left, top, wide, high = orient_region(width, height, orientation, (x, y, w, h))
     assert left >= 0
     assert top >= 0
     stored_part = image[top : top + high, left : left + wide]

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from faces.resample import denominator, resize
 from recordio.kernels import resample
-from recordio.kernels.resample import denominator, resize, variants
+from recordio.kernels.resample import variants
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "resize_opencv.npz"
 NEAREST, BILINEAR, CUBIC, AREA, LANCZOS4 = METHODS = range(5)
@@ -460,7 +461,28 @@ def test_other_element_types_are_refused():
         resize(np.zeros((8, 8, 3), np.float32), (4, 4))
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_the_product_resizes_whole_images_as_through_a_window(method):
+    random = np.random.default_rng(method)
+    for height, width, channels in ((1, 1, 1), (5, 9, 3), (64, 33, 4), (200, 7, 3)):
+        image = random.integers(0, 256, (height, width, channels), np.uint8)
+        image.flags.writeable = False
+        for size in ((1, 1), (7, 3), (90, 120)):
+            result = resample.resize(image, size, method)
+            np.testing.assert_array_equal(result, resize(image, size, method))
+
+
+@pytest.mark.parametrize(
+    ("shape", "size", "method"),
+    [((0, 8, 3), (4, 4), 1), ((8, 8), (4, 4), 1), ((8, 8, 2), (4, 4), 1), ((8, 8, 3), (0, 4), 1)]
+    + [((8, 8, 3), (4, -1), 1), ((8, 8, 3), (4, 4), 9), ((8, 8, 3), (1 << 29, 1), 1)],
+)
+def test_the_product_refuses_what_it_cannot_resize(shape, size, method):
+    with pytest.raises((ValueError, MemoryError)):
+        resample.resize(np.zeros(shape, np.uint8), size, method)
+
+
 def test_small_images_by_hand():
     assert resize(np.array([[0, 100], [100, 200]], np.uint8), (1, 1)).tolist() == [[100]]
-    assert resample.variants()[0] == "plain"
-    assert resample.denominator(1, source=(1000, 900), target=(224, 224)) == 4
+    assert variants()[0] == "plain"
+    assert denominator(1, source=(1000, 900), target=(224, 224)) == 4

@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import recordio
+from faces.warp import bounds, forward_matrix, warp
 from recordio.kernels.resample import variants
-from recordio.kernels.warp import bounds, forward_matrix, warp
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 NEAREST, BILINEAR, CUBIC, AREA, LANCZOS4 = METHODS = range(5)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from faces.draws import composed, drawn_colours
 from iterators.images.augment.augmenter import CreateAugmenter
 from iterators.images.augment.geometry import drawn_steps
-from iterators.images.augment.linear_colour import composed, drawn_colours
 from iterators.images.linear_render import LinearPlan
 from iterators.images.render import Renderer
 from recordio import IRHeader, pack_img

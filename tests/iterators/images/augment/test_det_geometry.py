@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iterators.images.augment.det_geometry import drawn_steps
-from iterators.images.augment.det_jitter import drawn
-from iterators.images.augment.det_labels import transform
+from faces.draws import drawn_det_jitter as drawn
+from faces.labels import drawn_steps, transform
 from iterators.images.augment.det_recipe import DetRecipe
 
 #: A side on which fractions are exact to five digits: geometry alone needs no pixels.

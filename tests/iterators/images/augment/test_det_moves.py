@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iterators.images.augment.det_moves import moved
+from faces.labels import moved
 from iterators.images.augment.det_recipe import MOVING, DetRecipe
 from recordio.kernels.operations import NAMES, operate
 

@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 import recordio
+from faces.draws import drawn_jitter as drawn
 from iterators import ImageRecordIter
 from iterators.images.augment.geometry import drawn_steps
-from iterators.images.augment.jitter import drawn
 from iterators.images.augment.recipe import Recipe
 
 DRAWS = 6000

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from iterators.images.augment.erasing import drawn_rectangles
+from faces.draws import drawn_rectangles
 from iterators.images.augment.recipe import Recipe
 from iterators.images.linear_render import LinearPlan
 from iterators.images.plan import RenderPlan

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from iterators.images.augment.face_changes import drawn_face
+from faces.draws import drawn_face
+from faces.resample import resize
 from iterators.images.augment.recipe import Recipe
-from recordio.kernels.resample import resize
 
 from .test_policy import picture, rendered
 

@@ -9,13 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import recordio
+from faces import resample, warp
 from iterators.images.augment.geometry import drawn_steps
 from iterators.images.augment.recipe import Recipe
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
 from recordio.errors import ImageDecodeError
 from recordio.formats.jpeg import jpeg
-from recordio.kernels import resample, warp
 
 F = np.float32
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from iterators.images.augment.photometric import drawn_photometric
+from faces.draws import drawn_photometric
 from iterators.images.augment.recipe import Recipe
 from recordio.kernels.operations import operate
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from faces.draws import drawn_operations, operations_of
 from iterators.images.augment.policies import NAMES, policy_of
-from iterators.images.augment.policy import PolicyChange, drawn_operations
+from iterators.images.augment.policy import PolicyChange
 from iterators.images.augment.recipe import Recipe
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
@@ -20,7 +21,7 @@ def test_mixes_have_the_distributions_of_augmix():
     """Weights are Dirichlet and the share is Beta, with any parameter."""
     for alpha, text in ((1, "augmix"), (0.4, "augmix-a0.4"), (3, "augmix-a3-w2")):
         change = PolicyChange(Recipe(data_shape=(3, 4, 4), auto_augment=text))
-        mixes = [change.drawn(0, i % 5, i)[1] for i in range(6000)]
+        mixes = [operations_of(change, 0, i % 5, i)[1] for i in range(6000)]
         width = len(mixes[0]["weights"])
         shares = np.array([mix["share"] for mix in mixes])
         weights = np.array([mix["weights"] for mix in mixes])

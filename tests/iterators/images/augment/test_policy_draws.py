@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from faces.draws import operations_of
 from iterators.images.augment.policy import PolicyChange
 from iterators.images.augment.recipe import Recipe
 
@@ -24,7 +25,8 @@ CONFIGURATIONS = {**TORCHVISION, **{text: {"auto_augment": text} for text in TIM
 def ours(keywords, count=DRAWS):
     change = PolicyChange(Recipe(data_shape=(3, SIZE[1], SIZE[0]), **keywords))
     return [
-        [(name, value) for name, value, _ in change.drawn(i % 3, i % 7, i)[0]] for i in range(count)
+        [(name, value) for name, value, _ in operations_of(change, i % 3, i % 7, i)[0]]
+        for i in range(count)
     ]
 
 

@@ -1,8 +1,5 @@
 # cython: language_level=3
-"""Turn pixels into normalised samples of a batch: the Python face of ``normalise.h``.
-
-The image stage calls the same code for every row that it completes.
-"""
+"""Turn pixels into normalised samples of a batch, as the image stage does, by ``normalise.h``."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stddef cimport ptrdiff_t
@@ -10,10 +7,12 @@ from libc.stdint cimport uint8_t
 
 import numpy as np
 
+from recordio.kernels.normalise cimport (
+    NORMALISE_FLOAT16, NORMALISE_FLOAT32, NORMALISE_INT8, NORMALISE_UINT8, normalise_recipe,
+    normalise_row_at,
+)
 from recordio.kernels.resample cimport SIMD_LEVEL_AVX512
 from recordio.kernels.resample import LEVELS
-
-__all__ = ["normalise"]
 
 _DTYPES = {
     "float32": NORMALISE_FLOAT32,

@@ -1,8 +1,8 @@
 # cython: language_level=3
-"""Change brightness, contrast, saturation, hue and lighting: the Python face of ``colour.h``.
+"""Change brightness, contrast, saturation, hue and lighting as the image stage does: ``colour.h``.
 
-The image stage applies the same code row by row. The arithmetic is that of MXNet's default
-augmenter, bit by bit, including its grey with the weights of red and blue exchanged.
+The arithmetic is that of MXNet's default augmenter, bit by bit, including its grey with the weights
+of red and blue exchanged.
 """
 
 from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
@@ -11,10 +11,12 @@ from libc.stdint cimport int64_t, uint8_t
 
 import numpy as np
 
+from recordio.kernels.colour cimport (
+    colour_contrast_offset, colour_grey_sum_at, colour_hls_at, colour_lighting_at,
+    colour_saturation_at, colour_scale_at,
+)
 from recordio.kernels.resample cimport SIMD_LEVEL_AVX512, simd_level
 from recordio.kernels.resample import LEVELS
-
-__all__ = ["brightness", "contrast", "lighting", "saturation", "shift_hls"]
 
 
 cdef enum _Change:
