@@ -1,4 +1,4 @@
-"""What is in a record: its image header, and the kind of its content, by its first bytes.
+"""Records taken apart: the image header, and the kind of the content by its first bytes.
 
 No pixel is decoded here.
 """
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recordio.errors import RecordHeaderError
-from recordio.formats.kinds import kind_of
+from recordio.formats.table import kind_of
 from recordio.header import WIDE_HEADER, IRHeader, unpack
 
 __all__ = [
@@ -23,21 +23,11 @@ __all__ = [
 
 
 class Payload(NamedTuple):
-    """A record taken apart.
+    """A record taken apart."""
 
-    Attributes
-    ----------
-    header : IRHeader or None
-        None for a record that seems to have no image header.
-    content : memoryview
-        What follows the header.
-    kind : str
-        ``"jpeg"``, ``"png"``, ... ``"npy"``; ``"empty"``; or ``"other"``.
-    """
-
-    header: IRHeader | None
-    content: memoryview
-    kind: str
+    header: IRHeader | None  # None for a record that seems to have no image header
+    content: memoryview  # what follows the header
+    kind: str  # "jpeg", "png", ... "npy"; "empty"; or "other"
 
 
 def read_payload(record: Any) -> Payload:
@@ -48,17 +38,6 @@ def read_payload(record: Any) -> Payload:
     when its labels look like labels; but not when the record as a whole is known content.
     `rests_on_labels` tells when there are only the labels to go by.
 
-    Parameters
-    ----------
-    record : bytes-like
-        The record.
-
-    Returns
-    -------
-    Payload
-
-    Examples
-    --------
     >>> from recordio import pack
     >>> payload = read_payload(pack(IRHeader(0, 3.0, 7, 0), b"\xff\xd8\xff"))
     >>> payload.header.id, payload.kind
@@ -89,10 +68,8 @@ WIDE = (
 
 
 def has_wide_header(record: Any) -> bool:
-    r"""Whether a record seems to begin with a header of 32 bytes, before content that is known.
+    r"""Return True for what seems to be a header of 32 bytes, before content that is known.
 
-    Examples
-    --------
     >>> import struct
     >>> image = b"\xff\xd8\xff"
     >>> has_wide_header(struct.pack("IdQQ", 0, 3, 7, 0) + image)
@@ -109,17 +86,15 @@ def has_wide_header(record: Any) -> bool:
 
 
 def rests_on_labels(payload: Payload) -> bool:
-    """Whether a header is believed only because its labels look like labels."""
+    """Return True if a header is believed only because its labels look like labels."""
     if payload.header is None or payload.header.id2 == 0:
         return False
     return payload.kind in ("other", "empty")
 
 
 def look_like_labels(values: Any) -> bool:
-    """Whether 32-bit floats are 0, NaN, or of a size that labels have; integers and text are not.
+    """Return True for 32-bit floats that are 0, NaN, or of a size that labels have.
 
-    Examples
-    --------
     >>> look_like_labels([0, -1, 0.25, 1e6])
     True
     >>> look_like_labels(np.array([7], "<i4").view("<f4")), look_like_labels(1e20)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ImageDecodeError
 from ..formats.image_size import complete_limits
-from ..formats.kinds import IMAGE_KINDS, kind_of
+from ..formats.table import IMAGE_KINDS, kind_of
 from ..packs.source import SourcePack
 from .hashes import HASH_BYTES, hash_of, word_of
 from .near import MOST_DISTANCE, groups_of, near_pairs

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import EmptyRecordFileError, ImageDecodeError, LabelError
 from ..formats.image_size import complete_limits
-from ..formats.kinds import kind_of
+from ..formats.table import kind_of
 from ..packs.source import SourcePack
 from .passes import pass_over
 from .pictures import channel_sums

@@ -20,10 +20,9 @@ import numpy as np
 
 from recordio.errors import ImageDecodeError, LabelError, RecordIOError
 from recordio.extras import need
-from recordio.formats.image_size import image_size, open_image
+from recordio.formats.image_size import image_size, open_image, read_image_header
 from recordio.limits import bounded_lines
 
-from ..image_header import read_image_header
 from ..image_list import UNLISTED, Skipped
 from ..outputs import url_refused
 from .folders import add_check_option, read_content
