@@ -31,9 +31,10 @@ def decode_jpeg(
     if jpeg.available():
         header = jpeg.header(data)
         if header.supported:
-            longest = max(header.width, header.height)
-            wanted = (d for d in (8, 4, 2) if least_side and longest // d >= least_side)
-            pixels = jpeg.decode(data, channels, denominator=next(wanted, 1), **limits)
+            fraction = 1
+            while least_side and fraction < 8 and _longest(header) // (2 * fraction) >= least_side:
+                fraction *= 2
+            pixels = jpeg.decode(data, channels, denominator=fraction, **limits)
             return pixels if header.orientation == 1 else orient(pixels, header.orientation)
     # OpenCV would fill up with grey what is missing.  Coded data contains no marker by chance; a
     # thumbnail in a segment before it may.
@@ -41,6 +42,10 @@ def decode_jpeg(
     if bytes(data).find(JPEG_EOI, next(scans, 2)) < 0:
         raise ImageDecodeError("the JPEG image is truncated; pack it again from its source")
     return None
+
+
+def _longest(header: Any) -> int:
+    return int(max(header.width, header.height))
 
 
 def decode_png(

@@ -257,7 +257,7 @@ def row_of(content: Any) -> Format:
     """
     start = bytes(content[:16])
     for place, mark, row in _ENOUGH:
-        if start[place : place + len(mark)] == mark:
+        if start.startswith(mark, place):
             return row
     return OTHER
 
