@@ -42,7 +42,8 @@ static inline jpeg_segment next_segment(const uint8_t* data, size_t size, size_t
     jpeg_segment found = {0, NULL, 0, 0, 0};
     const uint8_t *const end = data + size, *place = data + *at, *expected = place;
     size_t length;
-    while (end - place >= 2 && (place = (const uint8_t*)memchr(place, 0xFF, (size_t)(end - place - 1))) != NULL) {
+    while (end - place >= 2 &&
+           (place = (const uint8_t*)memchr(place, 0xFF, (size_t)(end - place - 1))) != NULL) {
         const unsigned marker = place[1];
         if (marker == 0xFF) {
             expected += place == expected;

@@ -45,8 +45,8 @@ start : int
 def header(data, *, max_pixels=DEFAULT_MAX_PIXELS):
     r"""Read the header of a raw image and check that all pixels are there.
 
-    None stands for everything but P5 and P6 with a largest value of 255, and for headers that decoders
-    do not agree about, such as those with a comment right behind a number.
+    None stands for everything but P5 and P6 with a largest value of 255, and for headers that
+    decoders do not agree about, such as those with a comment right behind a number.
 
     >>> header(b"P5\n3 2\n255\n......")
     PNMHeader(width=3, height=2, channels=1, start=11)

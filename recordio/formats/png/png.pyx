@@ -110,9 +110,9 @@ def decode(data, int channels=3, region=None, *, bint deep=False, max_pixels=DEF
            vectors=True):
     """Decode a PNG image, or a region of it.
 
-    It gives RGB, grey or RGBA pixels; `deep` gives 16 bits where they are stored, and asks for grey of
-    an image without colours, RGB of others.  A region is ``(x, y, width, height)``.  None stands for
-    what is left to the general decoder: no PNG, or one with several frames, an orientation, odd
+    It gives RGB, grey or RGBA pixels; `deep` gives 16 bits where they are stored, and asks for grey
+    of an image without colours, RGB of others.  A region is ``(x, y, width, height)``.  None stands
+    for what is left to the general decoder: no PNG, or one with several frames, an orientation, odd
     chunks or damaged data; four channels of an image without transparency; grey of colours for
     which the file has a profile; everything, if `decoder` is not ``"own"``.
 
