@@ -45,7 +45,7 @@ _thread = local()
 
 
 cdef bint _has_end_marker(const uint8_t* data, size_t size) noexcept nogil:
-    """Return True if the marker that ends an image is in the data; as a rule it is at their end."""
+    """Return True if the marker that ends an image is in the data, as a rule at their end."""
     while size >= 2:
         if data[size - 1] == 0xD9 and data[size - 2] == 0xFF:
             return True
