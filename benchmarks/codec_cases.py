@@ -139,12 +139,12 @@ def with_pillow(blob):
 @case
 def other_formats(material):
     """WebP, AVIF and JPEG XL: random resized crops against the library that decodes, alone."""
-    for kind, found in by_pillow.FORMATS.items():
+    for kind, found in by_pillow.TRIED.items():
         reader = by_pillow.reader_of(kind)
         if not reader:
             continue
         importlib.import_module(found.module)  # a plugin makes itself known to Pillow
-        blobs = material.other_blobs(found.pillow_name)
+        blobs = material.other_blobs(found.pillow)
         path = material.packed(f"{kind}.rec", blobs * max(1, round(300 / len(blobs))))
         decode = by_opencv if reader == "OpenCV" else with_pillow
         alone = partial(decode_rate, decode, blobs, material.seconds)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recordio.errors import RecordHeaderError
-from recordio.formats.kinds import kind_of
+from recordio.formats.table import kind_of
 from recordio.header import WIDE_HEADER, IRHeader, unpack
 
 __all__ = [

@@ -1,9 +1,9 @@
 """Images encoded behind an image header, and decoded again: MXNet's `pack_img` and `unpack_img`."""
 
-import numpy as np
-
 from recordio.errors import ImageDecodeError
 from recordio.extras import need
+from recordio.formats.by_opencv import encode
+from recordio.formats.general import imdecode
 from recordio.formats.image_size import (
     NO_LIMIT,
     check_chunks,
@@ -14,6 +14,8 @@ from recordio.formats.image_size import (
 from recordio.header import pack, unpack
 
 __all__ = ["pack_img", "unpack_img"]
+
+NEEDED_BY = "pack_img and unpack_img"
 
 
 def pack_img(header, img, quality=95, img_fmt=".jpg"):
@@ -46,23 +48,15 @@ def pack_img(header, img, quality=95, img_fmt=".jpg"):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from recordio import IRHeader
     >>> record = pack_img(IRHeader(0, 1.0, 5, 0), np.zeros((4, 6, 3), np.uint8), img_fmt=".png")
     >>> header, image = unpack_img(record)
     >>> header.id, image.shape
     (5, (4, 6, 3))
     """
-    cv2 = _opencv()
-    suffix = img_fmt.lower()
-    parameters = []
-    if suffix in (".jpg", ".jpeg"):
-        parameters = [cv2.IMWRITE_JPEG_QUALITY, min(max(quality, 0), 100)]
-    elif suffix == ".png":
-        parameters = [cv2.IMWRITE_PNG_COMPRESSION, min(max(quality, 0), 9)]
-    encoded, content = cv2.imencode(img_fmt, img, parameters)
-    if not encoded:
-        raise ValueError(f"OpenCV could not encode an image of shape {img.shape} as {img_fmt}")
-    return pack(header, content.tobytes())
+    need("cv2", NEEDED_BY)
+    return pack(header, encode(img, img_fmt, quality))
 
 
 def unpack_img(s, iscolor=-1, **limits):
@@ -87,7 +81,7 @@ def unpack_img(s, iscolor=-1, **limits):
         As from `unpack`.
     img : numpy.ndarray or None
         Shape (height, width) or (height, width, channels) in OpenCV's order (BGR).  **None if the
-        content is no image that OpenCV can decode**, is empty, or has no header that can be read:
+        content is no image that can be decoded**, is empty, or has no header that can be read:
         this is what scripts written for MXNet test for.
 
     Raises
@@ -101,24 +95,22 @@ def unpack_img(s, iscolor=-1, **limits):
 
     Examples
     --------
-    >>> from recordio import IRHeader
+    >>> from recordio import IRHeader, pack
     >>> print(unpack_img(pack(IRHeader(0, 1.0, 5, 0), b"no image"))[1])
     None
     """
-    cv2 = _opencv()
+    need("cv2", NEEDED_BY)
     limits = complete_limits(limits)
     header, content = unpack(s)
-    data = np.frombuffer(content, np.uint8)
-    if not data.size:
+    if not len(content):
         return header, None
     try:
-        check_chunks(data)
-        size = (0, 0) if limits["max_pixels"] == NO_LIMIT else image_size(data)
+        check_chunks(content)
+        size = (0, 0) if limits["max_pixels"] == NO_LIMIT else image_size(content)
     except ImageDecodeError:
         return header, None
-    check_limits(data, size, limits)
-    return header, cv2.imdecode(data, iscolor)
-
-
-def _opencv():
-    return need("cv2", "pack_img and unpack_img")
+    check_limits(content, size, limits)
+    try:
+        return header, imdecode(content, iscolor, limits)
+    except ImageDecodeError:
+        return header, None

@@ -13,7 +13,7 @@ from recordio import RecordReader
 from recordio.content import read_payload
 from recordio.errors import RecordIOError
 from recordio.formats.image_size import DEFAULT_MAX_PIXELS
-from recordio.formats.kinds import IMAGE_KINDS
+from recordio.formats.table import IMAGE_KINDS
 from recordio.frames.check import Problem, Report
 from recordio.packs.identities import label_pair
 

@@ -18,18 +18,19 @@ import numpy as np
 
 from recordio import ImageDecodeError, IRHeader, LabelError, RecordTooLargeError
 from recordio import pack as pack_record
-from recordio.formats import pnm
+from recordio.formats import by_opencv, pnm
+from recordio.formats.general import decode_as_opencv
+from recordio.formats.image_header import ImageHeader
 from recordio.formats.image_size import (
     DEFAULT_MAX_PIXELS,
-    check_for_opencv,
     check_pixels,
     image_size,
+    read_image_header,
 )
 from recordio.formats.jpeg.resize import decode_resized
 from recordio.lists import ListEntry
 
-from .image_header import ImageHeader, read_image_header
-from .images import check_jpeg, decode_gif
+from .images import JPEG_QUALITY, check_jpeg
 from .optimize import Tally, optimize_image
 
 __all__ = [
@@ -56,7 +57,6 @@ ONE_PASS_METHODS = (1, 3)
 JPEG_START = b"\xff\xd8\xff"
 
 RECORD_LIMIT = 2**29
-DEFAULT_QUALITY = 95
 LARGEST_JPEG_SIDE = 65500
 LARGEST_IMAGE = 2**30  # pixels; what OpenCV's readers accept
 
@@ -197,19 +197,7 @@ def _needs_no_change(header: ImageHeader | None, options: EncodeOptions) -> bool
 def _decode(data: bytes, color: int, max_pixels: int) -> np.ndarray:
     if not data:
         raise ImageDecodeError("the file is empty")
-    check_for_opencv(data, {"max_pixels": max_pixels}, "--max-pixels")
-    try:
-        image = cv2.imdecode(np.frombuffer(data, np.uint8), color)
-    except cv2.error as error:
-        raise ImageDecodeError(f"OpenCV cannot decode it: {error.err}") from None
-    if image is None and data.startswith(b"GIF8"):
-        image = decode_gif(data, color)
-    if image is None:
-        known = data.startswith((JPEG_START, b"\x89PNG"))
-        raise ImageDecodeError(
-            "the image is damaged" if known else "not an image that OpenCV can read"
-        )
-    return image
+    return decode_as_opencv(data, color, {"max_pixels": max_pixels}, "--max-pixels")
 
 
 def _decode_resized_jpeg(
@@ -264,26 +252,19 @@ def _resize_short_side(image: np.ndarray, options: EncodeOptions) -> np.ndarray:
 def _encode(image: np.ndarray, options: EncodeOptions) -> bytes:
     if options.encoding == "raw":
         return _encode_raw(image)
-    quality = DEFAULT_QUALITY if options.quality is None else options.quality
+    quality = JPEG_QUALITY if options.quality is None else options.quality
     if options.encoding == ".jpg":
         # OpenCV would clip deeper samples to 255 instead of scaling them.
         if image.dtype != np.uint8:
             raise ImageDecodeError(
                 f"{image.dtype} samples do not fit into JPEG; use --color 1 or --encoding .png"
             )
-        parameters = [cv2.IMWRITE_JPEG_QUALITY, quality]
-    else:
-        if image.dtype not in (np.uint8, np.uint16):
-            raise ImageDecodeError(f"{image.dtype} samples do not fit into PNG; use --color 1")
-        parameters = [cv2.IMWRITE_PNG_COMPRESSION, min(quality, 9)]
+    elif image.dtype not in (np.uint8, np.uint16):
+        raise ImageDecodeError(f"{image.dtype} samples do not fit into PNG; use --color 1")
     try:
-        done, encoded = cv2.imencode(options.encoding, image, parameters)
-    except cv2.error as error:
-        raise ImageDecodeError(f"OpenCV cannot encode it: {error.err}") from None
-    if not done:
-        height, width = image.shape[:2]
-        raise ImageDecodeError(f"OpenCV cannot store {width}x{height} pixels as {options.encoding}")
-    return encoded.tobytes()
+        return by_opencv.encode(image, options.encoding, quality)
+    except (cv2.error, ValueError) as error:
+        raise ImageDecodeError(f"OpenCV cannot encode it: {error}") from None
 
 
 def _encode_raw(image: np.ndarray) -> bytes:

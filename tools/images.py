@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from recordio.errors import ImageDecodeError, RecordIOError
-from recordio.formats import general
+from recordio.formats import by_opencv, general
+from recordio.formats.image_header import ANY_SIZE
 from recordio.formats.image_size import (
     DEFAULT_MAX_PIXELS,
-    check_for_opencv,
     check_limits,
     image_size,
-    open_image,
+    read_image_header,
 )
 from recordio.formats.jpeg import jpeg
 from recordio.formats.transcode.transcode import coefficients
-
-from .image_header import ANY_SIZE, read_image_header
 
 __all__ = [
     "add_pixel_limit",
     "check_decodes",
     "check_jpeg",
-    "decode_gif",
     "decode_image",
     "encode_image",
     "one_opencv_thread",
@@ -48,20 +44,12 @@ def encode_image(image: np.ndarray, suffix: str) -> bytes:
     """Encode a grey, BGR or BGRA image of uint8, or uint16 for PNG; `suffix` names the format."""
     import cv2
 
-    parameters = [cv2.IMWRITE_PNG_COMPRESSION, PNG_LEVEL]
-    if suffix == ".jpg":
-        parameters = [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY]
     try:
-        encoded, content = cv2.imencode(suffix, np.ascontiguousarray(image), parameters)
-    except cv2.error as error:
-        encoded, reason = False, f": {error.err}"
-    else:
-        reason = ""
-    if not encoded:
+        return by_opencv.encode(image, suffix, JPEG_QUALITY if suffix == ".jpg" else PNG_LEVEL)
+    except (cv2.error, ValueError) as error:
         raise RecordIOError(
-            f"an image of shape {image.shape} and {image.dtype} is no {suffix}{reason}"
-        )
-    return content.tobytes()
+            f"an image of shape {image.shape} and {image.dtype} is no {suffix}: {error}"
+        ) from None
 
 
 def add_pixel_limit(parser: argparse._ActionsContainer) -> None:
@@ -82,20 +70,12 @@ def decode_image(
 
     Images of more than `max_pixels` are refused before anything is decoded.  `place` is for errors.
     """
-    import cv2
-
-    image = None
-    if len(content):
-        try:
-            check_for_opencv(content, {"max_pixels": max_pixels}, "--max-pixels")
-            image = cv2.imdecode(np.frombuffer(content, np.uint8), mode)
-        except ImageDecodeError as error:
-            raise ImageDecodeError(error.reason, **place) from None
-        except cv2.error as error:
-            raise ImageDecodeError(f"the image cannot be decoded: {error.err}", **place) from None
-    if image is None:
-        raise ImageDecodeError("it is no image that can be decoded", **place)
-    return image
+    if not len(content):
+        raise ImageDecodeError("it is no image that can be decoded: it is empty", **place)
+    try:
+        return general.decode_as_opencv(content, mode, {"max_pixels": max_pixels}, "--max-pixels")
+    except ImageDecodeError as error:
+        raise ImageDecodeError(error.reason, **place) from None
 
 
 def warnings_are_noticed() -> bool:
@@ -135,23 +115,6 @@ def check_decodes(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> None:
     check_jpeg(content, max_pixels)
     check_limits(content, image_size(content), {"max_pixels": max_pixels}, "--max-pixels")
     general.decode(content, max_pixels=ANY_SIZE)
-
-
-def decode_gif(content: Any, mode: int) -> np.ndarray | None:
-    """Decode the first frame of a GIF file by Pillow: OpenCV before 4.11 knows no GIF.
-
-    `mode` is that of OpenCV: 1 colour, 0 grey, -1 as stored.  A damaged file gives None.
-    """
-    import cv2
-
-    try:
-        with open_image(io.BytesIO(content), ("GIF",)) as image:
-            with_alpha = mode == cv2.IMREAD_UNCHANGED and "transparency" in image.info
-            pixels = np.asarray(image.convert("RGBA" if with_alpha else "RGB"))
-    except (ImageDecodeError, OSError, SyntaxError, ValueError, EOFError):
-        return None
-    pixels = swap_red_and_blue(pixels)
-    return cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY) if mode == cv2.IMREAD_GRAYSCALE else pixels
 
 
 def swap_red_and_blue(image: np.ndarray) -> np.ndarray:

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import ImageDecodeError, RecordIOError
-from recordio.formats.image_size import open_image
-from recordio.formats.kinds import IMAGE_KINDS, kind_of
+from recordio.formats.image_size import open_image, read_image_header
+from recordio.formats.table import IMAGE_KINDS, kind_of
 from recordio.header import IRHeader
 
-from .image_header import read_image_header
 from .npy import decode_npy, is_sparse
 
 __all__ = [

@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from recordio.formats.table import FORMATS, is_read_everywhere
 from recordio.lists import ListEntry
 
 from .image_list import ImageList, Skipped
@@ -20,13 +21,11 @@ __all__ = ["DEFAULT_EXTENSIONS", "READABLE_EXTENSIONS", "describe_left_out", "sc
 DEFAULT_EXTENSIONS = (".jpeg", ".jpg", ".png")
 #: Suffixes that can be packed when they are asked for.
 READABLE_EXTENSIONS = frozenset(
-    (".bmp", ".gif", ".jp2", ".jpe", ".jpeg", ".jpg", ".pgm", ".png", ".ppm")
-    + (".tif", ".tiff", ".webp")
+    suffix for row in FORMATS if is_read_everywhere(row) for suffix in row.suffixes
 )
 #: Images that no decoder here is sure to read.
-FOREIGN_EXTENSIONS = frozenset(
-    [".arw", ".avif", ".cr2", ".dng", ".heic", ".heif", ".jxl", ".nef", ".psd", ".svg"]
-)
+FOREIGN_EXTENSIONS = frozenset([".arw", ".cr2", ".dng", ".heic", ".heif", ".nef", ".psd", ".svg"])
+FOREIGN_EXTENSIONS |= {suffix for row in FORMATS for suffix in row.suffixes} - READABLE_EXTENSIONS
 
 
 def scan_images(

@@ -15,7 +15,7 @@ from recordio import RecordReader
 from recordio.bytes.storage import AtomicOutput, naming_output
 from recordio.content import read_payload
 from recordio.errors import RecordIOError
-from recordio.formats.kinds import kind_of, suffixes_of
+from recordio.formats.table import kind_of, suffixes_of
 
 from .outputs import check_outputs
 from .payloads import describe, labels_of, number_text

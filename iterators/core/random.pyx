@@ -8,12 +8,9 @@ process and resumed run sees the same numbers.
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-import numpy as np
+from recordio.kernels.philox cimport philox4x32, philox_block
 
-cdef extern from "recordio/kernels/philox.h" nogil:
-    ctypedef struct philox_block:
-        uint32_t word[4]
-    philox_block philox4x32(uint64_t key, uint32_t, uint32_t, uint32_t, uint32_t)
+import numpy as np
 
 # Alternating Feistel network on the smallest power of two that holds n, followed by cycle walking.
 # Four rounds already give a permutation that needs many chosen queries to tell from random (Luby

@@ -10,6 +10,8 @@ from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
+from recordio.kernels.pixel cimport PIXEL_SLACK
+
 from iterators.images.augment.det_geometry cimport (
     DetGeometryRecipe, draw_det_geometry, load_det_recipe, load_emission,
 )
@@ -30,10 +32,6 @@ from recordio.formats.status cimport (
 from recordio.header cimport HEADER_SIZE
 
 from .augment.changes import changes_of
-
-cdef extern from "recordio/kernels/pixel.h":
-    enum:
-        PIXEL_SLACK         # bytes of memory that there must be behind the pixels
 
 cdef enum:
     NO_OBJECTS = 2          # values of a label without objects: its header

@@ -10,6 +10,8 @@ from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
+from recordio.kernels.pixel cimport PIXEL_SLACK
+
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport (
     STEP_PAD, STEP_RESAMPLE, STEP_WARP, Geometry, Step,
@@ -31,10 +33,6 @@ from recordio.formats.status cimport (
     RENDER_GEOMETRY, RENDER_MEMORY, RENDER_OK, Outcome, outcome_fail,
 )
 from iterators.images.row_writer cimport RowWriter
-
-cdef extern from "recordio/kernels/pixel.h":
-    enum:
-        PIXEL_SLACK         # bytes of memory that there must be behind the pixels
 
 cdef extern from "recordio/kernels/cache_hints.h" nogil:
     void prefetch_for_reading(const void* memory, size_t size)

@@ -12,6 +12,10 @@ from libc.stdio cimport snprintf
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+from recordio.counter cimport counter_add, seconds_add
+from recordio.kernels.pixel cimport PIXEL_SLACK
+from recordio.sync cimport sync_now
+
 from iterators.images.augment.det_geometry cimport load_emission
 from iterators.images.augment.det_labels cimport Box, Objects, crop_objects, place_objects
 from iterators.images.augment.draw cimport (
@@ -27,18 +31,6 @@ from recordio.kernels.normalise cimport normalise_done
 from iterators.images.plan cimport RenderPlan
 from iterators.images.sources.source cimport FETCH_OK
 from recordio.formats.status cimport MESSAGE_SIZE, RENDER_LABEL, RENDER_OK
-
-cdef extern from "recordio/sync.h" nogil:
-    double sync_now()
-
-cdef extern from "recordio/counter.h" nogil:
-    void counter_add(int64_t* counter, int64_t number)
-    void seconds_add(double* seconds, double more)
-
-cdef extern from "recordio/kernels/pixel.h":
-    enum:
-        PIXEL_SLACK         # bytes of memory that there must be behind the pixels
-
 
 # Where an image lies: the window of it that is seen, and the position of that on the canvas.
 cdef struct Tile:

@@ -10,6 +10,9 @@ thread one of its own.
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
+from recordio.counter cimport counter_add, seconds_add, seconds_load
+from recordio.sync cimport sync_now
+
 import numpy as np
 
 from iterators.images.augment.draw cimport ImageKey, draw_key
@@ -27,15 +30,7 @@ from recordio.formats.status cimport (
 )
 from recordio.header cimport HEADER_FLAG, HEADER_ID, HEADER_SIZE
 
-cdef extern from "recordio/sync.h" nogil:
-    double sync_now()
-
-cdef extern from "recordio/counter.h" nogil:
-    void counter_add(int64_t* counter, int64_t number)
-    void seconds_add(double* seconds, double more)
-    double seconds_load(const double* seconds)
-
-from recordio.formats.table import CODECS
+from recordio.formats.general_rows import CODECS
 
 cdef const char* DAMAGED = (
     b"the data of the JPEG image is damaged: the decoder gives pixels with warnings, which "

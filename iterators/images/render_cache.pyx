@@ -13,6 +13,8 @@ a sample.
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memset
 
+from recordio.counter cimport counter_add, counter_load
+
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport (
     STEP_RESAMPLE, Geometry, Step, add_step, resize_short_side,
@@ -26,10 +28,6 @@ from iterators.images.plan cimport RenderPlan
 from iterators.images.render cimport ImageShortcut, Renderer
 from iterators.images.sources.source cimport FETCH_OK, Source
 from recordio.formats.status cimport RENDER_IMAGE, RENDER_OK, Outcome, outcome_fail
-
-cdef extern from "recordio/counter.h" nogil:
-    int64_t counter_load(const int64_t* counter)
-    void counter_add(int64_t* counter, int64_t number)
 
 from .cache.image_cache import image_bytes
 

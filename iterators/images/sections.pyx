@@ -4,16 +4,14 @@ from cpython.ref cimport PyObject
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free
 
+from recordio.counter cimport counter_load
+
 import numpy as np
 
 from iterators.images.mosaic cimport MOSAIC_IMAGES, Mosaic, Partners
 from iterators.images.plan cimport RenderPlan
 from iterators.images.render cimport Renderer
 from iterators.images.render_cache cimport CachedImages
-
-cdef extern from "recordio/counter.h" nogil:
-    int64_t counter_load(const int64_t* counter)
-
 
 cdef class Section:
     """Neighbouring records with one plan and one cache, from number `first` to the next section."""

@@ -20,6 +20,12 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
+from recordio.counter cimport counter_add, counter_load, counter_store, seconds_load
+from recordio.sync cimport (
+    sync_condition, sync_condition_destroy, sync_condition_init, sync_lock, sync_mutex,
+    sync_mutex_destroy, sync_mutex_init, sync_unlock, sync_wait, sync_wait_ms, sync_wake_all,
+)
+
 import numpy as np
 
 from recordio.formats.status cimport RENDER_OK, Outcome, outcome_error
@@ -30,27 +36,6 @@ from iterators.images.sections cimport Crew, Sections
 from iterators.images.sources.source cimport FETCH_OK, Scratch, Source
 
 from ..core.pool import BufferPool
-
-cdef extern from "recordio/sync.h" nogil:
-    ctypedef struct sync_mutex:
-        pass
-    ctypedef struct sync_condition:
-        pass
-    void sync_mutex_init(sync_mutex*)
-    void sync_mutex_destroy(sync_mutex*)
-    void sync_lock(sync_mutex*)
-    void sync_unlock(sync_mutex*)
-    void sync_condition_init(sync_condition*)
-    void sync_condition_destroy(sync_condition*)
-    void sync_wake_all(sync_condition*)
-    void sync_wait(sync_condition*, sync_mutex*)
-    void sync_wait_ms(sync_condition*, sync_mutex*, int)
-
-cdef extern from "recordio/counter.h" nogil:
-    int64_t counter_load(const int64_t* counter)
-    void counter_store(int64_t* counter, int64_t value)
-    void counter_add(int64_t* counter, int64_t number)
-    double seconds_load(const double* seconds)
 
 cdef enum:
     MOST_TICKETS = 16       # taken by a thread at once

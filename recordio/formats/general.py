@@ -1,8 +1,8 @@
-"""Decode one encoded image, of any format, into an array.
+"""The door to all decoders: one encoded image, of any format, into an array.
 
-libjpeg-turbo decodes the ordinary JPEG, `png` the sound PNG, `pnm` raw pixels, OpenCV everything
-else; `by_pillow` has what it was built without.  The image stage asks the sources
-of `table`, the last of which comes here.
+`decode` gives pixels as the image stage has them, `decode_as_opencv` as ``cv2.imdecode`` does; both
+look at the limits before anything is decoded.  libjpeg-turbo decodes the ordinary JPEG, `png` the
+sound PNG, `pnm` raw pixels, OpenCV everything else; `by_pillow` has what it was built without.
 """
 
 from __future__ import annotations
@@ -10,60 +10,33 @@ from __future__ import annotations
 import numpy as np
 
 from recordio.errors import ImageDecodeError
-from recordio.extras import command
-from recordio.formats import by_pillow, pnm
-from recordio.formats.image_size import check_for_opencv, complete_limits, image_size
+from recordio.extras import command, need
+from recordio.formats import by_opencv, by_pillow
+from recordio.formats.image_size import check_for_opencv, complete_limits, image_size, is_turned
 from recordio.formats.jpeg import jpeg
-from recordio.formats.kinds import kind_of
-from recordio.formats.orientation import is_turned
 from recordio.formats.png import png
-from recordio.kernels.orient import orient
+from recordio.formats.table import row_of
 
-__all__ = ["decode", "describe", "upright_size"]
+__all__ = ["decode", "decode_as_opencv", "describe", "imdecode", "upright_size"]
 
-
-#: Kinds of `recordio.formats.kinds` that never have more than 8 bits.
-EIGHT_BITS = frozenset(["jpeg", "webp", "gif", "bmp"])
 DTYPES = ("uint8", "float32")
 
 
-def decode(data, channels=3, *, dtype="uint8", **limits):
+def decode(data, channels=3, *, dtype="uint8", least_side=0, **limits):
     """Decode an image, upright, to 8 bits per channel or to the values that are stored.
 
-    Parameters
-    ----------
-    data : bytes-like
-        The file: JPEG, PNG, PNM, BMP, WebP, AVIF, TIFF, GIF and whatever else OpenCV was built
-        with; JPEG XL with the package ``pillow-jxl-plugin``.  Of several frames the first counts.
-    channels : {3, 1, 4}
-        3 for RGB, 1 for grey, both converted from whatever is stored and turned as the EXIF
-        orientation says.  4 for RGBA: the image must have four channels, and is taken as stored.
-    dtype : {"uint8", "float32"}
-        ``"uint8"``: of 16-bit images the upper 8 bits.  ``"float32"``: the values themselves, up to
-        255 or 65535, or whatever a TIFF of floating point or signed numbers holds, for 1 or 3
-        channels; nothing is scaled and no bit is lost.
-    **limits : int
-        Images with more pixels than `max_pixels`, in a frame or tile of theirs too, are refused
-        before anything is decoded, and JPEG images with more scans than `max_scans`, or more than
-        `max_scan_pixels` in all of them.
+    Three channels are RGB, one is grey, both converted from whatever is stored and turned as the
+    EXIF orientation says.  Four are RGBA: the image must have them, and is taken as stored.  Of
+    several frames the first counts.
 
-    Returns
-    -------
-    numpy.ndarray
-        Of `dtype` and shape (height, width, channels).
+    ``"uint8"`` means the upper 8 bits of images of 16; ``"float32"`` the values themselves, up to
+    255 or 65535, or whatever a TIFF of floating point or signed numbers holds, for 1 or 3 channels:
+    nothing is scaled and no bit is lost.  `least_side` lets JPEG images be decoded at the smallest
+    fraction of their size whose longer side is not below it.  The limits are those of
+    `complete_limits`.
 
-    Raises
-    ------
-    ImageDecodeError
-        If the bytes are not an image, are damaged or truncated, exceed a limit, do not have the
-        four channels that were asked for, or hold numbers that float32 cannot.
-
-    Notes
-    -----
     MXNet decodes the same pixels, but fills what is missing of a truncated JPEG with grey.
 
-    Examples
-    --------
     >>> import cv2
     >>> red = np.full((2, 3, 3), (0, 0, 255), "uint8")
     >>> decode(cv2.imencode(".png", red)[1].tobytes())[0, 0].tolist()
@@ -84,100 +57,64 @@ def decode(data, channels=3, *, dtype="uint8", **limits):
         raise ValueError("four channels have 8 bits: drop dtype, or ask for 1 or 3 channels")
     data = memoryview(data)
     limits = complete_limits(limits)
-    max_pixels = limits["max_pixels"]
+    row = row_of(data)
     if dtype == "float32":
-        if kind_of(data) in EIGHT_BITS:
-            return decode(data, channels, **limits).astype(np.float32)
-        return _decode_values(data, channels, limits)
-    if data[:3] == b"\xff\xd8\xff":
-        if channels == 4:
-            raise ImageDecodeError("a JPEG image has no alpha channel; ask for 3 channels")
-        if jpeg.available():
-            header = jpeg.header(data)
-            if header.supported:
-                pixels = jpeg.decode(data, channels, **limits)
-                return pixels if header.orientation == 1 else orient(pixels, header.orientation)
-        _check_jpeg_end(bytes(data))
-    elif data[:4] == b"\x89PNG":
-        pixels = png.decode(data, channels, max_pixels=max_pixels)
-        if pixels is not None:
-            return pixels
-    elif data[:1] == b"P" and channels != 4:
-        pixels = pnm.decode(data, channels, max_pixels=max_pixels)
-        if pixels is not None:
-            return pixels
-    kind = kind_of(data)
-    if kind in by_pillow.FORMATS and by_pillow.reader_of(kind) != "OpenCV":
-        return by_pillow.decode(data, kind, channels, limits)
+        if row.has_eight_bits:
+            return decode(data, channels, least_side=least_side, **limits).astype(np.float32)
+        return _decode_values(data, row, channels, limits)
+    pixels = row.decode(data, channels, deep=False, least_side=least_side, limits=limits)
+    if pixels is not None:
+        return pixels
+    if _is_foreign(row):
+        return _with_channels(by_pillow.decode(data, row, limits, channels != 4), channels)
     return _decode_with_opencv(data, channels, limits)
 
 
+def decode_as_opencv(data, mode, limits, lift="max_pixels"):
+    """Decode an image as ``cv2.imdecode`` does with a mode: grey, BGR or BGRA, 8 bits or as stored.
+
+    `lift` is what raises the limit on pixels, for the error.
+    """
+    check_for_opencv(data, limits, lift)
+    pixels = imdecode(data, mode, complete_limits(limits))
+    if pixels is None:
+        raise ImageDecodeError("OpenCV cannot decode the image: damaged, truncated or unsupported")
+    return pixels
+
+
+def imdecode(data, mode, limits):
+    """Decode as `decode_as_opencv`, without a look at the cost; None for what is no image."""
+    row = row_of(data)
+    if not _is_foreign(row):
+        return by_opencv.imdecode(data, mode)
+    cv2 = need("cv2", "modes of OpenCV")
+    as_stored = mode == cv2.IMREAD_UNCHANGED
+    upright = not (as_stored or mode & cv2.IMREAD_IGNORE_ORIENTATION)
+    pixels = by_pillow.decode(memoryview(data), row, limits, upright)
+    if not as_stored:
+        pixels = _with_channels(pixels, 3 if mode & cv2.IMREAD_COLOR else 1)
+    if pixels.shape[2] == 1:
+        return np.ascontiguousarray(pixels[:, :, 0])
+    return np.ascontiguousarray(pixels[..., [2, 1, 0, *range(3, pixels.shape[2])]])
+
+
 def upright_size(data):
-    """Width and height of an image as it is decoded, without decoding it.
+    """Read width and height of an image as `decode` gives it, without decoding it.
 
-    Parameters
-    ----------
-    data : bytes-like
-        The file.
-
-    Returns
-    -------
-    tuple of int
-        ``(width, height)`` in pixels, exchanged where `decode` turns the image by a quarter.
-
-    Raises
-    ------
-    ImageDecodeError
-        If the format is unknown or its header is damaged.
-
-    Notes
-    -----
     Which orientations of WebP and AVIF are heeded depends on who decodes them: `by_pillow` tried.
 
-    Examples
-    --------
     >>> import cv2
     >>> upright_size(cv2.imencode(".jpg", np.zeros((2, 3, 3), "uint8"))[1].tobytes())
     (3, 2)
     """
     width, height = image_size(data)
-    kind = kind_of(data)
-    heeded = kind not in by_pillow.FORMATS or by_pillow.turns(kind)
+    heeded = by_pillow.turns(row_of(data).kind)
     return (height, width) if heeded and is_turned(data) else (width, height)
-
-
-def _decode_values(data, channels, limits):
-    """Decode to float32, with every bit."""
-    import cv2
-
-    kind = kind_of(data)
-    if kind in by_pillow.FORMATS and by_pillow.reader_of(kind) != "OpenCV":
-        raise ImageDecodeError(
-            f"{by_pillow.FORMATS[kind].name} has 8 bits here: ask for uint8, or store PNG or TIFF"
-        )
-    pixels = png.decode(data, channels, deep=True, max_pixels=limits["max_pixels"])
-    if pixels is None:
-        flag = cv2.IMREAD_GRAYSCALE if channels == 1 else cv2.IMREAD_COLOR
-        pixels = _imdecode(data, flag | cv2.IMREAD_ANYDEPTH, limits)
-        if channels == 3:
-            pixels = pixels[:, :, ::-1]
-    values = np.ascontiguousarray(pixels.reshape(*pixels.shape[:2], channels), np.float32)
-    if not np.can_cast(pixels.dtype, np.float32) and not np.array_equal(
-        values, pixels.reshape(values.shape), equal_nan=True
-    ):
-        raise ImageDecodeError(f"the image holds {pixels.dtype} values that float32 cannot")
-    return values
 
 
 def describe():
     """Say which decoder decodes what.
 
-    Returns
-    -------
-    str
-
-    Examples
-    --------
     >>> "OpenCV" in describe()
     True
     """
@@ -204,20 +141,49 @@ def describe():
     return text
 
 
-def _imdecode(data, flags, limits):
-    """What OpenCV makes of it, after a look at what it would cost."""
+def _is_foreign(row):
+    """Return True for a format that OpenCV does not read here."""
+    return bool(row.sample) and by_pillow.reader_of(row.kind) != "OpenCV"
+
+
+def _with_channels(pixels, channels):
+    """Return grey, RGB or RGBA pixels with other channels."""
+    found = pixels.shape[2]
+    if found == channels:
+        return pixels
+    if channels == 4:
+        raise _lacks_channels(found)
+    if found == 1:
+        return np.repeat(pixels, 3, 2)
+    colours = np.ascontiguousarray(pixels[:, :, :3])
+    if channels == 3:
+        return colours
+    cv2 = need("cv2", "grey pixels of this format")
+    return np.asarray(cv2.cvtColor(colours, cv2.COLOR_RGB2GRAY), np.uint8)[:, :, None]
+
+
+def _lacks_channels(found):
+    return ImageDecodeError(f"the image has {found} channels, not the 4 that were asked for")
+
+
+def _decode_values(data, row, channels, limits):
+    """Decode to float32, with every bit."""
     import cv2
 
-    check_for_opencv(data, limits)
-    try:
-        pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
-    except cv2.error as error:
-        if error.code == cv2.Error.StsNoMem:
-            raise MemoryError(error.err) from None
-        raise ImageDecodeError(f"OpenCV cannot decode the image ({error.err})") from error
+    if _is_foreign(row):
+        raise ImageDecodeError(f"{row.name} has 8 bits here: ask for uint8, or store PNG or TIFF")
+    pixels = row.decode(data, channels, deep=True, least_side=0, limits=limits)
     if pixels is None:
-        raise ImageDecodeError("OpenCV cannot decode the image: damaged, truncated or unsupported")
-    return pixels
+        flag = cv2.IMREAD_GRAYSCALE if channels == 1 else cv2.IMREAD_COLOR
+        pixels = decode_as_opencv(data, flag | cv2.IMREAD_ANYDEPTH, limits)
+        if channels == 3:
+            pixels = pixels[:, :, ::-1]
+    values = np.ascontiguousarray(pixels.reshape(*pixels.shape[:2], channels), np.float32)
+    if not np.can_cast(pixels.dtype, np.float32) and not np.array_equal(
+        values, pixels.reshape(values.shape), equal_nan=True
+    ):
+        raise ImageDecodeError(f"the image holds {pixels.dtype} values that float32 cannot")
+    return values
 
 
 def _decode_with_opencv(data, channels, limits):
@@ -225,26 +191,15 @@ def _decode_with_opencv(data, channels, limits):
     import cv2
 
     flags = {1: cv2.IMREAD_GRAYSCALE, 3: cv2.IMREAD_COLOR, 4: cv2.IMREAD_UNCHANGED}[channels]
-    pixels = _imdecode(data, flags, limits)
+    pixels = decode_as_opencv(data, flags, limits)
     if channels == 1:
         return pixels.reshape(pixels.shape[0], pixels.shape[1], 1)
     if channels == 3:
         return cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB)
     if pixels.ndim != 3 or pixels.shape[2] != 4:
-        found = 1 if pixels.ndim == 2 else pixels.shape[2]
-        raise ImageDecodeError(f"the image has {found} channels, not the 4 that were asked for")
+        raise _lacks_channels(1 if pixels.ndim == 2 else pixels.shape[2])
     if pixels.dtype == np.uint16:
         pixels = (pixels >> 8).astype(np.uint8)
     elif pixels.dtype != np.uint8:
         raise ImageDecodeError(f"the image has {pixels.dtype} channels; store it with 8 bits")
     return cv2.cvtColor(pixels, cv2.COLOR_BGRA2RGBA)
-
-
-def _check_jpeg_end(data):
-    """Refuse what OpenCV would fill up with grey."""
-    position = 2
-    while position + 4 <= len(data) and data[position] == 0xFF and data[position + 1] != 0xDA:
-        position += 2 + int.from_bytes(data[position + 2 : position + 4], "big")
-    # Coded data contains no marker by chance; a thumbnail in a segment before it may.
-    if data.find(b"\xff\xd9", position) < 0:
-        raise ImageDecodeError("the JPEG image is truncated; pack it again from its source")

@@ -1,3 +1,5 @@
 from .row_source import RowDecoder
 
 class GeneralRows(RowDecoder): ...
+
+CODECS: tuple[type[RowDecoder], ...]

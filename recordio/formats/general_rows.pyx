@@ -1,23 +1,22 @@
-"""The row source of everything else: `codecs.general` decodes the whole image, under the GIL."""
+"""The row source of everything else: `general` decodes the whole image, under the GIL.
+
+`CODECS` are all row sources in the order in which they are asked.
+"""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t
 
+from recordio.counter cimport seconds_add
 from recordio.formats.row_source cimport (
     SOURCE_FAILED, SOURCE_OPEN, ImageInfo, Pixels, RowDecoder, RowSource, read_pixels,
 )
 from recordio.formats.status cimport RENDER_IMAGE, RENDER_MEMORY, Outcome, outcome_fail
+from recordio.sync cimport sync_now
 
 from recordio.errors import RecordIOError
 
 from . import general
-
-cdef extern from "recordio/sync.h" nogil:
-    double sync_now()
-
-cdef extern from "recordio/counter.h" nogil:
-    void seconds_add(double* seconds, double more)
-
+from .table import FORMATS
 
 cdef struct State:
     Pixels pixels           # first: what gives the rows takes the state for this
@@ -63,3 +62,7 @@ cdef int open_any(RowSource* source, const uint8_t* data, size_t size, ImageInfo
     info.width, info.height = <int>view.shape[1], <int>view.shape[0]
     info.in_memory = True
     return SOURCE_OPEN
+
+
+#: The first one that takes an image has it; the last one takes everything.
+CODECS = (*dict.fromkeys(row.rows for row in FORMATS if row.rows is not None), GeneralRows)

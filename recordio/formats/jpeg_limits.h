@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
+
+#include "recordio/formats/jpeg_segments.h"
 
 enum jpeg_limit { JPEG_MAX_PIXELS, JPEG_MAX_SCANS, JPEG_MAX_SCAN_PIXELS, JPEG_NUM_LIMITS };
 
@@ -51,24 +52,16 @@ static inline int allowed_passes(const jpeg_limits* limits, int width, int heigh
 static inline enum jpeg_work count_scans(const uint8_t* data, size_t size, const jpeg_limits* limits,
                                          int width, int height) {
     const int most_passes = allowed_passes(limits, width, height);
-    const uint8_t *at = data, *const end = data + size;
     int scans = 0, passes = 0;
-    while (at < end && (at = (const uint8_t*)memchr(at, 0xFF, (size_t)(end - at))) != NULL && end - at >= 5) {
-        const unsigned marker = at[1], components = at[4] <= 4 ? at[4] : 4;
-        const size_t length = (size_t)at[2] << 8 | at[3];
-        at += marker == 0xFF ? 1 : 2;
-        if (marker < 0xC0 || marker == 0xFF || (marker >= 0xD0 && marker <= 0xD8))
-            continue; /* not followed by a length */
-        if (marker == 0xD9) break;
-        if (marker == 0xDA) {
-            passes += (int)components;
-            if (++scans > limits->most[JPEG_MAX_SCANS]) return JPEG_WORK_SCANS;
-            if (passes > most_passes) return JPEG_WORK_PASSES;
-        }
-        if (length > (size_t)(end - at)) break;
-        at += length;
+    size_t at = 0;
+    for (;;) {
+        const jpeg_segment segment = next_segment(data, size, &at);
+        if (segment.marker == 0 || segment.marker == JPEG_MARKER_EOI) return JPEG_WORK_OK;
+        if (segment.marker != JPEG_MARKER_SOS || (size_t)(data + size - segment.data) < 5) continue;
+        passes += segment.data[4] <= 4 ? segment.data[4] : 4;
+        if (++scans > limits->most[JPEG_MAX_SCANS]) return JPEG_WORK_SCANS;
+        if (passes > most_passes) return JPEG_WORK_PASSES;
     }
-    return JPEG_WORK_OK;
 }
 
 /* The same for a scan that is being decoded, by its number. */

@@ -11,6 +11,8 @@ from libc.stdint cimport uint8_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
+from recordio.kernels.pixel cimport PIXEL_SLACK
+
 import numpy as np
 
 from recordio.formats.row_source cimport (
@@ -23,10 +25,6 @@ from recordio.formats.status cimport (
 from recordio.errors import ImageDecodeError
 
 from .jpeg.jpeg import DEFAULT_MAX_PIXELS
-
-cdef extern from "recordio/kernels/pixel.h":
-    enum:
-        PIXEL_SLACK         # bytes of memory that there must be behind the pixels
 
 __all__ = ["PNMHeader", "RawRows", "decode", "encode", "header"]
 
@@ -47,26 +45,9 @@ start : int
 def header(data, *, max_pixels=DEFAULT_MAX_PIXELS):
     r"""Read the header of a raw image and check that all pixels are there.
 
-    Parameters
-    ----------
-    data : bytes-like
-        The file; what follows the pixels is ignored.
-    max_pixels : int
-        Images with more pixels are refused.
+    None stands for everything but P5 and P6 with a largest value of 255, and for headers that
+    decoders do not agree about, such as those with a comment right behind a number.
 
-    Returns
-    -------
-    PNMHeader or None
-        None for everything but P5 and P6 with a largest value of 255, and for headers that decoders
-        do not agree about, such as those with a comment right behind a number.
-
-    Raises
-    ------
-    ImageDecodeError
-        If the image is truncated or too large.
-
-    Examples
-    --------
     >>> header(b"P5\n3 2\n255\n......")
     PNMHeader(width=3, height=2, channels=1, start=11)
     >>> header(b"P5\n3 2\n255\n.....")  # doctest: +ELLIPSIS
@@ -83,27 +64,6 @@ def header(data, *, max_pixels=DEFAULT_MAX_PIXELS):
 def decode(data, channels, *, max_pixels=DEFAULT_MAX_PIXELS):
     r"""Copy the pixels of a raw image.
 
-    Parameters
-    ----------
-    data : bytes-like
-        The file.
-    channels : {3, 1}
-        3 for RGB, 1 for grey; converted if the other is stored.
-    max_pixels : int
-        Images with more pixels are refused.
-
-    Returns
-    -------
-    numpy.ndarray or None
-        uint8 of shape (height, width, channels).  None where `header` returns None.
-
-    Raises
-    ------
-    ImageDecodeError
-        If the image is truncated or too large.
-
-    Examples
-    --------
     >>> decode(b"P6\n1 1\n255\n\x01\x02\x03", 3).tolist()
     [[[1, 2, 3]]]
     """
@@ -132,17 +92,6 @@ def decode(data, channels, *, max_pixels=DEFAULT_MAX_PIXELS):
 def encode(const uint8_t[:, :, ::1] pixels not None):
     r"""Make a raw image.
 
-    Parameters
-    ----------
-    pixels : numpy.ndarray of uint8, shape (height, width, 3) or (height, width, 1)
-        RGB or grey, without gaps, not empty.
-
-    Returns
-    -------
-    bytes
-
-    Examples
-    --------
     >>> encode(np.full((1, 2, 1), 65, np.uint8))
     b'P5\n2 1\n255\nAA'
     """
@@ -160,7 +109,7 @@ def _bytes_of(data):
 
 
 cdef bint _parse(const uint8_t[::1] data, max_pixels, pnm_header* found) except -1:
-    """Whether this is a raw image; raises if it is one that is truncated or too large."""
+    """Return True for a raw image; raise if it is one that is truncated or too large."""
     cdef char[200] message
     cdef int status
     if data is None:

@@ -54,7 +54,7 @@ cdef struct RowSource:
     bint (*finish)(RowSource* source) noexcept nogil
 
 
-# Owner of a source and its state; the base of what `codecs.table` lists.
+# Owner of a source and its state; the base of what `table` lists.
 cdef class RowDecoder:
     cdef RowSource source
 

@@ -3,7 +3,7 @@
 A `RowSource` gives the rows of a rectangle of an image, wherever they come from: decoded as they
 are asked for, converted, or in memory already.  It is a struct of functions, so that one is called
 without the GIL and at the price of a pointer for a strip of rows; a `RowDecoder` owns one together
-with what it needs.  Each codec brings a source of its own, and `codecs.table` says which there are.
+with what it needs.  Each codec brings a source of its own, and `general_rows` says which there are.
 """
 
 from libc.stddef cimport ptrdiff_t
@@ -11,15 +11,7 @@ from libc.string cimport memset
 
 
 cdef class RowDecoder:
-    """Base class of what owns a source: made of a number of channels and limits.
-
-    Parameters
-    ----------
-    channels : {3, 1, 4}
-        Bytes of a pixel: RGB, grey, RGBA.
-    **limits : int
-        Of an image, as `recordio.formats.jpeg.jpeg.DEFAULT_LIMITS` names them.
-    """
+    """Base class of what owns a source: made of a number of channels and limits."""
 
     def __cinit__(self, *args, **keywords):
         memset(&self.source, 0, sizeof(RowSource))

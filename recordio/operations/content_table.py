@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ImageDecodeError
 from ..formats.image_size import complete_limits
-from ..formats.kinds import IMAGE_KINDS, kind_of
+from ..formats.table import IMAGE_KINDS, kind_of
 from ..packs.source import SourcePack
 from .near import groups_of, near_pairs
 from .options import Limits, Progress

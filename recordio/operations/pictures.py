@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ImageDecodeError
-from ..formats.image_size import check_for_opencv, image_size
+from ..formats.general import decode_as_opencv
+from ..formats.image_size import image_size
 
 __all__ = ["channel_sums", "picture_hash"]
 
@@ -24,7 +24,8 @@ def channel_sums(content: Any, **limits: int | None) -> tuple[int, np.ndarray]:
     """
     import cv2
 
-    image = _decode(content, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION, limits)
+    mode = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
+    image = decode_as_opencv(content, mode, limits)
     pixels = image.shape[0] * image.shape[1]
     mean, deviation = (array[2::-1, 0] for array in cv2.meanStdDev(image))
     # What OpenCV divided were whole numbers, below 2**53 by far: they are found again exactly.
@@ -54,21 +55,8 @@ def picture_hash(content: Any, **limits: int | None) -> int:
     }
     smaller = min(image_size(content)) // LEAST_SIDE
     mode = next((mode for by, mode in sorted(reduced.items())[::-1] if by <= smaller), None)
-    image = _decode(content, cv2.IMREAD_GRAYSCALE if mode is None else mode, limits)
+    image = decode_as_opencv(content, cv2.IMREAD_GRAYSCALE if mode is None else mode, limits)
     small = cv2.resize(image, (SIDE, SIDE), interpolation=cv2.INTER_AREA)
     low = cv2.dct(small.astype(np.float32))[:CORNER, :CORNER].ravel()
     bits = low > np.median(low[1:])  # the first is the mean of the picture
     return int.from_bytes(np.packbits(bits).tobytes(), "big")
-
-
-def _decode(content: Any, mode: int, limits: dict[str, int | None]) -> np.ndarray:
-    import cv2
-
-    check_for_opencv(content, limits)
-    try:
-        image = cv2.imdecode(np.frombuffer(content, np.uint8), mode)
-    except cv2.error as error:
-        raise ImageDecodeError(f"the image cannot be decoded: {error.err}") from None
-    if image is None:
-        raise ImageDecodeError("it is no image that OpenCV can decode")
-    return image

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Unpack
 import numpy as np
 
 from ..errors import EmptyRecordFileError, ImageDecodeError
-from ..formats.image_size import FORMATS, image_size, open_within_limits
-from ..formats.kinds import kind_of
+from ..formats.image_size import PILLOW_FORMATS, image_size, open_within_limits
+from ..formats.table import kind_of
 from ..keywords.checks import boolean, integer, real
 from ..keywords.functions import checked
 from ..keywords.options import option, optional
@@ -302,7 +302,7 @@ def _size(place: int) -> Callable[[memoryview], float]:
 
 def _decodable(content: memoryview) -> bool:
     try:
-        with open_within_limits(content, {}, FORMATS) as image:
+        with open_within_limits(content, {}, PILLOW_FORMATS) as image:
             image.load()
     except MemoryError:
         raise

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import EmptyRecordFileError, ImageDecodeError
 from ..formats.image_size import complete_limits
-from ..formats.kinds import kind_of
+from ..formats.table import kind_of
 from ..keywords.checks import boolean
 from ..keywords.functions import checked
 from ..keywords.options import option

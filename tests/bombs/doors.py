@@ -166,7 +166,7 @@ DOORS: dict[str, Callable[[Case], object]] = {
     "check --decode": check_decode,
     "from-coco": lambda case: upright_size(case.content),
     "export": lambda case: decode_image(case.content, cv2.IMREAD_UNCHANGED),
-    "list": lambda case: describe(case.content, recordio.formats.kinds.kind_of(case.content)),
+    "list": lambda case: describe(case.content, recordio.formats.table.kind_of(case.content)),
     "check_content": lambda case: check_content(case.content),
     "view, picture": lambda case: pictures.decoded(case.content, 100),
     "view, search": viewer_search,

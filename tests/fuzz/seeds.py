@@ -32,7 +32,7 @@ from targets.states import first_states
 from iterators.images.augment.named_recipes import NAMED_RECIPES
 from recordio import IRHeader, RecordWriter, pack, pack_img, shard
 from recordio.formats import pnm
-from recordio.formats.by_pillow import FORMATS
+from recordio.formats.by_pillow import TRIED
 from recordio.formats.transcode.transcode import rewrite
 from recordio.frames.encoder import MAGIC, encode
 from recordio.kernels.operations import NAMES
@@ -139,7 +139,7 @@ def images() -> dict[str, bytes]:
         kind.lower(): by_pillow("RGB", kind)
         for kind in ("BMP", "GIF", "WEBP", "TIFF", "PPM", "AVIF")
     }
-    found["jxl"] = base64.b64decode(FORMATS["jxl"].sample)
+    found["jxl"] = base64.b64decode(TRIED["jxl"].sample)
     return found | {"jpeg": turned(comment=b"a comment"), "cmyk": by_pillow("CMYK", "JPEG")}
 
 

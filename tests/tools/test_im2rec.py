@@ -10,12 +10,13 @@ import pytest
 from PIL import Image
 
 from iterators import ImageRecordIter
-from recordio import RecordReader, unpack, unpack_img
+from recordio import ImageDecodeError, RecordReader, unpack, unpack_img
+from recordio.formats import by_pillow
 from recordio.formats.jpeg import jpeg
 from recordio.tools.encode import EncodeOptions, encode_image
 from recordio.tools.im2rec import find_lists, main
 from recordio.tools.image_list import read_list
-from recordio.tools.images import decode_gif
+from recordio.tools.images import decode_image
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and limits")
 
@@ -336,13 +337,15 @@ def test_the_first_frame_of_a_gif_without_opencv(other_formats, monkeypatch):
     root, first = other_formats
     data = (root / "b.gif").read_bytes()
     expected = cv2.cvtColor(first, cv2.COLOR_RGB2GRAY)
-    monkeypatch.setattr(cv2, "imdecode", lambda *arguments: None)
+    monkeypatch.setattr(by_pillow, "reader_of", lambda kind: "Pillow")
     png = encode_image(data, EncodeOptions(encoding=".png"))
+    grey = decode_image(data, cv2.IMREAD_GRAYSCALE)
+    with pytest.raises(ImageDecodeError):
+        decode_image(data[:40], cv2.IMREAD_COLOR)
     monkeypatch.undo()
     decoded = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_COLOR)
     np.testing.assert_array_equal(decoded, first[..., ::-1])
-    np.testing.assert_array_equal(decode_gif(data, cv2.IMREAD_GRAYSCALE), expected)
-    assert decode_gif(data[:40], cv2.IMREAD_COLOR) is None
+    np.testing.assert_array_equal(grey, expected)
 
 
 def test_labels_that_are_dropped_are_told_of(photo_folder, output, capsys):

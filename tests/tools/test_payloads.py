@@ -9,7 +9,7 @@ from PIL import Image
 
 from recordio import IRHeader, RecordIOError, pack
 from recordio.content import read_payload
-from recordio.formats.kinds import kind_of
+from recordio.formats.table import kind_of
 from recordio.tools.npy import decode_npy, encode_npy, npy_header
 from recordio.tools.payloads import check_content, describe, labels_of, number_text, numbers_text
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import collections
-import io
 import math
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -18,12 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recordio.errors import ImageDecodeError, LabelError, RecordIOError
+from recordio.errors import LabelError, RecordIOError
 from recordio.extras import need
-from recordio.formats.image_size import image_size, open_image
+from recordio.formats.headers import FIRST_TURNED
+from recordio.formats.image_size import image_size, read_image_header
+from recordio.formats.jpeg_markers import jpeg_orientation
 from recordio.limits import bounded_lines
 
-from ..image_header import read_image_header
 from ..image_list import UNLISTED, Skipped
 from ..outputs import url_refused
 from .folders import add_check_option, read_content
@@ -42,8 +42,6 @@ __all__ = [
 
 HEADER = 2.0
 NO_OBJECT = (-1.0, 0.0, 0.0, 0.0, 0.0)  # an empty box, which readers drop
-EXIF_ORIENTATION = 0x0112
-ON_THEIR_SIDE = frozenset([5, 6, 7, 8])
 Size = tuple[int, int]
 
 
@@ -227,14 +225,8 @@ def upright_size(content: bytes) -> Size:
     if header is not None and header.plain:
         return header.width, header.height
     width, height = image_size(content)
-    if content.startswith(b"\xff\xd8\xff"):
-        with open_image(io.BytesIO(content), ("JPEG",)) as image:
-            try:
-                orientation = image.getexif().get(EXIF_ORIENTATION)
-            except (SyntaxError, ValueError, TypeError, OSError) as error:
-                raise ImageDecodeError(f"its EXIF data are damaged: {error}") from None
-        if orientation in ON_THEIR_SIDE:
-            return height, width
+    if jpeg_orientation(content) >= FIRST_TURNED:
+        return height, width
     return width, height
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from recordio import RecordIOError
 from recordio.bytes.regular_files import open_regular
-from recordio.formats.kinds import IMAGE_KINDS, suffixes_of
+from recordio.formats.table import IMAGE_KINDS, suffixes_of
 
 from ..image_list import ImageList, Skipped
 from ..outputs import new_folder, url_refused

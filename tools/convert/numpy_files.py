@@ -20,7 +20,7 @@ from numpy.lib import format as npy_format
 from recordio import RecordIOError
 from recordio.bytes.files import open_bytes
 from recordio.bytes.storage import AtomicOutput
-from recordio.formats.kinds import IMAGE_KINDS
+from recordio.formats.table import IMAGE_KINDS
 from recordio.limits import check_array_bytes
 
 from ..image_list import Skipped

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from recordio import RecordIOError
 from recordio.bytes.storage import AtomicOutput
-from recordio.formats.kinds import suffixes_of
+from recordio.formats.table import FORMATS, is_read_everywhere, suffixes_of
 
 from ..image_list import Skipped, safe_name
 from ..payloads import check_content, number_text
@@ -47,7 +47,7 @@ __all__ = ["FROM_WEBDATASET", "TO_WEBDATASET"]
 
 #: Last parts of the endings that count as the content of a sample, where none is chosen.
 CONTENTS = frozenset(
-    ["bmp", "gif", "jp2", "jpe", "jpeg", "jpg", "npy", "pgm", "png", "ppm", "tif", "tiff", "webp"]
+    ["npy"] + [suffix[1:] for row in FORMATS if is_read_everywhere(row) for suffix in row.suffixes]
 )
 LABEL_FIELDS = ("label", "labels", "cls")
 #: Folder, base name without a dot, and everything behind its first dot.

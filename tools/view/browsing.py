@@ -12,7 +12,7 @@ from recordio.errors import (
     RecordIOError,
 )
 from recordio.formats.general import upright_size
-from recordio.formats.kinds import suffixes_of
+from recordio.formats.table import suffixes_of
 from recordio.lists import entries_among
 from recordio.operations.expression import NAMES, Condition
 

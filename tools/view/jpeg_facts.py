@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+
+from recordio.formats.jpeg_markers import segments
 
 __all__ = ["jpeg_facts", "quality_of"]
 
@@ -28,7 +29,6 @@ FRAMES = {
     0xC9: "sequential, arithmetic coding",
     0xCA: "progressive, arithmetic coding",
 }
-ALONE = frozenset({0x01, *range(0xD0, 0xDA)})
 
 
 def jpeg_facts(content: Any) -> dict[str, str]:
@@ -36,7 +36,8 @@ def jpeg_facts(content: Any) -> dict[str, str]:
     data = bytes(content)
     facts: dict[str, str] = {}
     coding, scans, interval = "", 0, 0
-    for marker, body in _segments(data):
+    for marker, begin, end, _ in segments(data):
+        body = data[begin:end]
         if marker in FRAMES and len(body) >= 6:
             coding = FRAMES[marker]
             parts = [body[at + 1] for at in range(6, 6 + 3 * body[5], 3) if at + 1 < len(body)]
@@ -77,25 +78,3 @@ def quality_of(table: bytes) -> str:
     scale = float((values / LUMINANCE).mean()) * 100
     guess = (200 - scale) / 2 if scale <= 100 else 5000 / scale
     return f"about {min(max(round(guess), 1), 100)}, with tables of its own"
-
-
-def _segments(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield markers and what belongs to them; coded data is skipped."""
-    at = 2
-    while at + 4 <= len(data):
-        if data[at] != 0xFF:
-            at = data.find(b"\xff", at)
-            if at < 0:
-                return
-            continue
-        marker = data[at + 1]
-        if marker == 0xFF:
-            at += 1
-        elif marker == 0 or marker in ALONE:
-            if marker == 0xD9:
-                return
-            at += 2
-        else:
-            length = int.from_bytes(data[at + 2 : at + 4], "big")
-            yield marker, data[at + 4 : at + 2 + length]
-            at += 2 + max(length, 2)

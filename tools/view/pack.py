@@ -19,7 +19,7 @@ from recordio.boxes import boxes_of
 from recordio.bytes.files import StoredFile
 from recordio.content import read_payload
 from recordio.errors import IndexFileError, KeyNotFoundError, LabelError, RecordIOError
-from recordio.formats.kinds import IMAGE_KINDS
+from recordio.formats.table import IMAGE_KINDS
 from recordio.frames.head import part_at
 from recordio.frames.reader import RecordReader
 from recordio.header import IRHeader

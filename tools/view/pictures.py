@@ -12,10 +12,8 @@ from typing import Any
 import cv2
 import numpy as np
 
-from recordio.errors import ImageDecodeError
-from recordio.formats import general
-from recordio.formats.jpeg import jpeg
-from recordio.kernels.orient import orient
+from recordio.formats import by_opencv, general
+from recordio.formats.jpeg_markers import jpeg_orientation
 
 __all__ = ["Pictures", "decoded", "fitted", "orientation_of"]
 
@@ -45,19 +43,12 @@ class Pictures:
 
 def decoded(content: Any, side: int) -> np.ndarray:
     """Decode an image upright, RGB; a JPEG image at the smallest fraction not below `side`."""
-    if bytes(content[:3]) == b"\xff\xd8\xff" and jpeg.available():
-        header = jpeg.header(content)
-        if header.supported:
-            fractions = [d for d in (8, 4, 2) if max(header.width, header.height) // d >= side]
-            fraction = (fractions or [1])[0]
-            pixels = jpeg.decode(content, denominator=fraction, max_pixels=MOST_PIXELS)
-            return pixels if header.orientation == 1 else orient(pixels, header.orientation)
-    return general.decode(content, max_pixels=MOST_PIXELS)
+    return general.decode(content, least_side=side, max_pixels=MOST_PIXELS)
 
 
 def orientation_of(content: Any) -> int:
     """Return the EXIF orientation of a JPEG image, 1 to 8; 1 where it cannot be told."""
-    return jpeg.header(content).orientation if jpeg.available() else 1
+    return jpeg_orientation(content) or 1
 
 
 def fitted(pixels: np.ndarray, side: int) -> np.ndarray:
@@ -74,12 +65,6 @@ def encoded(pixels: np.ndarray) -> tuple[bytes, str]:
     """Return RGB or grey pixels as a file for browsers."""
     if pixels.ndim == 3 and pixels.shape[2] == 3:
         pixels = pixels[..., ::-1]
-    pixels = np.ascontiguousarray(pixels)
     if pixels.shape[0] * pixels.shape[1] <= LOSSLESS_PIXELS:
-        suffix, kind, options = ".png", "image/png", [cv2.IMWRITE_PNG_COMPRESSION, 1]
-    else:
-        suffix, kind, options = ".jpg", "image/jpeg", [cv2.IMWRITE_JPEG_QUALITY, QUALITY]
-    good, data = cv2.imencode(suffix, pixels, options)
-    if not good:
-        raise ImageDecodeError(f"an image of shape {pixels.shape} cannot be encoded")
-    return data.tobytes(), kind
+        return by_opencv.encode(pixels, ".png", 1), "image/png"
+    return by_opencv.encode(pixels, ".jpg", QUALITY), "image/jpeg"

@@ -10,12 +10,9 @@ follow from a key.
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-import numpy as np
+from recordio.kernels.philox cimport philox4x32, philox_block
 
-cdef extern from "recordio/kernels/philox.h" nogil:
-    ctypedef struct philox_block:
-        uint32_t word[4]
-    philox_block philox4x32(uint64_t key, uint32_t, uint32_t, uint32_t, uint32_t)
+import numpy as np
 
 #: Places of a block, inside which neighbours are exchanged.
 BLOCK = 1024

@@ -7,13 +7,7 @@ record comes more than once in an epoch, on a number that tells its occurrences 
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-
-cdef extern from "recordio/kernels/philox.h" nogil:
-    ctypedef struct philox_block:
-        uint32_t word[4]
-    philox_block philox4x32(uint64_t key, uint32_t, uint32_t, uint32_t, uint32_t)
-    double philox_unit(uint32_t word)
-    uint32_t philox_below(uint32_t word, uint32_t n)
+from recordio.kernels.philox cimport philox4x32, philox_below, philox_block, philox_unit
 
 
 cdef enum Purpose:

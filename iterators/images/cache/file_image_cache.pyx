@@ -20,28 +20,19 @@ import os
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
+from recordio.counter cimport counter_load, counter_raise, counter_store
+from recordio.sync cimport sync_lock, sync_unlock
+
 import numpy as np
 
 from recordio.bytes.mapping cimport guard_of, map_lost
 
 from iterators.images.cache.image_cache cimport (
-    CACHE_FOUND, CACHE_REFUSED, HEAD_SIZE, UNIT, CachedImage, Head, ImageCache, sync_mutex,
-    word_end,
+    CACHE_FOUND, CACHE_REFUSED, HEAD_SIZE, UNIT, CachedImage, Head, ImageCache, cache_checksum,
+    cache_load, cache_store, sync_mutex, word_end,
 )
 
-cdef extern from "recordio/sync.h" nogil:
-    void sync_lock(sync_mutex*)
-    void sync_unlock(sync_mutex*)
-
-cdef extern from "recordio/counter.h" nogil:
-    int64_t counter_load(const int64_t* counter)
-    void counter_store(int64_t* counter, int64_t value)
-    void counter_raise(int64_t* counter, int64_t least)
-
 cdef extern from "iterators/images/cache/image_cache.h" nogil:
-    uint64_t cache_load(const uint64_t* word)
-    void cache_store(uint64_t* word, uint64_t value)
-    uint64_t cache_checksum(uint64_t seed, const uint8_t* bytes, size_t size)
     int cache_file_write(int file, const void* bytes, size_t size, int64_t offset)
     int cache_file_read(int file, void* bytes, size_t size, int64_t offset)
     int cache_file_lock(int file, int tries)

@@ -1,9 +1,11 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-cdef extern from "recordio/sync.h" nogil:
-    ctypedef struct sync_mutex:
-        pass
+from recordio.sync cimport sync_mutex
 
+cdef extern from "iterators/images/cache/image_cache.h" nogil:
+    uint64_t cache_load(const uint64_t* word)
+    void cache_store(uint64_t* word, uint64_t value)
+    uint64_t cache_checksum(uint64_t seed, const uint8_t* bytes, size_t size)
 
 cdef enum:
     UNIT = 64               # images begin at multiples of this

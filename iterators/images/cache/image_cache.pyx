@@ -19,27 +19,14 @@ import sys
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
+from recordio.counter cimport counter_load, counter_store
+from recordio.kernels.pixel cimport PIXEL_SLACK
+from recordio.sync cimport sync_lock, sync_mutex_destroy, sync_mutex_init, sync_unlock
+
 import numpy as np
 
-cdef extern from "recordio/sync.h" nogil:
-    void sync_mutex_init(sync_mutex*)
-    void sync_mutex_destroy(sync_mutex*)
-    void sync_lock(sync_mutex*)
-    void sync_unlock(sync_mutex*)
-
-cdef extern from "recordio/counter.h" nogil:
-    int64_t counter_load(const int64_t* counter)
-    void counter_store(int64_t* counter, int64_t value)
-
 cdef extern from "iterators/images/cache/image_cache.h" nogil:
-    uint64_t cache_load(const uint64_t* word)
-    void cache_store(uint64_t* word, uint64_t value)
     void cache_copy(void* copy, const void* words, size_t count)
-    uint64_t cache_checksum(uint64_t seed, const uint8_t* bytes, size_t size)
-
-cdef extern from "recordio/kernels/pixel.h":
-    enum:
-        PIXEL_SLACK         # bytes of memory that there must be behind the pixels
 
 cdef enum:
     LENGTH_BITS = 24

@@ -13,6 +13,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
+from recordio.counter cimport counter_load, counter_store
+
 import numpy as np
 
 from recordio.frames.checksums cimport (
@@ -35,10 +37,6 @@ cdef extern from "iterators/images/sources/image_file.h" nogil:
     int image_file_reserve(uint8_t** memory, size_t* capacity, size_t size)
     int image_file_read(const image_file_char* path, size_t prefix, int64_t largest,
                         uint8_t** memory, size_t* capacity, size_t* length)
-
-cdef extern from "recordio/counter.h" nogil:
-    int64_t counter_load(const int64_t* counter)
-    void counter_store(int64_t* counter, int64_t value)
 
 cdef extern from "iterators/images/sources/readahead.h" nogil:
     int64_t readahead_faults()

@@ -1,6 +1,5 @@
 /* JPEG rows of a rectangle at a scale, by libjpeg-turbo; every jump of its error handling stays here. */
 #include "decoder.h"
-#include "recordio/formats/jpeg_outline.h"
 
 #include <stdio.h>
 #include <stdlib.h>

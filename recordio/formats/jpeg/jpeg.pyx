@@ -13,21 +13,17 @@ import numpy as np
 from libc.stdint cimport INT64_MAX, uint8_t
 from libc.string cimport memcpy
 
+from recordio.counter cimport seconds_add
 from recordio.formats.row_source cimport (
     SOURCE_FAILED, SOURCE_OPEN, SOURCE_OTHER, ImageInfo, Rectangle, RowDecoder, RowSource, Rows,
 )
 from recordio.kernels.orient cimport orient_exchanges_sides
 from recordio.formats.status cimport RENDER_IMAGE, RENDER_MEMORY, Outcome, outcome_fail
-from recordio.formats.jpeg_limits cimport jpeg_limits, load_limits
+from recordio.sync cimport sync_now
+from recordio.formats.jpeg_markers cimport jpeg_limits, load_limits
 
 from recordio.errors import ImageDecodeError
-from recordio.formats.jpeg_limits import DEFAULT_LIMITS, check_limits
-
-cdef extern from "recordio/sync.h" nogil:
-    double sync_now()
-
-cdef extern from "recordio/counter.h" nogil:
-    void seconds_add(double* seconds, double more)
+from recordio.formats.jpeg_markers import DEFAULT_LIMITS, check_limits
 
 __all__ = [
     "DEFAULT_LIMITS",
@@ -190,14 +186,8 @@ cdef int _open(_Decoder decoder, const uint8_t[::1] data, const jpeg_limits* lim
 
 
 def available():
-    """Whether this module was built with libjpeg-turbo.
+    """Return True if this module was built with libjpeg-turbo.
 
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
     >>> isinstance(available(), bool)
     True
     """
@@ -205,15 +195,8 @@ def available():
 
 
 def library():
-    """Name and version of the library that decodes, as known when it was built.
+    """Name the library that decodes and its version, as known when it was built.
 
-    Returns
-    -------
-    str
-        For example ``"libjpeg-turbo 2.1.5"``; ``"none"`` if there is none.
-
-    Examples
-    --------
     >>> isinstance(library(), str)
     True
     """
@@ -221,7 +204,7 @@ def library():
 
 
 def entropy_decoder():
-    """Who decodes the entropy-coded data of JPEG images.
+    """Name the decoder of the entropy-coded data of JPEG images.
 
     Huffman coding, sequential in one scan or progressive, is decoded faster here than by the
     library, and to the same pixels; all other coding, and whatever is damaged, is left to the
@@ -229,14 +212,6 @@ def entropy_decoder():
     When this module is imported it tries that on built-in images.  The environment variable
     ``ITERATORS_JPEG=plain`` leaves everything to the library, for decoders made while it is set.
 
-    Returns
-    -------
-    str
-        ``"own"``; or the reason why the library does everything: ``"plain"`` (asked for),
-        ``"incompatible"`` (the trial failed), ``"none"`` (built without libjpeg-turbo).
-
-    Examples
-    --------
     >>> entropy_decoder() in ("own", "plain", "incompatible", "none")
     True
     """
@@ -267,22 +242,6 @@ entropy_decoder()  # a wrong variable is told of at once
 def header(data):
     """Read the header of a JPEG image without decoding it.
 
-    Parameters
-    ----------
-    data : bytes-like
-        The file.
-
-    Returns
-    -------
-    JpegInfo
-
-    Raises
-    ------
-    ImageDecodeError
-        If it is not a JPEG file, or its header is damaged or incomplete.
-
-    Examples
-    --------
     >>> header(b"GIF89a")
     Traceback (most recent call last):
         ...
@@ -320,37 +279,10 @@ cdef int _copy_rows(jpeg_decoder* decoder, uint8_t* to, size_t row_size) noexcep
 def decode(data, int channels=3, region=None, int denominator=1, **limits):
     """Decode a JPEG image, or a region of it, at full size or a fraction of it.
 
-    Parameters
-    ----------
-    data : bytes-like
-        The file.
-    channels : {3, 1}
-        3 for RGB, 1 for grey (the stored luminance).
-    region : tuple of int, optional
-        ``(x, y, width, height)`` in pixels of the scaled image; the whole image by default.  The
-        pixels are those of ``decode(data)[y : y + height, x : x + width]``, at less cost.
-    denominator : {1, 2, 4, 8}
-        The scaled image measures ``ceil(width / denominator)`` by ``ceil(height / denominator)``.
-    **limits : int
-        `max_pixels` stored at most; `max_scans` at most, of which progressive images have some ten;
-        and `max_scan_pixels` that several scans may pass over in all; each component counts.
-        `DEFAULT_LIMITS` has those that are not given.
+    A region is ``(x, y, width, height)`` in pixels of the scaled image, which measures
+    ``ceil(width / denominator)`` by ``ceil(height / denominator)``.  The pixels, uint8 of shape
+    (height, width, 3 or 1), are not turned.
 
-    Returns
-    -------
-    numpy.ndarray
-        uint8 of shape (height, width, channels), as stored: the orientation is not applied.
-
-    Raises
-    ------
-    ImageDecodeError
-        If it is not a JPEG file, is damaged, ends before the last row of the region, exceeds a
-        limit or is of a kind that `header` calls unsupported.
-    ValueError
-        If the region lies outside the image or another argument is not allowed.
-
-    Examples
-    --------
     >>> import cv2, numpy
     >>> data = cv2.imencode(".jpg", numpy.full((40, 60, 3), 200, "uint8"))[1].tobytes()
     >>> if available():

@@ -45,7 +45,7 @@ _thread = local()
 
 
 cdef bint _has_end_marker(const uint8_t* data, size_t size) noexcept nogil:
-    """Whether the marker that ends an image is somewhere in the data; as a rule at its end."""
+    """Return True if the marker that ends an image is in the data, as a rule at their end."""
     while size >= 2:
         if data[size - 1] == 0xD9 and data[size - 2] == 0xFF:
             return True
@@ -100,38 +100,12 @@ def decode_resized(data, int short_side, int method=1, int channels=3, *, bint s
                    int largest_side=65500):
     """Decode a JPEG image with its short side scaled to a length.
 
-    Parameters
-    ----------
-    data : bytes-like
-        The file.
-    short_side : int, pixels
-        New length of the short side, up or down; the long side follows, rounded down.
-    method : {1, 3}
-        1 bilinear, 3 area: those in which `recordio.kernels.resample` and OpenCV agree to
-        the bit.
-    channels : {3, 1}
-        3 for BGR, 1 for grey (the stored luminance).
-    square : bool
-        Take the square in the centre instead of the whole image.
-    largest_side : int, pixels
-        A result with a longer side is not made.
+    The pixels are those of OpenCV's ``imdecode`` and ``resize``, BGR or grey. Method 1 is
+    bilinear, 3 area: those in which `recordio.kernels.resample` and OpenCV agree to the bit. None
+    stands for what OpenCV has to decide: no JPEG, damaged or truncated (in the crop or outside),
+    to be turned upright, CMYK, more pixels or scans than `recordio.formats.jpeg.jpeg.decode`
+    accepts, a result that would be larger than `largest_side`, or no libjpeg-turbo.
 
-    Returns
-    -------
-    numpy.ndarray or None
-        uint8 of shape (height, width, 3) or (height, width), the pixels of OpenCV's ``imdecode``
-        and ``resize``.  None where OpenCV has to decide: no JPEG, damaged or truncated (in the crop
-        or outside), to be turned upright, CMYK, more pixels or scans than
-        `recordio.formats.jpeg.jpeg.decode` accepts, a result that would be too large, or no
-        libjpeg-turbo.
-
-    Raises
-    ------
-    ValueError
-        An argument is not allowed.
-
-    Examples
-    --------
     >>> import cv2
     >>> from recordio.formats.jpeg import jpeg
     >>> data = cv2.imencode(".jpg", np.full((40, 60, 3), 200, "uint8"))[1].tobytes()

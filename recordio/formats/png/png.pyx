@@ -13,19 +13,15 @@ from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
+from recordio.counter cimport seconds_add
 from recordio.formats.row_source cimport (
     SOURCE_FAILED, SOURCE_OPEN, SOURCE_OTHER, ImageInfo, Rectangle, RowDecoder, RowSource, Rows,
 )
 from recordio.formats.status cimport RENDER_IMAGE, RENDER_MEMORY, Outcome, outcome_fail
+from recordio.sync cimport sync_now
 
 from recordio.errors import ImageDecodeError
-from recordio.formats.image_size import DEFAULT_MAX_PIXELS
-
-cdef extern from "recordio/sync.h" nogil:
-    double sync_now()
-
-cdef extern from "recordio/counter.h" nogil:
-    void seconds_add(double* seconds, double more)
+from recordio.formats.jpeg_markers import DEFAULT_MAX_PIXELS
 
 cdef extern from "recordio/formats/png/decoder.h" nogil:
     ctypedef struct png_decoder:
@@ -73,14 +69,8 @@ cdef class _Decoder:
 
 
 def available():
-    """Whether this module was built with libdeflate; without it decodes nothing.
+    """Return True if this module was built with libdeflate; without it decodes nothing.
 
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
     >>> isinstance(available(), bool)
     True
     """
@@ -88,19 +78,11 @@ def available():
 
 
 def decoder():
-    """Who decodes PNG images in which nothing is odd.
+    """Name the decoder of PNG images in which nothing is odd.
 
-    The environment variable ``ITERATORS_PNG=opencv`` leaves them to OpenCV as well, for what is
-    made while it is set.
+    It is ``"own"``, or the reason why OpenCV decodes: ``"opencv"`` (asked for), ``"none"`` (built
+    without libdeflate).
 
-    Returns
-    -------
-    str
-        ``"own"``; or the reason why OpenCV does: ``"opencv"`` (asked for), ``"none"`` (built
-        without libdeflate).
-
-    Examples
-    --------
     >>> decoder() in ("own", "opencv", "none")
     True
     """
@@ -116,15 +98,8 @@ decoder()  # a wrong variable is told of at once
 
 
 def library():
-    """Name and version of the library that inflates, as known when it was built.
+    """Name the library that inflates and its version, as known when it was built.
 
-    Returns
-    -------
-    str
-        For example ``"libdeflate 1.14"``; ``"none"`` if there is none.
-
-    Examples
-    --------
     >>> isinstance(library(), str)
     True
     """
@@ -135,40 +110,12 @@ def decode(data, int channels=3, region=None, *, bint deep=False, max_pixels=DEF
            vectors=True):
     """Decode a PNG image, or a region of it.
 
-    Parameters
-    ----------
-    data : bytes-like
-        The file.
-    channels : {3, 1, 4}
-        3 for RGB, 1 for grey, 4 for RGBA.
-    region : tuple of int, optional
-        ``(x, y, width, height)`` in pixels; the whole image by default.  The pixels are those of
-        ``decode(data)[y : y + height, x : x + width]``, at less cost.
-    deep : bool
-        True for the 16 bits that are stored: the image must have them, and grey is asked for if it
-        has no colours, RGB if it has.
-    max_pixels : int
-        Images with more pixels are refused.
-    vectors : bool
-        False undoes the filters of the rows with plain C: the same pixels, later.
+    It gives RGB, grey or RGBA pixels; `deep` gives 16 bits where they are stored, and asks for grey
+    of an image without colours, RGB of others.  A region is ``(x, y, width, height)``.  None stands
+    for what is left to the general decoder: no PNG, or one with several frames, an orientation, odd
+    chunks or damaged data; four channels of an image without transparency; grey of colours for
+    which the file has a profile; everything, if `decoder` is not ``"own"``.
 
-    Returns
-    -------
-    numpy.ndarray or None
-        uint8, or uint16 with `deep`, of shape (height, width, channels).  None for what is left to
-        the general decoder: no PNG, or one with several frames, an orientation, odd chunks or
-        damaged data; four channels of an image that has no transparency; grey of colours for which
-        the file has a profile; everything, if `decoder` is not ``"own"``.
-
-    Raises
-    ------
-    ImageDecodeError
-        If the image exceeds the limit, is truncated, has a wrong checksum, or too few data.
-    ValueError
-        If the region lies outside the image or another argument is not allowed.
-
-    Examples
-    --------
     >>> import cv2
     >>> content = cv2.imencode(".png", np.full((4, 6, 3), (0, 0, 255), "uint8"))[1].tobytes()
     >>> if available():

@@ -4,7 +4,6 @@
 #ifdef HAVE_LIBJPEG_TURBO
 
 #include "restart.h"
-#include "markers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,59 @@
 #define SMALL_SCAN 64000
 /* A sequential file that would grow by more than one part in this many stays as it is. */
 #define GROWTH_LIMIT 20
+
+/* ---- what is there ---- */
+
+typedef struct {
+    size_t header;         /* before the first scan, and no less than is kept of that */
+    size_t end;            /* behind the marker that ends the image */
+    int wide_quantisation; /* some quantisation table has 16 bits a number */
+} jpeg_outline_of_scans;
+
+/* Walk over a whole file.  NULL, or why its scans cannot be replaced by one: encoders build files in
+ * another way. */
+static const char* read_segments(const uint8_t* data, size_t size, jpeg_outline_of_scans* found) {
+    static const char unusual[] = "its segments are in an unusual order";
+    int frames = 0, scans = 0, in_scan = 0;
+    size_t at = 2;
+    memset(found, 0, sizeof *found);
+    for (;;) {
+        const jpeg_segment segment = next_segment(data, size, &at);
+        const uint8_t* payload;
+        size_t i;
+        if (!segment.whole || (segment.gap && !in_scan)) return unusual;
+        payload = segment.data + 4;
+        in_scan = segment.marker == JPEG_MARKER_SOS;
+        switch (segment.marker) {
+        case JPEG_MARKER_EOI:
+            found->end = at;
+            return frames == 1 && scans > 0 ? NULL : unusual;
+        case JPEG_MARKER_SOS:
+            if (scans++ == 0) found->header = at;
+            continue;
+        case JPEG_MARKER_DHT:
+        case JPEG_MARKER_DRI:
+            continue;
+        case JPEG_MARKER_SOF0:
+        case JPEG_MARKER_SOF1:
+        case JPEG_MARKER_SOF2:
+            frames++;
+            break;
+        case JPEG_MARKER_DQT:
+            for (i = 0; i + 4 < segment.size; i += payload[i] >> 4 ? 129 : 65)
+                found->wide_quantisation |= payload[i] >> 4;
+            break;
+        case JPEG_MARKER_APP2:
+            if (segment.size >= 8 && memcmp(payload, "MPF", 4) == 0)
+                return "it says where in the file further pictures lie (MPF)";
+            break;
+        default:
+            break;
+        }
+        if (scans > 0) /* what follows the first scan must not move before it */
+            return unusual;
+    }
+}
 
 static const char unfit[] = "its coefficients do not fit into one baseline scan";
 

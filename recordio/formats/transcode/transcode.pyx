@@ -14,7 +14,7 @@ from libc.stdint cimport int16_t, uint8_t, uint16_t
 from libc.string cimport memcpy
 
 from recordio.formats.jpeg cimport jpeg
-from recordio.formats.jpeg_limits cimport jpeg_limits, load_limits
+from recordio.formats.jpeg_markers cimport jpeg_limits, load_limits
 
 from recordio.errors import ImageDecodeError
 
@@ -125,36 +125,6 @@ def _restart_number(restart):
 def rewrite(data, restart="auto", tables="auto", **limits):
     """Rewrite a JPEG file without loss, or say why it should stay as it is.
 
-    Parameters
-    ----------
-    data : bytes-like
-        The file.
-    restart : int or "auto"
-        MCUs between two restart markers, 0 for none; as in `optimize_jpeg`.
-    tables : {"auto", "optimal", "standard"}
-        Huffman tables: the shortest for this image, or those that most encoders write, which
-        decoders keep from image to image.  By default the shortest, except for small images, which
-        keep what they have.
-    **limits : int
-        `max_pixels`, `max_scans` and `max_scan_pixels`: larger images, and those with more scans,
-        or more pixels in all of them, are refused.
-
-    Returns
-    -------
-    rewritten : bytes or None
-        None if the file should stay as it is.
-    reason : str
-        Why; empty if it was rewritten.  ``"nothing to gain"`` for a sound file.
-
-    Raises
-    ------
-    ImageDecodeError
-        If this module was built without libjpeg-turbo.
-    ValueError
-        If an argument is not allowed.
-
-    Examples
-    --------
     >>> from recordio.formats.jpeg import jpeg
     >>> rewrite(b"GIF89a")[1] if jpeg.available() else "not a JPEG image"
     'not a JPEG image'
@@ -268,26 +238,6 @@ cdef class _Reader:
 def coefficients(data, **limits):
     """Read the coefficients of a JPEG file, to compare files with each other.
 
-    Parameters
-    ----------
-    data : bytes-like
-        The file.
-    **limits : int
-        `max_pixels`, `max_scans` and `max_scan_pixels`: larger images, and those with more scans,
-        or more pixels in all of them, are refused.
-
-    Returns
-    -------
-    JpegCoefficients
-
-    Raises
-    ------
-    ImageDecodeError
-        If the file is not JPEG, is damaged in any way, or of a kind that `optimize_jpeg` does not
-        rewrite.
-
-    Examples
-    --------
     >>> import cv2
     >>> from recordio.formats.jpeg import jpeg
     >>> data = cv2.imencode(".jpg", np.zeros((20, 50), "uint8"))[1].tobytes()

@@ -18,13 +18,12 @@ from recordio import RecordIOError
 from recordio.errors import ImageDecodeError
 from recordio.formats import general as codec
 from recordio.formats import pnm
-from recordio.formats.image_size import complete_limits
+from recordio.formats.image_size import complete_limits, image_size, read_image_header
 from recordio.formats.jpeg import jpeg
 from recordio.formats.jpeg.resize import decode_resized
-from recordio.formats.kinds import kind_of
+from recordio.formats.table import kind_of
 from recordio.formats.transcode.transcode import coefficients, rewrite
 from recordio.operations.pictures import channel_sums, picture_hash
-from recordio.tools.image_header import read_image_header
 
 from .mutate import EDGES, change_bytes, change_number, move_item
 from .png import change_png, mend_png
@@ -283,7 +282,7 @@ def check_image(data: bytes) -> None:
     channels = drawing(data).choice([3, 3, 1, 4])
     size = described = None
     try:
-        size = codec.image_size(data)
+        size = image_size(data)
         described = read_image_header(data)
     except ImageDecodeError:
         pass
@@ -314,7 +313,7 @@ LOOSE = frozenset(["jpeg", "webp", "tiff"])
 
 def check_upright_size(data: bytes) -> None:
     """The size that the decoded image has, or that of its header where it cannot be decoded."""
-    size, upright = codec.image_size(data), codec.upright_size(data)
+    size, upright = image_size(data), codec.upright_size(data)
     assert upright in (size, size[::-1])
     try:
         pixels = codec.decode(data, max_pixels=most_pixels(data))
@@ -403,7 +402,7 @@ def codec_size(data: bytes) -> tuple[int, int]:
     """Width and height of the image in a record, 0 if they are not to be known."""
     start = 24 + 4 * int.from_bytes(data[:4], "little")
     try:
-        return codec.image_size(data[start:])
+        return image_size(data[start:])
     except RecordIOError:
         return 0, 0
 

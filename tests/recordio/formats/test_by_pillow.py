@@ -14,7 +14,7 @@ from iterators.images.render import Renderer
 from recordio import IRHeader, pack
 from recordio.errors import ImageDecodeError
 from recordio.formats import by_pillow, general
-from recordio.formats.kinds import kind_of
+from recordio.formats.table import kind_of
 
 PIXELS = np.random.default_rng(4).integers(0, 256, (20, 30, 4), np.uint8)
 #: How each format is written: losslessly, or as closely as it can be.
@@ -26,18 +26,18 @@ OPTIONS = {
 NEAR = {"webp": 0, "avif": 4, "jxl": 0}
 
 
-@pytest.fixture(params=by_pillow.FORMATS)
+@pytest.fixture(params=OPTIONS)
 def kind(request):
     """Each format; skipped where nobody reads or writes it."""
     if not by_pillow.reader_of(request.param):
-        pytest.skip(f"no {by_pillow.FORMATS[request.param].name} here")
+        pytest.skip(f"no {by_pillow.TRIED[request.param].name} here")
     return request.param
 
 
 @pytest.fixture(params=["OpenCV", "Pillow"])
 def reader(request, kind, monkeypatch):
     """Each of the two that can."""
-    found = by_pillow.FORMATS[kind]
+    found = by_pillow.TRIED[kind]
     if request.param == "OpenCV" and by_pillow.reader_of(kind) != "OpenCV":
         pytest.skip(f"this OpenCV was built without {found.name}")
     if request.param == "Pillow":
@@ -47,9 +47,9 @@ def reader(request, kind, monkeypatch):
 
 
 def save(kind, mode="RGB", **options):
-    pytest.importorskip(by_pillow.FORMATS[kind].module)
+    pytest.importorskip(by_pillow.TRIED[kind].module)
     file = io.BytesIO()
-    name = by_pillow.FORMATS[kind].pillow_name
+    name = by_pillow.TRIED[kind].pillow
     Image.fromarray(PIXELS).convert(mode).save(file, name, **OPTIONS[kind], **options)
     assert kind_of(file.getvalue()) == kind
     return file.getvalue()
@@ -87,9 +87,9 @@ def test_records_become_samples(kind):
     assert near(kind, sample[0].transpose(1, 2, 0), PIXELS[..., :3])
 
 
-@pytest.mark.parametrize("kind", by_pillow.FORMATS)
+@pytest.mark.parametrize("kind", by_pillow.TRIED)
 def test_who_reads_the_samples_is_found_by_trying(kind):
-    sample = base64.b64decode(by_pillow.FORMATS[kind].sample)
+    sample = base64.b64decode(by_pillow.TRIED[kind].sample)
     assert kind_of(sample) == kind
     if by_pillow.reader_of(kind):
         height, width, _ = general.decode(sample).shape
@@ -99,10 +99,10 @@ def test_who_reads_the_samples_is_found_by_trying(kind):
         assert "nobody" in by_pillow.describe()
 
 
-@pytest.mark.parametrize("kind", by_pillow.FORMATS)
+@pytest.mark.parametrize("kind", by_pillow.TRIED)
 def test_what_is_missing_is_named(kind, monkeypatch):
     monkeypatch.setattr(by_pillow, "reader_of", lambda kind: "")
-    found = by_pillow.FORMATS[kind]
+    found = by_pillow.TRIED[kind]
     content = base64.b64decode(found.sample)
     with pytest.raises(ImageDecodeError) as caught:
         general.decode(content)

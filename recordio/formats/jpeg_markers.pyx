@@ -1,20 +1,37 @@
-"""Limits on what a JPEG image costs its decoder, whichever that is, and its EXIF orientation.
+"""Markers of JPEG files: size, EXIF orientation, segments, and the limits on scans.
 
 Only markers are read, and nothing is decoded.
 """
 
 from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memset
 
 from recordio.errors import ImageDecodeError
 
-__all__ = ["DEFAULT_LIMITS", "check_limits", "jpeg_orientation", "tiff_orientation"]
+__all__ = [
+    "DEFAULT_LIMITS",
+    "DEFAULT_MAX_PIXELS",
+    "check_limits",
+    "jpeg_orientation",
+    "jpeg_size",
+    "segments",
+    "tiff_orientation",
+]
 
-cdef extern from "recordio/formats/jpeg_outline.h" nogil:
+cdef extern from "recordio/formats/jpeg_segments.h" nogil:
+    ctypedef struct jpeg_segment:
+        int marker
+        const uint8_t* data
+        size_t size
+        bint gap
+
     ctypedef struct jpeg_outline:
+        int frame
         int width
         int height
         int orientation
 
+    jpeg_segment next_segment(const uint8_t* data, size_t size, size_t* at) noexcept
     void read_jpeg_outline(const uint8_t* data, size_t size, jpeg_outline* found) noexcept
     int read_tiff_orientation(const uint8_t* data, size_t size) noexcept
 
@@ -42,6 +59,8 @@ cdef enum:
 DEFAULT_LIMITS = {
     jpeg_limit_names[i].decode(): jpeg_default_limits.most[i] for i in range(JPEG_NUM_LIMITS)
 }
+#: More pixels are refused where nothing else is asked for, whatever the format.
+DEFAULT_MAX_PIXELS = DEFAULT_LIMITS["max_pixels"]
 
 
 cdef int load_limits(jpeg_limits* target, dict limits) except -1:
@@ -54,27 +73,7 @@ cdef int load_limits(jpeg_limits* target, dict limits) except -1:
 
 
 def check_limits(data, **limits):
-    """Refuse a JPEG image that takes too long to decode, before a decoder gets it.
-
-    Nothing is decoded, and nothing else is said of the image; other formats are let through.
-
-    Parameters
-    ----------
-    data : bytes-like
-        The file.
-    **limits : int
-        `max_pixels`, `max_scans`, and `max_scan_pixels` that several scans may pass over in all;
-        `DEFAULT_LIMITS` has those that are not given.
-
-    Raises
-    ------
-    ImageDecodeError
-        If the image exceeds a limit; the error names it.
-
-    Examples
-    --------
-    >>> check_limits(b"GIF89a")
-    """
+    """Refuse a JPEG image that takes too long to decode, and let other formats through."""
     cdef const uint8_t[::1] view = _jpeg_of(data)
     cdef jpeg_limits most
     cdef jpeg_outline found
@@ -95,52 +94,57 @@ def check_limits(data, **limits):
         raise ImageDecodeError("the JPEG image is suspicious: " + message.decode("ascii"))
 
 
+def jpeg_size(data):
+    """Return width and height of a JPEG image, or None where no frame is found."""
+    cdef jpeg_outline found = outline_of(data)
+    return (found.width, found.height) if found.frame else None
+
+
 def jpeg_orientation(data):
-    """The EXIF orientation of a JPEG image: 1 to 8, or 0 if it says none.
-
-    Parameters
-    ----------
-    data : bytes-like
-        The file.
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> jpeg_orientation(b"GIF89a")
-    0
-    """
-    cdef const uint8_t[::1] view = _jpeg_of(data)
-    cdef jpeg_outline found
-    if view is None:
-        return 0
-    with nogil:
-        read_jpeg_outline(&view[0], view.shape[0], &found)
-    return found.orientation
+    """Return the EXIF orientation of a JPEG image: 1 to 8, or 0 if it says none."""
+    return outline_of(data).orientation
 
 
 def tiff_orientation(data):
-    r"""The orientation of a TIFF file, or of EXIF data: 1 to 8, or 0 if it says none.
+    r"""Return the orientation of a TIFF file, or of EXIF data: 1 to 8, or 0 if it says none.
 
-    Parameters
-    ----------
-    data : bytes-like
-        The file.
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
     >>> entry = b"\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"
     >>> tiff_orientation(b"II*\0\x08\0\0\0\x01\0" + entry)
     6
     """
     cdef const uint8_t[::1] view = _bytes_of(data)
     return 0 if view is None else read_tiff_orientation(&view[0], view.shape[0])
+
+
+def segments(data):
+    """Yield the segments of a JPEG file: marker, where the payload begins and ends, and if any gap.
+
+    A gap is what lies in front of a segment and belongs to none, such as the data of a scan.  The
+    last marker is that of the end, if there is one.
+    """
+    cdef const uint8_t[::1] view = _jpeg_of(data)
+    cdef jpeg_segment found
+    cdef size_t at = 2
+    cdef Py_ssize_t begin
+    while view is not None:
+        found = next_segment(&view[0], view.shape[0], &at)
+        if found.marker == 0:
+            return
+        begin = found.data - &view[0] + 4
+        yield found.marker, begin, <Py_ssize_t>at, found.gap
+        if found.marker == 0xD9:
+            return
+
+
+cdef jpeg_outline outline_of(data):
+    """What the header of a JPEG file says; nothing for anything else."""
+    cdef const uint8_t[::1] view = _jpeg_of(data)
+    cdef jpeg_outline found
+    memset(&found, 0, sizeof(found))
+    if view is not None:
+        with nogil:
+            read_jpeg_outline(&view[0], view.shape[0], &found)
+    return found
 
 
 cdef const uint8_t[::1] _bytes_of(data):

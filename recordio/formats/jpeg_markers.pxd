@@ -1,4 +1,4 @@
-"""What the JPEG decoders need of the limits: `jpeg_limits.h` says what it means."""
+"""What the JPEG decoders need of the limits, for Cython: `jpeg_limits.h` says what it means."""
 
 from libc.stdint cimport int64_t
 

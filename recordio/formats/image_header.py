@@ -1,4 +1,4 @@
-"""Look at the structure of JPEG, PNG and PNM files: size, channels, orientation, the end.
+"""Structure of JPEG, PNG and PNM files: size, channels, orientation, and the end of the file.
 
 This finds truncated files and tells whether a file can be stored untouched.  No pixel is decoded.
 """
@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 from recordio.errors import ImageDecodeError
 from recordio.formats import pnm
+from recordio.formats.headers import png_chunks
+from recordio.formats.jpeg_markers import segments
 
-__all__ = ["ImageHeader", "read_image_header"]
+__all__ = ["ANY_SIZE", "ImageHeader", "jpeg_header", "png_header", "pnm_header"]
 
-PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 PNG_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}  # by colour type; a palette gives colours
-JPEG_EOI = b"\xff\xd9"
 JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 JPEG_COMMON_FRAMES = frozenset([0xC0, 0xC1, 0xC2])  # the others few decoders can read
-JPEG_WITHOUT_LENGTH = frozenset([0x01, *range(0xD0, 0xD9)])
+JPEG_EOI, JPEG_SOS, JPEG_APP1 = 0xD9, 0xDA, 0xE1
 EXIF_ORIENTATION = 0x0112
 ANY_SIZE = 2**62
 
@@ -36,56 +36,28 @@ class ImageHeader(NamedTuple):
     plain: bool
 
 
-def read_image_header(data: bytes) -> ImageHeader | None:
-    """Read the header of a JPEG, PNG or PNM file and check that the file is complete.
-
-    A JPEG file must have the marker that ends the image, a PNG file the right checksums of all that
-    is decoded.  None stands for other formats, for a JPEG of unusual structure and for PNM other
-    than P5 and P6 with a largest value of 255: only a decoder can tell.
-    """
-    if not data:
-        raise ImageDecodeError("the file is empty")
-    if data.startswith(b"\xff\xd8\xff"):
-        return _read_jpeg(data)
-    if data.startswith(PNG_SIGNATURE):
-        return _read_png(data)
-    if data.startswith((b"P5", b"P6")) and (raw := pnm.header(data, max_pixels=ANY_SIZE)):
-        return ImageHeader("raw", raw.width, raw.height, raw.channels, 8, True)
-    return None
-
-
-def _read_jpeg(data: bytes) -> ImageHeader | None:
+def jpeg_header(data: bytes) -> ImageHeader | None:
+    """Read a JPEG file that has the marker at its end; None for one of unusual structure."""
+    if data[:3] != b"\xff\xd8\xff":
+        return None
     frame = None
     plain = common = True
-    position, size = 2, len(data)
-    while position + 4 <= size:
-        if data[position] != 0xFF:
-            return None  # bytes between segments: decoders skip them with a warning
-        marker = data[position + 1]
-        if marker == 0xFF:  # a fill byte
-            position += 1
-            continue
-        if marker in JPEG_WITHOUT_LENGTH:
-            position += 2
-            continue
-        if marker == 0xD9:
+    for marker, begin, end, gap in segments(data):
+        if marker == JPEG_EOI:
             raise ImageDecodeError("the JPEG file ends before its image data")
-        length = data[position + 2] << 8 | data[position + 3]
-        if length < 2:
-            return None
-        body = position + 4
-        position += 2 + length
+        if gap or (end < begin <= len(data)):
+            return None  # bytes between segments: decoders skip them with a warning
         if marker in JPEG_FRAMES:
-            if length < 8 or position > size:
+            if end - begin < 6:
                 break
-            frame = struct.unpack_from(">BHHB", data, body)
+            frame = struct.unpack_from(">BHHB", data, begin)
             common = marker in JPEG_COMMON_FRAMES
-        elif marker == 0xE1 and data.startswith(b"Exif\0\0", body):
-            plain = plain and _is_upright(data[body + 6 : position])
-        elif marker == 0xDA:
+        elif marker == JPEG_APP1 and data.startswith(b"Exif\0\0", begin):
+            plain = plain and _is_upright(data[begin + 6 : end])
+        elif marker == JPEG_SOS:
             # Entropy-coded data never holds this marker, so a complete file is known by it; what
             # cameras append behind the image does not matter.
-            if data.rfind(JPEG_EOI, position) < 0:
+            if data.rfind(b"\xff\xd9", end) < 0:
                 break
             if frame is None or 0 in frame or not common:
                 return None
@@ -94,20 +66,17 @@ def _read_jpeg(data: bytes) -> ImageHeader | None:
     raise ImageDecodeError("the JPEG file is truncated")
 
 
-def _read_png(data: bytes) -> ImageHeader:
+def png_header(data: bytes) -> ImageHeader:
+    """Read a PNG file that has the right checksums of all that is decoded."""
     header = None
     plain, has_pixels = True, False
-    position, size = len(PNG_SIGNATURE), len(data)
     view = memoryview(data)
-    while position + 12 <= size:
-        length = int.from_bytes(view[position : position + 4], "big")
-        end = position + 12 + length
-        if end > size:
+    for kind, at, length in png_chunks(view):
+        body, end = at + 8, at + 12 + length
+        if end > len(view):
             break
-        kind = bytes(view[position + 4 : position + 8])
-        body = position + 8
         checksum = int.from_bytes(view[end - 4 : end], "big")
-        if zlib.crc32(view[position + 4 : end - 4]) != checksum:
+        if zlib.crc32(view[at + 4 : end - 4]) != checksum:
             if kind[:1].isupper():
                 name = kind.decode("latin-1")
                 raise ImageDecodeError(f"the PNG file is damaged: wrong checksum in {name}")
@@ -126,8 +95,13 @@ def _read_png(data: bytes) -> ImageHeader:
             width, height, bits, colour = header
             plain = plain and colour != 3
             return ImageHeader(".png", width, height, PNG_CHANNELS.get(colour, 0), bits, plain)
-        position = end
     raise ImageDecodeError("the PNG file is truncated")
+
+
+def pnm_header(data: bytes) -> ImageHeader | None:
+    """Read a binary PNM file; None for one whose largest value is not 255."""
+    raw = pnm.header(data, max_pixels=ANY_SIZE)
+    return raw and ImageHeader("raw", raw.width, raw.height, raw.channels, 8, True)
 
 
 def _is_upright(exif: bytes) -> bool:

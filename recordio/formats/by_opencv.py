@@ -1,0 +1,43 @@
+"""The door to OpenCV: the one call that decodes by it, and the one that encodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from recordio.errors import ImageDecodeError
+from recordio.formats.table import FORMATS
+
+__all__ = ["encode", "imdecode"]
+
+_QUALITIES = {suffix: row.quality for row in FORMATS for suffix in row.suffixes if row.quality}
+
+
+def imdecode(data: Any, mode: int) -> Any:
+    """Decode an image whose cost was looked at; None if OpenCV can make nothing of it."""
+    import cv2
+
+    try:
+        return cv2.imdecode(np.frombuffer(data, np.uint8), mode)
+    except cv2.error as error:
+        if error.code == cv2.Error.StsNoMem:
+            raise MemoryError(error.err) from None
+        raise ImageDecodeError(f"OpenCV cannot decode the image ({error.err})") from error
+
+
+def encode(pixels: np.ndarray, suffix: str, quality: int | None = None) -> bytes:
+    """Encode grey, BGR or BGRA pixels as the format of a suffix.
+
+    A quality outside its range is clamped; formats without one in the table are written with
+    OpenCV's defaults.  Errors are OpenCV's, or a ValueError.
+    """
+    import cv2
+
+    parameters = []
+    if quality is not None and (named := _QUALITIES.get(suffix.lower())):
+        parameters = [getattr(cv2, named[0]), min(max(quality, 0), named[1])]
+    encoded, content = cv2.imencode(suffix, np.ascontiguousarray(pixels), parameters)
+    if not encoded:
+        raise ValueError(f"OpenCV could not encode an image of shape {pixels.shape} as {suffix}")
+    return content.tobytes()

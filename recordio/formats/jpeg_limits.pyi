@@ -1,9 +1,0 @@
-from typing_extensions import Buffer
-
-__all__ = ["DEFAULT_LIMITS", "check_limits", "jpeg_orientation", "tiff_orientation"]
-
-DEFAULT_LIMITS: dict[str, int]
-
-def check_limits(data: Buffer, **limits: int) -> None: ...
-def jpeg_orientation(data: Buffer) -> int: ...
-def tiff_orientation(data: Buffer) -> int: ...

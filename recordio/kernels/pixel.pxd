@@ -1,0 +1,5 @@
+"""What `pixel.h` says of pixels in memory, for Cython."""
+
+cdef extern from "recordio/kernels/pixel.h":
+    enum:
+        PIXEL_SLACK         # bytes of memory that there must be behind the pixels
