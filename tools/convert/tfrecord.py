@@ -29,7 +29,7 @@ from ..payloads import check_content
 from ..record_pack import RecordPack
 from .csv import one_file
 from .folders import add_check_option
-from .format import Export, Import, Item, Items, Source, add_content_limit
+from .format import Export, Import, ImportSource, Item, Items, add_content_limit
 from .shards import matching_files
 from .tf_example import Feature, decode_example, encode_example
 
@@ -85,7 +85,7 @@ def add_feature_options(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def open_tfrecord(settings: argparse.Namespace) -> Source:
+def open_tfrecord(settings: argparse.Namespace) -> ImportSource:
     """Open the files."""
     checksum = checksums()
     limit = min(settings.max_content_bytes, LARGEST)
@@ -104,7 +104,7 @@ def open_tfrecord(settings: argparse.Namespace) -> Source:
                 except RecordIOError as error:
                     yield Skipped(f"{path}, record {number}, offset {offset}", error.reason)
 
-    return Source(items())
+    return ImportSource(items())
 
 
 def read_frames(
