@@ -1,11 +1,20 @@
 """Records and arrays to batches, for NumPy and PyTorch.
 
-Everything public can be imported from here; ``__init__.pyi`` is the list of names and says where
-they live.  A module is loaded when something of it is first asked for, torch only when a device is.
+There are four doors:
 
-The way of a record to a batch is `core`, `images` and `providers`.  Five older designs stand behind
-it: `spaces` (Pylearn2), `views` (torch's ``dp``), `samples` (a design note), `datasets` and `loops`
-(Chainer).
+- `ImageRecordIter` and its siblings deliver batches of the images in record files, and `CSVIter`,
+  `ArrayDataProvider` and others batches of text and arrays.
+- `recordio.RecordReader` and `recordio.RecordWriter` read and write single records.
+- `ImageRecordDataset` and the other data sets give one sample at an index.
+- `iterators.torch.RecordBatches` is for torch's ``DataLoader``; import `iterators.torch` first.
+
+Everything public can be imported from here; ``__init__.pyi`` is the list of names, in groups, and
+says where they live.  A module is loaded when something of it is first asked for, torch only when a
+device is.
+
+The way of a record to a batch is `core`, `images` and `providers`.  Older designs stand behind it:
+`samples` (a design note), `datasets` and `loops` (Chainer), `spaces` (Pylearn2), `views` (torch's
+``dp``) and `mx_image` (MXNet).  `compat` lists everything under the names of each of them.
 """
 
 import lazy_loader

@@ -1,62 +1,110 @@
-"""The public names and where they live; `__init__.py` loads them by this list."""
+"""The public names and where they live; `__init__.py` loads them by this list.
 
-from . import core as core
-from . import datasets as datasets
-from . import images as images
-from . import loops as loops
-from . import mx_image as mx_image
-from . import providers as providers
-from . import samples as samples
-from . import spaces as spaces
-from . import views as views
-from .core.batch import AbstractDataBatch as AbstractDataBatch
-from .core.batch import DataBatch as DataBatch
-from .core.batch import DataDesc as DataDesc
+Records themselves, without batches, are read and written by `recordio`: `RecordReader` and
+`RecordWriter`.  What needs torch or Ray is imported on request: `iterators.torch`, `iterators.ray`.
+"""
+# ruff: noqa: I001 - the order is that in which a newcomer should read
+
+# Batches of images in record files.
+from .providers.image_record import ImageRecordIter as ImageRecordIter
+from .providers.image_record import ImageRecordUInt8Iter as ImageRecordUInt8Iter
+from .providers.image_record import ImageRecordInt8Iter as ImageRecordInt8Iter
+from .providers.image_det_record import ImageDetRecordIter as ImageDetRecordIter
+from .images.sources.packs import Pack as Pack
+from .images.augment.named_recipes import NamedRecipe as NamedRecipe
+from .providers.mix_batches import MixBatches as MixBatches
+from .providers.show import show as show
+
+# Batches of arrays, of text, and of what other iterators deliver.
+from .providers.arrays import ArrayDataProvider as ArrayDataProvider
+from .providers.arrays import NDArrayIter as NDArrayIter
+from .providers.csv import CSVIter as CSVIter
+from .providers.libsvm import LibSVMIter as LibSVMIter
+from .providers.mnist import MNISTIter as MNISTIter
+from .providers.wrappers import PrefetchingIter as PrefetchingIter
+from .providers.wrappers import ResizeIter as ResizeIter
+from .providers.mx_data_provider import MXDataProvider as MXDataProvider
+
+# Data sets: one sample at an index.  `iterators.torch` gives them to torch's ``DataLoader``.
+from .datasets import ImageRecordDataset as ImageRecordDataset
+from .datasets import RecordDataset as RecordDataset
+from .datasets import AugmentedDataset as AugmentedDataset
+from .datasets import ConcatenatedDataset as ConcatenatedDataset
+from .datasets import DatasetMixin as DatasetMixin
+from .datasets import DictDataset as DictDataset
+from .datasets import ImageDataset as ImageDataset
+from .datasets import LabeledImageDataset as LabeledImageDataset
+from .datasets import LabeledZippedImageDataset as LabeledZippedImageDataset
+from .datasets import MultiZippedImageDataset as MultiZippedImageDataset
+from .datasets import SubDataset as SubDataset
+from .datasets import TabularDataset as TabularDataset
+from .datasets import TextDataset as TextDataset
+from .datasets import TransformDataset as TransformDataset
+from .datasets import TupleDataset as TupleDataset
+from .datasets import get_cross_validation_datasets as get_cross_validation_datasets
+from .datasets import get_cross_validation_datasets_random as get_cross_validation_datasets_random
+from .datasets import split_dataset as split_dataset
+from .datasets import split_dataset_n as split_dataset_n
+from .datasets import split_dataset_n_random as split_dataset_n_random
+from .datasets import split_dataset_random as split_dataset_random
+from .datasets import cache_or_load_file as cache_or_load_file
+from .datasets import cached_download as cached_download
+from .datasets import get_dataset_directory as get_dataset_directory
+from .datasets import get_dataset_root as get_dataset_root
+from .datasets import set_dataset_root as set_dataset_root
+
+# Batches of data sets, and their examples as arrays.
+from .loops import Iterator as Iterator
+from .loops import MultiprocessIterator as MultiprocessIterator
+from .loops import MultithreadIterator as MultithreadIterator
+from .loops import SerialIterator as SerialIterator
+from .loops import OrderSampler as OrderSampler
+from .loops import ShuffleOrderSampler as ShuffleOrderSampler
 from .core.collate import concat_examples as concat_examples
 from .core.converter import ConcatWithAsyncTransfer as ConcatWithAsyncTransfer
 from .core.converter import Converter as Converter
 from .core.converter import converter as converter
 from .core.device import get_device as get_device
 from .core.device import to_device as to_device
+
+# Samples and data sets that are seen, not held.
+from .samples import Dataset as Dataset
+from .samples import Sample as Sample
+
+# The form of a batch: layouts, spaces and views.
 from .core.layout import Layout as Layout
 from .core.layout import LayoutError as LayoutError
 from .core.layout import plan as plan
-from .datasets import AugmentedDataset as AugmentedDataset
-from .datasets import ConcatenatedDataset as ConcatenatedDataset
-from .datasets import DatasetMixin as DatasetMixin
-from .datasets import DictDataset as DictDataset
-from .datasets import ImageDataset as ImageDataset
-from .datasets import ImageRecordDataset as ImageRecordDataset
-from .datasets import LabeledImageDataset as LabeledImageDataset
-from .datasets import LabeledZippedImageDataset as LabeledZippedImageDataset
-from .datasets import MultiZippedImageDataset as MultiZippedImageDataset
-from .datasets import RecordDataset as RecordDataset
-from .datasets import SubDataset as SubDataset
-from .datasets import TabularDataset as TabularDataset
-from .datasets import TextDataset as TextDataset
-from .datasets import TransformDataset as TransformDataset
-from .datasets import TupleDataset as TupleDataset
-from .datasets import cache_or_load_file as cache_or_load_file
-from .datasets import cached_download as cached_download
-from .datasets import get_cross_validation_datasets as get_cross_validation_datasets
-from .datasets import get_cross_validation_datasets_random as get_cross_validation_datasets_random
-from .datasets import get_dataset_directory as get_dataset_directory
-from .datasets import get_dataset_root as get_dataset_root
-from .datasets import set_dataset_root as set_dataset_root
-from .datasets import split_dataset as split_dataset
-from .datasets import split_dataset_n as split_dataset_n
-from .datasets import split_dataset_n_random as split_dataset_n_random
-from .datasets import split_dataset_random as split_dataset_random
+from .spaces import CompositeSpace as CompositeSpace
+from .spaces import Conv2DSpace as Conv2DSpace
+from .spaces import DataSpecsMapping as DataSpecsMapping
+from .spaces import IndexSequenceSpace as IndexSequenceSpace
+from .spaces import IndexSpace as IndexSpace
+from .spaces import NullSpace as NullSpace
+from .spaces import SpecError as SpecError
+from .spaces import VectorSequenceSpace as VectorSequenceSpace
+from .spaces import VectorSpace as VectorSpace
+from .views import ClassView as ClassView
+from .views import DataView as DataView
+from .views import ImageView as ImageView
+from .views import ListView as ListView
+from .views import SequenceView as SequenceView
+from .views import View as View
+
+# What a provider of one's own is made of, and what providers deliver.
+from .core.batch import AbstractDataBatch as AbstractDataBatch
+from .core.batch import DataBatch as DataBatch
+from .core.batch import DataDesc as DataDesc
+from .providers.abstract import AbstractDataProvider as AbstractDataProvider
+from .providers.data_iter import DataIter as DataIter
+from .providers.protocol import AbstractDataProviderState as AbstractDataProviderState
+from .providers.protocol import SlicedNDArray as SlicedNDArray
+
+# MXNet's `mx.image`: images one by one, in Python.
+from .providers.image_iter import ImageIter as ImageIter
+from .mx_image import ImageDetIter as ImageDetIter
 from .images.augment.augmenter import Augmenter as Augmenter
-from .images.augment.named_recipes import NamedRecipe as NamedRecipe
-from .images.sources.packs import Pack as Pack
 from .images.transcode import optimize_jpeg as optimize_jpeg
-from .loops import Iterator as Iterator
-from .loops import MultiprocessIterator as MultiprocessIterator
-from .loops import MultithreadIterator as MultithreadIterator
-from .loops import OrderSampler as OrderSampler
-from .loops import SerialIterator as SerialIterator
-from .loops import ShuffleOrderSampler as ShuffleOrderSampler
 from .mx_image import BrightnessJitterAug as BrightnessJitterAug
 from .mx_image import CastAug as CastAug
 from .mx_image import CenterCropAug as CenterCropAug
@@ -75,7 +123,6 @@ from .mx_image import DetRandomSelectAug as DetRandomSelectAug
 from .mx_image import ForceResizeAug as ForceResizeAug
 from .mx_image import HorizontalFlipAug as HorizontalFlipAug
 from .mx_image import HueJitterAug as HueJitterAug
-from .mx_image import ImageDetIter as ImageDetIter
 from .mx_image import LightingAug as LightingAug
 from .mx_image import RandomCropAug as RandomCropAug
 from .mx_image import RandomGrayAug as RandomGrayAug
@@ -98,45 +145,21 @@ from .mx_image import random_rotate as random_rotate
 from .mx_image import random_size_crop as random_size_crop
 from .mx_image import resize_short as resize_short
 from .mx_image import scale_down as scale_down
-from .providers.abstract import AbstractDataProvider as AbstractDataProvider
-from .providers.arrays import ArrayDataProvider as ArrayDataProvider
-from .providers.arrays import NDArrayIter as NDArrayIter
-from .providers.csv import CSVIter as CSVIter
+
+# Other names of classes above, in MXNet.jl and MXNet.
 from .providers.csv import CSVProvider as CSVProvider
-from .providers.data_iter import DataIter as DataIter
-from .providers.image_det_record import ImageDetRecordIter as ImageDetRecordIter
-from .providers.image_iter import ImageIter as ImageIter
-from .providers.image_record import ImageRecordInt8Iter as ImageRecordInt8Iter
-from .providers.image_record import ImageRecordIter as ImageRecordIter
 from .providers.image_record import ImageRecordIter_v1 as ImageRecordIter_v1
 from .providers.image_record import ImageRecordProvider as ImageRecordProvider
-from .providers.image_record import ImageRecordUInt8Iter as ImageRecordUInt8Iter
-from .providers.libsvm import LibSVMIter as LibSVMIter
-from .providers.libsvm import LibSVMProvider as LibSVMProvider
-from .providers.mix_batches import MixBatches as MixBatches
-from .providers.mnist import MNISTIter as MNISTIter
 from .providers.mnist import MNISTProvider as MNISTProvider
-from .providers.mx_data_provider import MXDataIter as MXDataIter
-from .providers.mx_data_provider import MXDataProvider as MXDataProvider
-from .providers.protocol import AbstractDataProviderState as AbstractDataProviderState
-from .providers.protocol import SlicedNDArray as SlicedNDArray
-from .providers.show import show as show
-from .providers.wrappers import PrefetchingIter as PrefetchingIter
-from .providers.wrappers import ResizeIter as ResizeIter
-from .samples import Dataset as Dataset
-from .samples import Sample as Sample
-from .spaces import CompositeSpace as CompositeSpace
-from .spaces import Conv2DSpace as Conv2DSpace
-from .spaces import DataSpecsMapping as DataSpecsMapping
-from .spaces import IndexSequenceSpace as IndexSequenceSpace
-from .spaces import IndexSpace as IndexSpace
-from .spaces import NullSpace as NullSpace
-from .spaces import SpecError as SpecError
-from .spaces import VectorSequenceSpace as VectorSequenceSpace
-from .spaces import VectorSpace as VectorSpace
-from .views import ClassView as ClassView
-from .views import DataView as DataView
-from .views import ImageView as ImageView
-from .views import ListView as ListView
-from .views import SequenceView as SequenceView
-from .views import View as View
+
+# The rooms; `compat` has all names of MXNet, Chainer, Pylearn2 and dp.
+from . import compat as compat
+from . import core as core
+from . import datasets as datasets
+from . import images as images
+from . import loops as loops
+from . import mx_image as mx_image
+from . import providers as providers
+from . import samples as samples
+from . import spaces as spaces
+from . import views as views

@@ -1,7 +1,12 @@
 """Files to records: MXNet record files and their indexes, image headers, and text data.
 
+`RecordReader` and `RecordWriter` are the door to single records.  `pack` and `unpack` are about
+what is in one, `verify` and `repair` about damage, and `join`, `split`, `filter`, `stats` and their
+siblings about whole packs.
+
 This package imports nothing of `iterators`; it can be used on its own.  ``__init__.pyi`` lists what
-can be imported from here and says where it lives; a module is loaded when it is first asked for.
+can be imported from here, in groups, and says where it lives; a module is loaded when it is first
+asked for.
 """
 
 from importlib.util import find_spec

@@ -37,7 +37,7 @@ from .image_list import (
 from .scan import describe_left_out, scan_images
 
 if TYPE_CHECKING:
-    from .pack import PackReport
+    from .pack import PackingReport
 
 __all__ = ["find_lists", "main"]
 
@@ -148,7 +148,7 @@ def _write_lists(
     prefix: str,
     lists: Sequence[NamedList],
     classes: Sequence[str],
-    reports: Mapping[str, PackReport] = MappingProxyType({}),
+    reports: Mapping[str, PackingReport] = MappingProxyType({}),
 ) -> None:
     """Write lists and names of classes; the reports of lists that are packed, by their paths."""
     # The lists last: a later run that finds one takes the names for written.
@@ -311,7 +311,7 @@ def _pack_lists(
     lists: Sequence[NamedList],
     settings: argparse.Namespace,
     interruption: Interruption,
-) -> tuple[dict[str, PackReport], int]:
+) -> tuple[dict[str, PackingReport], int]:
     """Pack every list beside itself; the reports of those that were packed, and the exit code."""
     from .encode import EncodeOptions  # loading OpenCV takes longer than making a list
     from .images import warnings_are_noticed
@@ -334,7 +334,7 @@ def _pack_lists(
         for report, (_, images) in zip(packed, lists, strict=True):
             _say_packed(report, len(images.entries), settings.optimize)
         return {path: report for report, (path, _) in zip(packed, lists, strict=True)}, 0
-    reports: dict[str, PackReport] = {}
+    reports: dict[str, PackingReport] = {}
     code = 0
     for (path, images), (_, prefix) in zip(lists, jobs, strict=True):
         try:
@@ -352,7 +352,7 @@ def _pack_lists(
     return reports, code
 
 
-def _say_packed(report: PackReport, listed: int, optimized: bool) -> None:
+def _say_packed(report: PackingReport, listed: int, optimized: bool) -> None:
     count = f"{report.packed}" if report.packed == listed else f"{report.packed} of {listed}"
     say(
         "im2rec",

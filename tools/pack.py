@@ -32,7 +32,7 @@ from .ordered_pool import map_in_order
 #: Images to pack: a ``.lst`` file or its content.
 Source: TypeAlias = "str | os.PathLike[str] | ImageList | Sequence[ListEntry]"
 
-__all__ = ["PackReport", "PackingError", "pack", "pack_together"]
+__all__ = ["PackingError", "PackingReport", "pack", "pack_together"]
 
 
 class PackingError(RecordIOError):
@@ -44,7 +44,7 @@ class PackingError(RecordIOError):
 
 
 @dataclass
-class PackReport:
+class PackingReport:
     """Result of `pack`."""
 
     path: str
@@ -67,7 +67,7 @@ def pack(
     checksums: bool = False,
     progress: bool | Callable[[int], object] = False,
     cancelled: Callable[[], bool] = lambda: False,
-) -> PackReport:
+) -> PackingReport:
     """Pack images into ``PREFIX.rec`` and ``PREFIX.idx``.
 
     Index keys and header ids are the ids of the list, and records are in its order, whatever the
@@ -106,12 +106,12 @@ def pack_together(
     checksums: bool = False,
     progress: bool | Callable[[int], object] = False,
     cancelled: Callable[[], bool] = lambda: False,
-) -> list[PackReport]:
+) -> list[PackingReport]:
     """Pack several lists and publish them at the end: with an error in one, none appears.
 
     A job is the `source` and the `prefix` of `pack`, which takes the other parameters, too.
     """
-    reports = [PackReport(f"{os.fspath(prefix)}.rec") for _, prefix in jobs]
+    reports = [PackingReport(f"{os.fspath(prefix)}.rec") for _, prefix in jobs]
     prefixes = [os.fspath(prefix) for _, prefix in jobs]
     with contextlib.ExitStack() as publication:
         for (source, _), prefix, report in zip(jobs, prefixes, reports, strict=True):
@@ -148,7 +148,7 @@ def _write_records(
     writer: RecordWriter,
     images: ImageList,
     root: str,
-    report: PackReport,
+    report: PackingReport,
     options: EncodeOptions,
     threads: int,
     strict: bool,

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["LabelError", "Layout", "LayoutError"]
+__all__ = ["ClassNumberError", "Layout", "LayoutError"]
 
 #: Other spellings of axes: Pylearn2's rows and columns, and MXNet's capitals.
 SYMBOLS = {0: "h", 1: "w", "0": "h", "1": "w", "N": "b"}
@@ -21,7 +21,7 @@ class LayoutError(ValueError):
     """Two layouts, or a layout and an array, that do not fit each other."""
 
 
-class LabelError(LayoutError, IndexError):
+class ClassNumberError(LayoutError, IndexError):
     """A label that is not a position along its axis."""
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from .backend import is_tensor
 from .device import get_device, to_device
-from .lent import joined
+from .joinable import joined
 
 __all__ = ["SeesData", "concat_examples"]
 

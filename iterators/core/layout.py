@@ -17,13 +17,13 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from .axes import BATCH, LabelError, Layout, LayoutError
+from .axes import BATCH, ClassNumberError, Layout, LayoutError
 from .steps import Step
 
-__all__ = ["LabelError", "Layout", "LayoutError", "Plan", "plan"]
+__all__ = ["ClassNumberError", "Layout", "LayoutError", "LayoutPlan", "plan"]
 
 
-def plan(src: Layout | str, dst: Layout | str) -> Plan:
+def plan(src: Layout | str, dst: Layout | str) -> LayoutPlan:
     """Return the conversion of arrays from one layout to another; found once, then remembered.
 
     =============================  ===============================================================
@@ -45,7 +45,7 @@ def plan(src: Layout | str, dst: Layout | str) -> Plan:
 
     Returns
     -------
-    Plan
+    LayoutPlan
 
     Raises
     ------
@@ -70,11 +70,11 @@ def plan(src: Layout | str, dst: Layout | str) -> Plan:
 
 
 @functools.lru_cache(maxsize=4096)
-def _plan(src: Layout, dst: Layout) -> Plan:
-    return Plan((Step(src, dst),))
+def _plan(src: Layout, dst: Layout) -> LayoutPlan:
+    return LayoutPlan((Step(src, dst),))
 
 
-class Plan:
+class LayoutPlan:
     """A conversion between two layouts in one step or several; made by `plan`.
 
     Immutable, and compared and hashed by the layouts that it goes through.
@@ -130,7 +130,7 @@ class Plan:
             g = step.adjoint(g, dtype if number == len(self._steps) - 1 else None)
         return g
 
-    def compose(self, other: Plan) -> Plan:
+    def compose(self, other: LayoutPlan) -> LayoutPlan:
         """Return the plan that does `other` first and then this one, in one step where possible."""
         if other.dst != self.src:
             raise LayoutError(f"{other!r} ends where {self!r} does not begin")
@@ -145,14 +145,14 @@ class Plan:
             middle = plan(src, dst)._steps
         else:
             middle = (first, second)
-        return Plan(other._steps[:-1] + middle + self._steps[1:])
+        return LayoutPlan(other._steps[:-1] + middle + self._steps[1:])
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Plan) and self._steps == other._steps
+        return isinstance(other, LayoutPlan) and self._steps == other._steps
 
     def __hash__(self) -> int:
         return hash(self._steps)
 
     def __repr__(self) -> str:
         stations = [self.src, *(step.dst for step in self._steps)]
-        return f"Plan({' -> '.join(map(repr, stations))})"
+        return f"LayoutPlan({' -> '.join(map(repr, stations))})"

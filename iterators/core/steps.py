@@ -14,7 +14,7 @@ import numpy as np
 
 from recordio.extras import need
 
-from .axes import LabelError, Layout, LayoutError
+from .axes import ClassNumberError, Layout, LayoutError
 from .backend import SPARSE, Backend, backend_of, is_stored_sparse, merges_in_place
 from .dtypes import dtype_name
 
@@ -136,7 +136,7 @@ class Step:
     # -- application ----------------------------------------------------------------------------
 
     def __call__(self, x: Any, dtype: Any, contiguous: bool, sparse: bool) -> Any:
-        """Convert; see `Plan.__call__`."""
+        """Convert; see `LayoutPlan.__call__`."""
         ops = backend_of(x)
         shape, sizes = self.seen
         if shape != x.shape:
@@ -158,7 +158,7 @@ class Step:
         return ops.contiguous(x, dtype) if contiguous else _cast(ops, x, dtype)
 
     def adjoint(self, g: Any, dtype: Any) -> Any:
-        """Apply the transposed map; see `Plan.adjoint`."""
+        """Apply the transposed map; see `LayoutPlan.adjoint`."""
         if self.one_hot:
             raise self._impossible("there is no adjoint of one-hot")
         ops = backend_of(g)
@@ -230,7 +230,7 @@ class Step:
         if x.shape and 0 not in x.shape:
             low, high = int(x.min()), int(x.max())
             if low < 0 or high >= classes:
-                raise LabelError(
+                raise ClassNumberError(
                     f"labels from {low} to {high}: expected labels from 0 to {classes - 1}"
                 )
         axes = "".join(self.src_groups)

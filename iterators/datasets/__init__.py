@@ -1,7 +1,6 @@
 """Floor 3: Chainer's datasets, over files of every kind, and Pylearn2's, over arrays and spaces."""
 
 from . import gluon, tabular
-from .array_dataset import VectorSpacesDataset
 from .augmented import AugmentedDataset
 from .cache import (
     cache_or_load_file,
@@ -11,7 +10,7 @@ from .cache import (
 )
 from .combine import ConcatenatedDataset, DictDataset, TupleDataset
 from .design_matrix import DenseDesignMatrix, from_dataset
-from .download import ChecksumError, cached_download
+from .download import ChecksumError, DigestError, cached_download
 from .image_files import (
     ImageDataset,
     LabeledImageDataset,
@@ -40,6 +39,7 @@ from .tabular import TabularDataset
 from .text import TextDataset
 from .transform import TransformDataset
 from .transformer import TransformerDataset
+from .vector_spaces import VectorSpacesDataset
 from .view_converter import DefaultViewConverter
 from .well_known import (
     get_cifar10,
@@ -57,6 +57,7 @@ __all__ = [
     "DefaultViewConverter",
     "DenseDesignMatrix",
     "DictDataset",
+    "DigestError",
     "ImageDataset",
     "ImageRecordDataset",
     "LabeledImageDataset",

@@ -12,13 +12,13 @@ from ..core.layout import Layout, plan
 from ..core.order.modes import draw
 from ..core.spec import FieldSpec, Form, SpecError
 from ..spaces.space import space_of
-from .array_dataset import FEATURES, TARGETS, ArrayDataset
+from .vector_spaces import FEATURES, TARGETS, FieldDataset
 from .view_converter import DefaultViewConverter, RowsAsImages, converter_for
 
 __all__ = ["DenseDesignMatrix", "from_dataset"]
 
 
-class DenseDesignMatrix(RowsAsImages, ArrayDataset):
+class DenseDesignMatrix(RowsAsImages, FieldDataset):
     """Examples as the rows of a matrix, with targets if there are any.
 
     Parameters

@@ -19,7 +19,7 @@ from recordio.bytes.files import filesystem
 
 from .cache import get_dataset_root, lock
 
-__all__ = ["ChecksumError", "cached_download"]
+__all__ = ["ChecksumError", "DigestError", "cached_download"]
 
 CHUNK = 1 << 18
 #: Seconds without a byte after which a server counts as gone.
@@ -28,8 +28,12 @@ TIMEOUT = 60.0
 DIGESTS = {32: "md5", 40: "sha1", 64: "sha256", 96: "sha384", 128: "sha512"}
 
 
-class ChecksumError(ValueError):
+class DigestError(ValueError):
     """A file with another digest than the one that was given."""
+
+
+#: Its name before `recordio` had one like it, under which scripts catch it.
+ChecksumError = DigestError
 
 
 def cached_download(url: str, *, checksum: str | None = None, progress: bool | None = None) -> str:
@@ -54,7 +58,7 @@ def cached_download(url: str, *, checksum: str | None = None, progress: bool | N
 
     Raises
     ------
-    ChecksumError
+    DigestError
         If the content has another digest; it is not kept.
     ValueError
         If `url` has no scheme, or `checksum` is no digest.
@@ -103,7 +107,7 @@ def cached_download(url: str, *, checksum: str | None = None, progress: bool | N
         fetch(url, part, progress)
         if digest is not None and (found := _digest_of(part, digest.kind)) != digest.value:
             _remove(part, part + ".json")
-            raise ChecksumError(
+            raise DigestError(
                 f"{url}: the {digest.kind} of what arrived is {found}, not {digest.value}; it was "
                 "changed on its way or at its source"
             )

@@ -1,8 +1,9 @@
 """The datasets of MXNet's `gluon.data` and `gluon.data.vision`, under their names.
 
-Images are uint8 arrays (height, width, channels), decoded when they are read.  An
-`ImageRecordDataset` of this module goes by the index of its file and has gluon's parameters; that
-of `iterators.datasets` has more.
+Images are uint8 arrays (height, width, channels), decoded when they are read.  Gluon's names
+`Dataset` and `ImageRecordDataset` are those of other classes on the top level of `iterators`; here
+they are also called `GluonDataset` and `GluonImageRecordDataset`, which goes by the index of its
+file.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from .records import RecordDataset
 __all__ = [
     "ArrayDataset",
     "Dataset",
+    "GluonDataset",
+    "GluonImageRecordDataset",
     "ImageFolderDataset",
     "ImageRecordDataset",
     "RecordFileDataset",
@@ -42,7 +45,7 @@ EXTENSIONS = (".jpg", ".jpeg", ".png")
 MOST_NAMES = 5
 
 
-class Dataset(DatasetMixin):
+class GluonDataset(DatasetMixin):
     """Base class: a number of samples, a sample at an index, and datasets made of them.
 
     A class of your own defines ``__len__`` and ``__getitem__``, as in gluon, or ``get_example``.
@@ -56,11 +59,11 @@ class Dataset(DatasetMixin):
     [[0, 1, 2, 3], [4, 5, 6], [7, 8, 9]]
     """
 
-    def filter(self, fn: Callable[[Any], Any]) -> Dataset:
+    def filter(self, fn: Callable[[Any], Any]) -> GluonDataset:
         """Return the samples for which a function is true; it is called for all of them now."""
         return _Chosen(self, [i for i in range(len(self)) if fn(self[i])])
 
-    def shard(self, num_shards: int, index: int) -> Dataset:
+    def shard(self, num_shards: int, index: int) -> GluonDataset:
         """Return one of several parts in a row; the first ones may be longer by one."""
         num_shards = integer("num_shards", num_shards, low=1)
         index = integer("index", index, 0, num_shards - 1)
@@ -68,17 +71,17 @@ class Dataset(DatasetMixin):
         start = size * index + min(index, longer)
         return _Chosen(self, range(start, start + size + (index < longer)))
 
-    def take(self, count: int | None) -> Dataset:
+    def take(self, count: int | None) -> GluonDataset:
         """Return the first samples, at most `count`; all of them for None."""
         if count is None:
             return _Chosen(self, range(len(self)))
         return _Chosen(self, range(min(integer("count", count, low=0), len(self))))
 
-    def sample(self, sampler: Iterable[int]) -> Dataset:
+    def sample(self, sampler: Iterable[int]) -> GluonDataset:
         """Return the samples at the indices that a sampler gives now, once."""
         return _Chosen(self, list(sampler))
 
-    def transform(self, fn: Transform, lazy: bool = True) -> Dataset:
+    def transform(self, fn: Transform, lazy: bool = True) -> GluonDataset:
         """Apply a function to every sample; the items of a tuple are its arguments.
 
         Parameters
@@ -90,12 +93,12 @@ class Dataset(DatasetMixin):
         changed = _Transformed(self, fn)
         return changed if lazy else SimpleDataset([changed[i] for i in range(len(self))])
 
-    def transform_first(self, fn: Callable[[Any], Any], lazy: bool = True) -> Dataset:
+    def transform_first(self, fn: Callable[[Any], Any], lazy: bool = True) -> GluonDataset:
         """Apply a function to the first item of every sample, the others staying as they are."""
         return self.transform(_OfFirst(fn), lazy)
 
 
-class SimpleDataset(Dataset):
+class SimpleDataset(GluonDataset):
     """A list, an array, or anything else with a length and an index.
 
     Parameters
@@ -114,7 +117,7 @@ class SimpleDataset(Dataset):
         return self._data[i]
 
 
-class ArrayDataset(Dataset):
+class ArrayDataset(GluonDataset):
     """Tuples of the items of several sequences at an index; the items of a single one.
 
     Parameters
@@ -144,7 +147,7 @@ class ArrayDataset(Dataset):
         return tuple(data[i] for data in self._data)
 
 
-class RecordFileDataset(Dataset):
+class RecordFileDataset(GluonDataset):
     """The records of a file, in the order of its index.
 
     Parameters
@@ -177,7 +180,7 @@ class RecordFileDataset(Dataset):
         return self._records.get_example(i)
 
 
-class ImageRecordDataset(RecordFileDataset):
+class GluonImageRecordDataset(RecordFileDataset):
     """The images of a record file and their labels, in the order of its index.
 
     Parameters
@@ -202,7 +205,7 @@ class ImageRecordDataset(RecordFileDataset):
     ...     pixels = np.full((4, 6, 3), 9, np.uint8)
     ...     header = recordio.IRHeader(0, 7, 0, 0)
     ...     _ = writer.write(recordio.pack_img(header, pixels, img_fmt=".png"))
-    >>> image, label = ImageRecordDataset(path)[0]
+    >>> image, label = GluonImageRecordDataset(path)[0]
     >>> image.shape, label
     ((4, 6, 3), 7.0)
     """
@@ -224,7 +227,7 @@ class ImageRecordDataset(RecordFileDataset):
         return sample if self._transform is None else self._transform(*sample)
 
 
-class ImageFolderDataset(Dataset):
+class ImageFolderDataset(GluonDataset):
     """The images of a folder whose subfolders are the classes.
 
     Parameters
@@ -301,7 +304,11 @@ class ImageFolderDataset(Dataset):
         return (image, label) if self._transform is None else self._transform(image, label)
 
 
-class _Chosen(Dataset):
+#: Gluon's names.
+Dataset, ImageRecordDataset = GluonDataset, GluonImageRecordDataset
+
+
+class _Chosen(GluonDataset):
     def __init__(self, data: Any, indices: Sequence[int]) -> None:
         self._data, self._indices = data, indices
 
@@ -312,7 +319,7 @@ class _Chosen(Dataset):
         return self._data[self._indices[i]]
 
 
-class _Transformed(Dataset):
+class _Transformed(GluonDataset):
     def __init__(self, data: Any, fn: Transform) -> None:
         self._data, self._fn = data, fn
 

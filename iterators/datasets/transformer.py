@@ -10,7 +10,7 @@ from ..core.layout import Layout
 from ..core.spec import FieldSpec
 from ..spaces.composite import CompositeSpace
 from ..spaces.space import space_of
-from .array_dataset import FEATURES
+from .vector_spaces import FEATURES
 
 __all__ = ["TransformerDataset"]
 

@@ -22,10 +22,10 @@ cdef class LinearPlan(RenderPlan):
 
     >>> import numpy as np
     >>> from recordio import IRHeader, pack_img
-    >>> from iterators.images.augment.augmenter import CreateAugmenter
+    >>> from iterators.images.augment.augmenter import described_augmenter
     >>> from iterators.images.render import Renderer
     >>> record = pack_img(IRHeader(0, 3.0, 7, 0), np.full((9, 9, 3), 90, np.uint8), img_fmt=".png")
-    >>> augmenter = CreateAugmenter((3, 4, 4), rand_gray=1)
+    >>> augmenter = described_augmenter((3, 4, 4), rand_gray=1)
     >>> data, _, _ = Renderer(LinearPlan(augmenter)).sample(record)
     >>> data.shape, round(float(data[0, 0, 0, 0]))
     ((1, 3, 4, 4), 90)

@@ -32,7 +32,7 @@ cdef class ImageShortcut:
 
 
 # What is made of an image beside others: drawn, changed and written on its own.
-cdef class View:
+cdef class RenderedView:
     cdef RenderPlan plan
     cdef GeometryDrawer geometry
     cdef StepRunner runner

@@ -11,7 +11,7 @@ CODECS: tuple[type[RowDecoder], ...]
 
 class ImageShortcut: ...
 
-class View:
+class RenderedView:
     def __init__(self, plan: RenderPlan) -> None: ...
 
 class Renderer:

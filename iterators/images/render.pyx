@@ -48,7 +48,7 @@ cdef class ImageShortcut:
         return False
 
 
-cdef class View:
+cdef class RenderedView:
     """Makes one view of an image, beside others; serves one renderer."""
 
     def __init__(self, RenderPlan plan not None):
@@ -118,7 +118,7 @@ cdef class Renderer:
             raise ValueError(f"{len(plans)} views: at most {MAX_VIEWS} are possible")
         if len({(<RenderPlan>one).channels for one in plans}) > 1:
             raise ValueError("the views of an image have the same number of channels")
-        self.views = [View(one) for one in plans]
+        self.views = [RenderedView(one) for one in plans]
         for i in range(len(plans)):
             self.view_table[i] = <PyObject*>self.views[i]
         self.num_views = len(plans)
@@ -217,8 +217,8 @@ cdef class Renderer:
         memset(&wanted, 0, sizeof(Rectangle))
         for i in range(self.num_views):
             keys[i] = image[0]
-            keys[i].key = draw_key((<View>self.view_table[i]).plan.key, draw)
-            status = (<View>self.view_table[i]).geometry.draw_steps(
+            keys[i].key = draw_key((<RenderedView>self.view_table[i]).plan.key, draw)
+            status = (<RenderedView>self.view_table[i]).geometry.draw_steps(
                 &keys[i], info.width, info.height, &geometries[i])
             if status:
                 outcome_fail(outcome, RENDER_GEOMETRY, geometry_message(status))
@@ -229,7 +229,7 @@ cdef class Renderer:
             read_pixels(&memory, &pixels)
             info.in_memory, info.scales, info.orientation = True, False, 1
             for i in range(self.num_views):
-                if (<View>self.view_table[i]).runner.run(&memory, &info, &keys[i], &geometries[i],
+                if (<RenderedView>self.view_table[i]).runner.run(&memory, &info, &keys[i], &geometries[i],
                                                          slot.views[i], outcome):
                     break
         return self.finish(source, outcome)

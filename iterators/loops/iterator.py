@@ -17,10 +17,10 @@ import numpy as np
 
 from recordio.keywords.checks import boolean, entries, integer, real
 
+from ..core.fork_safe_lock import ForkSafeLock
 from ..core.order.position import Position
 from ..core.order.sweep_orders import ShuffleOrderSampler
 from ..core.order.sweeps import NO_DETAIL, Sweep, advance, checked_order, first_sweep
-from ..core.turns import Turns
 
 __all__ = ["DatasetIterator", "Iterator", "Planned", "fetch"]
 
@@ -117,7 +117,7 @@ class DatasetIterator(Iterator):
         if order_sampler is not None and not callable(order_sampler):
             raise TypeError(f"order_sampler={order_sampler!r} cannot be called")
         self.order_sampler = order_sampler
-        self._turns = Turns()
+        self._access = ForkSafeLock()
         self._planned: deque[Planned] = deque()
         self._sweep = first_sweep(dataset, order_sampler)
 
@@ -204,7 +204,7 @@ class DatasetIterator(Iterator):
 
     def reset(self) -> None:
         """Start again at epoch 0, in a fresh order."""
-        with self._turns.lock:
+        with self._access.lock:
             self._forget_plans()
             self._sweep = first_sweep(self.dataset, self.order_sampler)
 
@@ -223,7 +223,7 @@ class DatasetIterator(Iterator):
                 f"{type(sampler).__name__} draws its orders one after another: use "
                 "SeededOrderSampler to begin with any sweep"
             )
-        with self._turns.lock:
+        with self._access.lock:
             self._forget_plans()
             if sampler is not None:
                 sampler.set_epoch(epoch)
@@ -241,7 +241,7 @@ class DatasetIterator(Iterator):
             `order` of the running sweep if there is one, and as `rng` the state of the order
             sampler if it has one.  Only delivered batches count.
         """
-        with self._turns.lock:
+        with self._access.lock:
             sweep, sampler = self._sweep, copy.deepcopy(self._sampler_state())
         state = sweep.saved()
         if sweep.order is not None:
@@ -284,7 +284,7 @@ class DatasetIterator(Iterator):
         else:
             rng = None
         sweep = self._checked(state, order)
-        with self._turns.lock:
+        with self._access.lock:
             self._forget_plans()
             if rng is not None:
                 self.order_sampler.load_state_dict(rng)
@@ -336,7 +336,7 @@ class DatasetIterator(Iterator):
             return  # saved, or nothing to change: what is under way stays
         order = None if order is None else checked_order(order)
         sweep = self._checked(state, order)
-        with self._turns.lock:
+        with self._access.lock:
             self._forget_plans()
             self._sweep = sweep
 
@@ -345,7 +345,7 @@ class DatasetIterator(Iterator):
     def __getstate__(self) -> dict[str, Any]:
         """Return the arguments of the constructor and the position; nothing that runs."""
         state = self.__dict__.copy()
-        state["_turns"], state["_planned"] = Turns(), deque()
+        state["_access"], state["_planned"] = ForkSafeLock(), deque()
         at = self._sampler_state()
         if at is not None:
             # A sampler of its own, which has drawn what was delivered and not what is planned.

@@ -1,6 +1,6 @@
 """Lists of examples to a description and memory, and back without a copy.
 
-Arrays of one kind that stand at the same place of every example - the images, the labels - are laid
+Arrays of one kind that stand at one position of every example - the images, the labels - are laid
 side by side, so that what crosses between processes is one description for all of them, and the
 examples that come out are neighbouring views.  Everything else is pickled, with the memory of large
 arrays kept apart.
@@ -21,18 +21,18 @@ ALIGNMENT = 64
 LEAST_BUFFER = 1024
 
 
-class Place(NamedTuple):
-    """Position of a piece of memory."""
+class MemoryPiece(NamedTuple):
+    """A piece of memory: in which of the two it lies, and at what offset."""
 
     shared: bool
     offset: int
     nbytes: int
 
 
-class Column(NamedTuple):
-    """The values at one place of every example, as one array."""
+class PackedColumn(NamedTuple):
+    """The values at one position of every example, as one array."""
 
-    place: Place
+    piece: MemoryPiece
     dtype: np.dtype
     examples: int
     #: Shape of one example; None for NumPy scalars, which have a shape () and no memory.
@@ -43,48 +43,48 @@ class Packed(NamedTuple):
     """A list of examples without its memory.
 
     `form` says what an example is: the number of entries of a tuple, the keys of a dictionary, or
-    None for anything else.  `columns` has a `Column`, or None for what is in `pickled`.
+    None for anything else.  `columns` has a `PackedColumn`, or None for what is in `pickled`.
     """
 
     form: int | tuple[Any, ...] | None
-    columns: list[Column | None]
+    columns: list[PackedColumn | None]
     pickled: bytes
-    buffers: list[Place]
+    buffers: list[MemoryPiece]
 
 
-class Plan:
-    """Places for pieces of memory, and what is to be written there."""
+class MemoryPlan:
+    """The pieces of memory that will be needed, and what is to be written there."""
 
     def __init__(self, limit: int | None) -> None:
         self.limit = limit
         self.sizes = {True: 0, False: 0}
-        self.writes: list[tuple[Place, Callable[[memoryview], None]]] = []
+        self.writes: list[tuple[MemoryPiece, Callable[[memoryview], None]]] = []
 
-    def add(self, nbytes: int, write: Callable[[memoryview], None]) -> Place:
-        """Find a place: in shared memory, or beside it when that is full."""
+    def add(self, nbytes: int, write: Callable[[memoryview], None]) -> MemoryPiece:
+        """Add a piece: in shared memory, or beside it when that is full."""
         shared = self.limit is None or self.sizes[True] + nbytes <= self.limit
-        place = Place(shared, self.sizes[shared], nbytes)
+        piece = MemoryPiece(shared, self.sizes[shared], nbytes)
         self.sizes[shared] += -(-nbytes // ALIGNMENT) * ALIGNMENT
-        self.writes.append((place, write))
-        return place
+        self.writes.append((piece, write))
+        return piece
 
     def write(self, shared: memoryview, beside: memoryview) -> None:
         """Fill the memory."""
-        for place, write in self.writes:
-            memory = shared if place.shared else beside
-            write(memory[place.offset : place.offset + place.nbytes])
+        for piece, write in self.writes:
+            memory = shared if piece.shared else beside
+            write(memory[piece.offset : piece.offset + piece.nbytes])
 
 
-def pack(examples: list[Any], limit: int | None = None) -> tuple[Packed, Plan]:
+def pack(examples: list[Any], limit: int | None = None) -> tuple[Packed, MemoryPlan]:
     """Describe examples, at least one, and plan where their memory goes.
 
     What does not fit into `limit` bytes of shared memory goes beside it.
     """
     form, rows = columns_of(examples)
-    plan = Plan(limit)
+    plan = MemoryPlan(limit)
     columns = [stack(row, plan) for row in rows]
     rest = [row for row, column in zip(rows, columns, strict=True) if column is None]
-    buffers: list[Place] = []
+    buffers: list[MemoryPiece] = []
 
     def keep_apart(buffer: pickle.PickleBuffer) -> bool:
         try:
@@ -107,15 +107,15 @@ def pack(examples: list[Any], limit: int | None = None) -> tuple[Packed, Plan]:
 def unpack(packed: Packed, shared: memoryview, beside: memoryview) -> list[Any]:
     """Return the examples, whose arrays refer to the memory."""
 
-    def memory(place: Place) -> memoryview:
-        return (shared if place.shared else beside)[place.offset : place.offset + place.nbytes]
+    def memory(piece: MemoryPiece) -> memoryview:
+        return (shared if piece.shared else beside)[piece.offset : piece.offset + piece.nbytes]
 
     rest: list[Any] = []
     if packed.pickled:
-        rest = pickle.loads(packed.pickled, buffers=[memory(place) for place in packed.buffers])
+        rest = pickle.loads(packed.pickled, buffers=[memory(piece) for piece in packed.buffers])
     left = iter(rest)
     rows = [
-        next(left) if column is None else unstack(column, memory(column.place))
+        next(left) if column is None else unstack(column, memory(column.piece))
         for column in packed.columns
     ]
     if packed.form is None:
@@ -139,7 +139,7 @@ def columns_of(examples: list[Any]) -> tuple[int | tuple[Any, ...] | None, list[
     return None, [examples]
 
 
-def stack(row: list[Any], plan: Plan) -> Column | None:
+def stack(row: list[Any], plan: MemoryPlan) -> PackedColumn | None:
     """Plan to lay the entries of a column side by side; None if they are not of one kind."""
     first, kind = row[0], type(row[0])
     scalar = isinstance(first, np.generic)
@@ -155,13 +155,13 @@ def stack(row: list[Any], plan: Plan) -> Column | None:
         if first.nbytes < LEAST_BUFFER:
             target[...] = row
         else:
-            for place, entry in zip(target, row, strict=True):
-                place[...] = entry
+            for slot, entry in zip(target, row, strict=True):
+                slot[...] = entry
 
-    return Column(plan.add(nbytes, write), dtype, len(row), None if scalar else shape)
+    return PackedColumn(plan.add(nbytes, write), dtype, len(row), None if scalar else shape)
 
 
-def unstack(column: Column, memory: memoryview) -> list[Any]:
+def unstack(column: PackedColumn, memory: memoryview) -> list[Any]:
     """Return the entries of a column."""
     array = view(memory, column.dtype, (column.examples, *(column.shape or ())))
     if column.shape == ():

@@ -28,7 +28,7 @@ class PrefetchingIterator(DatasetIterator):
     _in_order = True
 
     def __next__(self) -> list[Any]:
-        with self._turns.lock:
+        with self._access.lock:
             return self._next_in_order()
 
     def _next_in_order(self) -> list[Any]:

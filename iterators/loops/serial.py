@@ -43,7 +43,7 @@ class SerialIterator(DatasetIterator):
     """
 
     def __next__(self) -> list[Any]:
-        with self._turns.lock:
+        with self._access.lock:
             return self._next()
 
     def _next(self) -> list[Any]:

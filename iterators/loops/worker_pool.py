@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.lent import LentArray
+from ..core.joinable import JoinableMemory
 from .packing import unpack
 from .segments import receive
 from .worker import Answer, DatasetParcel, Failure, Task, WorkerError, work
@@ -64,7 +64,7 @@ class Slot:
 
         Every array made of it keeps the array here alive.
         """
-        array: Any = np.frombuffer(self.mapping, np.uint8).view(LentArray)
+        array: Any = np.frombuffer(self.mapping, np.uint8).view(JoinableMemory)
         number, given_back = self.number, self.given_back
         # Runs in any thread, wherever the last reference goes: it only makes a note.
         self.guard = weakref.ref(array, lambda _: given_back.append(number))

@@ -23,6 +23,7 @@ __all__ = [
     "CenterCropAug",
     "ForceResizeAug",
     "HorizontalFlipAug",
+    "ImageAugmenter",
     "RandomCropAug",
     "RandomOrderAug",
     "RandomSizedCropAug",
@@ -46,7 +47,7 @@ class Described:
         return f"{type(self).__name__}({given})"
 
 
-class Augmenter(Described):
+class ImageAugmenter(Described):
     """Base class: a step that is called with an image and returns one.
 
     Parameters
@@ -61,7 +62,7 @@ class Augmenter(Described):
 
     Examples
     --------
-    >>> class Darker(Augmenter):
+    >>> class Darker(ImageAugmenter):
     ...     def __init__(self, factor):
     ...         super().__init__(factor=factor)
     ...         self.factor = factor
@@ -76,10 +77,13 @@ class Augmenter(Described):
         raise NotImplementedError(f"{type(self).__name__} does not define __call__(src)")
 
 
+#: MXNet's name, which on the top level of `iterators` is that of a description of steps.
+Augmenter = ImageAugmenter
+
 Step = Callable[[Any], Any]
 
 
-class SequentialAug(Augmenter):
+class SequentialAug(ImageAugmenter):
     """Steps one after the other.
 
     Parameters
@@ -134,7 +138,7 @@ class RandomOrderAug(SequentialAug):
         return src
 
 
-class ResizeAug(Augmenter):
+class ResizeAug(ImageAugmenter):
     """Resize so that the shorter side has a given length: `resize_short`.
 
     Parameters
@@ -159,7 +163,7 @@ class ResizeAug(Augmenter):
         return resize_short(src, self.size, self.interp)
 
 
-class ForceResizeAug(Augmenter):
+class ForceResizeAug(ImageAugmenter):
     """Resize to a given size, whatever the proportions: `imresize`.
 
     Parameters
@@ -184,7 +188,7 @@ class ForceResizeAug(Augmenter):
         return imresize(src, self.size[0], self.size[1], self.interp)
 
 
-class RandomCropAug(Augmenter):
+class RandomCropAug(ImageAugmenter):
     """Crop at a random place: `random_crop`.
 
     Parameters
@@ -209,7 +213,7 @@ class RandomCropAug(Augmenter):
         return random_crop(src, self.size, self.interp)[0]
 
 
-class RandomSizedCropAug(Augmenter):
+class RandomSizedCropAug(ImageAugmenter):
     """Crop a random share of the area with random proportions: `random_size_crop`.
 
     Parameters
@@ -242,7 +246,7 @@ class RandomSizedCropAug(Augmenter):
         return random_size_crop(src, self.size, self.area, self.ratio, self.interp)[0]
 
 
-class CenterCropAug(Augmenter):
+class CenterCropAug(ImageAugmenter):
     """Crop at the centre: `center_crop`.
 
     Parameters
@@ -268,7 +272,7 @@ class CenterCropAug(Augmenter):
         return center_crop(src, self.size, self.interp)[0]
 
 
-class HorizontalFlipAug(Augmenter):
+class HorizontalFlipAug(ImageAugmenter):
     """Mirror left and right with a probability.
 
     Parameters
@@ -294,7 +298,7 @@ class HorizontalFlipAug(Augmenter):
         return image
 
 
-class CastAug(Augmenter):
+class CastAug(ImageAugmenter):
     """Convert to another element type.
 
     Parameters

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core.example_random import example_normal, example_random
-from .augmenters import Augmenter, RandomOrderAug, Step
+from .augmenters import ImageAugmenter, RandomOrderAug, Step
 from .functions import color_normalize, floating, image_of, per_row
 
 __all__ = [
@@ -33,7 +33,7 @@ TO_YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.52
 FROM_YIQ = np.array([[1.0, 0.956, 0.621], [1.0, -0.272, -0.647], [1.0, -1.107, 1.705]])
 
 
-class BrightnessJitterAug(Augmenter):
+class BrightnessJitterAug(ImageAugmenter):
     """All values times a factor from ``[1 - brightness, 1 + brightness]``.
 
     Parameters
@@ -61,7 +61,7 @@ class BrightnessJitterAug(Augmenter):
         return floating(src) * _factor(self.brightness)
 
 
-class ContrastJitterAug(Augmenter):
+class ContrastJitterAug(ImageAugmenter):
     """The distance to the mean luminance of the image times a random factor.
 
     Parameters
@@ -87,7 +87,7 @@ class ContrastJitterAug(Augmenter):
         return image * factor + image.dtype.type((1 - factor) * luminance)
 
 
-class SaturationJitterAug(Augmenter):
+class SaturationJitterAug(ImageAugmenter):
     """The distance of every pixel to its luminance times a random factor.
 
     Parameters
@@ -112,7 +112,7 @@ class SaturationJitterAug(Augmenter):
         return _mixed(image, factor * np.eye(3) + (1 - factor) * LUMINANCE)
 
 
-class HueJitterAug(Augmenter):
+class HueJitterAug(ImageAugmenter):
     """The colours turned around the axis of grey.
 
     Parameters
@@ -165,7 +165,7 @@ class ColorJitterAug(RandomOrderAug):
         super().__init__(steps)
 
 
-class LightingAug(Augmenter):
+class LightingAug(ImageAugmenter):
     """One colour added to all pixels: noise along the principal colours of a set of images.
 
     Parameters
@@ -197,7 +197,7 @@ class LightingAug(Augmenter):
         return image + per_row(self.eigvec * shares @ self.eigval, image)
 
 
-class ColorNormalizeAug(Augmenter):
+class ColorNormalizeAug(ImageAugmenter):
     """Subtract a mean and divide by a standard deviation: `color_normalize`.
 
     Parameters
@@ -221,7 +221,7 @@ class ColorNormalizeAug(Augmenter):
         return color_normalize(src, self.mean, self.std)
 
 
-class RandomGrayAug(Augmenter):
+class RandomGrayAug(ImageAugmenter):
     """Turn grey with a probability; the image keeps three channels.
 
     Parameters

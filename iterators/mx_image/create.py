@@ -12,15 +12,14 @@ import numpy as np
 from recordio.keywords.checks import real
 from recordio.keywords.options import Options, accepts, described, option
 
-from ..images.augment import augmenter as description
-from ..images.augment.augmenter import AugmenterOptions
+from ..images.augment.augmenter import Augmenter, AugmenterOptions, described_augmenter
 from ..images.augment.policy_options import PolicyOptions
 from .augmenters import (
-    Augmenter,
     CastAug,
     CenterCropAug,
     ForceResizeAug,
     HorizontalFlipAug,
+    ImageAugmenter,
     RandomCropAug,
     RandomSizedCropAug,
     ResizeAug,
@@ -46,7 +45,7 @@ IMAGENET_VECTORS = np.array(
 )
 
 
-class DescribedSteps(description.Augmenter, Sequence[Augmenter]):
+class DescribedSteps(Augmenter, Sequence[ImageAugmenter]):
     """The steps of `CreateAugmenter`, as augmenters and as a description.
 
     `ImageIter` takes it as the description that it is, and the image stage does what it says.  As a
@@ -61,7 +60,7 @@ class DescribedSteps(description.Augmenter, Sequence[Augmenter]):
     """
 
     @cached_property
-    def _steps(self) -> tuple[Augmenter, ...]:
+    def _steps(self) -> tuple[ImageAugmenter, ...]:
         for item in fields(PolicyOptions):
             if self.differs(item.name):
                 raise ValueError(
@@ -69,7 +68,7 @@ class DescribedSteps(description.Augmenter, Sequence[Augmenter]):
                     "pass what CreateAugmenter returns as aug_list itself, not as part of a list"
                 )
         method, (_, height, width) = self.inter_method, self.data_shape
-        steps: list[Augmenter] = []
+        steps: list[ImageAugmenter] = []
         if self.resize > 0:
             steps.append(ResizeAug(self.resize, method))
         size = (width, height)
@@ -83,16 +82,16 @@ class DescribedSteps(description.Augmenter, Sequence[Augmenter]):
         return (*steps, CastAug(), *_colour_steps(self))
 
     @overload
-    def __getitem__(self, place: int) -> Augmenter: ...
+    def __getitem__(self, place: int) -> ImageAugmenter: ...
     @overload
-    def __getitem__(self, place: slice) -> tuple[Augmenter, ...]: ...
+    def __getitem__(self, place: slice) -> tuple[ImageAugmenter, ...]: ...
     def __getitem__(self, place: Any) -> Any:
         return self._steps[place]
 
     def __len__(self) -> int:
         return len(self._steps)
 
-    def __iter__(self) -> Iterator[Augmenter]:
+    def __iter__(self) -> Iterator[ImageAugmenter]:
         return iter(self._steps)
 
 
@@ -130,7 +129,7 @@ def CreateAugmenter(*values: Any, **keywords: Any) -> DescribedSteps:
     HorizontalFlipAug(p=0.5)
     CastAug(type='float32')
     """
-    return DescribedSteps(**description.CreateAugmenter(*values, **keywords).changed())
+    return DescribedSteps(**described_augmenter(*values, **keywords).changed())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,7 +223,7 @@ def CreateDetAugmenter(*values: Any, **keywords: Any) -> list[DetAugmenter]:
     (30, 40, 3)
     """
     options = DetAugmenterOptions.of("CreateDetAugmenter", keywords, values)
-    colours = description.CreateAugmenter(
+    colours = described_augmenter(
         **options.values("data_shape", "mean", "std", "brightness", "contrast", "saturation"),
         **options.values("hue", "pca_noise", "rand_gray", "inter_method"),
     )
@@ -253,9 +252,9 @@ def CreateDetAugmenter(*values: Any, **keywords: Any) -> list[DetAugmenter]:
     return [*steps, *(DetBorrowAug(step) for step in rest)]
 
 
-def _colour_steps(recipe: description.Augmenter) -> list[Augmenter]:
+def _colour_steps(recipe: Augmenter) -> list[ImageAugmenter]:
     """Make the augmenters for the changes of colour and the normalisation of a description."""
-    steps: list[Augmenter] = []
+    steps: list[ImageAugmenter] = []
     if recipe.brightness or recipe.contrast or recipe.saturation:
         steps.append(ColorJitterAug(recipe.brightness, recipe.contrast, recipe.saturation))
     if recipe.hue:

@@ -235,7 +235,7 @@ class ImageDetIter(ImageIter):
             Objects that there is room for in a label, at least as many as now, and values of an
             object, which stay as many.
         """
-        with self._turns.lock:
+        with self._access.lock:
             engine = cast(PythonImages, self._engine)
             plan = engine.plan
             if label_shape is not None:

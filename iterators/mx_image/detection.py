@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core.example_random import example_random
-from .augmenters import Augmenter, Described
+from .augmenters import Described, ImageAugmenter
 from .crops import fixed_crop
 from .functions import copyMakeBorder, image_of, mirrored
 
@@ -66,7 +66,7 @@ class DetBorrowAug(DetAugmenter):
 
     Parameters
     ----------
-    augmenter : Augmenter
+    augmenter : ImageAugmenter
 
     Examples
     --------
@@ -76,8 +76,8 @@ class DetBorrowAug(DetAugmenter):
     (dtype('float32'), (1, 5))
     """
 
-    def __init__(self, augmenter: Augmenter) -> None:
-        if not isinstance(augmenter, Augmenter):
+    def __init__(self, augmenter: ImageAugmenter) -> None:
+        if not isinstance(augmenter, ImageAugmenter):
             raise TypeError(f"augmenter={augmenter!r}: expected an Augmenter of images")
         super().__init__(augmenter=augmenter.dumps())
         self.augmenter = augmenter

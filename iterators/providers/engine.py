@@ -17,15 +17,15 @@ import numpy as np
 from recordio.errors import ErrorBudgetError, RecordIOError, RemoteFileError
 from recordio.keywords.checks import choice, integer, real
 
+from ..core.fork_safe_lock import ForkSafeLock
 from ..core.order import Order
-from ..core.turns import Turns
 
 __all__ = [
     "ChosenSamples",
     "ClosedEngine",
     "Engine",
     "MakeEngine",
-    "Skipped",
+    "SkippedSamples",
     "engine_apart",
     "made",
 ]
@@ -127,7 +127,7 @@ class ClosedEngine:
     needed = collect = retry = reform = submit
 
 
-class Skipped:
+class SkippedSamples:
     """Records that could not be used, once each, and the budget for them."""
 
     def __init__(self, on_error: str, budget: float | None, num_samples: int) -> None:
@@ -188,7 +188,7 @@ class ChosenSamples:
     ----------
     engine : Engine
         Closed after the last batch, and when nobody refers to this object any more.
-    skipped : Skipped
+    skipped : SkippedSamples
     order : Order
     epoch : int
     rows : iterator of slice or numpy.ndarray
@@ -202,7 +202,7 @@ class ChosenSamples:
     def __init__(
         self,
         engine: Engine,
-        skipped: Skipped,
+        skipped: SkippedSamples,
         order: Order,
         epoch: int,
         rows: Iterator[Any],
@@ -222,11 +222,11 @@ class ChosenSamples:
         self._over = False
         #: The samples of each batch under way, and their draws.
         self._waiting: deque[tuple[np.ndarray, np.ndarray]] = deque()
-        self._turns = Turns()
+        self._access = ForkSafeLock()
 
     def collect(self) -> tuple[Any, Any, int]:
         """Data, label and size of the next batch; StopIteration when there is none."""
-        with self._turns.lock:
+        with self._access.lock:
             if not self._over:
                 self._ask_ahead()
                 self._over = not self._waiting

@@ -16,7 +16,12 @@ from recordio.keywords.checks import unknown_keyword
 from recordio.keywords.options import Options, accepts, by_name, divided
 
 from ..core.order import BatchPlan, Order, RollOverPlan, Tail
-from ..images.augment.augmenter import Augmenter, AugmenterOptions, CreateAugmenter, augmenter_of
+from ..images.augment.augmenter import (
+    Augmenter,
+    AugmenterOptions,
+    augmenter_of,
+    described_augmenter,
+)
 from ..images.augment.named_recipes import NamedRecipe
 from ..images.linear_render import LinearPlan
 from ..images.plan import RenderPlan
@@ -170,7 +175,7 @@ class ImageIter(RollingProvider, ImageRecordIter):
         """
         self._describes = aug_list is None
         if aug_list is None and self._named is None:
-            return CreateAugmenter(**more), None
+            return described_augmenter(**more), None
         if aug_list is None:
             recipe = augmenter_of({}, {"data_shape": more["data_shape"], **beneath}, "recipe")
             return augmenter_of(recipe.changed(), more), None

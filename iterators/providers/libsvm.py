@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from ..core.keywords import LibSVMKeywords
 
-__all__ = ["LibSVMIter", "LibSVMProvider"]
+__all__ = ["LibSVMIter"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,9 +162,6 @@ class LibSVMIter(RowProvider):
             "wrap" if options.round_batch else "pad",
         )
         super().__init__(table, plan, options)
-
-
-LibSVMProvider = LibSVMIter
 
 
 def _part_rule(options: LibSVMOptions) -> PartRule:

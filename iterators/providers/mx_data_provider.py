@@ -18,7 +18,7 @@ from .abstract import AbstractDataProvider, check_announced, described_size
 from .data_iter import batch_of_parts, listed
 from .wrapper import Saved, Wrapper, described
 
-__all__ = ["MXDataIter", "MXDataProvider"]
+__all__ = ["MXDataProvider"]
 
 
 class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
@@ -145,10 +145,6 @@ class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
         """Close the object inside, if it can be closed."""
         if hasattr(self.data_iter, "close"):
             self.data_iter.close()
-
-
-#: MXNet's name of this class.
-MXDataIter = MXDataProvider
 
 
 def _has_state(it: Any) -> bool:

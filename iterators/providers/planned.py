@@ -25,14 +25,14 @@ from recordio.keywords.checks import entries, integer
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import Placement
 from ..core.finite_iterator import DATASET_SEED
+from ..core.fork_safe_lock import ForkSafeLock
 from ..core.order import BatchPlan
 from ..core.order.modes import generator
 from ..core.order.position import Position
 from ..core.prefetch import Prefetcher
-from ..core.turns import Turns
 from .abstract import AbstractDataProvider, shown_arrays
 from .batch_form import BatchForm
-from .engine import ChosenSamples, ClosedEngine, Engine, MakeEngine, Skipped
+from .engine import ChosenSamples, ClosedEngine, Engine, MakeEngine, SkippedSamples
 from .sample_iterator import Samples
 
 __all__ = ["PlannedProvider"]
@@ -141,13 +141,13 @@ class PlannedProvider(AbstractDataProvider):
         self._provider_asked = False  # asked for anything since the epoch began or was resumed
         self._requests: deque[_Request] = deque()
         self._process = os.getpid()
-        self._turns = Turns()  # for position, requests and engine
+        self._access = ForkSafeLock()  # for position, requests and engine
         self._iterator_epoch = self._position.epoch  # of the next iterator
         self._iterators: weakref.WeakSet[ChosenSamples] = weakref.WeakSet()
         self._inside = False
         # Asked for when a batch is submitted, and again when it is delivered.
         self._batches_left = functools.lru_cache(maxsize=64)(plan.batches)
-        self._skipped = Skipped(on_error, error_budget, plan.order.count())
+        self._skipped = SkippedSamples(on_error, error_budget, plan.order.count())
         for error in skipped:
             self._skipped.add(error)
         # The places where the last search for a good record began and ended, and its epoch.
@@ -222,7 +222,7 @@ class PlannedProvider(AbstractDataProvider):
         RecordIOError
             If a record of the batch cannot be used.  The next call goes on behind the batch.
         """
-        with self._turns.lock:
+        with self._access.lock:
             if self._inside:  # the lock lets the same thread in again
                 raise RuntimeError("next() was called by a signal handler that interrupted next()")
             try:
@@ -389,7 +389,7 @@ class PlannedProvider(AbstractDataProvider):
         At the start of an epoch this does nothing, so that ``it.reset(); for batch in it:`` loses
         no epoch; anywhere else the next epoch begins.
         """
-        with self._turns.lock:
+        with self._access.lock:
             position, asked = self._position, self._provider_asked
             if asked or position.place > 0:
                 over = not self._batches_left(position.place)
@@ -402,7 +402,7 @@ class PlannedProvider(AbstractDataProvider):
 
         With ``last_batch_handle="roll_over"`` the epoch has none of the samples before it.
         """
-        with self._turns.lock:
+        with self._access.lock:
             self._go_to(Position(integer("epoch", epoch, low=0, high=LAST_EPOCH)))
             self._iterator_epoch = self.epoch
 
@@ -427,7 +427,7 @@ class PlannedProvider(AbstractDataProvider):
         self, rows: Iterator[Any], batch_size: int, in_file_order: bool, repeats: bool
     ) -> Callable[[], tuple[list[Any], list[Any], int]]:
         """Begin an epoch of chosen samples; see `Samples.read`."""
-        with self._turns.lock:
+        with self._access.lock:
             if self._make_engine is None:
                 raise ValueError("the provider is closed")
             if self._process != os.getpid():
@@ -445,7 +445,7 @@ class PlannedProvider(AbstractDataProvider):
 
         def read() -> tuple[list[Any], list[Any], int]:
             data, label, count = chosen.collect()
-            with self._turns.lock:
+            with self._access.lock:
                 self._samples += count
             return *self._arrays(data, label), count
 
@@ -502,7 +502,7 @@ class PlannedProvider(AbstractDataProvider):
         position = Position.saved(
             state, place="done", low=self._plan.first_done, last_epoch=LAST_EPOCH
         )
-        with self._turns.lock:
+        with self._access.lock:
             self._go_to(position)
             self._iterator_epoch = position.epoch
 

@@ -27,6 +27,6 @@ class RollingProvider(PlannedProvider):
 
     def hard_reset(self) -> None:
         """Begin a new epoch without the samples that the last one left over."""
-        with self._turns.lock:
+        with self._access.lock:
             self.reset()
             self._position = Position(self._position.epoch, max(self._position.place, 0))

@@ -16,8 +16,8 @@ from recordio.keywords.checks import entries, integer
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
+from ..core.fork_safe_lock import ForkSafeLock
 from ..core.order.position import Position
-from ..core.turns import Turns
 from .abstract import AbstractDataProvider
 from .batch_form import BatchForm
 from .form_batches import with_arrays
@@ -59,7 +59,7 @@ class Wrapper(AbstractDataProvider):
     _provider_keeps_notes = True
 
     def __init__(self, device: Any, epoch: int) -> None:
-        self._turns = Turns()
+        self._access = ForkSafeLock()
         self._form: BatchForm | None = None
         self._device = device
         self._placement = placement(device)
@@ -98,7 +98,7 @@ class Wrapper(AbstractDataProvider):
 
     def next(self) -> DataBatch:
         """The next batch; StopIteration at the end of the epoch, until `reset`."""
-        with self._turns.lock:
+        with self._access.lock:
             return self._next()
 
     def _next(self) -> DataBatch:
@@ -122,7 +122,7 @@ class Wrapper(AbstractDataProvider):
         no epoch.  Before the first one it resets what is inside, unless that is known to be at the
         start of an epoch.
         """
-        with self._turns.lock:
+        with self._access.lock:
             self._provider_loop = self._provider_current = None
             begun = self._begun or self._number > 0
             if not begun and self._provider_asked is False:
@@ -139,7 +139,7 @@ class Wrapper(AbstractDataProvider):
     def set_epoch(self, epoch: int) -> None:
         """Make the next batch the first of that epoch, if the iterators inside can do so, too."""
         position = Position(integer("epoch", epoch, low=self._first))
-        with self._turns.lock:
+        with self._access.lock:
             self._set_inside(position.epoch - self._first)
             self._go_to(position)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.backend import backend_of
 from ..core.dtypes import dtype_name
-from ..core.layout import Layout, Plan, plan
+from ..core.layout import Layout, LayoutPlan, plan
 from ..core.spec import FieldSpec, SpecError
 from .space import Conversion, SimpleSpace, Space, in_storage
 from .vector import SequenceSpace, VectorSequenceSpace, VectorSpace, dimension
@@ -27,7 +27,7 @@ def labels_of(max_labels: int, dim: int) -> Layout:
     return Layout("bt", t=dim, index_of="k", k=max_labels)
 
 
-def one_hot_plan(labels: Layout, mode: str) -> Plan:
+def one_hot_plan(labels: Layout, mode: str) -> LayoutPlan:
     """Plan the way from ``(batch, slots)`` labels, axes ``b`` and ``t``, to their one-hot form.
 
     "stack" is ``(batch, slots, classes)``, "concatenate" ``(batch, slots * classes)``, and "merge"

@@ -5,7 +5,6 @@ A `View` holds one array and hands it out in other orders of axes, element types
 """
 
 from .batch_views import view_batch
-from .carry import Carry
 from .class_view import ClassView
 from .data_view import DataView
 from .image_sets import ImageClassSet
@@ -25,6 +24,7 @@ from .preprocess import (
 from .samplers import Epoch, RandomSampler, Sampler, ShuffleSampler
 from .sequence_view import SequenceView
 from .sets import BaseSet, Batch, DataSet, DataSource
+from .side_data import Carry
 from .text_samplers import SentenceSampler, TextSampler
 from .text_sets import SentenceSet, TextSet
 from .text_sources import PennTreeBank, TextSource

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from ..core.layout import Layout, Plan
+from ..core.layout import Layout, LayoutPlan
 from . import view_layouts as forms
 from .data_view import DataView
 
@@ -65,6 +65,6 @@ class ClassView(DataView):
             return self._layout, self._layout
         return forms.primary(self._layout) if name == "b" else forms.slots(self._layout)
 
-    def bt(self) -> Plan:
+    def bt(self) -> LayoutPlan:
         """Return the conversion of the base to ``bt``."""
         return self._plan(self._name("bt"))

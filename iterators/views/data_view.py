@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, TypeVar
 
-from ..core.layout import Layout, Plan, plan
+from ..core.layout import Layout, LayoutPlan, plan
 from . import batch_rows as rows
 from . import view_layouts as forms
 from .kinds import Kind, convert, kind_of, place, requested_kind
@@ -64,7 +64,7 @@ class DataView(View):
         self._input: Any = None
         self._kind: Kind | None = None
         self._layout: Layout | None = None
-        self._plans: dict[str, Plan] = {}
+        self._plans: dict[str, LayoutPlan] = {}
         self._handed_out: dict[tuple[str, Kind], Any] = {}
         self._gradients: list[tuple[str, Any]] = []
         #: Forms that gradients may refer to; they outlive a batch.
@@ -195,7 +195,7 @@ class DataView(View):
 
     # -- conversions ----------------------------------------------------------------------------
 
-    def _plan(self, name: str) -> Plan:
+    def _plan(self, name: str) -> LayoutPlan:
         """Return the conversion of the base to a form, remembered as long as it applies."""
         if name not in self._plans:
             self._base()
@@ -213,7 +213,7 @@ class DataView(View):
             return forms.only_column(self._layout)
         return forms.permuted(self._layout, name)
 
-    def transpose(self, view: str) -> Plan:
+    def transpose(self, view: str) -> LayoutPlan:
         """Return the conversion of the base to another order of its axes.
 
         Raises
@@ -232,15 +232,15 @@ class DataView(View):
         assert self._layout is not None
         return plan(*forms.permuted(self._layout, view))
 
-    def default(self) -> Plan:
+    def default(self) -> LayoutPlan:
         """Return the conversion of the base to itself."""
         return self._plan(self._name("default"))
 
-    def bf(self) -> Plan:
+    def bf(self) -> LayoutPlan:
         """Return the conversion of the base to ``bf``: callable, with an `adjoint`."""
         return self._plan(self._name("bf"))
 
-    def b(self) -> Plan:
+    def b(self) -> LayoutPlan:
         """Return the conversion of the base to ``b``."""
         return self._plan(self._name("b"))
 

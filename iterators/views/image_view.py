@@ -5,7 +5,7 @@ This module lists the forms; `DataView` does the work.
 
 from __future__ import annotations
 
-from ..core.layout import Plan
+from ..core.layout import LayoutPlan
 from . import view_layouts as forms
 from .data_view import DataView
 
@@ -30,14 +30,14 @@ class ImageView(DataView):
     letters = forms.LETTERS
     offered = ("default", "bf", "b", "bhwc", "bchw", "chwb")
 
-    def bhwc(self) -> Plan:
+    def bhwc(self) -> LayoutPlan:
         """Return the conversion of the base to ``bhwc``."""
         return self._plan(self._name("bhwc"))
 
-    def bchw(self) -> Plan:
+    def bchw(self) -> LayoutPlan:
         """Return the conversion of the base to ``bchw``."""
         return self._plan(self._name("bchw"))
 
-    def chwb(self) -> Plan:
+    def chwb(self) -> LayoutPlan:
         """Return the conversion of the base to ``chwb``."""
         return self._plan(self._name("chwb"))

@@ -5,7 +5,7 @@ This module lists the forms; `DataView` does the work.
 
 from __future__ import annotations
 
-from ..core.layout import Plan
+from ..core.layout import LayoutPlan
 from . import view_layouts as forms
 from .data_view import DataView
 
@@ -27,10 +27,10 @@ class SequenceView(DataView):
     letters = forms.LETTERS
     offered = ("default", "bf", "b", "bwc", "bcw")
 
-    def bwc(self) -> Plan:
+    def bwc(self) -> LayoutPlan:
         """Return the conversion of the base to ``bwc``."""
         return self._plan(self._name("bwc"))
 
-    def bcw(self) -> Plan:
+    def bcw(self) -> LayoutPlan:
         """Return the conversion of the base to ``bcw``."""
         return self._plan(self._name("bcw"))

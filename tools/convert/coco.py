@@ -17,7 +17,7 @@ from recordio.errors import LabelError
 
 from ..image_list import Skipped, safe_name
 from .boxes import Box, BoxLabels, Size, add_box_options, check_folder, checked_classes, item_of
-from .format import Import, Items, LeftOut, Source
+from .format import Import, ImportSource, Items, LeftOut
 
 __all__ = ["FROM_COCO"]
 
@@ -37,7 +37,7 @@ def add_import_options(parser: argparse._ActionsContainer) -> None:
     add_box_options(parser, "crowd", "boxes round crowds (iscrowd)")
 
 
-def open_coco(settings: argparse.Namespace) -> Source:
+def open_coco(settings: argparse.Namespace) -> ImportSource:
     """Read the annotations."""
     path = settings.annotations
     check_folder(settings.images)
@@ -105,7 +105,7 @@ def open_coco(settings: argparse.Namespace) -> Source:
             }
         )
 
-    return Source(items(), len(found["images"]) + len(nowhere), classes, labels.notes)
+    return ImportSource(items(), len(found["images"]) + len(nowhere), classes, labels.notes)
 
 
 def left_out_of(

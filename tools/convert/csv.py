@@ -19,7 +19,7 @@ from recordio.text.row_count import count_rows
 from ..npy import decode_npy, is_sparse, npy_header
 from ..payloads import number_text, numbers_text
 from ..record_pack import Record, RecordPack
-from .format import Export, Import, Item, Items, Source, add_text_limit, natural
+from .format import Export, Import, ImportSource, Item, Items, add_text_limit, natural
 
 __all__ = ["FROM_CSV", "TO_CSV"]
 
@@ -94,13 +94,13 @@ def add_import_options(parser: argparse._ActionsContainer) -> None:
     add_text_limit(parser)
 
 
-def open_csv(settings: argparse.Namespace) -> Source:
+def open_csv(settings: argparse.Namespace) -> ImportSource:
     """Open a CSV file."""
     path = settings.source
     total = None
     if "://" not in path:  # a remote file would be fetched twice
         total = count_rows(path, settings.skip_header, settings.delimiter, settings.max_line_bytes)
-    return Source(read_items(settings), total)
+    return ImportSource(read_items(settings), total)
 
 
 def read_items(settings: argparse.Namespace) -> Items:

@@ -20,7 +20,7 @@ from ..outputs import new_folder, url_refused
 from ..payloads import check_content, number_text
 from ..record_pack import Record, RecordPack, name_of
 from ..scan import DEFAULT_EXTENSIONS, describe_left_out, scan_images
-from .format import Export, Import, Item, Items, Source
+from .format import Export, Import, ImportSource, Item, Items
 from .labels import table_line
 
 __all__ = ["FROM_FOLDER", "TO_FOLDERS", "safe_parts"]
@@ -57,7 +57,7 @@ def add_check_option(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def open_folder(settings: argparse.Namespace) -> Source:
+def open_folder(settings: argparse.Namespace) -> ImportSource:
     """Find the images; every folder that holds some is a class, as for im2rec."""
     found, notes = find_images(settings.source, settings.exts)
 
@@ -72,7 +72,9 @@ def open_folder(settings: argparse.Namespace) -> Source:
                 yield Skipped(entry.path, error.reason)
         yield from found.skipped
 
-    return Source(items(), len(found.entries) + len(found.skipped), found.classes, lambda: notes)
+    return ImportSource(
+        items(), len(found.entries) + len(found.skipped), found.classes, lambda: notes
+    )
 
 
 def find_images(root: str, suffixes: str) -> tuple[ImageList, list[str]]:

@@ -22,10 +22,10 @@ __all__ = [
     "Counts",
     "Export",
     "Import",
+    "ImportSource",
     "Item",
     "Items",
     "LeftOut",
-    "Source",
     "add_array_limit",
     "add_content_limit",
     "add_metadata_limit",
@@ -67,7 +67,7 @@ Items: TypeAlias = Iterator["Item | Skipped | LeftOut"]
 
 
 @dataclass
-class Source:
+class ImportSource:
     """Items that are read while somebody iterates."""
 
     #: The id of a record is its position among items and skipped ones.
@@ -141,7 +141,7 @@ class Import:
     summary: str
     #: Positional arguments: name, help, and True if several may be given.
     sources: Sequence[tuple[str, str, bool]]
-    open: Callable[[argparse.Namespace], Source]
+    open: Callable[[argparse.Namespace], ImportSource]
     add_options: Callable[[argparse._ActionsContainer], None] = no_options
     description: str = ""
 

@@ -30,7 +30,7 @@ from ..image_list import (
 )
 from ..outputs import temporary_folder
 from ..payloads import EXACT_IN_FLOAT32
-from .format import Counts, Item, LeftOut, Source
+from .format import Counts, ImportSource, Item, LeftOut
 
 __all__ = ["ImportReport", "companions", "import_records"]
 
@@ -78,7 +78,7 @@ def companions(prefix: str) -> list[str]:
 
 
 def import_records(
-    source: Source,
+    source: ImportSource,
     prefix: str,
     *,
     shuffle: int | None = None,
@@ -121,7 +121,7 @@ def import_records(
 
 
 def _watched(
-    source: Source,
+    source: ImportSource,
     report: ImportReport,
     strict: bool,
     progress: bool | None,

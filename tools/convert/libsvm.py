@@ -18,7 +18,16 @@ from ..npy import SPARSE_FIELDS, decode_npy, encode_npy, is_sparse, sparse_dtype
 from ..payloads import number_text, numbers_text
 from ..record_pack import RecordPack
 from .csv import one_file
-from .format import Export, Import, Item, Items, LeftOut, Source, add_array_limit, add_text_limit
+from .format import (
+    Export,
+    Import,
+    ImportSource,
+    Item,
+    Items,
+    LeftOut,
+    add_array_limit,
+    add_text_limit,
+)
 
 __all__ = ["FROM_LIBSVM", "TO_LIBSVM"]
 
@@ -43,7 +52,7 @@ def add_import_options(parser: argparse._ActionsContainer) -> None:
     add_array_limit(parser)
 
 
-def open_libsvm(settings: argparse.Namespace) -> Source:
+def open_libsvm(settings: argparse.Namespace) -> ImportSource:
     """Read a LibSVM file."""
     dropped: dict[str, int] = {}
     data, labels = read_libsvm(
@@ -59,7 +68,7 @@ def open_libsvm(settings: argparse.Namespace) -> Source:
         yield from read_items(data, labels)
         yield LeftOut({CALLED[key]: number for key, number in dropped.items() if number})
 
-    return Source(items(), len(labels))
+    return ImportSource(items(), len(labels))
 
 
 def read_items(data: object, labels: np.ndarray) -> Items:

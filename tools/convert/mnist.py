@@ -15,14 +15,14 @@ from recordio.bytes.storage import AtomicOutput
 
 from ..images import add_pixel_limit, decode_image, encode_image
 from ..record_pack import RecordPack
-from .format import Export, Import, Item, Items, Source, add_array_limit
+from .format import Export, Import, ImportSource, Item, Items, add_array_limit
 
 __all__ = ["FROM_MNIST", "TO_MNIST"]
 
 IMAGES, LABELS = "-images-idx3-ubyte", "-labels-idx1-ubyte"
 
 
-def open_mnist(settings: argparse.Namespace) -> Source:
+def open_mnist(settings: argparse.Namespace) -> ImportSource:
     """Read both files, which are small."""
     limit = settings.max_array_bytes
     images = read_idx_array(settings.images, max_array_bytes=limit)
@@ -37,7 +37,7 @@ def open_mnist(settings: argparse.Namespace) -> Source:
             f"expected a label for each of {len(images)} images, found shape {labels.shape}",
             path=settings.labels,
         )
-    return Source(read_items(images, labels.reshape(len(labels), -1)), len(images))
+    return ImportSource(read_items(images, labels.reshape(len(labels), -1)), len(images))
 
 
 def read_items(images: np.ndarray, labels: np.ndarray) -> Items:

@@ -27,7 +27,7 @@ from ..image_list import Skipped
 from ..images import add_pixel_limit, decode_image, encode_image, swap_red_and_blue
 from ..npy import HEADER_ERRORS, decode_npy, npy_header
 from ..record_pack import Record, RecordPack
-from .format import Export, Import, Item, Items, LeftOut, Source, add_array_limit, unreadable
+from .format import Export, Import, ImportSource, Item, Items, LeftOut, add_array_limit, unreadable
 
 __all__ = ["FROM_NUMPY", "TO_NPY"]
 
@@ -62,7 +62,7 @@ def add_import_options(parser: argparse._ActionsContainer) -> None:
     add_array_limit(parser)
 
 
-def open_arrays(settings: argparse.Namespace) -> Source:
+def open_arrays(settings: argparse.Namespace) -> ImportSource:
     """Open the data and the labels."""
     data, labels, others = load_pair(settings)
     if data.ndim < 1:
@@ -83,7 +83,7 @@ def open_arrays(settings: argparse.Namespace) -> Source:
         yield from read_items(data, labels, settings.encoding, settings.source)
         yield LeftOut({f"array {name}": 1 for name in others})
 
-    return Source(items(), len(data))
+    return ImportSource(items(), len(data))
 
 
 def load_pair(

@@ -28,7 +28,7 @@ from ..payloads import check_content
 from ..record_pack import RecordPack
 from .csv import one_file
 from .folders import add_check_option
-from .format import Export, Import, Item, Items, Source, add_content_limit
+from .format import Export, Import, ImportSource, Item, Items, add_content_limit
 from .shards import matching_files
 from .tf_example import Feature, decode_example, encode_example
 
@@ -79,7 +79,7 @@ def add_feature_options(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def open_tfrecord(settings: argparse.Namespace) -> Source:
+def open_tfrecord(settings: argparse.Namespace) -> ImportSource:
     """Open the files."""
     limit = min(settings.max_content_bytes, LARGEST)
     wanted = {settings.content, settings.label, *CONTENTS, *LABELS}
@@ -97,7 +97,7 @@ def open_tfrecord(settings: argparse.Namespace) -> Source:
                 except RecordIOError as error:
                     yield Skipped(f"{path}, record {number}, offset {offset}", error.reason)
 
-    return Source(items())
+    return ImportSource(items())
 
 
 def read_frames(path: str, limit: int = LARGEST) -> Iterator[tuple[int, bytes]]:

@@ -29,7 +29,7 @@ from .boxes import (
     item_of,
     read_class_file,
 )
-from .format import Import, Items, Source, add_metadata_limit
+from .format import Import, ImportSource, Items, add_metadata_limit
 
 __all__ = ["FROM_VOC", "read_limited"]
 
@@ -66,7 +66,7 @@ def add_import_options(parser: argparse._ActionsContainer) -> None:
     add_metadata_limit(parser, "annotation files")
 
 
-def open_voc(settings: argparse.Namespace) -> Source:
+def open_voc(settings: argparse.Namespace) -> ImportSource:
     """Find the annotations, and read all of them once for the names of the classes."""
     folder = settings.annotations
     for path in (folder, settings.images):
@@ -106,7 +106,7 @@ def open_voc(settings: argparse.Namespace) -> Source:
             beside = left_out_of(root)
             yield item_of(settings.images, image, boxes_at, size, labels, settings, path, beside)
 
-    return Source(items(), len(chosen), classes, labels.notes)
+    return ImportSource(items(), len(chosen), classes, labels.notes)
 
 
 def left_out_of(root: ElementTree.Element) -> collections.Counter[str]:

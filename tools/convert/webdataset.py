@@ -29,10 +29,10 @@ from .folders import add_check_option, safe_parts
 from .format import (
     Export,
     Import,
+    ImportSource,
     Item,
     Items,
     LeftOut,
-    Source,
     add_content_limit,
     add_metadata_limit,
     unreadable,
@@ -104,7 +104,7 @@ def add_import_options(parser: argparse._ActionsContainer) -> None:
     add_metadata_limit(parser, "label files, and headers between the files of an archive,")
 
 
-def open_webdataset(settings: argparse.Namespace) -> Source:
+def open_webdataset(settings: argparse.Namespace) -> ImportSource:
     """Open the archives."""
     paths, limit = matching_files(settings.source), settings.max_metadata_bytes
 
@@ -118,7 +118,7 @@ def open_webdataset(settings: argparse.Namespace) -> Source:
                     yield Skipped(f"{path}, {key}", error.reason)
             yield LeftOut(passed_over)
 
-    return Source(items())
+    return ImportSource(items())
 
 
 def wanted_files(settings: argparse.Namespace) -> Wanted:

@@ -14,7 +14,7 @@ from recordio.errors import LabelError
 from ..image_list import Skipped
 from .boxes import Box, BoxLabels, Size, add_box_options, check_folder, item_of, read_class_file
 from .folders import add_suffix_option, find_images
-from .format import Import, Items, Source, add_metadata_limit
+from .format import Import, ImportSource, Items, add_metadata_limit
 from .voc import read_limited
 
 __all__ = ["FROM_YOLO"]
@@ -35,7 +35,7 @@ def add_import_options(parser: argparse._ActionsContainer) -> None:
     add_metadata_limit(parser, "label files")
 
 
-def open_yolo(settings: argparse.Namespace) -> Source:
+def open_yolo(settings: argparse.Namespace) -> ImportSource:
     """Find the images, and the label files that are named like them."""
     for path in (settings.labels, settings.images):
         check_folder(path)
@@ -70,7 +70,7 @@ def open_yolo(settings: argparse.Namespace) -> Source:
             *labels.notes(),
         ]
 
-    return Source(items(), len(found.entries) + len(found.skipped), classes, all_notes)
+    return ImportSource(items(), len(found.entries) + len(found.skipped), classes, all_notes)
 
 
 def read_boxes(path: str, classes: int, limit: int) -> list[Box]:

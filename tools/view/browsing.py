@@ -36,7 +36,7 @@ LONGEST_QUERY = 200
 PIECE = 1 << 22
 
 
-class Tile(NamedTuple):
+class RecordTile(NamedTuple):
     """Record on a grid."""
 
     record: ShownRecord
@@ -45,7 +45,7 @@ class Tile(NamedTuple):
     size: tuple[int, int] | None
 
 
-def tile(pack: ShownPack, found: ShownRecord) -> Tile:
+def tile(pack: ShownPack, found: ShownRecord) -> RecordTile:
     """Return a record with the texts of its tile."""
     size = None
     if found.is_image:
@@ -53,7 +53,7 @@ def tile(pack: ShownPack, found: ShownRecord) -> Tile:
             size = upright_size(found.content)
         except ImageDecodeError:
             size = None
-    return Tile(found, pack.label_text(found), pack.file_name(found), size)
+    return RecordTile(found, pack.label_text(found), pack.file_name(found), size)
 
 
 def packs(site: Site, request: Any) -> Any:

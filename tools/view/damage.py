@@ -13,12 +13,12 @@ from recordio.ordered import default_threads
 
 from .pack import ShownPack
 
-__all__ = ["Check", "Found"]
+__all__ = ["Check", "FoundProblem"]
 
 MOST_SHOWN = 1000
 
 
-class Found(NamedTuple):
+class FoundProblem(NamedTuple):
     """Problem, and the position of the record that it is about, where there is one."""
 
     problem: Problem
@@ -88,10 +88,11 @@ class Check:
             raise KeyboardInterrupt
         self.share = done / max(total, 1)
 
-    def found(self) -> list[Found]:
+    def found(self) -> list[FoundProblem]:
         """Return the first problems, with the positions of their records."""
         problems = self.report.problems[:MOST_SHOWN] if self.report else []
         places = self.pack.places
         return [
-            Found(p, None if p.offset is None else places.position_at(p.offset)) for p in problems
+            FoundProblem(p, None if p.offset is None else places.position_at(p.offset))
+            for p in problems
         ]

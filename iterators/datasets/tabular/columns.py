@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Columns"]
+__all__ = ["TableColumns"]
 
 
-class Columns:
+class TableColumns:
     """Passes everything on to the table `dataset`; an operation overrides what it changes."""
 
     def __init__(self, dataset: Any) -> None:

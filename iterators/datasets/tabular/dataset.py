@@ -1,7 +1,7 @@
 """`TabularDataset`: the methods of every table, made of its length, keys, mode and a way to read.
 
 A table is read in columns.  The operations read nothing: each is a `DelegateDataset` around lazy
-`Columns` of the modules beside this one.
+`TableColumns` of the modules beside this one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...core.backend import is_tensor
 from ...core.collate import concat_examples
 from ...core.indexing import resolve_rows, rows_as_index
 from ..mixin import DatasetMixin
-from .columns import Columns
+from .columns import TableColumns
 from .stack import Concatenation, Join
 from .table_transform import Transform, TransformBatch
 from .table_view import Slice, WithConverter, WithMode
@@ -213,7 +213,7 @@ class TabularDataset(DatasetMixin):
         return DelegateDataset(WithConverter(self, converter))
 
 
-class DelegateDataset(Columns, TabularDataset):
+class DelegateDataset(TableColumns, TabularDataset):
     """A table that passes everything on to another one.
 
     Base for classes that build their table in the constructor.

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core.backend import backend_of, is_tensor
 from ...core.indexing import resolve_rows, rows_as_index
-from .columns import Columns
+from .columns import TableColumns
 
 __all__ = ["Concatenation", "GeneratedKey", "Join"]
 
@@ -32,7 +32,7 @@ class GeneratedKey(str):
         return key
 
 
-class Concatenation(Columns):
+class Concatenation(TableColumns):
     """The rows of several tables with the same keys; keys and mode are those of the first."""
 
     def __init__(self, *datasets: Any) -> None:
@@ -104,7 +104,7 @@ def _joined(pieces: tuple[Any, ...]) -> Any:
     return [item for piece in pieces for item in piece]
 
 
-class Join(Columns):
+class Join(TableColumns):
     """The columns of several tables with the same number of rows; the first converts."""
 
     def __init__(self, *datasets: Any) -> None:

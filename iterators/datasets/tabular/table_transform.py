@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .columns import Columns
+from .columns import TableColumns
 
 __all__ = ["Transform", "TransformBatch"]
 
 UNKNOWN = object()
 
 
-class Computed(Columns):
+class Computed(TableColumns):
     """A table whose columns a function computes; the form of its result decides the mode."""
 
     def __init__(

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.indexing import Rows, compose_rows, resolve_rows, rows_as_index
-from .columns import Columns
+from .columns import TableColumns
 
 __all__ = ["Slice", "WithConverter", "WithMode"]
 
 
-class WithMode(Columns):
+class WithMode(TableColumns):
     """A table with another mode."""
 
     def __init__(self, dataset: Any, mode: Any) -> None:
@@ -28,7 +28,7 @@ class WithMode(Columns):
         return self._mode
 
 
-class WithConverter(Columns):
+class WithConverter(TableColumns):
     """A table with another converter."""
 
     def __init__(self, dataset: Any, converter: Callable[..., Any]) -> None:
@@ -42,7 +42,7 @@ class WithConverter(Columns):
         return self._converter(**data) if isinstance(data, dict) else self._converter(data)
 
 
-class Slice(Columns):
+class Slice(TableColumns):
     """Some rows and columns of a table."""
 
     def __init__(self, dataset: Any, rows: Any, keys: Any = None) -> None:

@@ -20,7 +20,7 @@ from .policy_options import PolicyOptions
 from .recipe import Recipe
 from .rules import NEEDS_RGB
 
-__all__ = ["Augmenter", "AugmenterOptions", "CreateAugmenter", "augmenter_of"]
+__all__ = ["Augmenter", "AugmenterOptions", "augmenter_of", "described_augmenter"]
 
 #: Values of ``mean=True`` and ``std=True``: those of ImageNet, in grey levels of R, G and B.
 IMAGENET = {"mean": (123.68, 116.28, 103.53), "std": (58.395, 57.12, 57.375)}
@@ -143,16 +143,10 @@ class AugmenterOptions(PolicyOptions):
     scaled_decode: bool = described(Recipe, "scaled_decode")
 
 
-@accepts(AugmenterOptions)
-def CreateAugmenter(*values: Any, **keywords: Any) -> Augmenter:
-    """Describe the steps for the images of an `ImageIter`, with MXNet's names and defaults.
+def described_augmenter(*values: Any, **keywords: Any) -> Augmenter:
+    """Return the `Augmenter` of what `CreateAugmenter` of `iterators` takes.
 
-    The steps follow each other in this order: resize, crop, those from `crop_on_fill` to
-    `solarize_p` in the order of `Recipe`, mirror, brightness / contrast / saturation in random
-    order, hue, noise, grey, mean and standard deviation, `random_erasing`.  From brightness on
-    colours are changed in float: values may leave the range from 0 to 255, as in MXNet.
-
-    >>> CreateAugmenter((3, 32, 32), resize=36, rand_mirror=True, std=True).std
+    >>> described_augmenter((3, 32, 32), resize=36, rand_mirror=True, std=True).std
     (58.395, 57.12, 57.375, 1.0)
     """
     (given,) = divided("CreateAugmenter", keywords, AugmenterOptions, values=values)

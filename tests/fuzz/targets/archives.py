@@ -14,7 +14,7 @@ import numpy as np
 
 from recordio import RecordIOError
 from recordio.image_sets import read_cifar
-from recordio.tools.convert.format import Import, Item, LeftOut, Source
+from recordio.tools.convert.format import Import, ImportSource, Item, LeftOut
 from recordio.tools.convert.importing import ImportReport
 from recordio.tools.convert.tf_example import decode_example, encode_example
 from recordio.tools.convert.tfrecord import FROM_TFRECORD, masked_crc32c, read_frames
@@ -25,7 +25,7 @@ from .mutate import EDGES, change_bytes, change_json_text, change_number, move_i
 from .target import Target, drawing, scratch
 
 
-def opened(kind: Import, path: str, options: list[str]) -> Source:
+def opened(kind: Import, path: str, options: list[str]) -> ImportSource:
     """A source as the command opens it."""
     parser = argparse.ArgumentParser()
     kind.add_options(parser)

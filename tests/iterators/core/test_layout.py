@@ -11,7 +11,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iterators.core.layout import LabelError, Layout, LayoutError, plan
+from iterators.core.layout import ClassNumberError, Layout, LayoutError, plan
 
 torch = pytest.importorskip("torch")
 
@@ -253,7 +253,7 @@ def test_one_hot(case):
 @pytest.mark.parametrize("wrong", [-1, 4])
 @pytest.mark.parametrize("make", [np.array, torch.tensor])
 def test_labels_outside_the_axis_are_refused(wrong, make):
-    for error in (LabelError, IndexError, ValueError):
+    for error in (ClassNumberError, IndexError, ValueError):
         with pytest.raises(error, match="expected labels from 0 to 3"):
             plan(LABELS, "bk")(make([[0, wrong]]))
 

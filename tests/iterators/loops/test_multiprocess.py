@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from iterators import MultiprocessIterator, SerialIterator, concat_examples
-from iterators.core.lent import joined
+from iterators.core.joinable import joined
 from iterators.loops import WorkerDiedError, WorkerError, segments
 
 #: Newer versions of Python warn when a process that has threads is forked.

@@ -26,7 +26,7 @@ from iterators import (
 )
 from iterators.datasets.augmented import AugmentedDataset
 from iterators.datasets.records import ImageRecordDataset, RecordDataset
-from iterators.images.augment.augmenter import CreateAugmenter
+from iterators.images.augment.augmenter import described_augmenter
 from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.recipe import Recipe
 from iterators.providers.image_options import ImageClassOptions
@@ -103,7 +103,7 @@ def test_paths_that_cannot_be_read(path, error, message):
     [
         lambda shape: Recipe(data_shape=shape),
         lambda shape: DetRecipe(data_shape=shape),
-        CreateAugmenter,
+        described_augmenter,
         lambda shape: ImageRecordIter(path_imgrec="a.rec", data_shape=shape, batch_size=2),
     ],
 )
@@ -344,4 +344,4 @@ def test_providers_batches_and_recipes_show_themselves(parts):
     )
     assert repr(Recipe(data_shape=SHAPE, pad=4)) == "Recipe(data_shape=(3, 8, 8), pad=4)"
     assert repr(DetRecipe(data_shape=SHAPE)) == "DetRecipe(data_shape=(3, 8, 8))"
-    assert repr(CreateAugmenter(SHAPE)) == "Augmenter(data_shape=(3, 8, 8), inter_method=2)"
+    assert repr(described_augmenter(SHAPE)) == "Augmenter(data_shape=(3, 8, 8), inter_method=2)"

@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from iterators import LibSVMIter, LibSVMProvider
+from iterators import LibSVMIter
 from recordio.errors import ErrorBudgetError, TextFormatError
 
 sparse = pytest.importorskip("scipy.sparse")
@@ -134,7 +134,6 @@ def test_a_file_without_rows(tmp_path):
 
 
 def test_names(file):
-    assert LibSVMProvider is LibSVMIter
     with provider_of(file, data_name="x", label_name=None) as provider:
         assert provider.next()["x"].shape == (4, 6)
         assert provider.provide_label == []

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import recordio
 from iterators import ImageIter, ImageRecordIter
 from iterators.datasets import ImageRecordDataset
-from iterators.images.augment.augmenter import CreateAugmenter
+from iterators.images.augment.augmenter import described_augmenter
 from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.recipe import Recipe
 from iterators.images.det_render import DetPlan
@@ -144,7 +144,7 @@ def test_detection_samples_and_boxes_are_those_of_png(
 
 @pytest.mark.parametrize("options", [{"rand_gray": 0.5, "brightness": 0.3}, {"rand_resize": True}])
 def test_samples_of_an_augmenter_are_those_of_png(options):
-    plan = LinearPlan(CreateAugmenter((3, 24, 20), rand_crop=True, rand_mirror=True, **options))
+    plan = LinearPlan(described_augmenter((3, 24, 20), rand_crop=True, rand_mirror=True, **options))
     for number in range(20):
         assert_same(plan, *both(NOISE), number)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from recordio import RecordIOError, RecordReader, unpack
-from recordio.tools.convert.format import Item, LeftOut, Source
+from recordio.tools.convert.format import ImportSource, Item, LeftOut
 from recordio.tools.convert.importing import ImportReport, companions, import_records
 from recordio.tools.image_list import Skipped
 
@@ -18,7 +18,7 @@ def test_what_has_no_record_has_no_id(tmp_path, shuffle):
         LeftOut({"pictures": 3, "words": 1}),
         Item([2], b"c", left_out={"sounds": 1}),
     ]
-    report = import_records(Source(iter(items)), str(tmp_path / "t"), shuffle=shuffle)
+    report = import_records(ImportSource(iter(items)), str(tmp_path / "t"), shuffle=shuffle)
     assert (report.records, len(report.skipped)) == (2, 2)
     assert report.not_stored() == "not stored: 4 pictures, 3 words, 1 sounds"
     with RecordReader(tmp_path / "t.rec", tmp_path / "t.idx") as reader:
@@ -33,7 +33,7 @@ def test_sources_without_any_record_say_what_they_hold(tmp_path):
         ([LeftOut({"words": 1}), Skipped("b", "bad")], "first, b: bad; not stored: 1 words"),
     ]:
         with pytest.raises(RecordIOError, match=said):
-            import_records(Source(iter(items)), str(tmp_path / "t"))
+            import_records(ImportSource(iter(items)), str(tmp_path / "t"))
     assert not list(tmp_path.iterdir())
 
 
@@ -54,5 +54,5 @@ def test_companions_are_all_files_with_the_prefix():
 
 def test_a_name_is_kept_in_the_list(tmp_path):
     items = iter([Item([1.0], b"one"), Item([2.0, 3.0], b"two", "b.txt")])
-    assert import_records(Source(items), str(tmp_path / "a")).records == 2
+    assert import_records(ImportSource(items), str(tmp_path / "a")).records == 2
     assert (tmp_path / "a.lst").read_text() == "1\t2.000000\t3.000000\tb.txt\n"

@@ -1,4 +1,4 @@
-"""CreateAugmenter: what it accepts, what is drawn, and colours that equal MXNet's."""
+"""described_augmenter: what it accepts, what is drawn, and colours that equal MXNet's."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from faces.draws import composed, drawn_colours
-from iterators.images.augment.augmenter import CreateAugmenter
+from iterators.images.augment.augmenter import described_augmenter
 from iterators.images.augment.geometry import drawn_steps
 from iterators.images.linear_render import LinearPlan
 from iterators.images.render import Renderer
@@ -22,14 +22,14 @@ def close_to(values, distribution):
 
 
 def test_the_description_is_immutable_and_says_what_differs():
-    augmenter = CreateAugmenter(SHAPE, resize=20, hue=0.1)
-    assert augmenter == CreateAugmenter(list(SHAPE), 20, hue=0.1) != CreateAugmenter(SHAPE)
+    augmenter = described_augmenter(SHAPE, resize=20, hue=0.1)
+    assert augmenter == described_augmenter(list(SHAPE), 20, hue=0.1) != described_augmenter(SHAPE)
     assert repr(augmenter) == (
         "Augmenter(data_shape=(3, 16, 12), resize=20, inter_method=2, hue=0.1)"
     )
     with pytest.raises(AttributeError):
         augmenter.hue = 0.2
-    assert hash(augmenter) == hash(CreateAugmenter(SHAPE, 20, hue=0.1))
+    assert hash(augmenter) == hash(described_augmenter(SHAPE, 20, hue=0.1))
 
 
 @pytest.mark.parametrize(
@@ -43,12 +43,12 @@ def test_the_description_is_immutable_and_says_what_differs():
     ],
 )
 def test_means(value, expected):
-    assert CreateAugmenter(SHAPE, mean=value).mean[:3] == expected
+    assert described_augmenter(SHAPE, mean=value).mean[:3] == expected
 
 
 def test_standard_deviations():
-    assert CreateAugmenter(SHAPE, std=True).std == (58.395, 57.12, 57.375, 1)
-    assert CreateAugmenter(SHAPE).std == (1, 1, 1, 1)
+    assert described_augmenter(SHAPE, std=True).std == (58.395, 57.12, 57.375, 1)
+    assert described_augmenter(SHAPE).std == (1, 1, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,14 @@ def test_standard_deviations():
 )
 def test_bad_values_are_refused_by_name(arguments, text):
     with pytest.raises(ValueError, match=text):
-        CreateAugmenter(SHAPE, **arguments)
+        described_augmenter(SHAPE, **arguments)
 
 
 # -- what is drawn ---------------------------------------------------------------------------------
 
 
 def test_factors_hue_noise_and_grey_follow_their_formulas():
-    augmenter = CreateAugmenter(
+    augmenter = described_augmenter(
         SHAPE, brightness=0.3, contrast=0.5, saturation=0.9, hue=0.25, pca_noise=0.2, rand_gray=0.3
     )
     found = [drawn_colours(augmenter, 5, 0, record) for record in range(DRAWS)]
@@ -98,13 +98,13 @@ def test_factors_hue_noise_and_grey_follow_their_formulas():
 
 
 def test_what_is_off_draws_nothing():
-    steps = drawn_colours(CreateAugmenter(SHAPE, contrast=0.5), 1, 2, 3)
+    steps = drawn_colours(described_augmenter(SHAPE, contrast=0.5), 1, 2, 3)
     assert steps["factor"][0] == steps["factor"][2] == 1 != steps["factor"][1]
     assert steps["hue"] == 0 and steps["noise"] == [0, 0, 0] and steps["grey"] is False
 
 
 def test_areas_are_uniform_and_ratios_uniform_in_their_logarithm():
-    augmenter = CreateAugmenter((3, 50, 50), rand_crop=True, rand_resize=True)
+    augmenter = described_augmenter((3, 50, 50), rand_crop=True, rand_resize=True)
     crops = [drawn_steps(augmenter, 3, 0, record, 1000, 1000)[0][0] for record in range(DRAWS)]
     # Far from the limits every first try fits, so that nothing is selected.
     areas = np.array([c["width"] * c["height"] for c in crops]) / 1e6
@@ -117,7 +117,7 @@ def test_areas_are_uniform_and_ratios_uniform_in_their_logarithm():
 
 
 def test_random_crops_are_uniform_and_their_size_is_the_largest_that_fits():
-    augmenter = CreateAugmenter((3, 20, 10), rand_crop=True)
+    augmenter = described_augmenter((3, 20, 10), rand_crop=True)
     for height, width, size in [(30, 40, (20, 10)), (10, 40, (10, 5)), (40, 6, (12, 6))]:
         crops = [drawn_steps(augmenter, 3, 0, i, width, height)[0][0] for i in range(DRAWS)]
         assert {(c["height"], c["width"]) for c in crops} == {size}
@@ -128,18 +128,18 @@ def test_random_crops_are_uniform_and_their_size_is_the_largest_that_fits():
 
 
 def test_a_random_area_that_never_fits_is_the_centre():
-    augmenter = CreateAugmenter((3, 20, 20), rand_crop=True, rand_resize=True)
+    augmenter = described_augmenter((3, 20, 20), rand_crop=True, rand_resize=True)
     (step,), _ = drawn_steps(augmenter, 0, 0, 0, 4000, 20)
     assert (step["x"], step["y"], step["width"], step["height"]) == (1990, 0, 20, 20)
 
 
 def test_a_crop_of_no_pixels_is_an_error():
     with pytest.raises(ValueError, match="too unequal"):
-        drawn_steps(CreateAugmenter((3, 1000, 1)), 0, 0, 0, 50, 10)
+        drawn_steps(described_augmenter((3, 1000, 1)), 0, 0, 0, 50, 10)
 
 
 def test_occurrences_differ_and_number_zero_is_the_plain_draw():
-    augmenter = CreateAugmenter(SHAPE, brightness=0.5)
+    augmenter = described_augmenter(SHAPE, brightness=0.5)
     factors = [drawn_colours(augmenter, 1, 2, 3, draw)["factor"][0] for draw in range(100)]
     assert len(set(factors)) == 100
     assert factors[0] == drawn_colours(augmenter, 1, 2, 3)["factor"][0]
@@ -188,7 +188,7 @@ def reference(pixels, steps, mean, std):
 @pytest.mark.parametrize("size", [(16, 12), (1, 1), (70, 1000)])
 def test_rendered_images_follow_the_definition(dtype, size):
     mean, std = np.array([120.0, 110, 100]), np.array([50.0, 60, 70])
-    augmenter = CreateAugmenter(
+    augmenter = described_augmenter(
         (3, *size), brightness=0.4, contrast=0.4, saturation=0.4, hue=0.3, pca_noise=0.1,
         rand_gray=0.4, mean=mean, std=std,
     )  # fmt: skip
@@ -206,4 +206,4 @@ def test_rendered_images_follow_the_definition(dtype, size):
 
 def test_integers_cannot_hold_such_colours():
     with pytest.raises(ValueError, match="dtype='uint8'"):
-        LinearPlan(CreateAugmenter(SHAPE), dtype="uint8")
+        LinearPlan(described_augmenter(SHAPE), dtype="uint8")

@@ -1,8 +1,8 @@
-"""Arrays that lie side by side in lent memory, seen as one array.
+"""Arrays that lie side by side in memory made for it, joined to one array without a copy.
 
 Examples that arrive from another process are neighbouring views of one piece of memory; stacking
-them then needs no copy.  Only memory that was lent for this purpose is treated so: examples that
-happen to be rows of somebody's array are not, because a batch must not alias a data set.
+them then needs no copy.  Only `JoinableMemory` is treated so: examples that happen to be rows of
+somebody's array are not, because a batch must not alias a data set.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LentArray", "joined"]
+__all__ = ["JoinableMemory", "joined"]
 
 
-class LentArray(np.ndarray):
-    """Memory whose arrays may be joined; make it with ``np.frombuffer(...).view(LentArray)``."""
+class JoinableMemory(np.ndarray):
+    """Memory whose arrays may be joined: ``np.frombuffer(...).view(JoinableMemory)``."""
 
 
 def joined(column: Sequence[np.ndarray]) -> np.ndarray | None:
@@ -25,7 +25,7 @@ def joined(column: Sequence[np.ndarray]) -> np.ndarray | None:
     base: Any = first.base
     if type(base) is not np.ndarray or type(base.base) is not memoryview:
         return None
-    if type(base.base.obj) is not LentArray or base.dtype != first.dtype or not first.size:
+    if type(base.base.obj) is not JoinableMemory or base.dtype != first.dtype or not first.size:
         return None
     shape, size, start = first.shape, first.size, address(first)
     for number, array in enumerate(column):
@@ -37,8 +37,8 @@ def joined(column: Sequence[np.ndarray]) -> np.ndarray | None:
             or address(array) != start + number * first.nbytes
         ):
             return None
-    place = (start - address(base)) // first.itemsize
-    return base[place : place + len(column) * size].reshape(len(column), *shape)
+    offset = (start - address(base)) // first.itemsize
+    return base[offset : offset + len(column) * size].reshape(len(column), *shape)
 
 
 def address(array: np.ndarray) -> int:

@@ -12,13 +12,13 @@ from ..core.finite_iterator import DATASET_SEED, FiniteDatasetIterator, iterate
 from ..core.order.modes import generator
 from ..core.spec import FieldSpec, Form, SpecError, check_data_specs, is_flat_specs
 
-__all__ = ["FEATURES", "TARGETS", "ArrayDataset", "VectorSpacesDataset"]
+__all__ = ["FEATURES", "TARGETS", "FieldDataset", "VectorSpacesDataset"]
 
 #: Names of the sources that most data sets have.
 FEATURES, TARGETS = "features", "targets"
 
 
-class ArrayDataset:
+class FieldDataset:
     """Fields of equal length, by name; the base of the data sets in memory."""
 
     def __init__(self, rng: Any) -> None:
@@ -135,7 +135,7 @@ class ArrayDataset:
         return self.iterator()
 
 
-class VectorSpacesDataset(ArrayDataset):
+class VectorSpacesDataset(FieldDataset):
     """Any number of fields, each in a space of its own.
 
     Parameters

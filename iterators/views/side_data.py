@@ -1,4 +1,4 @@
-"""`Carry`: objects and views that travel along with a batch, besides its inputs and targets."""
+"""`Carry` of dp: objects and views that travel along with a batch, besides inputs and targets."""
 
 from __future__ import annotations
 

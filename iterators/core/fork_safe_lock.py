@@ -1,17 +1,17 @@
-"""Threads that share an iterator take turns."""
+"""`ForkSafeLock`: threads that share an iterator use it one at a time, in forked children too."""
 
 from __future__ import annotations
 
 import os
 import threading
 
-__all__ = ["Turns"]
+__all__ = ["ForkSafeLock"]
 
 
-class Turns:
+class ForkSafeLock:
     """A lock that a forked child does not inherit locked, and that is never pickled or copied.
 
-    ``with turns.lock:`` waits for the other threads.  The same thread may enter again, so that a
+    ``with access.lock:`` waits for the other threads.  The same thread may enter again, so that a
     signal handler cannot block.
     """
 
@@ -27,4 +27,4 @@ class Turns:
         return self._lock
 
     def __reduce__(self):
-        return Turns, ()
+        return ForkSafeLock, ()

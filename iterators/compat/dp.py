@@ -1,0 +1,36 @@
+"""Names of torch's `dp`: views, sets of data and where they come from, samplers, preprocessing."""
+
+from ..views import GCN as GCN
+from ..views import ZCA as ZCA
+from ..views import BaseSet as BaseSet
+from ..views import Batch as Batch
+from ..views import Binarize as Binarize
+from ..views import Carry as Carry
+from ..views import Cifar10 as Cifar10
+from ..views import Cifar100 as Cifar100
+from ..views import ClassView as ClassView
+from ..views import DataSet as DataSet
+from ..views import DataSource as DataSource
+from ..views import DataView as DataView
+from ..views import ImageClassSet as ImageClassSet
+from ..views import ImageView as ImageView
+from ..views import LeCunLCN as LeCunLCN
+from ..views import ListView as ListView
+from ..views import Mnist as Mnist
+from ..views import NotMnist as NotMnist
+from ..views import ParallelPreprocess as ParallelPreprocess
+from ..views import PennTreeBank as PennTreeBank
+from ..views import Pipeline as Pipeline
+from ..views import Preprocess as Preprocess
+from ..views import RandomSampler as RandomSampler
+from ..views import Sampler as Sampler
+from ..views import SentenceSampler as SentenceSampler
+from ..views import SentenceSet as SentenceSet
+from ..views import SequenceView as SequenceView
+from ..views import ShuffleSampler as ShuffleSampler
+from ..views import SmallImageSource as SmallImageSource
+from ..views import Standardize as Standardize
+from ..views import TextSampler as TextSampler
+from ..views import TextSet as TextSet
+from ..views import TextSource as TextSource
+from ..views import View as View
