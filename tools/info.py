@@ -14,14 +14,15 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from recordio import RecordReader, verify
+from recordio.bytes.files import StoredFile
 from recordio.content import read_payload
 from recordio.errors import RecordIOError
 from recordio.operations.statistics import RecordCounts
-from recordio.packs.source import pack_files
+from recordio.packs.names import pack_files
+from recordio.packs.open_pack import OpenPack, keys_by_offset, whole_records
 
 from .console import progress_bar
 from .payloads import describe, labels_of
-from .record_pack import RecordPack, keys_by_offset, whole_records
 
 __all__ = ["PackInfo", "collect_info", "format_info"]
 
@@ -91,7 +92,7 @@ def collect_info(
 
 
 def _count_identities(path: str) -> int | None:
-    faces = RecordPack(path).faces
+    faces = OpenPack(*pack_files(path)).faces
     return None if faces is None else len(faces)
 
 
@@ -104,11 +105,12 @@ def _look_at_records(
     counts = RecordCounts(MANY_LABELS)
     shapes: collections.Counter[str] = collections.Counter()
     agree = keys is not None
+    (offsets, _, _), _ = whole_records(StoredFile.at(info.path).map())
     with (
         RecordReader(info.path) as reader,
         progress_bar(info.records, os.path.basename(info.path), "records", progress) as advance,
     ):
-        for offset in whole_records(info.path)[1].tolist():
+        for offset in offsets.tolist():
             if cancelled():
                 raise KeyboardInterrupt
             record, _ = reader.read_at(offset)

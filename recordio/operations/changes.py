@@ -11,7 +11,8 @@ import numpy as np
 from ..errors import LabelError, RecordIOError
 from ..packs.classes import SUFFIX, find_classes, format_classes
 from ..packs.labels import LabelChange, label_changes
-from ..packs.source import SourcePack, different, pack_prefix
+from ..packs.names import pack_prefix
+from ..packs.source import SourcePack, different
 
 __all__ = ["class_files", "id_shifts", "label_edits", "output_path"]
 

@@ -14,8 +14,8 @@ from ..formats.kinds import kind_of
 from ..keywords.checks import boolean
 from ..keywords.functions import checked
 from ..keywords.options import option, optional
+from ..packs.chosen import chosen_records
 from ..packs.classes import find_classes
-from ..packs.lists import chosen_records
 from ..packs.source import SourcePack
 from .changes import output_path
 from .expression import Condition

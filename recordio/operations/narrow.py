@@ -11,7 +11,8 @@ from ..bytes.files import StoredFile
 from ..errors import LabelError, RecordHeaderError, RecordIOError
 from ..frames.writer import RecordWriter
 from ..header import pack, unpack
-from ..packs.source import SourcePack, pack_prefix
+from ..packs.names import pack_prefix
+from ..packs.source import SourcePack
 from .changes import output_path
 from .output import PackReport, PackWritten, Progress
 from .rewriting import check_target, need_records

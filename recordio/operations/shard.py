@@ -16,7 +16,8 @@ from ..keywords.checks import integer
 from ..keywords.functions import checked
 from ..keywords.options import option
 from ..packs.manifest import Shard, ShardManifest, json_of, sha256_of
-from ..packs.source import SourcePack, pack_prefix
+from ..packs.names import pack_prefix
+from ..packs.source import SourcePack
 from .changes import output_path
 from .options import Cancelled, Path, SkipErrors, Told
 from .output import PackReport, PackWritten, Seal, write_packs

@@ -13,7 +13,7 @@ from ..errors import EmptyRecordFileError, LabelError, RecordIOError
 from ..keywords.checks import boolean, choice
 from ..keywords.functions import checked
 from ..keywords.options import option
-from ..packs.lists import chosen_records
+from ..packs.chosen import chosen_records
 from ..packs.source import SourcePack
 from .changes import output_path
 from .options import Cancelled, Path, Seed, SkipErrors, Told

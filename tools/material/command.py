@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from recordio.keywords.functions import options_of
 from recordio.operations.output import PackReport
 from recordio.packs.classes import SUFFIX
+from recordio.packs.names import pack_prefix
 
 from ..console import Interruption, progress_bar, say
 from ..outputs import check_outputs, local_path, path_or_url
-from ..record_pack import pack_prefix
 
 __all__ = [
     "PACK_HELP",

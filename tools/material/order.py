@@ -10,10 +10,10 @@ from recordio.operations.shard import shard, shard_names
 from recordio.operations.shuffle import shuffle
 from recordio.operations.sort import sort
 from recordio.packs.manifest import check_shards
+from recordio.packs.names import pack_prefix
 
 from ..console import Interruption, say
 from ..outputs import check_outputs, local_path
-from ..record_pack import pack_prefix
 from .command import (
     PackCommand,
     add_output_options,

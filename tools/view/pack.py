@@ -26,7 +26,7 @@ from recordio.header import IRHeader
 from recordio.lists import entries_among
 from recordio.packs.classes import shown_classes
 from recordio.packs.identities import Identities, find_identities, records_by_key
-from recordio.packs.source import pack_files, pack_prefix
+from recordio.packs.names import pack_files, pack_prefix
 
 from ..payloads import labels_of, number_text
 from .lines import Lines, NotCounted
