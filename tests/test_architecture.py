@@ -325,13 +325,9 @@ NOT_YET = (
     "recordio.formats",
     "recordio.frames",
     "recordio.header",
-    "recordio.packs",
     "recordio.bytes.remote",
     "recordio.bytes.storage",
     "recordio.bytes.temporary",
-    "recordio.tools.record_pack",
-    "recordio.tools.view.pack",
-    "recordio.tools.view.places",
 )
 #: A section of numpydoc, which takes many lines to say what signatures say.
 SECTION = re.compile(

@@ -47,8 +47,6 @@ class RecordPack:
 
     `cancelled` is asked between records; when it is true, iterating ends with `KeyboardInterrupt`.
 
-    Examples
-    --------
     >>> import pathlib, tempfile
     >>> from recordio import RecordWriter, pack
     >>> path = pathlib.Path(tempfile.mkdtemp(), "a.rec")
@@ -108,7 +106,7 @@ class RecordPack:
 
     @property
     def without_images(self) -> int:
-        """How many records only describe the others: those of face-recognition packs do."""
+        """Number of records that only describe the others, as in face-recognition packs."""
         return len(self.reader) - len(self)
 
     def part(self, positions: np.ndarray) -> Self:

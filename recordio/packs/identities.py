@@ -212,7 +212,7 @@ class Identities:
         return rows
 
     def _begins(self, begin: int, end: int) -> np.ndarray:
-        """Where identities begin, as it is stored; behind the last one, where the images end."""
+        """Read where identities begin as it is stored; behind the last, where the images end."""
         rows = self._rows(begin, min(end, len(self)))[:, 0]
         behind = np.full(end - begin - len(rows), self.keys.start, np.float32)
         return np.concatenate([rows, behind])
@@ -243,7 +243,7 @@ class Identities:
     def _told_apart(
         self, numbers: list[int], window: range, known: list[tuple[int, Any]]
     ) -> list[int]:
-        """Where identities begin that begin at the same float, by the labels of the images there.
+        """Tell apart identities that begin at the same float, by the labels of the images there.
 
         Their numbers; that behind the last one stands for the end of all images.
         """
@@ -290,8 +290,6 @@ def joined_identities(parts: list[np.ndarray]) -> np.ndarray:
 
     The keys ``[first, end)`` are those in one file with the images of all.
 
-    Examples
-    --------
     >>> joined_identities([np.array([[1, 3], [3, 4]]), np.array([[1, 1], [1, 6]])]).tolist()
     [[1, 3], [3, 9]]
     """
@@ -304,8 +302,6 @@ def joined_identities(parts: list[np.ndarray]) -> np.ndarray:
 def keys_of(values: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the lowest and the highest key that become each of some 32-bit floats: int64.
 
-    Examples
-    --------
     >>> low, high = keys_of([5, 2**24, 2**25 + 4, 17_091_656])
     >>> low.tolist(), high.tolist()
     ([5, 16777216, 33554435, 17091655], [5, 16777217, 33554437, 17091657])

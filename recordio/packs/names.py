@@ -32,8 +32,6 @@ def pack_files(path: str | os.PathLike[str]) -> tuple[str, str | None]:
 def pack_prefix(path: str) -> str:
     """Return the name of a pack without its suffix: what other files of the pack begin with.
 
-    Examples
-    --------
     >>> pack_prefix("data/train.rec"), pack_prefix("data/train")
     ('data/train', 'data/train')
     """

@@ -30,8 +30,9 @@ class OpenPack:
     """A record file with its index; whatever takes time is done when first asked for, and once.
 
     Tables have a row for each record, in the order of the file, without the records that only list
-    identities, unless `everything` is wanted.  An index is believed, and records that it does not
-    list do not exist; without one the key of a record is its number.
+    identities, unless `everything` is wanted.  Records that an index does not list do not exist;
+    without one the key of a record is its number.  The reader of a pack whose index is not trusted
+    has no index.
 
     With `skip_errors` a stretch of damage in a file without index is one record that cannot be
     read; see `recordio.frames.walk`.
@@ -44,6 +45,7 @@ class OpenPack:
         *,
         skip_errors: bool = False,
         everything: bool = False,
+        trusted: bool = True,
         verify: bool = False,
         settings: RemoteSettings | None = None,
     ) -> None:
@@ -54,7 +56,7 @@ class OpenPack:
         self.index_path = self.index and shown(self.index.name)
         self.prefix = pack_prefix(self.path)
         self.skip_errors, self.everything = skip_errors, everything
-        self._verify, self._settings = verify, settings
+        self._trusted, self._verify, self._settings = trusted, verify, settings
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -63,14 +65,19 @@ class OpenPack:
 
     @cached_property
     def reader(self) -> RecordReader:
-        """Open the file with its index, whose lines number the positions of the reader."""
+        """Open the file; the lines of a trusted index number the positions."""
         keywords = {} if self._settings is None else vars(self._settings)
-        return RecordReader(self.file, self.index, self._verify, **keywords)
+        index = self.index if self._trusted else None
+        return RecordReader(self.file, index, self._verify, **keywords)
 
     @cached_property
     def lines(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Keys and offsets that the index lists, line by line; None without one."""
-        return None if self.index is None else (self.reader.keys, self.reader.offsets)
+        if self.index is None:
+            return None
+        if self._trusted:
+            return self.reader.keys, self.reader.offsets
+        return self.index.parsed(read_index, self._settings)
 
     @cached_property
     def all_offsets(self) -> np.ndarray:

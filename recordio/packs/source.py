@@ -21,8 +21,6 @@ from ..errors import CorruptRecordError, IndexFileError, RecordHeaderError, Trun
 from ..frames.check import Problem
 from ..frames.frame import scan_offsets
 from ..frames.head import HEAD_WORDS, flag_of, length_of
-from ..frames.index_file import read_index
-from ..frames.reader import RecordReader
 from ..header import HEADER, HEADER_FIELDS, LABEL_OFFSET
 from .identities import ROUNDED, identity_keys, label_pair, records_by_key
 from .labels import LabelSource
@@ -70,8 +68,6 @@ class SourcePack(OpenPack):
 
     Opening finds every record, or notes in `problems` what is left out when errors are skipped.
 
-    Examples
-    --------
     >>> import tempfile
     >>> from recordio import IRHeader, RecordWriter, pack
     >>> path = f"{tempfile.mkdtemp()}/a.rec"
@@ -86,7 +82,8 @@ class SourcePack(OpenPack):
     def __init__(
         self, path: str | os.PathLike[str], skip_errors: bool = False, everything: bool = False
     ) -> None:
-        super().__init__(*pack_files(path), skip_errors=skip_errors, everything=everything)
+        files = pack_files(path)
+        super().__init__(*files, skip_errors=skip_errors, everything=everything, trusted=False)
         self.problems: list[Problem] = []
         self.data = self.file.map()
         #: The file as words of 4 bytes, little-endian: records begin at whole words.
@@ -99,16 +96,6 @@ class SourcePack(OpenPack):
             self._leave_out_identities()
 
     # -- where the records are --------------------------------------------------------------------
-
-    @cached_property
-    def reader(self) -> RecordReader:
-        """Open the file without its index, which may be damaged."""
-        return RecordReader(self.file)
-
-    @cached_property
-    def lines(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Keys and offsets that the index lists, line by line; None without one."""
-        return None if self.index is None else self.index.parsed(read_index)
 
     def _find_records(self) -> None:
         try:
@@ -393,8 +380,6 @@ ROW = np.dtype([("header", HEADER_FIELDS), ("size", np.uint32), ("headed", bool)
 def different(values: np.ndarray) -> np.ndarray:
     """Each value once, ascending; on many different ones far faster than `numpy.unique`.
 
-    Examples
-    --------
     >>> different(np.array([3, 1, 3])).tolist()
     [1, 3]
     """
@@ -405,8 +390,6 @@ def different(values: np.ndarray) -> np.ndarray:
 def spans(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Numbers ``start, start + 1, ...``, `count` of them for each pair, one after the other.
 
-    Examples
-    --------
     >>> spans(np.array([5, 0]), np.array([2, 3])).tolist()
     [5, 6, 0, 1, 2]
     """

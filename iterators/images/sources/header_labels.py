@@ -166,5 +166,5 @@ def _heads(
 
 
 def _is_whole(heads: np.ndarray) -> np.ndarray:
-    """Whether heads are those of records in one piece."""
+    """Tell which heads are those of records in one piece."""
     return (heads["magic"] == MAGIC_WORD) & (flag_of(heads["lrec"]) == 0)

@@ -191,14 +191,12 @@ class _Named(Protocol):
 
     @property
     def num_identities(self) -> int | None:
-        """How many identities it has, if it is a face-recognition pack."""
+        """Number of its identities, if it is a face-recognition pack."""
 
 
 def as_packs(value: Any) -> tuple[Pack, ...] | None:
     """Return the packs of a `Pack` or of a list with at least one; None where there is none.
 
-    Examples
-    --------
     >>> as_packs(["a.rec", Pack("b.rec")])
     (Pack('a.rec'), Pack('b.rec'))
     >>> as_packs(["a.rec", "b.rec"]) is None

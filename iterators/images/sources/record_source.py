@@ -79,8 +79,11 @@ class RecordSource:
         path, index = (os.fspath(p) if isinstance(p, os.PathLike) else p for p in (path, index))
         name = shown(path) if isinstance(path, str) else ";".join(map(shown, path))
         found, indexes, identities = listed_packs(path, index, "path_imgrec", remote)
-        settings = {"skip_errors": on_error == "skip", "verify": verify, "settings": remote}
-        files = [OpenPack(*pair, **settings) for pair in zip(found, indexes, strict=True)]
+        skip = on_error == "skip"
+        files = [
+            OpenPack(*pair, skip_errors=skip, verify=verify, settings=remote)
+            for pair in zip(found, indexes, strict=True)
+        ]
         read_offsets([file.reader for file in files])
         alone = len(files) == 1 or identities
         has_faces = alone and all([file.faces is not None for file in files])
@@ -106,7 +109,7 @@ class RecordSource:
 
     @property
     def num_identities(self) -> int | None:
-        """How many identities a face-recognition pack has; None for an ordinary one."""
+        """Number of identities of a face-recognition pack; None for an ordinary one."""
         return count_identities(self.faces) if self.faces else None
 
     @cached_property
@@ -137,7 +140,7 @@ class RecordSource:
         return range(pieces[0][0], pieces[-1][1]) if pieces else range(0)
 
     def blocks(self, nbytes: int) -> np.ndarray:
-        """Where to cut the records into blocks of about `nbytes` of neighbours in one file."""
+        """Cut the records into blocks of about `nbytes` of neighbours in one file: their edges."""
         edges = [0]
         for start, table in zip(self.starts, self.tables, strict=True):
             if len(table):
@@ -147,18 +150,18 @@ class RecordSource:
         return np.unique(np.array(edges, np.int64))
 
     def bytes_source(self) -> Source:
-        """What the image stage reads."""
+        """Open the records as the image stage reads them."""
         kind = FetchedRecordFiles if self.is_remote else RecordFiles
         return kind(self.readers, self.offsets, self.starts)
 
     @property
     def is_remote(self) -> bool:
-        """Whether records have to be held while the image stage reads them."""
+        """True if records have to be held while the image stage reads them."""
         return any(reader.remote is not None for reader in self.readers)
 
     @property
     def fetched(self) -> FetchedFiles:
-        """Those of its files that lie on servers."""
+        """The files that lie on servers."""
         return FetchedFiles(self.readers)
 
     def hold(self, records: np.ndarray, stripe: int = 1) -> Held:
