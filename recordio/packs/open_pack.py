@@ -166,7 +166,10 @@ class OpenPack:
 
     def record(self, row: int) -> memoryview:
         """Read a whole record, with its image header."""
-        record, _ = self.reader.read_at(int(self.offsets[row]), int(self.numbers[row]))
+        try:
+            record, _ = self.reader.read_at(int(self.offsets[row]))
+        except RecordIOError as error:
+            raise error.at(record=int(self.numbers[row])) from None
         return memoryview(b"") if record is None else record
 
     def place(self, row: int) -> dict[str, Any]:

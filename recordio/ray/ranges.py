@@ -63,8 +63,7 @@ class RecordRange:
         if remote is not None and remote.resident and len(self):
             mine = pack.offsets[self.begin : self.end]
             remote.mirror.ask(int(mine[0]), int(remote.ends(mine[-1:])[0]))  # many at a time
-        for row in range(self.begin, self.end):
-            key = int(pack.keys[row])
+        for row, key in enumerate(pack.keys[self.begin : self.end].tolist(), self.begin):
             try:
                 yield row, key, pack.record(row)
             except RecordIOError as error:
