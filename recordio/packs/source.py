@@ -173,17 +173,19 @@ class SourcePack(OpenPack):
 
     def read_keys(self, keys: Sequence[int]) -> list[memoryview | bytes | None]:
         """Read records by their keys, as `records_by_key` gives them."""
-        offsets, (order, ascending) = self.all_offsets, self._by_key
+        offsets, order = self.all_offsets, self._key_order
         if not len(offsets):
             return [None] * len(keys)
-        found = np.searchsorted(ascending, keys, side="right") - 1  # the last one with the key
-        rows = np.where((found >= 0) & (ascending[found] == keys), order[found], len(offsets))
+        found = np.searchsorted(self.all_keys, keys, "right", order) - 1  # the last one with a key
+        rows = found if order is None else order[found]
+        rows = np.where((found >= 0) & (self.all_keys[rows] == keys), rows, len(offsets))
         return records_by_key(lambda row: self.reader.read_at(int(offsets[row]))[0])(rows.tolist())
 
     @cached_property
-    def _by_key(self) -> tuple[np.ndarray, np.ndarray]:
-        order = np.argsort(self.all_keys, kind="stable")
-        return order, self.all_keys[order]
+    def _key_order(self) -> np.ndarray | None:
+        """Rows by their keys; None where these ascend."""
+        keys = self.all_keys
+        return None if (keys[1:] >= keys[:-1]).all() else np.argsort(keys, kind="stable")
 
     def part(self, rows: np.ndarray) -> SourcePack:
         """Return the same pack with some of its records only, by their rows, ascending."""
