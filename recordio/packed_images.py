@@ -46,7 +46,6 @@ def pack_img(header, img, quality=95, img_fmt=".jpg"):
 
     Examples
     --------
-    >>> from recordio import IRHeader
     >>> record = pack_img(IRHeader(0, 1.0, 5, 0), np.zeros((4, 6, 3), np.uint8), img_fmt=".png")
     >>> header, image = unpack_img(record)
     >>> header.id, image.shape
@@ -101,7 +100,6 @@ def unpack_img(s, iscolor=-1, **limits):
 
     Examples
     --------
-    >>> from recordio import IRHeader
     >>> print(unpack_img(pack(IRHeader(0, 1.0, 5, 0), b"no image"))[1])
     None
     """
