@@ -24,7 +24,7 @@ from torch.utils.data import DataLoader, Dataset
 import recordio
 from iterators import ImageRecordIter
 from iterators.torch import RecordBatches
-from recordio.packs.identities import face_pack
+from recordio.packs.open_pack import OpenPack
 
 
 class MXFaceDataset(Dataset):
@@ -51,16 +51,14 @@ class MXFaceDataset(Dataset):
     def __init__(self, root_dir, local_rank=0, transform=None):
         self.root_dir, self.local_rank = root_dir, local_rank
         self.transform = transform or mirror_and_scale
-        self.imgrec = recordio.RecordReader(
-            Path(root_dir, "train.rec"), Path(root_dir, "train.idx")
-        )
+        pack = OpenPack(Path(root_dir, "train.rec"), Path(root_dir, "train.idx"))
+        self.imgrec = pack.reader
         self.imgidx = self.imgrec.keys
         # Record 0 names the identity records by labels, which round keys from 2**24 on.
-        faces = face_pack(self.imgrec, np.sort(self.imgrec.offsets))
+        faces = pack.faces
         if faces is not None:
             self.header0 = (faces.keys.start, faces.keys.stop)
-            images = (self.imgidx > 0) & (self.imgidx < faces.keys.start)
-            self.imgidx = np.sort(self.imgidx[images])
+            self.imgidx = np.sort(self.imgidx[faces.are_images(self.imgidx)])
 
     def __len__(self):
         return len(self.imgidx)

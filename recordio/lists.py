@@ -1,6 +1,6 @@
 """Lines of ``.lst`` files: an id, labels and the path of an image, read by one grammar for all.
 
-Lists are written by the tools; `packs.lists` finds the records of a pack that one names.
+Lists are written by the tools; `packs.chosen` finds the records of a pack that one names.
 """
 
 from __future__ import annotations

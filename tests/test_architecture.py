@@ -357,10 +357,6 @@ NOT_YET = (
     "iterators.images.examples",
     "iterators.images.sources",
     "iterators.providers",
-    "recordio.packs",
-    "recordio.tools.record_pack",
-    "recordio.tools.view.pack",
-    "recordio.tools.view.places",
 )
 #: A section of numpydoc, which takes many lines to say what signatures say.
 SECTION = re.compile(

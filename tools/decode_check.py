@@ -10,18 +10,19 @@ import os
 from collections.abc import Callable
 
 from recordio import RecordReader
+from recordio.bytes.files import StoredFile
 from recordio.content import read_payload
 from recordio.errors import RecordIOError
 from recordio.formats.image_size import DEFAULT_MAX_PIXELS
 from recordio.formats.table import IMAGE_KINDS
 from recordio.frames.check import Problem, Report
 from recordio.packs.identities import label_pair
+from recordio.packs.open_pack import keys_by_offset, whole_records
 
 from .console import progress_bar
 from .images import check_decodes, one_opencv_thread
 from .npy import decode_npy
 from .ordered_pool import map_in_order
-from .record_pack import keys_by_offset, whole_records
 
 __all__ = ["check_contents"]
 
@@ -42,7 +43,8 @@ def check_contents(
     """
     import cv2
 
-    numbers, offsets = (found.tolist() for found in whole_records(report.path, report.index_path))
+    found, _ = whole_records(StoredFile.at(report.path).map(), report.index_path)
+    offsets, _, numbers = (table.tolist() for table in found)
     keys = keys_by_offset(report.index_path) or {}
     report.images = 0
     with (

@@ -16,7 +16,7 @@ from recordio.extras import need
 from recordio.formats.image_size import DEFAULT_MAX_PIXELS
 from recordio.frames.checksums import checksums_path
 from recordio.ordered import default_threads
-from recordio.packs.source import pack_files, pack_prefix
+from recordio.packs.names import pack_files, pack_prefix
 
 from .command import ARGUMENTS, Command, add, natural, show
 from .console import UNNOTICED, Interruption, progress_bar, say

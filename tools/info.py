@@ -14,14 +14,15 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from recordio import RecordReader, verify
+from recordio.bytes.files import StoredFile
 from recordio.content import read_payload
 from recordio.errors import RecordIOError
 from recordio.operations.statistics import RecordCounts, in_words
-from recordio.packs.source import pack_files
+from recordio.packs.names import pack_files
+from recordio.packs.open_pack import OpenPack, keys_by_offset, whole_records
 
 from .console import progress_bar
 from .payloads import describe, labels_of
-from .record_pack import RecordPack, keys_by_offset, whole_records
 
 __all__ = ["PackInfo", "collect_info", "format_info"]
 
@@ -93,7 +94,7 @@ def collect_info(
 
 
 def _count_identities(path: str) -> int | None:
-    faces = RecordPack(path).faces
+    faces = OpenPack(*pack_files(path)).faces
     return None if faces is None else len(faces)
 
 
@@ -106,7 +107,7 @@ def _look_at_records(
     counts = RecordCounts(MANY_LABELS)
     shapes: collections.Counter[str] = collections.Counter()
     agree = keys is not None
-    offsets = whole_records(info.path)[1]
+    (offsets, _, _), _ = whole_records(StoredFile.at(info.path).map())
 
     def look(offset: int) -> tuple[str, int, list[float]]:
         """Return kind, size and labels of a record; count the rest."""

@@ -1,64 +1,38 @@
-"""A record file with what stands beside it: its index, class names and the names of its files.
-
-This is what commands that read records have in common.
-"""
+"""The records of a pack one after the other, for commands, and the names of their files."""
 
 from __future__ import annotations
 
 import copy
 import os
 from collections.abc import Callable, Iterator
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from recordio import IRHeader, RecordReader
-from recordio.bytes.files import StoredFile
+from recordio import IRHeader
 from recordio.bytes.mapping import check_kept
 from recordio.content import WIDE, has_wide_header, read_payload
-from recordio.errors import IndexFileError, RecordHeaderError
-from recordio.frames.index_file import read_index
-from recordio.frames.walk import walk
+from recordio.errors import RecordHeaderError
 from recordio.lists import ListEntry
-from recordio.packs.classes import find_classes, read_classes
-from recordio.packs.identities import FacePack, face_pack, in_file_order
-from recordio.packs.source import pack_files, pack_prefix
+from recordio.packs.names import pack_files
+from recordio.packs.open_pack import OpenPack
 
 from .console import progress_bar
 from .image_list import read_list
 from .payloads import labels_of
 
-__all__ = [
-    "Record",
-    "RecordPack",
-    "keys_by_offset",
-    "name_of",
-    "pack_prefix",
-    "whole_records",
-]
+__all__ = ["Record", "RecordPack", "name_of"]
 
 
 class Record(NamedTuple):
-    """One record of a pack.
+    """One record of a pack."""
 
-    Attributes
-    ----------
-    position : int
-        Its place in the pack, from 0.
-    key : int
-        Its key in the index; the position without one.
-    header : IRHeader
-        The image header.
-    content : memoryview
-        What follows the header.
-    kind : str
-        What `kind_of` says about the content.
-    """
-
+    #: Position of its line in the index, or of the record in the file without one.
     position: int
+    #: Key in the index; the position without one.
     key: int
     header: IRHeader
+    #: What follows the header, and what `recordio.formats.kinds.kind_of` says about it.
     content: memoryview
     kind: str
 
@@ -68,69 +42,11 @@ class Record(NamedTuple):
         return labels_of(self.header)
 
 
-def whole_records(path: str, index: str | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers and offsets of the whole records of a file, also of a damaged one.
-
-    Parameters
-    ----------
-    path : str
-        The record file.
-    index : str, optional
-        The index that numbers them; see `recordio.frames.walk.walk`.
-    """
-    lines = _index_lines(index)
-    pieces = walk(StoredFile.at(path).map(), listed=None if lines is None else lines[1])
-    found = [np.empty((2, 0), np.int64)]
-    found += [np.stack([p.numbers, p.offsets]) for p in pieces if not p.is_damage]
-    numbers, offsets = np.concatenate(found, axis=1)
-    return numbers, offsets
-
-
-def keys_by_offset(index: str | None) -> dict[int, int] | None:
-    """Key of the record at each offset; None without an index that can be read."""
-    if (lines := _index_lines(index)) is None:
-        return None
-    keys, offsets = lines
-    return dict(zip(offsets.tolist(), keys.tolist(), strict=True))
-
-
-def _index_lines(index: str | None) -> tuple[np.ndarray, np.ndarray] | None:
-    """Keys and offsets of an index; None without one that can be read."""
-    try:
-        return None if index is None else read_index(index)
-    except IndexFileError:
-        return None
-
-
 class RecordPack:
-    """The records of one file.
+    """The records of an open pack, or some of them, in the order of its index.
 
-    Parameters
-    ----------
-    path : str
-        The record file, or its name without ``.rec``.  Its index ``PREFIX.idx`` is used if there
-        is one.
-    progress : bool, optional
-        Show a progress bar while iterating; by default where standard error is a terminal.
-    cancelled : callable, optional
-        Asked between records; when true, `KeyboardInterrupt` is raised.
+    `cancelled` is asked between records; when it is true, iterating ends with `KeyboardInterrupt`.
 
-    Attributes
-    ----------
-    path, prefix : str
-        The record file, and the same without its suffix.
-    reader : RecordReader
-        Gives the records as they are.
-
-    Raises
-    ------
-    OSError
-        The file cannot be read.
-    RecordIOError
-        File or index are damaged.
-
-    Examples
-    --------
     >>> import pathlib, tempfile
     >>> from recordio import RecordWriter, pack
     >>> path = pathlib.Path(tempfile.mkdtemp(), "a.rec")
@@ -147,28 +63,18 @@ class RecordPack:
         progress: bool | None = None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.prefix = pack_prefix(path)
-        self.file, index = pack_files(path)
-        self.reader = RecordReader(self.file, index)
-        self.path = self.reader.path
-        self._progress = progress
+        self.pack = OpenPack(*pack_files(path))
+        self.path, self.reader = self.pack.path, self.pack.reader
+        self._progress = progress  # None: where standard error is a terminal
         self._cancelled = cancelled
         self._part: np.ndarray | None = None
-        self._beside: dict[str, Any] = {}  # files that were read already, shared with parts
+        self._names: dict[int, ListEntry] = {}  # shared with parts
 
     def __len__(self) -> int:
         return len(self.positions())
 
     def __iter__(self) -> Iterator[Record]:
-        """The records with their headers; without the identities of a face-recognition pack.
-
-        Raises
-        ------
-        RecordHeaderError
-            A record has no image header.
-        TruncatedRecordError
-            The file became shorter while the record was worked on.
-        """
+        """Read the records with their headers, but for those that list identities."""
         for position in self.watched(self.positions()):
             whole = self.reader[position]
             header, content, kind = read_payload(whole)
@@ -195,87 +101,49 @@ class RecordPack:
                 advance(1)
 
     def place(self, record: Record) -> dict[str, Any]:
-        """Where a record is, for errors."""
+        """Name path, number and id of a record, for errors."""
         return {"path": self.path, "record": record.position, "record_id": record.header.id}
 
     @property
     def without_images(self) -> int:
-        """How many records only describe the others: those of face-recognition packs do."""
+        """Number of records that only describe the others, as in face-recognition packs."""
         return len(self.reader) - len(self)
 
-    def part(self, positions: np.ndarray) -> RecordPack:
-        """Some of the records, with the same files beside them.
-
-        Parameters
-        ----------
-        positions : numpy.ndarray
-            Places in the whole pack.
-        """
+    def part(self, positions: np.ndarray) -> Self:
+        """Return some of the records, by their positions in the whole pack."""
         result = copy.copy(self)
         result._part = positions
         return result
 
     def everything(self) -> Any:
-        """Positions of all records, those that list identities too; of a part those in it."""
+        """Return the positions of all records; of a part those in it."""
         return range(len(self.reader)) if self._part is None else self._part
 
     def positions(self) -> Any:
-        """Positions of the records without those that list identities; of a part those in it."""
+        """Return positions of records without those that list identities; of a part those in it."""
         if self._part is not None:
             return self._part
-        return range(len(self.reader)) if self._images is None else self._images
-
-    @cached_property
-    def faces(self) -> FacePack | None:
-        """The identities and images of a face-recognition pack; None for an ordinary one."""
-        return face_pack(self.reader, in_file_order(self.reader.offsets))
-
-    @cached_property
-    def _images(self) -> np.ndarray | None:
-        if self.faces is None:
-            return None
-        return np.flatnonzero(np.isin(self.reader.offsets, self.faces.images))
-
-    def classes(self, path: str | None = None) -> dict[int, str]:
-        """The folder of each label, from PREFIX.classes.txt; empty where there is none.
-
-        Parameters
-        ----------
-        path : str, optional
-            Another file with them.
-        """
-        if path is not None:
-            return read_classes(path)
-        return find_classes(self.file)
+        faces = self.pack.faces
+        if faces is None:
+            return range(len(self.reader))
+        return np.flatnonzero(faces.are_images(self.reader.keys))
 
     def names(self) -> dict[int, ListEntry]:
-        """The line of each id in PREFIX.lst; empty where there is no list.
+        """Read the line of each id in PREFIX.lst; empty where there is no list.
 
         Bad lines are passed over: a record without a line gets a name made of its key.
         """
-        if "names" not in self._beside:
-            path = f"{self.prefix}.lst"
-            entries = read_list(path).entries if os.path.isfile(path) else []
-            self._beside["names"] = {entry.id: entry for entry in entries}
-        return self._beside["names"]
+        path = f"{self.pack.prefix}.lst"
+        if not self._names and os.path.isfile(path):
+            self._names.update((entry.id, entry) for entry in read_list(path).entries)
+        return self._names
 
 
 def name_of(record: Record, names: dict[int, ListEntry], suffixes: tuple[str, ...]) -> str:
-    """The path of the file that a record was made of, or else its key, with a suffix that fits.
+    """Return the path of the file that a record was made of, or else its key and a suffix.
 
-    Parameters
-    ----------
-    record : Record
-        The record.
-    names : dict of int to ListEntry
-        What `RecordPack.names` returned; a line counts only if its label is that of the record.
-    suffixes : tuple of str
-        What the name may end with; the first is given to other names.
-
-    Returns
-    -------
-    str
-        A path with ``/`` between its parts.
+    A line of the list counts only if its label is that of the record; names without one of the
+    suffixes get the first.
     """
     entry = names.get(record.header.id)
     if entry is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from recordio.packs.source import pack_prefix
+from recordio.packs.names import pack_prefix
 
 from .command import Command, add
 from .completion import add_completion

@@ -339,7 +339,7 @@ class ImageRecordDataset(DatasetMixin):
         """Examples ``[first, end)`` of every identity of a face-recognition pack, else None."""
         faces = self.source.faces
         if len(faces) == 1:
-            return faces[0].places()
+            return self.source.files[0].image_spans()
         keys = self.source.identities
         return None if keys is None else keys - 1  # numbered from 1 through all files
 

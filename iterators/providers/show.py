@@ -17,7 +17,7 @@ import numpy as np
 from recordio.boxes import boxes_of
 from recordio.errors import LabelError
 from recordio.packs.classes import SUFFIX, read_classes, shown_classes
-from recordio.packs.source import pack_files
+from recordio.packs.names import pack_files
 
 from ..core.batch import DataBatch, axes_of
 from ..core.device import NumpyDevice

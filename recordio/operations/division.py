@@ -15,9 +15,10 @@ from ..errors import EmptyRecordFileError, LabelError, ManifestError, RecordIOEr
 from ..keywords.checks import boolean, choice, integer
 from ..keywords.functions import checked
 from ..keywords.options import option
-from ..packs.lists import chosen_records
+from ..packs.chosen import chosen_records
 from ..packs.manifest import Shard, ShardManifest, json_of, sha256_of
-from ..packs.source import SourcePack, pack_prefix
+from ..packs.names import pack_prefix
+from ..packs.source import SourcePack
 from .options import Path, Run, Seed, SkipErrors
 from .output import PackReport, PackWritten, Seal, write_packs
 from .rewriting import need_folder, need_records, output_path, plan_of

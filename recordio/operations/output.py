@@ -20,8 +20,9 @@ from ..errors import EmptyRecordFileError, LabelError, RecordIOError
 from ..frames.checksums import stale_checksums
 from ..frames.frame import scan_offsets
 from ..frames.index_file import format_index
-from ..packs.faces import face_keys, identity_frames
-from ..packs.source import SourcePack, pack_prefix
+from ..packs.identity_frames import face_keys, identity_frames
+from ..packs.names import pack_prefix
+from ..packs.source import SourcePack
 from .copying import Copier, Edit
 from .journal import Journal
 from .options import Progress

@@ -15,7 +15,8 @@ from ..header import pack, unpack
 from ..keywords.functions import checked
 from ..keywords.options import option
 from ..lists import is_list, read_entries
-from ..packs.source import SourcePack, pack_prefix
+from ..packs.names import pack_prefix
+from ..packs.source import SourcePack
 from .copying import Edit, Vectors
 from .options import Out, Path, Run, SkipErrors
 from .output import PackReport, PackWritten, Plan, write_packs

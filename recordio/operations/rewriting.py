@@ -12,7 +12,8 @@ import numpy as np
 from ..errors import EmptyRecordFileError, LabelError, RecordIOError
 from ..packs.classes import SUFFIX, find_classes, format_classes
 from ..packs.labels import LabelChange, label_changes
-from ..packs.source import SourcePack, different, pack_prefix
+from ..packs.names import pack_prefix
+from ..packs.source import SourcePack, different
 from .options import Run
 from .output import PackReport, Plan, write_packs
 

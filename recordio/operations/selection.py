@@ -15,8 +15,8 @@ from ..formats.table import kind_of
 from ..keywords.checks import boolean, integer, real
 from ..keywords.functions import checked
 from ..keywords.options import option, optional
+from ..packs.chosen import chosen_records
 from ..packs.classes import find_classes
-from ..packs.lists import chosen_records
 from ..packs.source import SourcePack
 from .division import class_by_class, grouped_labels
 from .expression import Condition

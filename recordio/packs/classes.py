@@ -18,25 +18,7 @@ PART = re.compile(r"_(train|test|val|\d+)(?=\.classes\.txt)")
 
 
 def read_classes(path: str | os.PathLike[str]) -> dict[int, str]:
-    """Read ``label TAB folder`` lines, as im2rec writes them.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file, or its URL.
-
-    Returns
-    -------
-    dict of int to str
-        The folder of each label.
-
-    Raises
-    ------
-    RecordIOError
-        A line is not of that form.
-    OSError
-        The file cannot be read.
-    """
+    """Read ``label TAB folder`` lines, as im2rec writes them: the folder of each label."""
     classes: dict[int, str] = {}
     with open_text(path, errors="surrogateescape", encoding="utf-8-sig") as lines:
         for number, line in bounded_lines(lines, path):
@@ -52,13 +34,7 @@ def read_classes(path: str | os.PathLike[str]) -> dict[int, str]:
 
 
 def find_classes(path: str | StoredFile) -> dict[int, str]:
-    """The names of the classes of a pack; empty where there are none.
-
-    Parameters
-    ----------
-    path : str or StoredFile
-        The record file, or its URL.
-    """
+    """Read the names of the classes beside a record file; empty where there are none."""
     # im2rec writes one file for PREFIX_train, PREFIX_val, ... together.
     name = StoredFile.at(path).beside(SUFFIX).name
     for candidate in dict.fromkeys((name, PART.sub("", PART.sub("", name)))):
@@ -68,16 +44,14 @@ def find_classes(path: str | StoredFile) -> dict[int, str]:
 
 
 def shown_classes(path: str | StoredFile) -> dict[int, str]:
-    """The same for people to see: none where im2rec found all images in one folder, named "."."""
+    """Read them for people to see: none where im2rec found all images in one folder, named "."."""
     classes = find_classes(path)
     return {} if list(classes.values()) == ["."] else classes
 
 
 def format_classes(classes: Mapping[int, str]) -> bytes:
-    r"""The content of such a file.
+    r"""Write the content of such a file.
 
-    Examples
-    --------
     >>> format_classes({3: "dog", 1: "cat"})
     b'1\tcat\n3\tdog\n'
     """

@@ -14,7 +14,6 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -22,18 +21,14 @@ import numpy as np
 
 from ..content import WIDE
 from ..errors import KeyNotFoundError, RecordHeaderError, RecordIOError, RemoteFileError
-from ..frames.reader import RecordReader
 from ..header import HEADER, LABEL_OFFSET, WIDE_HEADER
 
 __all__ = [
     "ROUNDED",
-    "FacePack",
     "Identities",
     "count_identities",
-    "face_pack",
     "find_identities",
     "identity_keys",
-    "in_file_order",
     "joined_identities",
     "label_pair",
     "records_by_key",
@@ -49,129 +44,6 @@ FLOATS_AT_ONCE = 1024
 LARGEST_KEY = 1 << 53
 #: From here on 32-bit floats stand for several keys.
 ROUNDED = 1 << 24
-
-
-class FacePack:
-    """What a face-recognition pack consists of, besides its images.
-
-    Parameters
-    ----------
-    listed : Identities
-        The identities.
-    images : numpy.ndarray of int64
-        Offsets of the images, ascending.
-    reader : RecordReader
-        The file.
-    """
-
-    def __init__(self, listed: Identities, images: np.ndarray, reader: RecordReader) -> None:
-        self.listed, self.images, self.reader = listed, images, reader
-
-    def __len__(self) -> int:
-        return len(self.listed)
-
-    @property
-    def keys(self) -> range:
-        """The keys of the identity records; the images have those below."""
-        return self.listed.keys
-
-    @cached_property
-    def identities(self) -> np.ndarray:
-        """The keys ``[first, end)`` of the images of every identity: int64, (identities, 2).
-
-        Raises
-        ------
-        RecordHeaderError
-            If a range was rounded, and the labels of the images do not tell which was meant.
-        """
-        return self.listed.ranges()
-
-    def places(self) -> np.ndarray:
-        """The same by the places of images in the file, from 0 on, which are not always the keys.
-
-        Raises
-        ------
-        RecordIOError
-            If the images of an identity do not lie together.
-        """
-        if self.reader.index_path is None:
-            return self.identities - 1
-        keys = self.reader.keys
-        wanted = (keys >= 1) & (keys < self.keys.start)
-        keys = keys[wanted][np.argsort(self.reader.offsets[wanted], kind="stable")]
-        if (keys[1:] < keys[:-1]).any():
-            raise RecordIOError(
-                "its images do not lie identity by identity: `recordio sort PACK PREFIX --by key` "
-                "writes them so",
-                path=self.reader.path,
-            )
-        return np.searchsorted(keys, self.identities)
-
-
-def face_pack(reader: RecordReader, table: np.ndarray) -> FacePack | None:
-    """Identities and images of a pack, or None if it is an ordinary one.
-
-    Parameters
-    ----------
-    reader : RecordReader
-        The file; without an index a record's number is its key.
-    table : numpy.ndarray of int64
-        Offsets of all records, ascending.
-
-    Raises
-    ------
-    RecordHeaderError
-        If keys were rounded so that it cannot be told which records list identities, or the headers
-        are not the usual ones.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from recordio import IRHeader, RecordWriter, pack
-    >>> path = f"{tempfile.mkdtemp()}/faces.rec"
-    >>> with RecordWriter(path) as writer:
-    ...     _ = writer.write(pack(IRHeader(2, [3, 5], 0, 0), b""))
-    ...     for key, identity in ((1, 0), (2, 1)):
-    ...         _ = writer.write(pack(IRHeader(0, identity, key, 0), b"an image"))
-    ...     for key in (3, 4):
-    ...         _ = writer.write(pack(IRHeader(2, [key - 2, key - 1], key, 0), b""))
-    >>> with RecordReader(path) as reader:
-    ...     found = face_pack(reader, reader.offsets)
-    >>> found.identities.tolist(), len(found.images)
-    ([[1, 2], [2, 3]], 2)
-    """
-    if not len(table):
-        return None
-    keyed = reader.index_path is not None
-    last_key = int(reader.keys.max()) if keyed else len(table) - 1
-    listed = find_identities(_Records(reader, table), last_key, reader.path)
-    if listed is None or not listed.read_all():
-        return None
-    first = listed.keys.start
-    if keyed:
-        wanted = (reader.keys >= 1) & (reader.keys < first)
-        images = in_file_order(reader.offsets[wanted])
-    else:
-        images = table[1:first]
-    return FacePack(listed, images, reader)
-
-
-class _Records:
-    """The records of a reader by key."""
-
-    def __init__(self, reader: RecordReader, table: np.ndarray) -> None:
-        self.reader, self.table = reader, table
-
-    def __call__(self, keys: Sequence[int]) -> list[memoryview | bytes | None]:
-        reader = self.reader
-        if reader.index_path is None:
-            return records_by_key(lambda key: reader.read_at(int(self.table[key]))[0])(keys)
-        try:  # all at once, where nothing is wrong
-            return list(reader.read_many([reader.position_of(key) for key in keys]))
-        except RemoteFileError:
-            raise
-        except RecordIOError:
-            return records_by_key(reader.by_key)(keys)
 
 
 def records_by_key(record_of: Callable[[int], memoryview | bytes | None]) -> RecordsByKey:
@@ -191,16 +63,9 @@ def records_by_key(record_of: Callable[[int], memoryview | bytes | None]) -> Rec
 
 
 def find_identities(read: RecordsByKey, last_key: int | None, path: str) -> Identities | None:
-    """The identities of a pack, or None if it is an ordinary one; looks at a few records.
+    """Find the identities of a pack, None in an ordinary one; looks at a few records.
 
-    Parameters
-    ----------
-    read : callable
-        Gives records by their keys.
-    last_key : int or None
-        The largest key of the pack, if it is known.
-    path : str
-        The record file, for errors.
+    The largest key of the pack is None if it is not known.
     """
     (record,) = read([0])
     if record is not None and lists_widely(record):
@@ -216,17 +81,10 @@ def find_identities(read: RecordsByKey, last_key: int | None, path: str) -> Iden
 def identity_keys(
     pair: tuple[int, int], read: RecordsByKey, last_key: int | None, path: str
 ) -> range | None:
-    """The keys of the identity records, by the labels of the record with key 0.
+    """Find the keys of the identity records by the labels of the record with key 0.
 
-    Returns
-    -------
-    range or None
-        None if the labels mean something else.
-
-    Raises
-    ------
-    RecordHeaderError
-        If the labels were rounded, and the records do not show which keys were meant.
+    None if the labels mean something else; a RecordHeaderError if they were rounded, and the
+    records do not show which keys were meant.
     """
     most = LARGEST_KEY if last_key is None else last_key + 1
     if not 1 < pair[0] <= pair[1] <= float(np.float32(most)):
@@ -268,7 +126,7 @@ TURNS = {
 
 
 def _kind_of(record: memoryview | bytes | None) -> str:
-    """What a record of a face-recognition pack is."""
+    """Name a record of a face-recognition pack."""
     if record is None:
         return "missing"
     if not len(record):
@@ -277,17 +135,7 @@ def _kind_of(record: memoryview | bytes | None) -> str:
 
 
 class Identities:
-    """The identities of a pack, and the keys of the images of each.
-
-    Parameters
-    ----------
-    read : callable
-        Gives records by their keys.
-    keys : range
-        Keys of the identity records.
-    path : str
-        The record file, for errors.
-    """
+    """The identities of a pack, by the keys of the records that list them."""
 
     def __init__(self, read: RecordsByKey, keys: range, path: str) -> None:
         self.read, self.keys, self.path = read, keys, path
@@ -296,8 +144,12 @@ class Identities:
     def __len__(self) -> int:
         return len(self.keys)
 
+    def are_images(self, keys: np.ndarray) -> np.ndarray:
+        """Tell which keys are those of images: bool."""
+        return (keys >= 1) & (keys < self.keys.start)
+
     def rows(self, begin: int, end: int) -> np.ndarray | None:
-        """The ranges of some identities as they are stored: float32, (identities, 2).
+        """Read the ranges of some identities as they are stored: float32, (identities, 2).
 
         None if a record is missing or damaged, or lists no identity.
         """
@@ -320,12 +172,10 @@ class Identities:
         return self._all is not None
 
     def ranges(self, begin: int = 0, end: int | None = None) -> np.ndarray:
-        """The keys ``[first, end)`` of the images of some identities: int64, (identities, 2).
+        """Find the keys ``[first, end)`` of the images of identities: int64, (identities, 2).
 
-        Raises
-        ------
-        RecordHeaderError
-            If a range was rounded, and the labels of the images do not tell which was meant.
+        A RecordHeaderError says that a range was rounded, and that the labels of the images do not
+        tell which was meant.
         """
         end = len(self) if end is None else end
         rows = self._rows(begin, end)
@@ -362,7 +212,7 @@ class Identities:
         return rows
 
     def _begins(self, begin: int, end: int) -> np.ndarray:
-        """Where identities begin, as it is stored; behind the last one, where the images end."""
+        """Read where identities begin as it is stored; behind the last, where the images end."""
         rows = self._rows(begin, min(end, len(self)))[:, 0]
         behind = np.full(end - begin - len(rows), self.keys.start, np.float32)
         return np.concatenate([rows, behind])
@@ -393,7 +243,7 @@ class Identities:
     def _told_apart(
         self, numbers: list[int], window: range, known: list[tuple[int, Any]]
     ) -> list[int]:
-        """Where identities begin that begin at the same float, by the labels of the images there.
+        """Tell apart identities that begin at the same float, by the labels of the images there.
 
         Their numbers; that behind the last one stands for the end of all images.
         """
@@ -427,35 +277,19 @@ class Identities:
         )
 
 
-def count_identities(packs: Sequence[FacePack]) -> int:
-    """How many identities a pack has whose files list all of them.
-
-    Raises
-    ------
-    RecordHeaderError
-        If the files do not list the same number.
-    """
-    counts = sorted({len(pack) for pack in packs})
+def count_identities(files: Sequence[Identities]) -> int:
+    """Count the identities of a pack whose files must all list the same number of them."""
+    counts = sorted(set(map(len, files)))
     if len(counts) != 1:
         raise RecordHeaderError(f"the files of one pack list {counts} identities")
     return counts[0]
 
 
 def joined_identities(parts: list[np.ndarray]) -> np.ndarray:
-    """The keys of the images of every identity in a pack whose files list all identities.
+    """Join what the files of a pack list, each of which lists all identities: int64.
 
-    Parameters
-    ----------
-    parts : list of numpy.ndarray of int64, (identities, 2)
-        What each file lists.
+    The keys ``[first, end)`` are those in one file with the images of all.
 
-    Returns
-    -------
-    numpy.ndarray of int64, (identities, 2)
-        The keys ``[first, end)`` in one file with the images of all.
-
-    Examples
-    --------
     >>> joined_identities([np.array([[1, 3], [3, 4]]), np.array([[1, 1], [1, 6]])]).tolist()
     [[1, 3], [3, 9]]
     """
@@ -466,10 +300,8 @@ def joined_identities(parts: list[np.ndarray]) -> np.ndarray:
 
 
 def keys_of(values: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The lowest and the highest key that become each of some 32-bit floats: int64.
+    """Return the lowest and the highest key that become each of some 32-bit floats: int64.
 
-    Examples
-    --------
     >>> low, high = keys_of([5, 2**24, 2**25 + 4, 17_091_656])
     >>> low.tolist(), high.tolist()
     ([5, 16777216, 33554435, 17091655], [5, 16777217, 33554437, 17091657])
@@ -487,7 +319,7 @@ def keys_of(values: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def label_pair(record: memoryview | bytes | None) -> tuple[int, int] | None:
-    """The two labels of a record if it has two whole numbers and no image, else None."""
+    """Read the two labels of a record if it has two whole numbers and no image, else None."""
     if record is None or len(record) != HEADER.size + 8 or HEADER.unpack_from(record)[0] != 2:
         return None
     first, second = struct.unpack_from("<2f", record, HEADER.size)
@@ -495,7 +327,7 @@ def label_pair(record: memoryview | bytes | None) -> tuple[int, int] | None:
 
 
 def lists_widely(record: memoryview | bytes) -> bool:
-    """Whether a record holds two whole numbers of 64 bits, which name identity records."""
+    """Tell whether a record has two whole numbers of 64 bits, which name identity records."""
     if len(record) != WIDE_HEADER.size + 16 or WIDE_HEADER.unpack_from(record)[:3] != (2, 0, 0):
         return False
     first, end = struct.unpack_from("<2d", record, WIDE_HEADER.size)
@@ -503,14 +335,7 @@ def lists_widely(record: memoryview | bytes) -> bool:
 
 
 def first_label(record: memoryview | bytes) -> float:
-    """The first label of a record; NaN of one that is too short for it."""
+    """Read the first label of a record; NaN of one that is too short for it."""
     flag = HEADER.unpack_from(record)[0] if len(record) >= HEADER.size else 1
     place = HEADER.size if flag else LABEL_OFFSET
     return struct.unpack_from("<f", record, place)[0] if len(record) >= place + 4 else np.nan
-
-
-def in_file_order(offsets: np.ndarray) -> np.ndarray:
-    """Ascending offsets; the same array if they are already."""
-    if len(offsets) < 2 or bool((offsets[1:] > offsets[:-1]).all()):
-        return offsets
-    return np.sort(offsets)

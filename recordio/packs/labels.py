@@ -1,4 +1,4 @@
-"""What becomes of the labels of a pack that is used together with others: kept, appended, mapped.
+"""Labels of packs that are used together: kept, appended or mapped.
 
 A class label is the first label of a record, or the id of each object of a detection record.  The
 functions here work out one `LabelChange` for every pack; they read no record themselves.
@@ -29,44 +29,29 @@ MOST_CLASSES = 1 << 24
 
 @dataclass(frozen=True)
 class LabelChange:
-    """What becomes of the class labels of one pack.
+    """A change of the class labels of one pack.
 
-    Attributes
-    ----------
-    absent : bool
-        The pack has no labels: all become -1.
-    table : tuple of numpy.ndarray of float32, or None
-        Labels, ascending, and what they become; others are unknown.
-    classes : int or None
-        Without a table: labels are whole numbers below this one, others are unknown.  None lets
-        every label pass.
-    shift : int
-        Without a table: what is added to a label.
-
-    Examples
-    --------
     >>> labels, known = LabelChange(classes=3, shift=10).apply(np.array([0, 2, 3], np.float32))
     >>> labels.tolist(), known.tolist()
     ([10.0, 12.0, 3.0], [True, True, False])
     """
 
+    #: The pack has no labels: all become -1.
     absent: bool = False
+    #: Labels, ascending, and what they become, float32; others are unknown.
     table: tuple[np.ndarray, np.ndarray] | None = None
+    #: Without a table labels are whole numbers below this one, and others are unknown; None lets
+    #: every label pass.  The shift is added.
     classes: int | None = None
     shift: int = 0
 
     @property
     def keeps(self) -> bool:
-        """Whether every label stays as it is."""
+        """True if every label stays as it is."""
         return self == LabelChange()
 
     def apply(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Class labels as they become, and which of them are known; unknown ones stay.
-
-        Parameters
-        ----------
-        labels : numpy.ndarray of float32
-        """
+        """Change class labels, float32, and tell which are known; unknown ones stay."""
         if self.absent:
             return np.full_like(labels, -1), np.ones(labels.shape, bool)
         if self.table is not None:
@@ -80,17 +65,7 @@ class LabelChange:
         return np.where(known, labels + np.float32(self.shift), labels), known
 
     def of_record(self, labels: np.ndarray) -> np.ndarray:
-        """The labels of one record, of which the first is its class; not for absent labels.
-
-        Parameters
-        ----------
-        labels : numpy.ndarray of float32, () or (labels,)
-
-        Raises
-        ------
-        LabelError
-            If the class is unknown.
-        """
+        """Change the labels of one record, of which the first is its class; not for absent ones."""
         labels = np.array(labels)
         labels.flat[:1], known = self.apply(labels.flat[:1])
         if not known.all():
@@ -98,7 +73,7 @@ class LabelChange:
         return labels
 
     def of_names(self, names: Mapping[int, str]) -> dict[int, str]:
-        """Names of classes by the labels that these become; the first where several become one."""
+        """Name classes by the labels that these become; the first where several become one."""
         if self.absent or not names:
             return {}
         old = np.array(sorted(names), np.float32)
@@ -111,50 +86,32 @@ class LabelChange:
 
 
 def unknown_label(label: float) -> str:
-    """What is said of a class label that a change does not know."""
+    """Explain that a change does not know a class label."""
     return f"the label {label:g} is unknown to `labels` or `classes` of its pack"
 
 
 @dataclass(frozen=True)
 class LabelSource:
-    """A pack, as far as its labels matter.
+    """A pack, as far as its labels matter."""
 
-    Parameters
-    ----------
-    name : str
-        What messages call it.
-    distinct : callable
-        ``distinct()`` reads all class labels and returns the different ones, ascending, float32.
-        Called only where the labels are not known without.
-    labels : {"keep", "append"}, mapping, array_like, callable or None
-        As they are; after the classes of the packs before; what each label becomes, as a mapping
-        or as an array with one number for each label from 0 on; or a function that is called once,
-        with the array of the different labels, and returns as many numbers.  None: there are none.
-    classes : int, optional
-        Number of classes of the pack; found from its identities or labels if not given.
-    identities : int, optional
-        Number of identities of a face-recognition pack.
-    """
-
+    #: The pack in messages.
     name: str
+    #: Reads all class labels and returns the different ones, ascending, float32; called only where
+    #: the labels are not known without.
     distinct: Callable[[], np.ndarray]
+    #: "keep", "append", a mapping, an array, a function or None, as for `iterators.Pack`.
     labels: Any = "keep"
+    #: Number of classes, if it is given, and of identities in a face-recognition pack.
     classes: int | None = None
     identities: int | None = None
 
     @property
     def appends(self) -> bool:
-        """Whether its classes follow those of the packs before."""
+        """True if its classes follow those of the packs before."""
         return isinstance(self.labels, str) and self.labels == "append"
 
     def count(self) -> int:
-        """Number of its classes, before any change.
-
-        Raises
-        ------
-        ValueError
-            If its labels are not whole numbers of at least 0.
-        """
+        """Count its classes, before any change; labels must be whole numbers of at least 0."""
         if self.classes is not None:
             return self.classes
         if self.identities is not None:
@@ -194,27 +151,11 @@ class ClassCount:
 
 
 def label_changes(sources: Sequence[LabelSource]) -> tuple[list[LabelChange], ClassCount]:
-    """What becomes of the labels of packs that are used together.
+    """Work out the changes of the labels of packs that are used together, and count their classes.
 
-    Parameters
-    ----------
-    sources : sequence of LabelSource
+    Labels that mean nothing, that cannot be counted where they have to be, or that are too many for
+    32-bit floats, are a TypeError or a ValueError.
 
-    Returns
-    -------
-    changes : list of LabelChange
-        One for each.
-    num_classes : ClassCount
-        Gives the number of classes of all together when it is called.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For labels that mean nothing, that cannot be counted where they have to be, or that are too
-        many for 32-bit floats.
-
-    Examples
-    --------
     >>> first = LabelSource("a.rec", lambda: np.arange(3, dtype=np.float32))
     >>> second = LabelSource("b.rec", lambda: np.arange(2, dtype=np.float32), "append")
     >>> changes, num_classes = label_changes([first, second])

@@ -74,7 +74,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class ShardManifest:
-    """What a manifest says.
+    """The content of a manifest.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class ShardManifest:
         self._check_files(*(with_mirrors(files, None) for files in pairs))
 
     def _check_files(self, files: Sequence[StoredFile], indexes: Sequence[StoredFile]) -> None:
-        """The same; files on servers are there, as they have been opened."""
+        """Check the sizes of opened files."""
         for shard, *pair in zip(self.shards, files, indexes, strict=True):
             self._check_pair(shard, *pair)
 
@@ -176,26 +176,17 @@ class ShardManifest:
 
 
 class ListedPacks(NamedTuple):
-    """Record files that were named, each with its index.
-
-    Attributes
-    ----------
-    files : list of StoredFile
-    indexes : list of StoredFile or None
-    identities : int
-        Identities of the face-recognition pack that a manifest describes, else 0.
-    """
+    """Record files that were named, each with its index."""
 
     files: list[StoredFile]
     indexes: list[StoredFile | None]
+    #: Identities of the face-recognition pack that a manifest describes, else 0.
     identities: int
 
 
 def is_manifest(path: str | os.PathLike[str]) -> bool:
-    """Whether a path names a manifest and no record file: those end with ``.json``.
+    """Tell whether a path names a manifest and no record file: those end with ``.json``.
 
-    Examples
-    --------
     >>> is_manifest("train.shards.json"), is_manifest("train.rec")
     (True, False)
     """
@@ -208,36 +199,12 @@ def listed_packs(
     name: str = "path",
     settings: RemoteSettings | None = None,
 ) -> ListedPacks:
-    """The record files, with their indexes, of paths, folders, patterns and manifests.
+    """Find the record files, with their indexes, of paths, folders, patterns and manifests.
 
-    Parameters
-    ----------
-    paths : str or sequence of str
-        As `bytes.files.listed_files` takes them.  A path that ends with ``.json`` is a manifest,
-        and stands for its files with their indexes; their sizes are compared.
-    indexes : str or sequence of str
-        The indexes in the same form; not together with a manifest, which names its own.
-    name : str
-        What errors call `paths`.
-    settings : RemoteSettings, optional
-        How URLs are reached.
+    Paths are those of `bytes.files.listed_files`, and one that ends with ``.json`` is a manifest,
+    which stands for its files with their indexes; their sizes are compared.  Errors call the paths
+    by the name given.
 
-    Returns
-    -------
-    ListedPacks
-
-    Raises
-    ------
-    ManifestError
-        If a manifest cannot be understood, or a file is missing or has another size.
-    OSError
-        If something is not there, or cannot be reached.
-    ValueError
-        If there is no file, the numbers of files and indexes differ, or the manifest of a
-        face-recognition pack stands beside other files.
-
-    Examples
-    --------
     >>> import tempfile
     >>> from recordio import RecordWriter, shard
     >>> folder = tempfile.mkdtemp()
@@ -290,31 +257,16 @@ def listed_packs(
 
 
 def json_of(manifest: ShardManifest) -> bytes:
-    """The content of the file."""
+    """Make the content of the file."""
     words = {"format": FORMAT, "version": VERSION, **asdict(manifest)}
     del words["path"]
     return json.dumps(words, indent=1).encode() + b"\n"
 
 
 def described_shard(path: str, index: str, cancelled: Callable[[], bool] = lambda: False) -> Shard:
-    """What a manifest says about a pack without identities, which is to be one of its shards.
+    """Describe a pack without identities, which is to be one of the shards, with ``first=0``.
 
-    Parameters
-    ----------
-    path, index : str
-        The record file and its index, in one folder.
-    cancelled : callable, optional
-        Asked now and then; when true, `KeyboardInterrupt` is raised.
-
-    Returns
-    -------
-    Shard
-        With ``first=0``.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be read.
+    `cancelled` is asked now and then; when it is true, `KeyboardInterrupt` is raised.
     """
     keys, _ = read_index(index)
     return Shard(
@@ -330,25 +282,10 @@ def described_shard(path: str, index: str, cancelled: Callable[[], bool] = lambd
 
 
 def write_manifest(path: str, shards: Sequence[Shard]) -> ShardManifest:
-    """Write the manifest of shards without identities; it appears whole or not at all.
+    """Write the manifest of shards without identities, in their folder and in their order.
 
-    Parameters
-    ----------
-    path : str
-        The manifest, in the folder of the shards.  If it is there and the same, it is left alone.
-    shards : sequence of Shard
-        In the order of the pack; their ``first`` is found here.
-
-    Returns
-    -------
-    ShardManifest
-
-    Raises
-    ------
-    ManifestError
-        If a file is missing or has another size by now.
-    OSError
-        If it cannot be written.
+    It appears whole or not at all; one that is there and the same is left alone.  The number of the
+    first record of each shard is found here.
     """
     firsts = itertools.accumulate((shard.records for shard in shards), initial=0)
     manifest = ShardManifest(
@@ -370,7 +307,7 @@ def write_manifest(path: str, shards: Sequence[Shard]) -> ShardManifest:
 
 
 def _fields(words: dict[str, Any], path: str) -> dict[str, Any]:
-    """The attributes of a manifest, each of its type."""
+    """Read the attributes of a manifest, each of its type."""
     try:
         shards = tuple(Shard(**shard) for shard in words["shards"])
         numbers = {name: words[name] for name in ("records", "bytes", "identities")}
@@ -477,7 +414,7 @@ def _check_index(manifest: ShardManifest, shard: Shard, index: str) -> None:
 
 
 def sha256_of(path: str, cancelled: Callable[[], bool] = lambda: False) -> str:
-    """The checksum of a file, in hexadecimal."""
+    """Compute the checksum of a file, in hexadecimal."""
     digest = hashlib.sha256()
     with open(path, "rb", buffering=0) as file:
         while block := file.read(BUFFER):

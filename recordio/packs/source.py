@@ -1,7 +1,7 @@
 """A pack opened so that its records can be copied: where each begins and ends, its header, labels.
 
 Everything is a table with a row for each record, filled a chunk at a time by NumPy; no content is
-read before it is asked for.  What each row says is described by `SourcePack`.
+read before it is asked for.
 """
 
 from __future__ import annotations
@@ -9,34 +9,25 @@ from __future__ import annotations
 import copy
 import logging
 import os
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..boxes import LEAST_HEADER, LEAST_OBJECT
-from ..bytes.files import StoredFile
-from ..bytes.remote.objects import shown
 from ..content import WIDE, has_wide_header, read_payload, rests_on_labels
-from ..errors import (
-    CorruptRecordError,
-    IndexFileError,
-    KeyNotFoundError,
-    RecordHeaderError,
-    RecordIOError,
-    TruncatedRecordError,
-)
+from ..errors import CorruptRecordError, IndexFileError, RecordHeaderError, TruncatedRecordError
 from ..frames.check import Problem
 from ..frames.frame import scan_offsets
 from ..frames.head import HEAD_WORDS, flag_of, length_of
-from ..frames.index_file import read_index
-from ..frames.reader import RecordReader
-from ..frames.walk import walk
 from ..header import HEADER, HEADER_FIELDS, LABEL_OFFSET
-from .identities import ROUNDED, face_pack, identity_keys, label_pair, records_by_key
+from .identities import ROUNDED, identity_keys, label_pair, records_by_key
 from .labels import LabelSource
+from .names import pack_files
+from .open_pack import OpenPack, whole_records
 
-__all__ = ["CHUNK", "ClassLabels", "SourcePack", "pack_files", "pack_prefix"]
+__all__ = ["CHUNK", "ClassLabels", "SourcePack"]
 
 logger = logging.getLogger("recordio")
 
@@ -49,29 +40,22 @@ USUAL_LABELS = 4096
 
 
 class ClassLabels(NamedTuple):
-    """The class labels of all records of a pack, one after the other.
+    """The class labels of all records of a pack, one after the other."""
 
-    Attributes
-    ----------
-    starts : numpy.ndarray of int64, (records + 1,)
-        Those of record i are numbers ``starts[i]`` to ``starts[i + 1] - 1``.
-    places : numpy.ndarray of int64
-        Where they stand in their record, in words of 4 bytes from its beginning.
-    values : numpy.ndarray of float32
-        The labels.
-    """
-
+    #: Those of record i are numbers ``starts[i]`` to ``starts[i + 1] - 1``: int64.
     starts: np.ndarray
+    #: Positions in their record, in words of 4 bytes from its beginning: int64.
     places: np.ndarray
+    #: The labels: float32.
     values: np.ndarray
 
     def numbers_of(self, records: np.ndarray) -> np.ndarray:
-        """Numbers of the labels of some records."""
+        """Return the numbers of the labels of some records."""
         first = self.starts[records]
         return spans(first, self.starts[records + 1] - first)
 
     def first_of(self, records: np.ndarray) -> np.ndarray:
-        """The first class label of some records; NaN for those without."""
+        """Return the first class label of some records; NaN for those without."""
         first = self.starts[records]
         has = first < self.starts[records + 1]
         labels = np.full(len(records), np.nan, np.float32)
@@ -79,52 +63,11 @@ class ClassLabels(NamedTuple):
         return labels
 
 
-class SourcePack:
-    """The records of one pack in the order of the file, without those that list identities.
+class SourcePack(OpenPack):
+    """A pack whose file is all there, and whose index is compared with it.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The record file, or its name without ``.rec``; or its URL, from which all of it is fetched.
-        ``PREFIX.idx`` is used if it is there; records that it does not list do not exist.
-    skip_errors : bool
-        Leave damaged records out, and note each in `problems`; otherwise the first one raises.
-    everything : bool
-        Take the records that list identities for ordinary ones, too.
+    Opening finds every record, or notes in `problems` what is left out when errors are skipped.
 
-    Attributes
-    ----------
-    file : StoredFile
-        The record file.
-    path, prefix : str
-        Its path or URL as messages show it, and the same without its suffix.
-    index_path : str or None
-        Its index as messages show it.
-    reader : RecordReader
-        Reads records at their offsets; it has no index.
-    data : memoryview
-        The mapped file.
-    words : numpy.ndarray of uint32
-        The same as words of 4 bytes, little-endian: records begin at whole words.
-    offsets, ends, keys, numbers : numpy.ndarray of int64, (records,)
-        Where each record begins and ends in the file, its key, and its number in the file, as
-        `Problem.record` counts; without an index the key is the number.
-    identities : int or None
-        How many identities a face-recognition pack has; None for an ordinary pack.
-    problems : list of Problem
-        What was left out.
-
-    Raises
-    ------
-    CorruptRecordError, TruncatedRecordError
-        If the file is damaged.
-    IndexFileError
-        If the index cannot be parsed or does not belong to the file.
-    OSError
-        If a file cannot be read.
-
-    Examples
-    --------
     >>> import tempfile
     >>> from recordio import IRHeader, RecordWriter, pack
     >>> path = f"{tempfile.mkdtemp()}/a.rec"
@@ -139,61 +82,48 @@ class SourcePack:
     def __init__(
         self, path: str | os.PathLike[str], skip_errors: bool = False, everything: bool = False
     ) -> None:
-        file, index = pack_files(path)
-        self.file = StoredFile(file)
-        self.path = shown(file)
-        self.prefix = pack_prefix(self.path)
-        self.index_path = index and shown(index)
-        self.skip_errors = skip_errors
+        files = pack_files(path)
+        super().__init__(*files, skip_errors=skip_errors, everything=everything, trusted=False)
         self.problems: list[Problem] = []
         self.data = self.file.map()
-        self.reader = RecordReader(self.file.name)
+        #: The file as words of 4 bytes, little-endian: records begin at whole words.
         self.words = np.frombuffer(self.data, "<u4", len(self.data) // 4)
-        self.version = [self.file.version(), StoredFile(index).version() if index else None]
+        self.version = [self.file.version(), self.index.version() if self.index else None]
+        self._find_records()
+        #: How many identities a face-recognition pack has; None for an ordinary pack.
         self.identities: int | None = None
-        self._find_records(index)
         if not everything:
-            self._find_identities(index)
-
-    def __len__(self) -> int:
-        return len(self.offsets)
+            self._leave_out_identities()
 
     # -- where the records are --------------------------------------------------------------------
 
-    def _find_records(self, index: str | None) -> None:
+    def _find_records(self) -> None:
         try:
             offsets = scan_offsets(self.data, self.path)
             ends = np.append(offsets[1:], len(self.data))[: len(offsets)]
-            numbers = np.arange(len(offsets))
+            numbers, damage = np.arange(len(offsets)), []
         except (CorruptRecordError, TruncatedRecordError):
             if not self.skip_errors:
                 raise
-            offsets, ends, numbers = self._whole_records()
+            (offsets, ends, numbers), damage = whole_records(self.data)
         keys = numbers
-        if index is not None:
-            self.problems.clear()  # the index says which records are missing
-            keys, numbers, rows = self._listed(offsets, index)
+        if self.lines is not None:  # the index says which records are missing
+            keys, numbers, rows = self._listed(offsets, *self.lines)
             offsets, ends = offsets[rows], ends[rows]
-        self.offsets, self.ends, self.keys, self.numbers = offsets, ends, keys, numbers
+        else:
+            self.problems += [
+                Problem(p.kind, p.reason, begin, int(p.numbers[0]), p.end - begin)
+                for p in damage
+                for begin in p.offsets.tolist()
+            ]
+        self.offsets = self.all_offsets = offsets
+        self.keys = self.all_keys = keys
+        self.ends, self.numbers = ends, numbers
 
-    def _whole_records(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Offsets, ends and numbers of the whole records of a damaged file; notes the damage."""
-        found = [np.empty((3, 0), np.int64)]
-        for piece in walk(self.data):
-            ends = np.append(piece.offsets, piece.end)[1:]
-            if piece.is_damage:
-                begin, number = int(piece.offsets[0]), int(piece.numbers[0])
-                self.problems.append(
-                    Problem(piece.kind, piece.reason, begin, number, piece.end - begin)
-                )
-            else:
-                found.append(np.stack([piece.offsets, ends, piece.numbers]))
-        offsets, ends, numbers = np.concatenate(found, axis=1)
-        return offsets, ends, numbers
-
-    def _listed(self, offsets: np.ndarray, index: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Keys and numbers of the records that the index lists, by offset, and rows among all."""
-        keys, listed = read_index(index)
+    def _listed(
+        self, offsets: np.ndarray, keys: np.ndarray, listed: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return keys and numbers of the records that are listed, by offset, and rows among all."""
         order = np.argsort(listed, kind="stable")  # the number is the position in this order
         keys, lines, listed = keys[order], order + 1, listed[order]
         rows = np.searchsorted(offsets, listed)
@@ -214,25 +144,21 @@ class SourcePack:
             )
         return keys[known], np.flatnonzero(known), rows[known]
 
-    def _find_identities(self, index: str | None) -> None:
+    def _leave_out_identities(self) -> None:
         """Keep the images of a face-recognition pack, and note how many identities it has."""
         if self.problems:
-            self._find_among_damaged()
-            return
-        with RecordReader(self.file.name, index) as reader:
-            found = face_pack(reader, self.offsets)
-        if found is not None:
-            self.identities = len(found)
-            self._keep(np.isin(self.offsets, found.images))
+            self._leave_out_among_damage()
+        elif self.faces is not None:
+            self.identities = len(self.faces)
+            self._keep(self.faces.are_images(self.keys))
 
-    def _find_among_damaged(self) -> None:
-        """The same where identity records may be damaged: they are written again in any case."""
-        read = records_by_key(self._by_key)
-        pair = label_pair(read([0])[0])
+    def _leave_out_among_damage(self) -> None:
+        """Keep them where identity records may be damaged, which are written again in any case."""
+        pair = label_pair(self.read_keys([0])[0])
         if pair is None:
             return
         last_key = max([int(self.keys.max()), *(problem.key or 0 for problem in self.problems)])
-        if self.index_path is None:  # numbers of records are keys no more
+        if self.index is None:  # numbers of records are keys no more
             if pair[1] >= ROUNDED:
                 raise RecordHeaderError(
                     "its keys were rounded to 32-bit floats, and behind a damaged record only an "
@@ -240,19 +166,29 @@ class SourcePack:
                     path=self.path,
                 )
             last_key = max(last_key, pair[1])
-        keys = identity_keys(pair, read, last_key, self.path)
+        keys = identity_keys(pair, self.read_keys, last_key, self.path)
         if keys is not None:
             self.identities = len(keys)
             self._keep((self.keys >= 1) & (self.keys < keys.start))
 
-    def _by_key(self, key: int) -> memoryview:
-        rows = np.flatnonzero(self.keys == key)
-        if not len(rows):
-            raise self.key_error(key)
-        return self.record(int(rows[-1]))
+    def read_keys(self, keys: Sequence[int]) -> list[memoryview | bytes | None]:
+        """Read records by their keys, as `records_by_key` gives them."""
+        offsets, order = self.all_offsets, self._key_order
+        if not len(offsets):
+            return [None] * len(keys)
+        found = np.searchsorted(self.all_keys, keys, "right", order) - 1  # the last one with a key
+        rows = found if order is None else order[found]
+        rows = np.where((found >= 0) & (self.all_keys[rows] == keys), rows, len(offsets))
+        return records_by_key(lambda row: self.reader.read_at(int(offsets[row]))[0])(rows.tolist())
+
+    @cached_property
+    def _key_order(self) -> np.ndarray | None:
+        """Rows by their keys; None where these ascend."""
+        keys = self.all_keys
+        return None if (keys[1:] >= keys[:-1]).all() else np.argsort(keys, kind="stable")
 
     def part(self, rows: np.ndarray) -> SourcePack:
-        """The same pack with some of its records only, by their numbers, ascending."""
+        """Return the same pack with some of its records only, by their rows, ascending."""
         part = copy.copy(self)
         part._keep(rows)
         return part
@@ -268,21 +204,6 @@ class SourcePack:
     TABLES = ("offsets", "ends", "keys", "numbers", "_heads")
 
     # -- what is in them --------------------------------------------------------------------------
-
-    def record(self, number: int) -> memoryview:
-        """A whole record, with its image header, by its number in this pack."""
-        record, _ = self.reader.read_at(int(self.offsets[number]), int(self.numbers[number]))
-        assert record is not None
-        return record
-
-    def key_error(self, key: int) -> KeyNotFoundError:
-        """For a key that no record has."""
-        return KeyNotFoundError(f"no record has the key {key}", path=self.index_path or self.path)
-
-    def place(self, number: int) -> dict[str, Any]:
-        """Where a record is, for errors."""
-        offset, record = int(self.offsets[number]), int(self.numbers[number])
-        return {"path": self.path, "offset": offset, "record": record}
 
     def problem(self, number: int, kind: str, reason: str) -> None:
         """Note why a record is left out that is whole."""
@@ -339,12 +260,12 @@ class SourcePack:
 
     @property
     def headed(self) -> np.ndarray:
-        """Which records have an image header: bool, (records,)."""
+        """Mark the records that have an image header: bool, (records,)."""
         return self._heads["headed"]
 
     @property
     def whole(self) -> np.ndarray:
-        """Which records are stored in one part: bool, (records,)."""
+        """Mark the records that are stored in one part: bool, (records,)."""
         return self._heads["whole"]
 
     @property
@@ -374,7 +295,7 @@ class SourcePack:
 
     @cached_property
     def is_detection(self) -> bool:
-        """Whether every record has labels of objects: a header, then objects of one width."""
+        """True if every record has labels of objects: a header, then objects of one width."""
         flags = self.flags[self.headed].astype(np.int64)
         if not len(flags) or flags.min() < LEAST_HEADER:
             return False
@@ -405,10 +326,6 @@ class SourcePack:
         """The class labels: the first label of each record, or the ids of its objects.
 
         Records without image header have none.
-
-        Examples
-        --------
-        See `SourcePack`.
         """
         counts = np.zeros(len(self), np.int64)
         records = np.flatnonzero(self.headed)
@@ -431,20 +348,14 @@ class SourcePack:
         return ClassLabels(np.concatenate([[0], np.cumsum(counts)]), places, values)
 
     def vectors(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How many labels of any meaning records have, and all of these: int64, float32."""
+        """Return numbers of labels of any meaning, and all of these labels: int64, float32."""
         flags = self.flags[records].astype(np.int64)
         counts = np.where(self.headed[records], np.maximum(flags, 1), 0)
         places = spans(np.where(flags == 0, LABEL_WORD, HEADER_WORDS), counts)
         return counts, self.label_words(np.repeat(records, counts), places).view("<f4")
 
     def need_labels(self) -> None:
-        """See that every record has an image header; leave those without out, or raise.
-
-        Raises
-        ------
-        RecordHeaderError
-            If a record has none and errors are not skipped.
-        """
+        """See that every record has an image header; leave those without out, or raise."""
         bare = np.flatnonzero(~self.headed)
         for number in bare.tolist():
             wide = has_wide_header(self.record(number))
@@ -460,70 +371,17 @@ class SourcePack:
         return different(self.labels.values)
 
     def label_source(self, labels: Any = "keep", classes: int | None = None) -> LabelSource:
-        """The pack as `label_changes` wants it."""
+        """Return the pack as `label_changes` takes it."""
         return LabelSource(self.path, self.distinct, labels, classes, self.identities)
-
-    def close(self) -> None:
-        """Let the file go."""
-        self.reader.close()
-
-    def __enter__(self) -> SourcePack:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
 
 
 #: What is known of a record: its header, its bytes, and whether it has a header and one part.
 ROW = np.dtype([("header", HEADER_FIELDS), ("size", np.uint32), ("headed", bool), ("whole", bool)])
 
 
-def record_file(path: str | os.PathLike[str]) -> StoredFile:
-    """The record file that a name or URL stands for, with or without its suffix.
-
-    Raises
-    ------
-    RecordIOError
-        If there is none.
-    """
-    file = StoredFile.at(path)
-    bare = file.name if file.is_local else file.name.partition("?")[0]
-    if not bare.endswith(".rec") and not (file.is_local and file.exists()):
-        file = StoredFile(f"{file.name}.rec")
-    if not file.exists():
-        raise RecordIOError("there is no such file", path=shown(file.name))
-    return file
-
-
-def pack_files(path: str | os.PathLike[str]) -> tuple[str, str | None]:
-    """The record file that a name or URL stands for, and its index if there is one.
-
-    Raises
-    ------
-    RecordIOError
-        If there is no such record file.
-    """
-    file = record_file(path)
-    index = file.beside(".idx")
-    return file.name, index.name if index.exists() else None
-
-
-def pack_prefix(path: str) -> str:
-    """The name of a pack without its suffix: what other files of the pack begin with.
-
-    Examples
-    --------
-    >>> pack_prefix("data/train.rec"), pack_prefix("data/train")
-    ('data/train', 'data/train')
-    """
-    return path[: -len(".rec")] if path.endswith(".rec") else path
-
-
 def different(values: np.ndarray) -> np.ndarray:
     """Each value once, ascending; on many different ones far faster than `numpy.unique`.
 
-    Examples
-    --------
     >>> different(np.array([3, 1, 3])).tolist()
     [1, 3]
     """
@@ -534,8 +392,6 @@ def different(values: np.ndarray) -> np.ndarray:
 def spans(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Numbers ``start, start + 1, ...``, `count` of them for each pair, one after the other.
 
-    Examples
-    --------
     >>> spans(np.array([5, 0]), np.array([2, 3])).tolist()
     [5, 6, 0, 1, 2]
     """

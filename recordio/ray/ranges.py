@@ -7,16 +7,12 @@ import itertools
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
-
-import numpy as np
 
 from ..bytes.files import StoredFile
 from ..bytes.remote.objects import shown
 from ..errors import EmptyRecordFileError, RecordIOError
-from ..frames.reader import RecordReader
-from ..packs.identities import face_pack, in_file_order
 from ..packs.manifest import ShardManifest, is_manifest, listed_packs
+from ..packs.open_pack import OpenPack
 
 __all__ = ["RecordFile", "RecordRange", "cut_ranges", "listed_record_files"]
 
@@ -56,44 +52,28 @@ class RecordRange:
         If the file has another number of records than before, it raises RecordIOError.
         """
         file = self.file
-        table = _opened(file.path, file.index, StoredFile(file.path).version())
-        if len(table.offsets) != file.records:
+        pack = _opened(file.path, file.index, StoredFile(file.path).version())
+        if len(pack) != file.records:
             raise RecordIOError(
-                f"it has {len(table.offsets)} records, and had {file.records}: it was written "
+                f"it has {len(pack)} records, and had {file.records}: it was written "
                 "again meanwhile",
-                path=table.reader.path,
+                path=pack.path,
             )
-        remote = table.reader.remote
+        remote = pack.reader.remote
         if remote is not None and remote.resident and len(self):
-            mine = table.offsets[self.begin : self.end]
+            mine = pack.offsets[self.begin : self.end]
             remote.mirror.prefetch(int(mine[0]), int(remote.ends(mine[-1:])[0]))  # many at a time
-        for number in range(self.begin, self.end):
-            offset, key = int(table.offsets[number]), int(table.keys[number])
+        for row, key in enumerate(pack.keys[self.begin : self.end].tolist(), self.begin):
             try:
-                record, _ = table.reader.read_at(offset, number)
+                yield row, key, pack.record(row)
             except RecordIOError as error:
-                yield number, key, error
-            else:
-                yield number, key, memoryview(b"") if record is None else record
-
-
-class _Table(NamedTuple):
-    reader: RecordReader
-    offsets: np.ndarray
-    keys: np.ndarray
+                yield row, key, error
 
 
 @functools.lru_cache(OPEN_FILES)
-def _opened(path: str, index: str, version: tuple[int, int]) -> _Table:
+def _opened(path: str, index: str, version: tuple[int, int]) -> OpenPack:
     """Return a file with the positions of its records, as long as it stays the same."""
-    reader = RecordReader(path, index)
-    order = np.argsort(reader.offsets, kind="stable")
-    offsets, keys = reader.offsets[order], reader.keys[order]
-    found = face_pack(reader, in_file_order(reader.offsets))
-    if found is not None:
-        images = np.isin(offsets, found.images)
-        offsets, keys = offsets[images], keys[images]
-    return _Table(reader, offsets, keys)
+    return OpenPack(path, index)
 
 
 def listed_record_files(paths: str | os.PathLike[str] | Sequence[str]) -> list[RecordFile]:
@@ -129,7 +109,7 @@ def _counted(file: StoredFile) -> RecordFile:
             f"records: make one with recordio index {shown(path)}",
             path=shown(path),
         )
-    records = len(_opened(path, index.name, file.version()).offsets)
+    records = len(_opened(path, index.name, file.version()))
     return RecordFile(path, index.name, records, file.size())
 
 

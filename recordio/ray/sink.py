@@ -18,7 +18,7 @@ from ..operations.division import SUFFIX
 from ..operations.rewriting import output_path
 from ..packed_images import pack_img
 from ..packs.manifest import Shard, described_shard, write_manifest
-from ..packs.source import pack_prefix
+from ..packs.names import pack_prefix
 
 __all__ = ["RecordDatasink"]
 

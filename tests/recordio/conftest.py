@@ -14,7 +14,7 @@ from iterators.testing import check_pack, write_faces, write_rows
 from recordio import IRHeader, RecordReader, RecordWriter, pack, unpack
 from recordio.frames.encoder import encode
 from recordio.operations import copying, output
-from recordio.packs.identities import face_pack
+from recordio.packs.open_pack import OpenPack
 from recordio.packs.source import SourcePack
 
 # Other work on the machine must not fail a test.
@@ -142,13 +142,12 @@ class Packs:
 
     def identities(self, path):
         """The images' labels that every identity record lists; None for an ordinary pack."""
-        with RecordReader(path, Path(path).with_suffix(".idx")) as reader:
-            found = face_pack(reader, np.sort(reader.offsets))
-            if found is None:
+        with OpenPack(path, Path(path).with_suffix(".idx")) as opened:
+            if opened.faces is None:
                 return None
             return [
-                [unpack(reader.by_key(key))[0].label for key in range(first, end)]
-                for first, end in found.identities.tolist()
+                [unpack(opened.reader.by_key(key))[0].label for key in range(first, end)]
+                for first, end in opened.faces.ranges().tolist()
             ]
 
     def names(self):

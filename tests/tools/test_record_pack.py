@@ -10,9 +10,10 @@ from iterators import ImageRecordIter
 from iterators.images.sources.record_source import RecordSource
 from recordio import IRHeader, RecordIOError, RecordReader, pack, verify
 from recordio.frames.encoder import MAGIC, encode
+from recordio.packs.open_pack import OpenPack, whole_records
 from recordio.packs.source import SourcePack
 from recordio.tools.decode_check import check_contents
-from recordio.tools.record_pack import RecordPack, whole_records
+from recordio.tools.record_pack import RecordPack
 from recordio.tools.view.pack import ShownPack
 from recordio.tools.view.places import FramePlaces
 
@@ -147,7 +148,7 @@ def test_the_pack_functions(broken, indexed):
 def test_training(broken, damage, indexed):
     path, bad, ids = broken
     index = str(path.with_suffix(".idx")) if indexed else ""
-    source = RecordSource(str(path), index, on_error="skip")
+    source = RecordSource.open(str(path), index, on_error="skip")
     assert len(source) == len(ids)
     for number, found in whole(ids).items():
         assert id_at(path, source.place_of(number)["offset"]) == found
@@ -183,8 +184,9 @@ def test_readers_and_commands_that_end_at_the_first_damage(broken, indexed):
         return
     for open_all in (
         lambda: len(RecordReader(path)),
+        lambda: len(OpenPack(path)),
         lambda: SourcePack(path),
-        lambda: RecordSource(str(path)),
+        lambda: RecordSource.open(str(path)),
         lambda: len(RecordPack(str(path))),
         lambda: recordio.build_index(path, path.with_suffix(".new")),
         lambda: recordio.frames.check.write_checksums(path),
@@ -220,7 +222,8 @@ def test_the_viewer_follows_a_block_at_a_time(broken, indexed, monkeypatch):
 
 def test_whole_records(broken, indexed):
     path, _, ids = broken
-    numbers, offsets = whole_records(str(path), str(path.with_suffix(".idx")) if indexed else None)
+    index = str(path.with_suffix(".idx")) if indexed else None
+    (offsets, _, numbers), _ = whole_records(path.read_bytes(), index)
     assert {n: id_at(path, at) for n, at in zip(numbers.tolist(), offsets, strict=True)} == whole(
         ids
     )

@@ -15,7 +15,7 @@ import numpy as np
 
 from recordio.bytes.storage import naming_output
 from recordio.errors import EmptyRecordFileError, RecordIOError
-from recordio.packs.source import pack_prefix
+from recordio.packs.names import pack_prefix
 
 from ..outputs import check_outputs, temporary_folder
 from ..record_pack import RecordPack

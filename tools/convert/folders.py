@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from recordio import RecordIOError
 from recordio.bytes.regular_files import open_regular
 from recordio.formats.table import IMAGE_KINDS, suffixes_of
+from recordio.packs.classes import read_classes
 
 from ..image_list import ImageList, Skipped
 from ..outputs import new_folder, url_refused
@@ -108,7 +109,8 @@ def add_export_options(parser: argparse._ActionsContainer) -> None:
 
 def write_folders(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
     """Write each image into the folder of its first label, and a table of all labels."""
-    classes, names = pack.classes(settings.classes), pack.names()
+    names = pack.names()
+    classes = pack.pack.classes if settings.classes is None else read_classes(settings.classes)
     count = 0
     with new_folder(paths[0]) as folder, open(os.path.join(folder, TABLE), "wb") as table:
         table.write(table_line(["path", "id", "labels"], []))

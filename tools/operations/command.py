@@ -10,7 +10,7 @@ from typing import Any
 from recordio.keywords.functions import options_of
 from recordio.operations.output import PackReport
 from recordio.packs.classes import SUFFIX
-from recordio.packs.source import pack_prefix
+from recordio.packs.names import pack_prefix
 
 from ..command import ARGUMENTS, BY_POSITION, Command, add, add_option, show, showing_progress
 from ..console import Interruption, say

@@ -19,7 +19,7 @@ from recordio.operations.rewriting import WINDOW
 from recordio.operations.selection import filter as filter_pack
 from recordio.operations.selection import sample
 from recordio.operations.statistics import stats
-from recordio.packs.source import pack_prefix
+from recordio.packs.names import pack_prefix
 
 from ..command import ARGUMENTS, Command, natural, positive, show, showing_progress
 from ..console import Interruption, say

@@ -21,16 +21,16 @@ from recordio.content import read_payload
 from recordio.errors import IndexFileError, KeyNotFoundError, LabelError, RecordIOError
 from recordio.formats.table import IMAGE_KINDS
 from recordio.frames.head import part_at
-from recordio.frames.reader import RecordReader
 from recordio.header import IRHeader
 from recordio.lists import entries_among
 from recordio.packs.classes import shown_classes
 from recordio.packs.identities import Identities, find_identities, records_by_key
-from recordio.packs.source import pack_files, pack_prefix
+from recordio.packs.names import pack_files, pack_prefix
+from recordio.packs.open_pack import OpenPack
 
 from ..payloads import labels_of, number_text
 from .lines import Lines, NotCounted
-from .places import FramePlaces, IndexPlaces, Place, Places
+from .places import FramePlaces, IndexPlaces, Place
 
 __all__ = ["ShownPack", "ShownRecord", "open_packs"]
 
@@ -41,38 +41,25 @@ MOST_OBJECTS = 10_000
 
 @dataclass(frozen=True)
 class ShownRecord:
-    """One record, perhaps damaged.
-
-    Attributes
-    ----------
-    position, key, offset : int
-        Where it is.
-    end : int
-        The offset behind it; that of the record itself if it is damaged.
-    data : memoryview
-        All of it, with its image header; empty if it is damaged.
-    header : IRHeader or None
-    content : memoryview
-        What follows the header.
-    kind : str
-        Of the content; ``"damaged"`` if there is none.
-    damage : str
-        Why it cannot be read; empty if it can.
-    """
+    """One record, perhaps damaged."""
 
     position: int
     key: int
     offset: int
+    #: The offset behind it; that of the record itself if it is damaged.
     end: int
+    #: All of it, with its image header; empty if it is damaged.
     data: memoryview
     header: IRHeader | None
     content: memoryview
+    #: That of the content; ``"damaged"`` if there is none.
     kind: str
+    #: Why it cannot be read; empty if it can.
     damage: str = ""
 
     @property
     def is_image(self) -> bool:
-        """Whether the content is an image, by its first bytes."""
+        """True if the content is an image, by its first bytes."""
         return self.kind in IMAGE_KINDS
 
     @property
@@ -95,50 +82,27 @@ class ShownRecord:
 
 
 class ShownPack:
-    """One pack.
-
-    Parameters
-    ----------
-    path : str
-        The record file, or its name without ``.rec``.
-    name : str
-        What addresses of pages call it.
-
-    Attributes
-    ----------
-    path, prefix, index_path
-        The record file, its name without suffix, and its index if there is one.
-    places : Places
-    classes : dict of int to str
-        Names of classes; empty where there are none.
-    notes : list of str
-        What is wrong with files beside it.
-
-    Raises
-    ------
-    RecordIOError
-        If there is no such file.
-    OSError
-        If it cannot be read.
-    """
+    """One pack, read a page at a time."""
 
     def __init__(self, path: str, name: str = "") -> None:
-        self.path, self.index_path = pack_files(path)
+        self.opened = OpenPack(*pack_files(path), trusted=False)
+        self.path, self.index_path = self.opened.path, self.opened.index_path
+        self.reader = self.opened.reader
+        #: What addresses of pages call it.
         self.name = name or pack_name(self.path)
-        self.prefix = pack_prefix(self.path)
-        self.reader = RecordReader(self.path)
-        self.size = StoredFile(self.path).size()
-        self.version = "-".join(map(str, StoredFile(self.path).version()))
-        self.places: Places = (
+        self.size, _ = version = self.opened.file.version()
+        self.version = "-".join(map(str, version))
+        self.places: IndexPlaces | FramePlaces = (
             IndexPlaces(self.index_path) if self.index_path else FramePlaces(self.reader)
         )
+        #: What is wrong with files beside it.
         self.notes: list[str] = []
         self.classes: dict[int, str] = {}
         try:
             self.classes = shown_classes(self.path)
         except (RecordIOError, OSError) as error:
             self.notes.append(f"names of classes are not shown: {error}")
-        listed = f"{self.prefix}.lst"
+        listed = f"{self.opened.prefix}.lst"
         self.list = Lines(listed) if os.path.isfile(listed) else None
         self._closing = threading.Event()
 
@@ -156,21 +120,13 @@ class ShownPack:
 
     @property
     def closing(self) -> bool:
-        """Whether work in the background is to end."""
+        """True if work in the background is to end."""
         return self._closing.is_set()
 
     # -- records --------------------------------------------------------------------------------
 
     def record(self, position: int) -> ShownRecord:
-        """One record.
-
-        Raises
-        ------
-        KeyNotFoundError
-            If there is no such position.
-        NotCounted
-            If it was not reached yet.
-        """
+        """Read the record at a position; `NotCounted` if it was not reached yet."""
         self.places.wait_for(position, 2)
         found = self.places.read(position, position + 1) if position >= 0 else []
         if not found:
@@ -178,7 +134,7 @@ class ShownPack:
         return self.at(found[0])
 
     def at(self, place: Place) -> ShownRecord:
-        """The record at a place; what is wrong with it is said there."""
+        """Read the record at a place; what is wrong with it is said there."""
         try:
             if not 0 <= place.offset < self.size or place.offset % 4:
                 raise IndexFileError(
@@ -195,11 +151,11 @@ class ShownPack:
         return ShownRecord(*place, end, data, header, content, kind)
 
     def records(self, places: Iterable[Place]) -> list[ShownRecord]:
-        """The records at some places."""
+        """Read the records at some places."""
         return [self.at(place) for place in places]
 
     def parts(self, record: ShownRecord) -> int:
-        """In how many parts a whole record is stored."""
+        """Count the parts in which a whole record is stored."""
         data = StoredFile(self.path).map()
         count, end = 0, record.offset
         while end < record.end and (part := part_at(data, end)):
@@ -209,11 +165,11 @@ class ShownPack:
     # -- what stands beside them ----------------------------------------------------------------
 
     def class_name(self, label: float) -> str:
-        """The name of a class, or the label itself."""
+        """Return the name of a class; empty where there is none."""
         return self.classes.get(int(label), "") if float(label).is_integer() else ""
 
     def label_text(self, record: ShownRecord) -> str:
-        """The labels of a record in a few words."""
+        """Return the labels of a record in a few words."""
         if record.header is None:
             return ""
         if record.objects is not None:
@@ -225,7 +181,7 @@ class ShownPack:
         return ", ".join(shown) + (" …" if len(labels) > 3 else "")
 
     def file_name(self, record: ShownRecord) -> str:
-        """The file that a record was made of, as the list says; empty if it is not near there."""
+        """Find the file that a record was made of in the list; empty if it is not near there."""
         if self.list is None or record.header is None:
             return ""
         first = max(record.position - NEAR, 0)
@@ -242,25 +198,21 @@ class ShownPack:
     def identities(self) -> Identities | None:
         """The identities of a face-recognition pack; None for an ordinary one.
 
-        Raises
-        ------
-        NotCounted
-            If that cannot be told yet.
-        RecordHeaderError
-            If keys were rounded so that it cannot be told at all.
+        `NotCounted` if that cannot be told yet, and a RecordHeaderError if keys were rounded so
+        that it cannot be told at all.
         """
         return find_identities(records_by_key(self._by_key), None, self.path)
 
     @property
     def lists_identities(self) -> bool:
-        """Whether it is known to be a face-recognition pack."""
+        """True if it is known to be a face-recognition pack."""
         try:
             return self.identities is not None
         except (NotCounted, RecordIOError):
             return False
 
     def identity(self, number: int) -> range:
-        """The keys of the images of one identity; none if its record is damaged."""
+        """Return the keys of the images of one identity; none if its record is damaged."""
         found = self.identities
         if found is None or not 0 <= number < len(found):
             raise KeyNotFoundError(f"there is no identity {number}", path=self.path)
@@ -273,10 +225,8 @@ class ShownPack:
 
 
 def pack_name(path: str) -> str:
-    """What addresses call a pack: the name of its file, as far as addresses can hold it.
+    """Return the name of a file as addresses call its pack, as far as they can hold it.
 
-    Examples
-    --------
     >>> pack_name("data/my photos.rec")
     'my_photos'
     """

@@ -1,4 +1,4 @@
-"""Where the records of a pack lie, by position and by key, without a table of all of them.
+"""Positions, keys and offsets of the records of a pack, without a table of all of them.
 
 `IndexPlaces` reads the lines of an index where they are needed, `FramePlaces` follows the heads of
 records where there is no index.  Both count in a thread of their own while pages are shown already.
@@ -12,7 +12,7 @@ import functools
 import threading
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from recordio.frames.walk import walk
 
 from .lines import BLOCK, Lines, NotCounted
 
-__all__ = ["FramePlaces", "IndexPlaces", "Place", "Places"]
+__all__ = ["FramePlaces", "IndexPlaces", "Place"]
 
 #: Packs with more records are shown by key only if their keys ascend.
 MOST_SORTED = 1 << 22
@@ -32,59 +32,45 @@ LARGEST = (1 << 63) - 1
 
 
 class Place(NamedTuple):
-    """Where a record lies."""
+    """Position, key and offset of a record."""
 
     position: int
     key: int
     offset: int
 
 
-class Places(Protocol):
-    """The places of all records."""
+class Places:
+    """All records of a pack, a block at a time."""
+
+    #: Reads the keys and offsets of a block: int64, (records, 2).
+    block: Callable[[int], np.ndarray]
 
     @property
     def count(self) -> int | None:
-        """How many records there are; None while they are counted."""
-
-    @property
-    def share(self) -> float:
-        """How much was counted, 0 to 1."""
-
-    def survey(self, cancelled: Callable[[], bool]) -> None:
-        """Count; the work of a thread."""
-
-    def wait_for(self, position: int, seconds: float) -> None:
-        """Wait until a position is known, or all are counted; `NotCounted` if it takes longer."""
-
-    def read(self, first: int, stop: int) -> list[Place]:
-        """Some places, fewer at the end."""
+        """Number of records; None while they are counted."""
+        raise NotImplementedError
 
     def table(self, first: int, stop: int) -> np.ndarray:
-        """The same as an array of keys and offsets: int64, (places, 2)."""
+        """Read keys and offsets of some positions, fewer at the end: int64, (places, 2)."""
+        found = [np.empty((0, 2), np.int64)]
+        while first < stop and not (self.count is not None and first >= self.count):
+            number, skipped = divmod(first, BLOCK)
+            rows = self.block(number)
+            found.append(rows[skipped : skipped + stop - first])
+            first = (number + 1) * BLOCK
+            if len(rows) < BLOCK:
+                break
+        return np.concatenate(found)
 
-    def position_of(self, key: int) -> int:
-        """The position of a key; `KeyNotFoundError` if there is none."""
-
-    def position_at(self, offset: int) -> int | None:
-        """The position of the record at an offset, where positions follow offsets."""
-
-    def from_key(self, key: int, count: int) -> list[Place]:
-        """The places of the next keys from one on, in the order of the keys."""
-
-    def close(self) -> None:
-        """Let the file go."""
+    def read(self, first: int, stop: int) -> list[Place]:
+        """Read some places, fewer at the end."""
+        rows = self.table(first, stop).tolist()
+        return [Place(first + i, key, offset) for i, (key, offset) in enumerate(rows)]
 
 
-class IndexPlaces:
+class IndexPlaces(Places):
     r"""Places that an index lists: position i is its line i.
 
-    Parameters
-    ----------
-    path : str
-        The ``.idx`` file.
-
-    Examples
-    --------
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "a.idx")
     >>> _ = path.write_text("7\t0\n3\t16\n5\t40\n")
@@ -100,37 +86,28 @@ class IndexPlaces:
     def __init__(self, path: str) -> None:
         self.path = path
         self.lines = Lines(path)
-        self._block = functools.lru_cache(maxsize=64)(self._parsed)
+        self.block = functools.lru_cache(maxsize=64)(self._parsed)
 
     @property
     def count(self) -> int | None:
-        """How many records there are; None while they are counted."""
+        """Number of records; None while they are counted."""
         return self.lines.count
 
     @property
     def share(self) -> float:
-        """How much was counted, 0 to 1."""
+        """Share that was counted, 0 to 1."""
         return self.lines.share
 
     def survey(self, cancelled: Callable[[], bool] = lambda: False) -> None:
-        """Count the lines."""
+        """Count; the work of a thread."""
         self.lines.survey(cancelled)
 
     def wait_for(self, position: int, seconds: float) -> None:
-        """Wait until a position is known."""
+        """Wait until a position is known, or all are counted; `NotCounted` if it takes longer."""
         self.lines.wait_for(position, seconds)
 
-    def read(self, first: int, stop: int) -> list[Place]:
-        """Some places, fewer at the end."""
-        rows = self.table(first, stop).tolist()
-        return [Place(first + i, key, offset) for i, (key, offset) in enumerate(rows)]
-
-    def table(self, first: int, stop: int) -> np.ndarray:
-        """The same as an array of keys and offsets: int64, (places, 2)."""
-        return read_blocks(self._block, self.count, first, stop)
-
     def _parsed(self, number: int) -> np.ndarray:
-        """Keys and offsets of a block: int64, (lines, 2)."""
+        """Read keys and offsets of a block: int64, (lines, 2)."""
         text = self.lines.text(number)
         letters = np.frombuffer(text, np.uint8)
         between = letters[(letters == ord("\t")) | (letters == ord("\n"))]
@@ -157,7 +134,7 @@ class IndexPlaces:
         return rows
 
     def position_of(self, key: int) -> int:
-        """The position of a key."""
+        """Find the position of a key; `KeyNotFoundError` if there is none."""
         for guess in (key, key - 1):
             if guess >= 0 and self._has(guess, key):
                 return guess
@@ -182,15 +159,15 @@ class IndexPlaces:
         return bool(found) and found[0].key == key
 
     def _insertion(self, wanted: int, column: int = 0) -> int:
-        """The first position whose key (or offset) is not less, if they ascend."""
+        """Find the first position whose key (or offset) is not less, if they ascend."""
         blocks = range(-(-(self.count or 0) // BLOCK))
-        number = bisect.bisect_right(blocks, wanted, key=lambda n: self._block(n)[0, column]) - 1
+        number = bisect.bisect_right(blocks, wanted, key=lambda n: self.block(n)[0, column]) - 1
         if number < 0:
             return 0
-        return number * BLOCK + int(np.searchsorted(self._block(number)[:, column], wanted))
+        return number * BLOCK + int(np.searchsorted(self.block(number)[:, column], wanted))
 
     def position_at(self, offset: int) -> int | None:
-        """The position of the record at an offset, where positions follow offsets."""
+        """Find the position of the record at an offset, where positions follow offsets."""
         if self.count is None:
             return None
         row = self._insertion(offset, 1)
@@ -198,7 +175,7 @@ class IndexPlaces:
         return row if found and found[0].offset == offset else None
 
     def from_key(self, key: int, count: int) -> list[Place]:
-        """The places of the next keys from one on, in the order of the keys."""
+        """Read the places of the next keys from one on, in the order of the keys."""
         if self.count is None:
             raise NotCounted(self.share)
         if self.count > MOST_SORTED:
@@ -222,43 +199,43 @@ class IndexPlaces:
 
     @functools.cached_property
     def _sorted(self) -> tuple[np.ndarray, np.ndarray]:
-        blocks = [self._block(n)[:, 0] for n in range(-(-(self.count or 0) // BLOCK))]
+        blocks = [self.block(n)[:, 0] for n in range(-(-(self.count or 0) // BLOCK))]
         keys = np.concatenate([np.empty(0, np.int64), *blocks])
         order = np.argsort(keys, kind="stable")
         return keys[order], order
 
 
-class FramePlaces:
+class FramePlaces(Places):
     """Places of a record file without an index, found by following its records: keys are positions.
 
     A stretch of damage has a position of its own, as in `recordio.verify`, and is shown there.
-
-    Parameters
-    ----------
-    reader : RecordReader
-        Of the file, without an index.
     """
 
     def __init__(self, reader: RecordReader) -> None:
         self.reader = reader
-        self.count: int | None = None
+        self._count: int | None = None
         self._size = StoredFile(reader.path).size()
         self._starts = [0]
         self._grown = threading.Condition()
-        self._block = functools.lru_cache(maxsize=64)(self._followed)
+        self.block = functools.lru_cache(maxsize=64)(self._followed)
+
+    @property
+    def count(self) -> int | None:
+        """Number of records; None while they are counted."""
+        return self._count
 
     @property
     def share(self) -> float:
-        """How much was counted, 0 to 1."""
+        """Share that was counted, 0 to 1."""
         return 1.0 if self.count is not None else self._starts[-1] / max(self._size, 1)
 
     def survey(self, cancelled: Callable[[], bool] = lambda: False) -> None:
-        """Follow the records to the end."""
+        """Count; the work of a thread."""
         while not cancelled():
             offsets, end = self._follow(self._starts[-1])
             with self._grown:
                 if len(offsets) < BLOCK:
-                    self.count = (len(self._starts) - 1) * BLOCK + len(offsets)
+                    self._count = (len(self._starts) - 1) * BLOCK + len(offsets)
                 else:
                     self._starts.append(end)
                 self._grown.notify_all()
@@ -266,7 +243,7 @@ class FramePlaces:
                 break
 
     def _follow(self, offset: int) -> tuple[np.ndarray, int]:
-        """Offsets of a block of records, and where the next begins."""
+        """Find offsets of a block of records, and where the next begins."""
         found = np.empty(0, np.int64)
         for piece in walk(StoredFile(self.reader.path).map(), offset):
             found, offset = np.append(found, piece.offsets), piece.end
@@ -277,7 +254,7 @@ class FramePlaces:
         return found, offset
 
     def _followed(self, number: int) -> np.ndarray:
-        """Keys and offsets of a block: int64, (records, 2)."""
+        """Read keys and offsets of a block: int64, (records, 2)."""
         offsets = np.empty(0, np.int64)
         if number < len(self._starts):
             offsets = self._follow(self._starts[number])[0]
@@ -287,55 +264,31 @@ class FramePlaces:
         return np.stack([np.arange(first, first + len(offsets)), offsets], -1)
 
     def wait_for(self, position: int, seconds: float) -> None:
-        """Wait until a position is known."""
+        """Wait until a position is known, or all are counted; `NotCounted` if it takes longer."""
         with self._grown:
             if not self._grown.wait_for(
                 lambda: self.count is not None or position // BLOCK < len(self._starts), seconds
             ):
                 raise NotCounted(self.share)
 
-    def read(self, first: int, stop: int) -> list[Place]:
-        """Some places, fewer at the end."""
-        rows = self.table(first, stop).tolist()
-        return [Place(first + i, key, offset) for i, (key, offset) in enumerate(rows)]
-
-    def table(self, first: int, stop: int) -> np.ndarray:
-        """The same as an array of keys, which are positions, and offsets: int64, (places, 2)."""
-        return read_blocks(self._block, self.count, first, stop)
-
     def position_of(self, key: int) -> int:
-        """The position of a key, which is the key."""
+        """Find the position of a key; `KeyNotFoundError` if there is none."""
         if key < 0 or not self.read(key, key + 1):
             raise KeyNotFoundError(f"no record has the key {key}", path=self.reader.path)
         return key
 
     def position_at(self, offset: int) -> int | None:
-        """The position of the record at an offset."""
+        """Find the position of the record at an offset, where positions follow offsets."""
         number = bisect.bisect_right(self._starts, offset) - 1
         if self.count is None and number == len(self._starts) - 1:
             return None
-        offsets = self._block(number)[:, 1]
+        offsets = self.block(number)[:, 1]
         row = int(np.searchsorted(offsets, offset))
         return number * BLOCK + row if offset in offsets[row : row + 1] else None
 
     def from_key(self, key: int, count: int) -> list[Place]:
-        """The next places: keys are positions."""
+        """Read the places of the next keys from one on, in the order of the keys."""
         return self.read(max(key, 0), max(key, 0) + count)
 
     def close(self) -> None:
         """Nothing is held here: the reader belongs to the pack."""
-
-
-def read_blocks(
-    block: Callable[[int], np.ndarray], count: int | None, first: int, stop: int
-) -> np.ndarray:
-    """Rows `first` to `stop` of a table that is read a block at a time; fewer at the end."""
-    found = [np.empty((0, 2), np.int64)]
-    while first < stop and not (count is not None and first >= count):
-        number, skipped = divmod(first, BLOCK)
-        rows = block(number)
-        found.append(rows[skipped : skipped + stop - first])
-        first = (number + 1) * BLOCK
-        if len(rows) < BLOCK:
-            break
-    return np.concatenate(found)

@@ -6,7 +6,6 @@ Every function here takes readers of local files as well, for which there is not
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -28,13 +27,11 @@ __all__ = [
     "Held",
     "far_heads",
     "file_ends",
-    "file_size",
     "held_pieces",
     "hold_records",
     "is_far",
     "mapped",
     "read_offsets",
-    "reader_versions",
 ]
 
 #: Records of which something is read at once, when something is read of all.
@@ -46,12 +43,7 @@ LOOKUPS = 16
 
 
 class Held:
-    """Records of several files that are there, or on their way, until they are released.
-
-    Parameters
-    ----------
-    holds : list of Pin
-    """
+    """Records of several files that are there, or on their way, until they are released."""
 
     def __init__(self, holds: list[Pin]) -> None:
         self._holds = holds
@@ -63,7 +55,7 @@ class Held:
 
     @property
     def ready(self) -> bool:
-        """Whether nothing is on its way any more; some may have failed."""
+        """True if nothing is on its way any more; some may have failed."""
         return all(hold.ready for hold in self._holds)
 
     def wait(self) -> None:
@@ -95,20 +87,9 @@ def hold_records(
     records: np.ndarray,
     stripe: int = 1,
 ) -> Held:
-    """Hold records of numbered files.
+    """Hold records of numbered files, by their numbers in any order.
 
-    Parameters
-    ----------
-    readers, offsets, starts
-        As for `RecordFiles`.
-    records : numpy.ndarray of int64
-        Their numbers, in any order.
-    stripe : int
-        Blocks that are fetched at once where one is missing, see `bytes.remote.mirror.Mirror`.
-
-    Returns
-    -------
-    Held
+    Of missing blocks so many are fetched at once as a stripe has; see `bytes.remote.mirror.Mirror`.
     """
     records = np.asarray(records, np.int64)
     holds: list[Pin] = []
@@ -129,28 +110,19 @@ def hold_records(
 
 
 class FetchedFiles:
-    """The files of a source that lie on servers, as one.
-
-    Attributes
-    ----------
-    size : int
-        Bytes of all.
-    resident : bool
-        Whether all of them stay on the disk as a whole.
-    limit : int
-        Bytes that mirrors may take on the disk.
-    """
+    """The files of a source that lie on servers, as one."""
 
     def __init__(self, readers: Sequence[RecordReader]) -> None:
         found = {id(r.remote.mirror): r.remote for r in readers if r.remote is not None}
         self._files = list(found.values())
         mirrors = [file.mirror for file in self._files]
+        #: Bytes of all, whether all of them stay on the disk, and what mirrors may take there.
         self.size = sum(mirror.size for mirror in mirrors)
         self.resident = all(mirror.resident for mirror in mirrors)
         self.limit = max(mirror.folder.limit for mirror in mirrors)
 
     def counters(self) -> dict[str, float]:
-        """The counters of all files since they were opened, added up."""
+        """Add up the counters of all files since they were opened."""
         total: dict[str, float] = {}
         for file in self._files:
             for name, value in file.counters().items():
@@ -159,7 +131,7 @@ class FetchedFiles:
 
 
 class FetchedRecordFiles(RecordFiles):
-    """The same as `RecordFiles`; who reads without the GIL has to hold the records meanwhile."""
+    """`RecordFiles` on servers; whoever reads without the GIL has to hold the records meanwhile."""
 
     def __init__(
         self, readers: Sequence[RecordReader], offsets: np.ndarray, starts: np.ndarray
@@ -167,13 +139,13 @@ class FetchedRecordFiles(RecordFiles):
         self._place = readers, offsets, starts
 
     def record(self, number: int) -> bytes:
-        """The bytes of one record, copied, which are fetched before."""
+        """Copy the bytes of one record, which are fetched before."""
         with hold_records(*self._place, np.array([number])):
             return super().record(number)
 
 
 def held_pieces(reader: RecordReader, table: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Offsets of records, a few thousand at a time, with the place of the first of them.
+    """Yield offsets of records, a few thousand at a time, with the row of the first of them.
 
     The records are there until the next piece is asked for.
     """
@@ -187,7 +159,7 @@ def held_pieces(reader: RecordReader, table: np.ndarray) -> Iterator[tuple[int, 
 
 
 def is_far(reader: RecordReader, table: np.ndarray) -> bool:
-    """Whether the heads of records are fetched alone where only these are wanted."""
+    """Tell whether heads of records are fetched alone where only these are wanted."""
     if reader.remote is None or not len(table):
         return False
     mirror = reader.remote.mirror
@@ -197,7 +169,7 @@ def is_far(reader: RecordReader, table: np.ndarray) -> bool:
 def far_heads(
     reader: RecordReader, table: np.ndarray, kind: np.dtype
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """The first bytes of records as an array of some type, a few thousand at a time.
+    """Yield the first bytes of records as an array of some type, a few thousand at a time.
 
     Each piece comes with the place of its first record; zeros where the file ends within one.
     """
@@ -215,19 +187,14 @@ def read_offsets(readers: Sequence[RecordReader]) -> None:
 
 
 def mapped(reader: RecordReader) -> memoryview:
-    """The bytes of a file; of one on a server those that are there."""
+    """Map the bytes of a file; of one on a server those that are there."""
     if reader.remote is None:
         return StoredFile(reader.path).map()
     return reader.remote.mirror.view
 
 
-def file_size(reader: RecordReader) -> int:
-    """Bytes of a file."""
-    return StoredFile(reader.path).size() if reader.remote is None else reader.remote.mirror.size
-
-
 def file_ends(reader: RecordReader, count: int) -> tuple[int, bytes, bytes]:
-    """Size of a file, and its first and last bytes."""
+    """Read the size of a file, and its first and last bytes."""
     if reader.remote is None:
         with StoredFile(reader.path).open() as file:
             head = file.read(count)
@@ -237,15 +204,3 @@ def file_ends(reader: RecordReader, count: int) -> tuple[int, bytes, bytes]:
     mirror = reader.remote.mirror
     with mirror.pin_bytes(0, count), mirror.pin_bytes(max(mirror.size - count, 0), mirror.size):
         return mirror.size, bytes(mirror.view[:count]), bytes(mirror.view[-count:])
-
-
-def reader_versions(readers: Sequence[RecordReader]) -> bytes:
-    """What changes whenever one of the files does: size and time, or size and ETag."""
-    found = []
-    for reader in readers:
-        if reader.remote is None:
-            found.append(StoredFile(reader.path).version())
-        else:
-            mirror = reader.remote.mirror
-            found.append((mirror.size, zlib.crc32(mirror.tag.encode())))
-    return np.array(found, np.int64).tobytes()

@@ -35,22 +35,9 @@ def plain_labels(
     listed: tuple[np.ndarray, ...] | None,
     labels: np.ndarray,
 ) -> np.ndarray:
-    """Fill in the first labels of records in one piece.
+    """Fill in the first labels of records in one piece; returns the rows of all others.
 
-    Parameters
-    ----------
-    reader : recordio.RecordReader
-    table : numpy.ndarray of int64
-        Offsets of the records, ascending.
-    listed : tuple of numpy.ndarray or None
-        Ids and labels that count instead of those in the headers.
-    labels : numpy.ndarray of float32
-        Where they go.
-
-    Returns
-    -------
-    numpy.ndarray of int64
-        Places of the others, to be looked at closely.
+    Ids and labels that are listed count instead of those in the headers.
     """
     view = mapped(reader)
     if reader.checksums is not None:  # all of each record has to be read
@@ -76,13 +63,7 @@ def plain_labels(
 def label_of(
     reader: RecordReader, offset: int, number: int, listed: tuple[np.ndarray, ...] | None
 ) -> float:
-    """The first label of one record, or that of a list for its id.
-
-    Raises
-    ------
-    RecordIOError
-        If the record is damaged, has no label, or the list has none for it.
-    """
+    """Read the first label of one record, or that of a list for its id."""
     place = {"path": reader.path, "offset": offset, "record": number}
     record = reader.read_at(offset, number)[0]
     try:
@@ -101,7 +82,7 @@ def label_of(
 def longest_labels(
     reader: RecordReader, table: np.ndarray, limit: int
 ) -> Iterator[tuple[int, Longest]]:
-    """What `longest` finds in a file, in pieces with the places of their first records.
+    """Yield what `longest` finds in a file, in pieces with the rows of their first records.
 
     Of records whose heads alone are fetched only those are read that may have the longest label.
     """
@@ -136,12 +117,9 @@ def _longest_at(reader: RecordReader, offset: int, limit: int) -> Longest:
 
 
 def whole_labels(reader: RecordReader, table: np.ndarray) -> Iterator[Any]:
-    """The label of every record as `unpack` gives it, or the error of one that cannot be read.
+    """Yield the label of every record as `unpack` gives it, or the error of reading it.
 
-    Raises
-    ------
-    RemoteFileError
-        If a server does not give them.
+    Where a server does not give them, a RemoteFileError is raised.
     """
     if is_far(reader, table) and reader.checksums is None:
         for first, heads in far_heads(reader, table, LABELLED):
@@ -188,5 +166,5 @@ def _heads(
 
 
 def _is_whole(heads: np.ndarray) -> np.ndarray:
-    """Whether heads are those of records in one piece."""
+    """Tell which heads are those of records in one piece."""
     return (heads["magic"] == MAGIC_WORD) & (flag_of(heads["lrec"]) == 0)

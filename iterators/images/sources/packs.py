@@ -191,14 +191,12 @@ class _Named(Protocol):
 
     @property
     def num_identities(self) -> int | None:
-        """How many identities it has, if it is a face-recognition pack."""
+        """Number of its identities, if it is a face-recognition pack."""
 
 
 def as_packs(value: Any) -> tuple[Pack, ...] | None:
-    """The packs of a `Pack` or of a list with at least one; None where there is none.
+    """Return the packs of a `Pack` or of a list with at least one; None where there is none.
 
-    Examples
-    --------
     >>> as_packs(["a.rec", Pack("b.rec")])
     (Pack('a.rec'), Pack('b.rec'))
     >>> as_packs(["a.rec", "b.rec"]) is None
@@ -212,22 +210,7 @@ def as_packs(value: Any) -> tuple[Pack, ...] | None:
 
 
 class Packs(RecordSource):
-    """The records of packs, numbered through.
-
-    Parameters
-    ----------
-    packs : sequence of Pack
-    on_error, verify, remote
-        As for `RecordSource`.
-
-    Attributes
-    ----------
-    packs : tuple of Pack
-    members : list of RecordSource
-        The records of each.
-    firsts : numpy.ndarray of int64
-        Number of the first record of each.
-    """
+    """The records of packs, numbered through, and of each of the packs."""
 
     def __init__(
         self,
@@ -240,24 +223,21 @@ class Packs(RecordSource):
         # Files on servers are opened together, because they share the room on the disk.
         together = listed_files(_urls(packs), ".rec", remote) if len(packs) > 1 else []
         self.members = [
-            RecordSource(pack.path, pack.path_imgidx, on_error, verify, remote) for pack in packs
+            RecordSource.open(pack.path, pack.path_imgidx, on_error, verify, remote)
+            for pack in packs
         ]
         del together
-        sizes = [len(member) for member in self.members]
-        self.firsts = np.cumsum([0, *sizes[:-1]]).astype(np.int64)
-        self.name = ";".join(member.name for member in self.members)
-        self.paths = [path for member in self.members for path in member.paths]
-        self.readers = [reader for member in self.members for reader in member.readers]
-        self.tables = [table for member in self.members for table in member.tables]
-        self.offsets = _joined([member.offsets for member in self.members])
-        self.starts = _joined(
-            [m.starts + first for m, first in zip(self.members, self.firsts, strict=True)]
+        super().__init__(
+            [file for member in self.members for file in member.files],
+            ";".join(member.name for member in self.members),
+            any(member.indexed or member.faces for member in self.members),
         )
+        #: Number of the first record of each.
+        self.firsts = np.cumsum([0, *map(len, self.members[:-1])]).astype(np.int64)
         self.faces = self.members[0].faces if len(packs) == 1 else []
-        self.indexed = any(m.indexed or m.faces for m in self.members)
 
     def pack_of(self, record: int) -> int:
-        """Number of the pack that a record belongs to."""
+        """Return the number of the pack that a record belongs to."""
         return int(np.searchsorted(self.firsts, record, side="right")) - 1
 
 
@@ -271,7 +251,7 @@ def _urls(packs: Sequence[Pack]) -> list[str]:
 
 
 def label_source(source: _Named, pack: Pack, distinct: Callable[[], np.ndarray]) -> LabelSource:
-    """What is said about the labels of a pack; `distinct` reads the different ones."""
+    """Return a pack as `label_changes` takes it; `distinct` reads the different labels."""
     identities = source.num_identities
     return LabelSource(source.name, distinct, pack.labels, pack.classes, identities)
 
@@ -282,7 +262,7 @@ def changed_labels(
     place_of: Callable[[int], dict[str, Any]],
     on_error: str,
 ) -> tuple[np.ndarray, dict[int, RecordIOError]]:
-    """The first label of every record of a pack as it becomes; NaN for those that are unknown."""
+    """Change the first label of every record of a pack; NaN for those that are unknown."""
     labels, errors = found
     labels, known = change.apply(labels)
     for record in np.flatnonzero(~known & ~np.isnan(labels)).tolist():
@@ -291,7 +271,3 @@ def changed_labels(
             raise error
         errors[record] = error
     return np.where(known, labels, np.float32("nan")), errors
-
-
-def _joined(arrays: list[np.ndarray]) -> np.ndarray:
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -24,17 +24,10 @@ from recordio.errors import (
     RecordIOError,
     RemoteFileError,
 )
-from recordio.frames.reader import RecordReader
-from recordio.frames.walk import walk
 from recordio.lists import read_entries
-from recordio.packs.identities import (
-    FacePack,
-    count_identities,
-    face_pack,
-    in_file_order,
-    joined_identities,
-)
+from recordio.packs.identities import Identities, count_identities, joined_identities
 from recordio.packs.manifest import listed_packs
+from recordio.packs.open_pack import OpenPack
 from recordio.partition import part_by_bytes, part_by_count
 
 from ..augment.det_labels import Longest
@@ -43,11 +36,9 @@ from .fetched import (
     FetchedRecordFiles,
     Held,
     file_ends,
-    file_size,
     held_pieces,
     hold_records,
     read_offsets,
-    reader_versions,
 )
 from .header_labels import label_of, longest_labels, plain_labels, whole_labels
 from .source import RecordFiles, Source
@@ -58,103 +49,83 @@ __all__ = ["RecordSource", "file_versions", "read_label_list", "read_label_vecto
 class RecordSource:
     """Records of one or several files, numbered through.
 
-    Parameters
-    ----------
-    path : str, os.PathLike or sequence of str
-        A file, a folder (all its ``.rec`` files, sorted by name), a pattern, a manifest of shards
-        (``.json``), which names files and their indexes, or several of these; in one string they
-        are separated by semicolons.
-    index : str, os.PathLike or sequence of str
-        Index files in the same form, or empty: the record files are scanned.
-    on_error : {"raise", "skip"}
-        Whether damage met by the scan raises, or counts as one bad record behind which the scan
-        goes on at the next record head.
-    verify : bool
-        Compare records with their checksums, in a ``.crc`` file beside each record file, when they
-        are read.
-    remote : RemoteSettings, optional
-        How files on servers are reached, and where they are mirrored.
-
-    Attributes
-    ----------
-    name : str
-        The `path`, or several with semicolons between them.
-    paths : list of str
-        The files, URLs as messages show them.
-    readers : list of RecordReader
-    offsets : numpy.ndarray of int64
-        Offset of every record in its file, ascending within a file.
-    starts : numpy.ndarray of int64
-        Number of the first record of each file.
-    faces : list of FacePack
-        What the files of a face-recognition pack consist of; empty for an ordinary one.  Such a
-        pack has a record that says where the identity records begin; neither is an image, and
-        neither is among the records here.
-
-    Raises
-    ------
-    EmptyRecordFileError
-        If there is no record at all.
-    ChecksumFileError
-        With `verify`, if a file has no checksums that belong to it.
-    ValueError
-        If the numbers of files and indexes differ.
+    The files of a face-recognition pack, alone or in a manifest, are read without the records that
+    list its identities.
     """
 
-    def __init__(
-        self,
+    def __init__(self, files: Sequence[OpenPack], name: str, indexed: bool) -> None:
+        self.files, self.name, self.indexed = files, name, indexed
+        self.readers = [file.reader for file in files]
+        #: Offset of every record in its file, ascending, for each file and for all.
+        self.tables = [file.offsets for file in files]
+        self.offsets = self.tables[0] if len(files) == 1 else np.concatenate(self.tables)
+        #: Number of the first record of each file.
+        self.starts = np.cumsum([0, *map(len, self.tables[:-1])]).astype(np.int64)
+
+    @classmethod
+    def open(
+        cls,
         path: str | os.PathLike[str] | Sequence[str],
         index: str | os.PathLike[str] | Sequence[str] = "",
         on_error: str = "raise",
         verify: bool = False,
         remote: RemoteSettings | None = None,
-    ) -> None:
+    ) -> Self:
+        """Open files as `recordio.packs.manifest.listed_packs` takes them, with their indexes.
+
+        With ``on_error="skip"`` damage in a file without index counts as one bad record; with
+        `verify` records are compared with the checksums in a ``.crc`` file beside each.
+        """
         path, index = (os.fspath(p) if isinstance(p, os.PathLike) else p for p in (path, index))
-        self.name = shown(path) if isinstance(path, str) else ";".join(map(shown, path))
-        files, indexes, identities = listed_packs(path, index, "path_imgrec", remote)
-        self.indexed = None not in indexes
-        keywords = {} if remote is None else vars(remote)
-        self.readers = [
-            RecordReader(p, i, verify, **keywords) for p, i in zip(files, indexes, strict=True)
+        name = shown(path) if isinstance(path, str) else ";".join(map(shown, path))
+        found, indexes, identities = listed_packs(path, index, "path_imgrec", remote)
+        skip = on_error == "skip"
+        files = [
+            OpenPack(*pair, skip_errors=skip, verify=verify, settings=remote)
+            for pair in zip(found, indexes, strict=True)
         ]
-        self.paths = [reader.path for reader in self.readers]
-        read_offsets(self.readers)
-        tables = [_offsets(reader, on_error) for reader in self.readers]
-        self.faces: list[FacePack] = []
-        if len(self.readers) == 1 or identities:
-            found = [face_pack(*pair) for pair in zip(self.readers, tables, strict=True)]
-            faces = [one for one in found if one is not None]
-            if len(faces) == len(found):
-                count_identities(faces)
-                self.faces = faces
-                tables = [one.images for one in faces]
-        self.tables = tables
-        self.offsets = tables[0] if len(tables) == 1 else np.concatenate(tables)
-        self.starts = np.cumsum([0, *(len(table) for table in tables[:-1])]).astype(np.int64)
-        if not len(self.offsets):
+        read_offsets([file.reader for file in files])
+        alone = len(files) == 1 or identities
+        has_faces = alone and all([file.faces is not None for file in files])
+        for file in files:
+            file.everything = not has_faces
+        source = cls(files, name, None not in indexes)
+        if not len(source):
             raise EmptyRecordFileError(
                 "the file holds no records: whatever wrote it had none, so write it again or give "
                 "another",
-                path=self.name,
+                path=name,
             )
+        _ = source.num_identities  # files that do not list the same
+        return source
 
     def __len__(self) -> int:
         return len(self.offsets)
 
     @property
+    def paths(self) -> list[str]:
+        """The files, URLs as messages show them."""
+        return [file.path for file in self.files]
+
+    @property
     def num_identities(self) -> int | None:
-        """How many identities a face-recognition pack has; None for an ordinary one."""
+        """Number of identities of a face-recognition pack; None for an ordinary one."""
         return count_identities(self.faces) if self.faces else None
+
+    @cached_property
+    def faces(self) -> list[Identities]:
+        """The identities that each file of a face-recognition pack lists; empty for others."""
+        return [file.faces for file in self.files if not file.everything and file.faces is not None]
 
     @cached_property
     def identities(self) -> np.ndarray | None:
         """In a face-recognition pack, the keys ``[first, end)`` of the images of every identity."""
-        return joined_identities([one.identities for one in self.faces]) if self.faces else None
+        return joined_identities([one.ranges() for one in self.faces]) if self.faces else None
 
     @property
     def sizes(self) -> list[int]:
         """Bytes of each file, a truncated one rounded up to whole words."""
-        return [-(-file_size(reader) // 4) * 4 for reader in self.readers]
+        return [-(-file.file.size() // 4) * 4 for file in self.files]
 
     def part(self, num_parts: int, part_index: int) -> range:
         """Records of one part, by MXNet's rule: counted with an index, else by bytes."""
@@ -169,7 +140,7 @@ class RecordSource:
         return range(pieces[0][0], pieces[-1][1]) if pieces else range(0)
 
     def blocks(self, nbytes: int) -> np.ndarray:
-        """Where to cut the records into blocks of about `nbytes` of neighbours in one file."""
+        """Cut the records into blocks of about `nbytes` of neighbours in one file: their edges."""
         edges = [0]
         for start, table in zip(self.starts, self.tables, strict=True):
             if len(table):
@@ -179,18 +150,18 @@ class RecordSource:
         return np.unique(np.array(edges, np.int64))
 
     def bytes_source(self) -> Source:
-        """What the image stage reads."""
+        """Open the records as the image stage reads them."""
         kind = FetchedRecordFiles if self.is_remote else RecordFiles
         return kind(self.readers, self.offsets, self.starts)
 
     @property
     def is_remote(self) -> bool:
-        """Whether records have to be held while the image stage reads them."""
+        """True if records have to be held while the image stage reads them."""
         return any(reader.remote is not None for reader in self.readers)
 
     @property
     def fetched(self) -> FetchedFiles:
-        """Those of its files that lie on servers."""
+        """The files that lie on servers."""
         return FetchedFiles(self.readers)
 
     def hold(self, records: np.ndarray, stripe: int = 1) -> Held:
@@ -200,28 +171,9 @@ class RecordSource:
     def labels(
         self, listed: tuple[np.ndarray, ...] | None = None, on_error: str = "raise"
     ) -> tuple[np.ndarray, dict[int, RecordIOError]]:
-        """First label of every record, float32, read from the headers.
+        """Read the first label of every record from the headers, or from a list: float32.
 
-        Parameters
-        ----------
-        listed : tuple of numpy.ndarray, optional
-            What `read_label_list` returned; its labels then count instead.
-        on_error : {"raise", "skip"}
-            What becomes of records without a label.
-
-        Returns
-        -------
-        labels : numpy.ndarray of float32
-            NaN for records without a label.
-        errors : dict of int to RecordIOError
-            By record number, why these have none; empty with "raise".
-
-        Raises
-        ------
-        LabelError
-            With "raise", if the list has no line for a record.
-        RecordIOError
-            With "raise", if a record is damaged or too short for its header.
+        With ``on_error="skip"`` records without one have NaN, and the errors say why, by record.
         """
         labels = np.full(len(self), np.nan, np.float32)
         errors: dict[int, RecordIOError] = {}
@@ -242,7 +194,7 @@ class RecordSource:
         return labels, errors
 
     def longest_label(self, limit: int) -> Longest:
-        """How long the labels of detection records are, and the first one beyond a limit.
+        """Find how long the labels of detection records are, and the first one beyond a limit.
 
         Malformed labels and damaged records do not count.  Places are record numbers.
         """
@@ -262,14 +214,11 @@ class RecordSource:
                 yield place, label
 
     def place_of(self, record: int) -> dict[str, Any]:
-        """Where a record lies, as `RecordIOError` names it."""
+        """Name path, offset and number of a record, for errors."""
         file = int(np.searchsorted(self.starts, record, side="right")) - 1
         number = record - int(self.starts[file])
-        return {
-            "path": self.paths[file],
-            "offset": int(self.tables[file][number]),
-            "record": number,
-        }
+        offset = int(self.tables[file][number])
+        return {"path": self.files[file].path, "offset": offset, "record": number}
 
     def fingerprint(self) -> str:
         """Short text that tells these files from others; reads a few kilobytes."""
@@ -284,7 +233,8 @@ class RecordSource:
     def version(self) -> str:
         """Short text that changes whenever one of the files does; reads no records."""
         check = zlib.crc32(np.ascontiguousarray(self.offsets).data)
-        check = zlib.crc32(reader_versions(self.readers), check)
+        versions = np.array([file.file.version() for file in self.files], np.int64)
+        check = zlib.crc32(versions.tobytes(), check)
         return f"{len(self)} records, check {check:08x}"
 
 
@@ -296,18 +246,10 @@ def file_versions(paths: Sequence[str]) -> bytes:
 def read_label_list(
     path: str | os.PathLike[str], label_width: int, remote: RemoteSettings | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Read `label_width` labels of each line of a list, to be used instead of those of the records.
+    """Read so many labels of each line of a list, to be used instead of those of the records.
 
-    Returns
-    -------
-    ids : numpy.ndarray of uint64
-        Ascending; of lines with the same id the last one counts.
-    labels : numpy.ndarray of float32, (len(ids), label_width)
-
-    Raises
-    ------
-    LabelError
-        If a line has too few numbers; MXNet reads the path as 0 instead.
+    Ids ascend, and of lines with the same id the last one counts.  A line with too few numbers is a
+    LabelError, where MXNet reads the path as 0.
     """
     ids, _, labels = read_label_vectors(path, remote, label_width)
     return ids, labels.reshape(len(ids), label_width)
@@ -320,18 +262,8 @@ def read_label_vectors(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Read labels from a list, any number of each line, to be used instead of those of the records.
 
-    Returns
-    -------
-    ids : numpy.ndarray of uint64
-        Ascending; of lines with the same id the last one counts.
-    starts : numpy.ndarray of int64, (len(ids) + 1,)
-        Where the labels of each id begin and the last one's end.
-    labels : numpy.ndarray of float32
-
-    Raises
-    ------
-    LabelError
-        If a line cannot be read; see `recordio.lists.read_entries`.
+    Returns ids, ascending; where the labels of each begin, and the last one's end; and the labels.
+    Of lines with the same id the last one counts.
     """
     table = {key: labels for _, (key, labels, _) in read_entries(path, label_width, remote)}
     ids = sorted(table)
@@ -339,14 +271,3 @@ def read_label_vectors(
     starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
     labels = np.fromiter(chain.from_iterable(rows), np.float32, starts[-1])
     return np.array(ids, np.uint64), starts, labels
-
-
-def _offsets(reader: RecordReader, on_error: str) -> np.ndarray:
-    """Ascending offsets of the records of a file."""
-    try:
-        return in_file_order(reader.offsets)
-    except RecordIOError:
-        if on_error == "raise" or reader.index_path is not None or reader.remote is not None:
-            raise
-    # A local file without an index.  Damage has a number, so that it is met, listed and replaced.
-    return np.concatenate([piece.offsets for piece in walk(StoredFile(reader.path).map())])

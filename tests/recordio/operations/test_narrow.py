@@ -9,7 +9,6 @@ from recordio import (
     LabelError,
     RecordHeaderError,
     RecordIOError,
-    RecordReader,
     RecordWriter,
     narrow,
     pack,
@@ -18,7 +17,7 @@ from recordio import (
 )
 from recordio import filter as filter_pack
 from recordio.content import has_wide_header, read_payload
-from recordio.packs.identities import face_pack
+from recordio.packs.open_pack import OpenPack
 from recordio.packs.source import SourcePack
 from recordio.tools.info import collect_info
 
@@ -56,8 +55,8 @@ def test_a_face_pack_becomes_a_usual_one(packs, first):
         assert source.identities == 3 and source.keys.tolist() == list(range(first - 10, first))
         assert source.labels.values.tolist() == [0] * 5 + [1] + [2] * 4
         assert bytes(source.record(0)).endswith(IMAGE)
-    with RecordReader(packs.path("b"), packs.path("b").with_suffix(".idx")) as reader:
-        assert face_pack(reader, reader.offsets).identities.tolist() == spans
+    with OpenPack(packs.path("b"), packs.path("b").with_suffix(".idx")) as opened:
+        assert opened.faces.ranges().tolist() == spans
 
 
 def test_errors_name_such_headers(packs):

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordio import IRHeader, RecordHeaderError, RecordReader, RecordWriter, pack, split, stats
-from recordio.packs.identities import face_pack, in_file_order, joined_identities, keys_of
+from recordio.packs.identities import joined_identities, keys_of
+from recordio.packs.open_pack import OpenPack
 from recordio.packs.source import SourcePack
 from recordio.tools.info import collect_info
 
@@ -25,11 +26,11 @@ def ranges(first, counts):
 
 def found_in(path):
     """The ranges of all identities, and the same asked for one by one."""
-    with RecordReader(path, path.with_suffix(".idx")) as reader:
-        faces = face_pack(reader, in_file_order(reader.offsets))
-        single = [faces.listed.ranges(i, i + 1)[0].tolist() for i in range(len(faces))]
-        assert faces.identities.dtype == np.int64
-        return faces.identities.tolist(), single
+    with OpenPack(path, path.with_suffix(".idx")) as opened:
+        faces = opened.faces
+        single = [faces.ranges(i, i + 1)[0].tolist() for i in range(len(faces))]
+        assert faces.ranges().dtype == np.int64
+        return faces.ranges().tolist(), single
 
 
 @given(st.integers(1, 1 << 40))
@@ -80,12 +81,12 @@ def test_everything_that_counts_identities_says_the_same(packs, first):
 
 def test_few_records_are_read(packs, monkeypatch):
     path = packs.large_faces("a", (1 << 24) + 4000, [1000] * 5)
-    with RecordReader(path, path.with_suffix(".idx")) as reader:
-        faces = face_pack(reader, reader.offsets)
-        read, asked = faces.listed.read, []
-        faces.listed.read = lambda keys: asked.extend(keys) or read(keys)
+    with OpenPack(path, path.with_suffix(".idx")) as opened:
+        faces = opened.faces
+        read, asked = faces.read, []
+        faces.read = lambda keys: asked.extend(keys) or read(keys)
         assert len(faces) == 5 and not asked
-        assert faces.identities.tolist() == ranges((1 << 24) + 4000, [1000] * 5)
+        assert faces.ranges().tolist() == ranges((1 << 24) + 4000, [1000] * 5)
         assert len(asked) <= 4 * 5
 
 
@@ -95,20 +96,20 @@ def test_few_records_are_read(packs, monkeypatch):
 def test_labels_that_do_not_tell(packs):
     first = 42_474_557
     path = packs.large_faces("a", first, [10, 9], number=lambda identity: 7)
-    with RecordReader(path, path.with_suffix(".idx")) as reader:
-        faces = face_pack(reader, reader.offsets)
+    with OpenPack(path, path.with_suffix(".idx")) as opened:
+        faces = opened.faces
         assert len(faces) == 2
         with pytest.raises(RecordHeaderError, match=rf"a\.rec: .*key {first + 1} .* begin at key "):
-            _ = faces.identities
+            faces.ranges()
 
 
 def test_missing_images_that_would_tell(packs):
     first = 42_474_557
     path = packs.large_faces("a", first, [10, 9], keys=range(first - 3, first))
-    with RecordReader(path, path.with_suffix(".idx")) as reader:
-        faces = face_pack(reader, reader.offsets)
+    with OpenPack(path, path.with_suffix(".idx")) as opened:
+        faces = opened.faces
         with pytest.raises(RecordHeaderError, match=rf"key {first} lists begin at key "):
-            _ = faces.identities
+            faces.ranges()
 
 
 def test_a_damaged_image_does_not_tell(packs):
@@ -120,10 +121,10 @@ def test_a_damaged_image_does_not_tell(packs):
     with open(path, "r+b") as file:
         file.seek(offset)
         file.write(b"oops")
-    with RecordReader(path, path.with_suffix(".idx")) as reader:
-        faces = face_pack(reader, reader.offsets)
+    with OpenPack(path, path.with_suffix(".idx")) as opened:
+        faces = opened.faces
         with pytest.raises(RecordHeaderError, match=rf"key {first + 1} lists begin"):
-            _ = faces.identities
+            faces.ranges()
 
 
 def test_identities_that_leave_images_between_them(packs):
@@ -135,10 +136,10 @@ def test_identities_that_leave_images_between_them(packs):
             writer.write(pack(IRHeader(0, int(key >= first - 40), key, 0), b"face"), key)
         for i, pair in enumerate([(first - 90, first - 60), (first - 40, first)]):
             writer.write(pack(IRHeader(2, pair, first + i, 0), b""), first + i)
-    with RecordReader(path, path.with_suffix(".idx")) as reader:
-        faces = face_pack(reader, reader.offsets)
+    with OpenPack(path, path.with_suffix(".idx")) as opened:
+        faces = opened.faces
         with pytest.raises(RecordHeaderError, match=rf"key {first} lists end at about"):
-            _ = faces.identities
+            faces.ranges()
 
 
 def test_where_identity_records_begin_must_show(packs):

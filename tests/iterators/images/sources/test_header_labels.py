@@ -71,14 +71,14 @@ def there(request, server, tmp_path):
 
     def open_source():
         settings = RemoteSettings(tmp_path / "mirrors", size, 20)
-        return RecordSource(f"{server.url}/large.rec", remote=settings)
+        return RecordSource.open(f"{server.url}/large.rec", remote=settings)
 
     return open_source
 
 
 @pytest.fixture(scope="module")
 def here(pack):
-    return RecordSource(pack, pack.with_suffix(".idx"))
+    return RecordSource.open(pack, pack.with_suffix(".idx"))
 
 
 def asked_bytes(server):
@@ -138,7 +138,7 @@ def test_the_longest_label(server, there, here, limit):
 
 def test_a_server_that_does_not_answer_is_no_bad_record(server, tmp_path, impatient):
     settings = RemoteSettings(tmp_path / "mirrors", None, 20)
-    source = RecordSource(f"{server.url}/large.rec", remote=settings)
+    source = RecordSource.open(f"{server.url}/large.rec", remote=settings)
     server.faults.extend(["503"] * 10_000)
     for read in (
         lambda: source.labels(on_error="skip"),
@@ -159,7 +159,7 @@ def test_what_stands_close_comes_by_one_request(server, tmp_path, pack):
     path = write_pack(tmp_path / "mixed.rec", map(bytes, sizes))
     for file in (path, path.with_suffix(".idx")):
         server.objects[file.name] = file.read_bytes()
-    source = RecordSource(
+    source = RecordSource.open(
         f"{server.url}/mixed.rec", remote=RemoteSettings(tmp_path / "mirrors", None, 20)
     )
     first = len(server.ranges("mixed.rec"))
@@ -171,7 +171,7 @@ def test_small_records_come_with_their_blocks(server, tmp_path):
     path = write_pack(tmp_path / "small.rec", [bytes(5000)] * 500)
     for file in (path, path.with_suffix(".idx")):
         server.objects[file.name] = file.read_bytes()
-    source = RecordSource(
+    source = RecordSource.open(
         f"{server.url}/small.rec", remote=RemoteSettings(tmp_path / "mirrors", None, 20)
     )
     assert source.labels()[0].tolist() == list(range(500))

@@ -32,7 +32,7 @@ def test_a_header_that_announces_more_labels_than_follow_has_none(tmp_path):
     announced = struct.pack("<IfQQ2f", 3, 0, 1, 0, 1, 2)
     path = write_records(tmp_path / "labels.rec", [announced, announced + bytes(4)])
     for listed in [None, (np.array([1], np.uint64), np.ones((1, 1), np.float32))]:
-        labels, errors = RecordSource(path).labels(listed, "skip")
+        labels, errors = RecordSource.open(path).labels(listed, "skip")
         assert list(errors) == [0] and np.isnan(labels[0]) and labels[1] == 1
         assert str(errors[0]) == (
             f"{path}, offset 0, record 0, id 1: the header announces 3 labels, but 8 bytes follow"
@@ -46,7 +46,7 @@ def test_labels_are_those_of_the_records_one_by_one(tmp_path, by_list, records, 
     path = tmp_path / "labels.rec"
     with recordio.RecordWriter(path) as writer:
         offsets = [writer.write(record) for record in records]
-    source = RecordSource(path)
+    source = RecordSource.open(path)
     known = {i: 10.0 * i for i in range(5)}
     listed = None
     if by_list:

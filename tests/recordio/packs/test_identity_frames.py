@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordio import pack, unpack
-from recordio.packs.faces import face_keys, identity_frames
 from recordio.packs.identities import find_identities
+from recordio.packs.identity_frames import face_keys, identity_frames
 
 
 @given(labels=st.lists(st.integers(0, 5), min_size=1), more=st.integers(0, 3))

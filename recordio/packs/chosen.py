@@ -1,4 +1,4 @@
-"""Which records a text file names: by key, one in a line, or by id, as a ``.lst`` file does."""
+"""Records that a text file names: by key, one in a line, or by id, as a ``.lst`` file does."""
 
 from __future__ import annotations
 
@@ -18,26 +18,10 @@ LARGEST_KEY = 2**63 - 1  # an index ends here
 
 
 def chosen_records(pack: SourcePack, keys: str | os.PathLike[str] | Iterable[int]) -> np.ndarray:
-    """Numbers of the records that keys or a list name, ascending.
+    """Find the rows of the records that keys or a list name, ascending, each once: int64.
 
-    Parameters
-    ----------
-    pack : SourcePack
-    keys : path or iterable of int
-        Keys of the pack's index; a text file with one in each line; or a ``.lst`` file, whose lines
-        begin with the ids of records.
-
-    Returns
-    -------
-    numpy.ndarray of int64
-        Each record once.  Where several have an id, or a key, all of them are meant.
-
-    Raises
-    ------
-    KeyNotFoundError
-        No record has a key or an id.
-    RecordIOError
-        A line is no whole number, or not one of a ``.lst`` file.
+    Keys are those of the index, or a text file with one in each line; the lines of a ``.lst`` file
+    begin with ids.  Where several records have a key or an id, all of them are meant.
     """
     path = lines = None
     what, rows, names = "key", np.arange(len(pack)), pack.keys

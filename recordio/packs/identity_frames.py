@@ -18,29 +18,11 @@ FRAME = np.dtype([*FRAMED_HEADER.descr, ("labels", "<f4", 2)])
 
 
 def face_keys(labels: np.ndarray, identities: int) -> tuple[np.ndarray, np.ndarray]:
-    """Keys of images, so that those of one identity follow each other.
+    """Give images keys from 1 on, by their identities, so that those of one follow each other.
 
-    Parameters
-    ----------
-    labels : numpy.ndarray of int64, (images,)
-        The identity of each image.
-    identities : int
-        How many there are; some may have no image.
+    Images of one identity keep their order, and some identities may have none.  Returns also the
+    keys ``[first, end)`` of every identity: int64, (identities, 2).
 
-    Returns
-    -------
-    keys : numpy.ndarray of int64, (images,)
-        From 1 on; images of one identity in the order in which they are given.
-    ranges : numpy.ndarray of int64, (identities, 2)
-        The keys ``[first, end)`` of every identity.
-
-    Raises
-    ------
-    ValueError
-        If there are more identities than 32-bit floats, as which labels are stored, tell apart.
-
-    Examples
-    --------
     >>> keys, ranges = face_keys(np.array([1, 0, 1]), 2)
     >>> keys.tolist(), ranges.tolist()
     ([2, 1, 3], [[1, 2], [2, 4]])
@@ -58,13 +40,11 @@ def face_keys(labels: np.ndarray, identities: int) -> tuple[np.ndarray, np.ndarr
 
 
 def identity_frames(ranges: np.ndarray, images: int) -> tuple[bytes, bytes]:
-    """Frames of record 0 and of the identity records, which come after all images.
+    """Make the frames of record 0 and of the identity records, which come after all images.
 
     Keys from 2**24 on are rounded to 32-bit floats, as in the packs of InsightFace; `identities`
     finds out which were meant.
 
-    Examples
-    --------
     >>> first, rest = identity_frames(np.array([[1, 2], [2, 4]]), 3)
     >>> len(first), len(rest), np.frombuffer(first, "<f4")[-2:].tolist()
     (40, 80, [4.0, 6.0])

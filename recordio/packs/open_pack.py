@@ -1,0 +1,232 @@
+"""A pack opened: its records in the order of the file, and what lies beside them.
+
+Training, pack operations, commands, the viewer and tasks on Ray all stand on `OpenPack`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from ..bytes.files import StoredFile
+from ..bytes.remote.objects import shown
+from ..bytes.remote.settings import RemoteSettings
+from ..errors import IndexFileError, RecordIOError, RemoteFileError
+from ..frames.index_file import read_index
+from ..frames.reader import RecordReader
+from ..frames.walk import Piece, walk
+from .classes import find_classes
+from .identities import Identities, find_identities, records_by_key
+from .names import pack_prefix
+
+__all__ = ["OpenPack", "keys_by_offset", "whole_records"]
+
+
+class OpenPack:
+    """A record file with its index; whatever takes time is done when first asked for, and once.
+
+    Tables have a row for each record, in the order of the file, without the records that only list
+    identities, unless `everything` is wanted.  Records that an index does not list do not exist;
+    without one the key of a record is its number.  The reader of a pack whose index is not trusted
+    has no index.
+
+    With `skip_errors` a stretch of damage in a file without index is one record that cannot be
+    read; see `recordio.frames.walk`.
+    """
+
+    def __init__(
+        self,
+        file: str | os.PathLike[str] | StoredFile,
+        index: str | os.PathLike[str] | StoredFile | None = None,
+        *,
+        skip_errors: bool = False,
+        everything: bool = False,
+        trusted: bool = True,
+        verify: bool = False,
+        settings: RemoteSettings | None = None,
+    ) -> None:
+        self.file = StoredFile.at(file)
+        self.index = None if index is None else StoredFile.at(index)
+        #: The names as messages show them, and that of the record file without its suffix.
+        self.path = shown(self.file.name)
+        self.index_path = self.index and shown(self.index.name)
+        self.prefix = pack_prefix(self.path)
+        self.skip_errors, self.everything = skip_errors, everything
+        self._trusted, self._verify, self._settings = trusted, verify, settings
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    # -- where the records are --------------------------------------------------------------------
+
+    @cached_property
+    def reader(self) -> RecordReader:
+        """Open the file; the lines of a trusted index number the positions."""
+        keywords = {} if self._settings is None else vars(self._settings)
+        index = self.index if self._trusted else None
+        return RecordReader(self.file, index, self._verify, **keywords)
+
+    @cached_property
+    def lines(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Keys and offsets that the index lists, line by line; None without one."""
+        if self.index is None:
+            return None
+        if self._trusted:
+            return self.reader.keys, self.reader.offsets
+        return self.index.parsed(read_index, self._settings)
+
+    @cached_property
+    def all_offsets(self) -> np.ndarray:
+        """Ascending offsets of all records, those that list identities too: int64."""
+        if self.lines is not None:
+            return in_file_order(self.lines[1])
+        try:
+            return self.reader.offsets
+        except RecordIOError:
+            if not self.skip_errors or self.reader.remote is not None:
+                raise
+        # Damage has a number, so that it is met, listed and replaced.
+        return np.concatenate([piece.offsets for piece in walk(self.file.map())])
+
+    @cached_property
+    def all_keys(self) -> np.ndarray:
+        """Keys of the same records: int64."""
+        if self.lines is None:
+            return np.arange(len(self.all_offsets))
+        keys, offsets = self.lines
+        return keys if offsets is self.all_offsets else keys[np.argsort(offsets, kind="stable")]
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """Ascending offsets of the records: int64."""
+        return self._without_identities(self.all_offsets)
+
+    @cached_property
+    def keys(self) -> np.ndarray:
+        """Keys of the records: int64."""
+        return self._without_identities(self.all_keys)
+
+    @cached_property
+    def numbers(self) -> np.ndarray:
+        """Numbers of the records in the file, by which errors name them: int64."""
+        return self._without_identities(np.arange(len(self.all_offsets)))
+
+    def _without_identities(self, table: np.ndarray) -> np.ndarray:
+        if self.everything or self.faces is None:
+            return table
+        return table[self.faces.are_images(self.all_keys)]
+
+    # -- identities -------------------------------------------------------------------------------
+
+    @cached_property
+    def faces(self) -> Identities | None:
+        """Find the identities of a face-recognition pack; None for an ordinary one.
+
+        A RecordHeaderError says that keys were rounded so that it cannot be told which records list
+        identities, or that headers are not the usual ones.
+        """
+        if not len(self.all_offsets):
+            return None
+        last_key = len(self.all_offsets) - 1 if self.lines is None else int(self.lines[0].max())
+        found = find_identities(self.read_keys, last_key, self.path)
+        return found if found is not None and found.read_all() else None
+
+    def image_spans(self) -> np.ndarray | None:
+        """Rows ``[first, end)`` of every identity: int64, (identities, 2); None without any.
+
+        Images that do not lie identity by identity are a RecordIOError.
+        """
+        if self.faces is None:
+            return None
+        if (self.keys[1:] < self.keys[:-1]).any():
+            raise RecordIOError(
+                "its images do not lie identity by identity: `recordio sort PACK PREFIX --by key` "
+                "writes them so",
+                path=self.path,
+            )
+        return np.searchsorted(self.keys, self.faces.ranges())
+
+    def read_keys(self, keys: Sequence[int]) -> list[memoryview | bytes | None]:
+        """Read records by their keys, as `records_by_key` gives them."""
+        reader = self.reader
+        if self.index is None:
+            return records_by_key(lambda key: reader.read_at(int(self.all_offsets[key]))[0])(keys)
+        try:  # all at once, where nothing is wrong
+            return list(reader.read_many([reader.position_of(key) for key in keys]))
+        except RemoteFileError:
+            raise
+        except RecordIOError:
+            return records_by_key(reader.by_key)(keys)
+
+    # -- one record, and what lies beside them ----------------------------------------------------
+
+    def record(self, row: int) -> memoryview:
+        """Read a whole record, with its image header."""
+        try:
+            record, _ = self.reader.read_at(int(self.offsets[row]))
+        except RecordIOError as error:
+            raise error.at(record=int(self.numbers[row])) from None
+        return memoryview(b"") if record is None else record
+
+    def place(self, row: int) -> dict[str, Any]:
+        """Name path, offset and number of a record, for errors."""
+        offset, record = int(self.offsets[row]), int(self.numbers[row])
+        return {"path": self.path, "offset": offset, "record": record}
+
+    @cached_property
+    def classes(self) -> dict[int, str]:
+        """Names of classes, by label; empty where there are none."""
+        return find_classes(self.file)
+
+    def close(self) -> None:
+        """Let the file go."""
+        self.reader.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+def whole_records(
+    data: Any, index: str | None = None
+) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], list[Piece]]:
+    """Find offsets, ends and numbers of the whole records of a damaged file, and the damage.
+
+    An index that can be read gives the numbers; see `recordio.frames.walk.walk`.
+    """
+    found, damage = [np.empty((3, 0), np.int64)], []
+    lines = _readable_lines(index)
+    for piece in walk(data, listed=None if lines is None else lines[1]):
+        if piece.is_damage:
+            damage.append(piece)
+        else:
+            ends = np.append(piece.offsets, piece.end)[1:]
+            found.append(np.stack([piece.offsets, ends, piece.numbers]))
+    offsets, ends, numbers = np.concatenate(found, axis=1)
+    return (offsets, ends, numbers), damage
+
+
+def keys_by_offset(index: str | None) -> dict[int, int] | None:
+    """Read the key at each offset that an index lists; None without one that can be read."""
+    lines = _readable_lines(index)
+    return None if lines is None else dict(zip(lines[1].tolist(), lines[0].tolist(), strict=True))
+
+
+def _readable_lines(index: str | None) -> tuple[np.ndarray, np.ndarray] | None:
+    try:
+        return None if index is None else read_index(index)
+    except IndexFileError:
+        return None
+
+
+def in_file_order(offsets: np.ndarray) -> np.ndarray:
+    """Return ascending offsets; the same array if they are already."""
+    if len(offsets) < 2 or bool((offsets[1:] > offsets[:-1]).all()):
+        return offsets
+    return np.sort(offsets)
