@@ -480,7 +480,7 @@ EXCEPTIONS = {
     "iterators.core.indexing": {"reshape"},
     # a few numbers of any shape are read one after another, or a result gets their shape
     "iterators.core.random": {"reshape"},
-    "iterators.providers.file_source": {"ravel", "reshape"},
+    "iterators.providers.image_sources": {"ravel", "reshape"},
     "iterators.images.augment.augmenter": {"ravel"},
     "iterators.images.augment.det_geometry": {"ravel"},
     "iterators.images.augment.det_labels": {"ravel"},

@@ -20,8 +20,8 @@ from recordio.keywords.options import Rule, accepts, described, option
 
 from ..core.order import BatchPlan, Order, RollOverPlan, Tail
 from .array_rows import Columns, DenseColumn, SparseColumn, column_of
+from .planned import RollingProvider
 from .provider_options import ProviderOptions
-from .roll_over import FullBatch, RollingProvider
 from .row_provider import RowProvider, order_of_rows
 
 if TYPE_CHECKING:
@@ -166,8 +166,6 @@ class ArrayDataProvider(RollingProvider, RowProvider):
         order = order_of_rows(options, len(columns))
         batch_size = options.batch_size or max(order.count(), 1)
         plan = _plan(options, order, batch_size, "wrap" if options.round_batch else "pad")
-        if plan.first_done < 0:
-            self.batch_type = FullBatch
         super().__init__(columns, plan, options)
 
 
@@ -257,8 +255,6 @@ class NDArrayIter(RollingProvider, RowProvider):
         )
         order = order_of_rows(options, len(columns))
         plan = _plan(options, order, options.batch_size, "wrap")
-        if plan.first_done < 0:
-            self.batch_type = FullBatch
         super().__init__(columns, plan, options)
 
     @property

@@ -24,7 +24,7 @@ from ..core.order import (
 from ..core.random import derive_key
 from ..images.sources.packs import Pack
 from .image_options import ImageRecordOptions
-from .image_settings import ImagePack, ImageSource
+from .image_sources import ImagePack, ImageSource
 
 __all__ = ["describe_order", "order_of_images"]
 

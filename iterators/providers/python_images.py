@@ -22,7 +22,7 @@ from ..core.layout import plan as layout_plan
 from ..core.pool import BufferPool
 from ..core.prefetch import Prefetcher
 from ..images.plan import RenderPlan
-from .image_settings import ImageSource
+from .image_sources import ImageSource
 
 __all__ = ["ImageChange", "ImageSteps", "PythonImages", "listed_labels"]
 
