@@ -9,6 +9,8 @@ from .plan import RenderPlan
 
 CODECS: tuple[type[RowDecoder], ...]
 
+def in_channels(image: NDArray[np.uint8], channels: int) -> Any: ...
+
 class ImageShortcut: ...
 
 class View:
@@ -26,3 +28,6 @@ class Renderer:
         number: int = 0,
         draw: int = 0,
     ) -> tuple[NDArray[Any] | list[NDArray[Any]], NDArray[np.float32], int]: ...
+    def pixels(
+        self, image: NDArray[np.uint8], epoch: int = 0, number: int = 0, draw: int = 0
+    ) -> NDArray[Any] | list[NDArray[Any]]: ...
