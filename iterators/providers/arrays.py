@@ -103,7 +103,7 @@ class ArrayOptions(ProviderOptions):
     )
 
     def saved(self) -> dict[str, Any]:
-        """What a saved state must agree with beside the tail of the plan; older states lack it."""
+        """Return what a state must agree with beside the tail of the plan; older ones lack it."""
         names = ["last_batch_handle"] if self.last_batch_handle == "roll_over" else []
         return {**super().saved(), **self.values(*names)}
 
