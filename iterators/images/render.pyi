@@ -9,8 +9,6 @@ from .plan import RenderPlan
 
 CODECS: tuple[type[RowDecoder], ...]
 
-def in_channels(image: NDArray[np.uint8], channels: int) -> Any: ...
-
 class ImageShortcut: ...
 
 class View:

@@ -45,7 +45,7 @@ cdef const char* DAMAGED = (
     b"strict=True refuses; pack it again from its source")
 
 
-def in_channels(const uint8_t[:, :, ::1] image not None, int channels):
+cdef uint8_t[:, :, ::1] in_channels(const uint8_t[:, :, ::1] image, int channels):
     """Grey or RGB pixels as RGB or grey ones, as raw images are converted."""
     cdef Py_ssize_t y
     cdef int stored = image.shape[2]
@@ -200,7 +200,7 @@ cdef class Renderer:
 
     def pixels(self, const uint8_t[:, :, ::1] image not None, uint32_t epoch=0, int64_t number=0,
                int64_t draw=0):
-        """Render pixels that are decoded already, grey or RGB (height, width, channels), as `sample`.
+        """Render pixels that are decoded already, grey or RGB, (height, width, channels).
 
         There are no labels, and the result is the first that `sample` returns.
         """
@@ -210,6 +210,8 @@ cdef class Renderer:
         cdef ImageInfo info
         cdef Pixels pixels
         cdef RowSource memory
+        if not image.shape[0] or not image.shape[1] or image.shape[2] not in (1, 3):
+            raise ValueError("expected pixels of 1 or 3 channels, and at least one of them")
         check_pixels((image.shape[1], image.shape[0]), self.plan.limits["max_pixels"])
         if image.shape[2] != self.plan.channels:
             image = in_channels(image, self.plan.channels)

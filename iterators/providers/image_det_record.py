@@ -102,10 +102,11 @@ class ImageDetRecordIter(RecordImageProvider):
     >>> folder.cleanup()
     """
 
+    #: What the keywords are checked by: those of augmentation the last.
+    families = (ImageDetOptions, DetRecipe)
+
     def __init__(self, *values: Never, **keywords: Unpack[ImageDetRecordIterParameters]) -> None:
-        own, augmentation = divided(
-            type(self).__name__, keywords, ImageDetOptions, DetRecipe, values=values
-        )
+        own, augmentation = divided(type(self).__name__, keywords, *self.families, values=values)
         job = ImageJob.of(
             ImageDetOptions(**own),
             [DetRecipe(**augmentation)],

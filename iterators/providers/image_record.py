@@ -91,14 +91,14 @@ class ImageRecordIter(RecordImageProvider):
     >>> folder.cleanup()
     """
 
+    #: What the keywords are checked by: those of augmentation the last.
+    families = (ImageClassOptions, Recipe)
     #: Element types; the first one when none is asked for.
     dtypes: tuple[str, ...] = DTYPES
 
     def __init__(self, *values: Never, **keywords: Unpack[ImageRecordIterParameters]) -> None:
         given = expanded({**keywords})
-        own, augmentation = divided(
-            type(self).__name__, given, ImageClassOptions, Recipe, values=values
-        )
+        own, augmentation = divided(type(self).__name__, given, *self.families, values=values)
         options, recipe = ImageClassOptions(**own), Recipe(**augmentation)
         recipes = [recipe]
         if options.views is not None:

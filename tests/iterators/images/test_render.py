@@ -190,6 +190,12 @@ def test_pixels_become_what_a_record_of_them_does(stored, channels, more):
             np.testing.assert_array_equal(Renderer(plan).pixels(pixels, 1, number, 2), wanted)
 
 
+@pytest.mark.parametrize("shape", [(0, 4, 3), (4, 0, 1), (4, 4, 2), (4, 4, 4)])
+def test_what_are_no_pixels_is_refused(shape):
+    with pytest.raises(ValueError, match="1 or 3 channels"):
+        Renderer(RenderPlan(Recipe(data_shape=(3, 4, 4)))).pixels(np.zeros(shape, np.uint8))
+
+
 def test_pixels_have_no_alpha():
     with pytest.raises(ImageDecodeError, match="has 3 channels, not the 4"):
         Renderer(RenderPlan(Recipe(data_shape=(4, 4, 4)))).pixels(IMAGE)
