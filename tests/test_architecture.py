@@ -356,7 +356,6 @@ NOT_YET = (
     "iterators.__main__",
     "iterators.images.examples",
     "iterators.images.sources",
-    "iterators.providers",
 )
 #: A section of numpydoc, which takes many lines to say what signatures say.
 SECTION = re.compile(
@@ -505,7 +504,7 @@ EXCEPTIONS = {
     "iterators.core.indexing": {"reshape"},
     # a few numbers of any shape are read one after another, or a result gets their shape
     "iterators.core.random": {"reshape"},
-    "iterators.providers.file_source": {"ravel", "reshape"},
+    "iterators.providers.image_sources": {"ravel", "reshape"},
     "iterators.images.augment.augmenter": {"ravel"},
     "iterators.images.augment.det_labels": {"ravel"},
     # `reshape` of an iterator, which is MXNet's name for room for more objects

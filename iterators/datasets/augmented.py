@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from recordio.errors import ImageDecodeError
-from recordio.formats.pnm import encode
-from recordio.header import IRHeader, pack
 from recordio.keywords.checks import choice
 from recordio.keywords.options import accepts, by_name, option
 
@@ -124,16 +122,16 @@ class AugmentedDataset(DatasetMixin):
         row, example = item
         alone = not isinstance(example, (tuple, list))
         image, rest = (example, ()) if alone else (example[0], tuple(example[1:]))
-        record = pack(IRHeader(0, 0.0, row, 0), encode(self._pixels(image, row)))
+        pixels = self._pixels(image, row)
         try:
-            views = self._examples(record, row)
+            views = self._examples.of_pixels(pixels, row)
         except ImageDecodeError as error:
             raise ImageDecodeError(error.reason, record=row) from None
         several = views if isinstance(views, tuple) else (views,)
         return views if alone else (*several, *rest)
 
     def _pixels(self, image: Any, row: int) -> np.ndarray:
-        """Return an image as it is encoded: (height, width, channels)."""
+        """Return an image as it is rendered: (height, width, channels)."""
         pixels = np.asarray(image)
         if pixels.dtype != np.uint8:
             raise TypeError(

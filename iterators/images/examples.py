@@ -157,11 +157,21 @@ class AugmentedExamples:
         RecordIOError
             Whatever is wrong with the record.
         """
-        renderer = getattr(self._own, "renderer", None)
-        if renderer is None:
-            renderer = self._own.renderer = Renderer(self._plan())
-        data, _, _ = renderer.sample(record, self.epoch.value, number)
+        data, _, _ = self._renderer().sample(record, self.epoch.value, number)
+        return self._views(data)
+
+    def of_pixels(self, pixels: np.ndarray, number: int) -> np.ndarray | tuple[np.ndarray, ...]:
+        """Make them of an image that is decoded already: uint8, (height, width, 1 or 3)."""
+        return self._views(self._renderer().pixels(pixels, self.epoch.value, number))
+
+    def _views(self, data: Any) -> np.ndarray | tuple[np.ndarray, ...]:
         return tuple(view[0] for view in data) if len(self.recipes) > 1 else data[0]
+
+    def _renderer(self) -> Renderer:
+        """The renderer of this thread."""
+        if not hasattr(self._own, "renderer"):
+            self._own.renderer = Renderer(self._plan())
+        return self._own.renderer
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_own"}

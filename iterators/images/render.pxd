@@ -64,11 +64,18 @@ cdef class Renderer:
                     int64_t draw, const Slot* slot, Outcome* outcome) noexcept nogil
     cdef int read_header(self, const uint8_t* record, size_t length, size_t* content,
                          const Slot* slot, Outcome* outcome) noexcept nogil
+    cdef list make_slot(self, Slot* slot)
+    cdef object _rendered(self, list arrays, Outcome* outcome)
     cdef int render_image(self, const uint8_t* data, size_t size, const ImageKey* image, void* slot,
                           Outcome* outcome) noexcept nogil
     # The same for every view, of an image that is decoded once.
     cdef int render_views(self, const uint8_t* data, size_t size, const ImageKey* image,
                           int64_t draw, const Slot* slot, Outcome* outcome) noexcept nogil
+    # Both from an open source.
+    cdef void run(self, RowSource* source, const ImageInfo* info, const ImageKey* image, void* slot,
+                  Outcome* outcome) noexcept nogil
+    cdef void run_views(self, RowSource* source, ImageInfo* info, const ImageKey* image,
+                        int64_t draw, const Slot* slot, Outcome* outcome) noexcept nogil
     # The source that has the image open, to be finished; NULL after a failure.
     cdef RowSource* open_image(self, const uint8_t* data, size_t size, ImageInfo* info,
                                Outcome* outcome) noexcept nogil

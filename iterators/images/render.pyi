@@ -26,3 +26,6 @@ class Renderer:
         number: int = 0,
         draw: int = 0,
     ) -> tuple[NDArray[Any] | list[NDArray[Any]], NDArray[np.float32], int]: ...
+    def pixels(
+        self, image: NDArray[np.uint8], epoch: int = 0, number: int = 0, draw: int = 0
+    ) -> NDArray[Any] | list[NDArray[Any]]: ...

@@ -20,6 +20,7 @@ from iterators.images.augment.geometry cimport STEP_RESAMPLE, Geometry, Step, ge
 from recordio.formats.row_source cimport (
     SOURCE_FAILED, SOURCE_OPEN, ImageInfo, Pixels, Rectangle, RowDecoder, RowSource, read_pixels,
 )
+from recordio.formats.pnm cimport pnm_convert_row
 from iterators.images.image_steps cimport StepRunner
 from recordio.kernels.normalise cimport normalise_done
 from iterators.images.plan cimport RenderPlan
@@ -30,11 +31,26 @@ from recordio.formats.status cimport (
 )
 from recordio.header cimport HEADER_FLAG, HEADER_ID, HEADER_SIZE
 
+from recordio.errors import ImageDecodeError
 from recordio.formats.general_rows import CODECS
+from recordio.formats.image_size import check_pixels
 
 cdef const char* DAMAGED = (
     b"the data of the JPEG image is damaged: the decoder gives pixels with warnings, which "
     b"strict=True refuses; pack it again from its source")
+
+
+cdef uint8_t[:, :, ::1] in_channels(const uint8_t[:, :, ::1] image, int channels):
+    """Grey or RGB pixels as RGB or grey ones, as raw images are converted."""
+    cdef Py_ssize_t y
+    cdef int stored = image.shape[2]
+    if channels == 4:
+        raise ImageDecodeError(
+            f"the image has {stored} channels, not the 4 that were asked for")
+    cdef uint8_t[:, :, ::1] made = np.empty((image.shape[0], image.shape[1], channels), np.uint8)
+    for y in range(image.shape[0]):
+        pnm_convert_row(&image[y, 0, 0], <int>image.shape[1], stored, &made[y, 0, 0])
+    return made
 
 
 cdef class ImageShortcut:
@@ -134,23 +150,65 @@ cdef class Renderer:
     def sample(self, const uint8_t[::1] record not None, uint32_t epoch=0, int64_t number=0,
                int64_t draw=0):
         """Render one record; return data, labels and id of a batch of one."""
-        plan = self.plan
-        plans = [plan, *plan.views]
-        arrays = [np.empty(one.shape(1), one.dtype) for one in plans]
-        label = np.empty((1, plan.label_width), np.float32)
         cdef Slot slot
         cdef Outcome outcome
-        cdef int status
         cdef const uint8_t* first = &record[0] if record.shape[0] else NULL
-        slot.data = <void*><size_t>arrays[0].ctypes.data
-        for i, array in enumerate(arrays):
-            slot.views[i] = <void*><size_t>array.ctypes.data
+        arrays = self.make_slot(&slot)
+        label = np.empty((1, self.plan.label_width), np.float32)
         slot.label = <float*><size_t>label.ctypes.data
         with nogil:
-            status = self.render(first, record.shape[0], epoch, number, draw, &slot, &outcome)
-        if status:
-            raise outcome_error(&outcome, plan.label_width, {})
-        return arrays if plan.views else arrays[0], label, outcome.record_id
+            self.render(first, record.shape[0], epoch, number, draw, &slot, &outcome)
+        return self._rendered(arrays, &outcome), label, outcome.record_id
+
+    def pixels(self, const uint8_t[:, :, ::1] image not None, uint32_t epoch=0, int64_t number=0,
+               int64_t draw=0):
+        """Render pixels that are decoded already, grey or RGB, (height, width, channels).
+
+        There are no labels, and the result is the first that `sample` returns.
+        """
+        cdef Slot slot
+        cdef Outcome outcome
+        cdef ImageKey key
+        cdef ImageInfo info
+        cdef Pixels pixels
+        cdef RowSource memory
+        if not image.shape[0] or not image.shape[1] or image.shape[2] not in (1, 3):
+            raise ValueError("expected pixels of 1 or 3 channels, and at least one of them")
+        check_pixels((image.shape[1], image.shape[0]), self.plan.limits["max_pixels"])
+        if image.shape[2] != self.plan.channels:
+            image = in_channels(image, self.plan.channels)
+        arrays = self.make_slot(&slot)
+        memset(&info, 0, sizeof(ImageInfo))
+        memset(&memory, 0, sizeof(RowSource))
+        info.width, info.height, info.orientation = image.shape[1], image.shape[0], 1
+        info.in_memory = info.raw = True
+        pixels.first, pixels.stride = &image[0, 0, 0], image.shape[1] * image.shape[2]
+        pixels.x = pixels.y = 0
+        pixels.width, pixels.height, pixels.pixel_size = info.width, info.height, image.shape[2]
+        read_pixels(&memory, &pixels)
+        with nogil:
+            outcome.status, outcome.message[0], outcome.record_id = RENDER_OK, 0, 0
+            key.key, key.epoch, key.record = draw_key(self.plan.key, draw), epoch, number
+            if self.num_views:
+                self.run_views(&memory, &info, &key, draw, &slot, &outcome)
+            else:
+                self.run(&memory, &info, &key, slot.data, &outcome)
+            normalise_done()
+        return self._rendered(arrays, &outcome)
+
+    cdef list make_slot(self, Slot* slot):
+        """Memory for one sample, all of its views."""
+        plans = [self.plan, *self.plan.views]
+        arrays = [np.empty(one.shape(1), one.dtype) for one in plans]
+        for i, array in enumerate(arrays):
+            slot.views[i] = <void*><size_t>array.ctypes.data
+        slot.data = slot.views[0]
+        return arrays
+
+    cdef object _rendered(self, list arrays, Outcome* outcome):
+        if outcome.status:
+            raise outcome_error(outcome, self.plan.label_width, {})
+        return arrays if self.num_views else arrays[0]
 
     cdef int render(self, const uint8_t* record, size_t length, uint32_t epoch, int64_t number,
                     int64_t draw, const Slot* slot, Outcome* outcome) noexcept nogil:
@@ -194,26 +252,37 @@ cdef class Renderer:
     cdef int render_image(self, const uint8_t* data, size_t size, const ImageKey* image, void* slot,
                           Outcome* outcome) noexcept nogil:
         cdef ImageInfo info
-        cdef Geometry geometry
         cdef RowSource* source = self.open_image(data, size, &info, outcome)
         if source == NULL:
             return outcome.status
-        if not self.draw(image, info.width, info.height, &geometry, outcome):
-            self.runner.run(source, &info, image, &geometry, slot, outcome)
+        self.run(source, &info, image, slot, outcome)
         return self.finish(source, outcome)
+
+    cdef void run(self, RowSource* source, const ImageInfo* info, const ImageKey* image, void* slot,
+                  Outcome* outcome) noexcept nogil:
+        """From an open source to the slot."""
+        cdef Geometry geometry
+        if not self.draw(image, info.width, info.height, &geometry, outcome):
+            self.runner.run(source, info, image, &geometry, slot, outcome)
 
     cdef int render_views(self, const uint8_t* data, size_t size, const ImageKey* image,
                           int64_t draw, const Slot* slot, Outcome* outcome) noexcept nogil:
         cdef ImageInfo info
+        cdef RowSource* source = self.open_image(data, size, &info, outcome)
+        if source == NULL:
+            return outcome.status
+        self.run_views(source, &info, image, draw, slot, outcome)
+        return self.finish(source, outcome)
+
+    cdef void run_views(self, RowSource* source, ImageInfo* info, const ImageKey* image,
+                        int64_t draw, const Slot* slot, Outcome* outcome) noexcept nogil:
+        """From an open source to the places of all views."""
         cdef ImageKey[MAX_VIEWS] keys
         cdef Geometry[MAX_VIEWS] geometries
         cdef Rectangle wanted
         cdef Pixels pixels
         cdef RowSource memory
         cdef int i, status
-        cdef RowSource* source = self.open_image(data, size, &info, outcome)
-        if source == NULL:
-            return outcome.status
         memset(&wanted, 0, sizeof(Rectangle))
         for i in range(self.num_views):
             keys[i] = image[0]
@@ -223,16 +292,15 @@ cdef class Renderer:
             if status:
                 outcome_fail(outcome, RENDER_GEOMETRY, geometry_message(status))
                 break
-            extend(&wanted, &geometries[i].steps[0], &info)
-        if outcome.status == RENDER_OK and not self.loader.load(source, &info, &wanted, &pixels,
+            extend(&wanted, &geometries[i].steps[0], info)
+        if outcome.status == RENDER_OK and not self.loader.load(source, info, &wanted, &pixels,
                                                                 outcome):
             read_pixels(&memory, &pixels)
             info.in_memory, info.scales, info.orientation = True, False, 1
             for i in range(self.num_views):
-                if (<RenderedView>self.view_table[i]).runner.run(&memory, &info, &keys[i], &geometries[i],
+                if (<RenderedView>self.view_table[i]).runner.run(&memory, info, &keys[i], &geometries[i],
                                                          slot.views[i], outcome):
                     break
-        return self.finish(source, outcome)
 
     cdef int finish(self, RowSource* source, Outcome* outcome) noexcept nogil:
         """Done with an image, which may turn out to be damaged."""

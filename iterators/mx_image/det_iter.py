@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,7 +16,7 @@ import numpy as np
 from recordio.errors import LabelError, RecordIOError
 from recordio.header import IRHeader
 from recordio.keywords.checks import integers
-from recordio.keywords.options import accepts
+from recordio.keywords.options import accepts, divided
 
 from ..core.batch import DataDesc
 from ..core.layout import plan as layout_plan
@@ -25,11 +25,24 @@ from ..images.linear_render import LinearPlan
 from ..images.plan import RenderPlan
 from ..images.sources.packs import as_packs
 from ..images.sources.record_source import read_label_vectors
-from ..providers.file_source import ImageFileSource
-from ..providers.image_iter import ImageIter, callables, lists_files, shape_alone
-from ..providers.image_options import ImageDetIterOptions, ImageIterOptions, ImageRecordOptions
-from ..providers.image_provider import RecordImageProvider
-from ..providers.python_images import ImageChange, PythonImages, listed_labels
+from ..providers.image_iter import (
+    DTYPES,
+    TAILS,
+    ImageIter,
+    callables,
+    check_label_types,
+    described_step,
+    lists_files,
+    open_images,
+    refuse_for_functions,
+    saved_of,
+    shape_alone,
+)
+from ..providers.image_labels import Labels, distinct_classes
+from ..providers.image_options import ImageDetIterOptions
+from ..providers.image_provider import ImageEngines, ImageJob, RecordImageProvider
+from ..providers.image_sources import ImageFileSource
+from ..providers.python_images import PythonImages, listed_labels
 from .boxes import drawn_boxes
 from .create import CreateDetAugmenter, DetAugmenterOptions
 from .det_labels import Vectors, described_files, listed_labels_of, objects_of
@@ -128,13 +141,39 @@ class ImageDetIter(ImageIter):
     >>> folder.cleanup()
     """
 
-    if TYPE_CHECKING:
-
-        def __init__(self, *values: Any, **keywords: Unpack[ImageDetIterParameters]) -> None: ...
-
-    options_class = ImageDetIterOptions
-    augmentation_class = DetAugmenterOptions
-    class_labels = False
+    def __init__(self, *values: Any, **keywords: Unpack[ImageDetIterParameters]) -> None:
+        own, augmentation = divided(
+            type(self).__name__, keywords, ImageDetIterOptions, DetAugmenterOptions, values=values
+        )
+        options = ImageDetIterOptions(**own)
+        check_label_types(options, own)
+        files, listed = _listed(options)
+        #: The keywords of the steps, or None if there is an `aug_list`.
+        self._described: dict[str, Any] | None = None
+        if options.aug_list is None:
+            self._described = augmentation
+            recipe = Augmenter(data_shape=augmentation["data_shape"])
+            self._steps = tuple(CreateDetAugmenter(**augmentation))
+        else:
+            recipe, self._steps = shape_alone(augmentation), callables(options.aug_list)
+        refuse_for_functions(options)
+        scaled_decode = "scaled_decode" in keywords
+        job = ImageJob.of(
+            options.for_records(), [recipe], dtypes=DTYPES, scaled_decode=scaled_decode
+        )
+        source = open_images(files, job)
+        labels = _labels(source, listed, options)
+        self._label_shape = labels.shape
+        RecordImageProvider.__init__(  # that of `ImageIter` is about other keywords
+            self,
+            job,
+            source,
+            labels,
+            plan_class=LinearPlan,
+            tail=TAILS[options.last_batch_handle],
+            change=partial(_det_steps, self._steps, labels.shape),
+            more=saved_of(options, self._steps),
+        )
 
     @property
     def data_shape(self) -> tuple[int, int, int]:
@@ -145,71 +184,6 @@ class ImageDetIter(ImageIter):
     def label_shape(self) -> tuple[int, int]:
         """Objects that there is room for in a label, and values of an object."""
         return self._label_shape
-
-    def _list_files(self, options: ImageIterOptions) -> ImageFileSource | None:
-        self._raw_width, path = options.label_width, options.path_imglist
-        self._listed: Vectors | None = None
-        if as_packs(options.path_imgrec):
-            raise TypeError(
-                f"path_imgrec={options.path_imgrec!r}: ImageDetIter reads one pack: give its path, "
-                "or use ImageDetRecordIter"
-            )
-        if not lists_files(options):
-            if path:
-                self._listed = read_label_vectors(path, options.remote)
-            return None
-        names, ids, self._listed = described_files(options.imglist, path, options.remote)
-        # The labels of the files stand apart, since they differ in length.
-        images = names, ids, np.zeros((len(names), 1), np.float32)
-        return ImageFileSource(path or "imglist", images, options.path_root)
-
-    def _augmentation(
-        self, aug_list: Any, more: dict[str, Any], beneath: dict[str, Any]
-    ) -> tuple[Augmenter, tuple[Any, ...] | None]:
-        self._described: dict[str, Any] | None = None
-        if aug_list is not None:
-            return shape_alone(more), callables(aug_list)
-        self._described = more
-        return Augmenter(data_shape=more["data_shape"]), tuple(CreateDetAugmenter(**more))
-
-    def _plan_labels(
-        self, source: Any, lists: Sequence[str], recipe: Any, options: ImageRecordOptions
-    ) -> list[dict[str, Any]]:
-        if self._listed is not None:
-            labels = listed_labels_of(self._listed, source.name)
-        else:
-            labels = source.label_vectors()
-        most, width = 0, 0
-        for place, values in labels:
-            try:
-                if isinstance(values, RecordIOError):
-                    raise values
-                objects = objects_of(values, self._raw_width)
-                if width not in (0, objects.shape[1]):
-                    raise LabelError(
-                        f"objects of {objects.shape[1]} values, those before it have {width}"
-                    )
-            except RecordIOError as error:
-                if options.on_error == "raise":
-                    raise type(error)(error.reason, **place) from None
-                continue
-            most, width = max(most, len(objects)), objects.shape[1]
-        if not most:
-            raise LabelError("no image has a label that can be used", path=source.name)
-        self._label_shape = most, width
-        return [{"label_width": 0, "labels": self._listed}]
-
-    def _describe_labels(self, options: ImageRecordOptions, width: int) -> DataDesc:
-        shape = (options.batch_size, *self._label_shape)
-        return DataDesc(options.label_name, shape, self._label_dtype, "NWC")
-
-    def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
-        # The second axis counts objects: one of them is no reason to leave it out.
-        return RecordImageProvider._arrays(self, data, label)
-
-    def _change(self, plan: RenderPlan) -> tuple[ImageChange, tuple[int, ...]]:
-        assert self._steps is not None
-        return DetSteps(self._steps, self._label_shape, plan.labels), self._label_shape
 
     def check_label_shape(self, label_shape: Sequence[int]) -> tuple[int, int]:
         """Return a label shape that has room for the objects of every image; ValueError if not."""
@@ -256,10 +230,16 @@ class ImageDetIter(ImageIter):
                 if self._described is not None:
                     self._described["data_shape"] = recipe.data_shape
                     self._steps = tuple(CreateDetAugmenter(**self._described))
-                self._note_settings()
+                    self._settings["aug_list"] = str([described_step(step) for step in self._steps])
                 self._settings["data_shape"] = str(recipe.data_shape)
-            change, label_shape = self._change(plan)
-            engine.reform(plan, [change], label_shape)
+            change = partial(_det_steps, self._steps, self._label_shape)
+            engine.reform(plan, [change(plan)], self._label_shape)
+            self._make_engine = replace(
+                cast(ImageEngines, self._make_engine),
+                plans=self._make_plans,
+                change=change,
+                label_shape=self._label_shape,
+            )
             self._requests.clear()
             ((data,), label) = self._stored
             data = DataDesc(data.name, plan.shape(self.batch_size), data.dtype, data.layout)
@@ -341,3 +321,48 @@ class ImageDetIter(ImageIter):
                     pixels = np.clip(pixels, 0, 255)
                 bgr = np.rint(pixels[:, :, ::-1]).astype(np.int64).astype(np.uint8)
                 yield drawn_boxes(bgr, np.asarray(label), color, thickness, id2labels)
+
+
+def _det_steps(steps: Sequence[Any], shape: tuple[int, int], plan: RenderPlan) -> DetSteps:
+    """Return what is called for every image."""
+    return DetSteps(steps, shape, plan.labels)
+
+
+def _listed(options: ImageDetIterOptions) -> tuple[ImageFileSource | None, Vectors | None]:
+    """Return the image files that are meant, None for a record file, and the labels of a list."""
+    path = options.path_imglist
+    if as_packs(options.path_imgrec):
+        raise TypeError(
+            f"path_imgrec={options.path_imgrec!r}: ImageDetIter reads one pack: give its path, "
+            "or use ImageDetRecordIter"
+        )
+    if not lists_files(options):
+        return None, read_label_vectors(path, options.remote) if path else None
+    names, ids, listed = described_files(options.imglist, path, options.remote)
+    # The labels of the files stand apart, since they differ in length.
+    images = names, ids, np.zeros((len(names), 1), np.float32)
+    return ImageFileSource(path or "imglist", images, options.path_root), listed
+
+
+def _labels(source: Any, listed: Vectors | None, options: ImageDetIterOptions) -> Labels:
+    """Room for the objects of every image."""
+    labels = source.label_vectors() if listed is None else listed_labels_of(listed, source.name)
+    most, width = 0, 0
+    for place, values in labels:
+        try:
+            if isinstance(values, RecordIOError):
+                raise values
+            objects = objects_of(values, options.label_width)
+            if width not in (0, objects.shape[1]):
+                raise LabelError(
+                    f"objects of {objects.shape[1]} values, those before it have {width}"
+                )
+        except RecordIOError as error:
+            if options.on_error == "raise":
+                raise type(error)(error.reason, **place) from None
+            continue
+        most, width = max(most, len(objects)), objects.shape[1]
+    if not most:
+        raise LabelError("no image has a label that can be used", path=source.name)
+    plans = [{"label_width": 0, "labels": listed}]
+    return Labels(shape=(most, width), plans=plans, distinct=distinct_classes)

@@ -12,7 +12,7 @@ from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import LabelError
 from recordio.lists import read_entries
 
-from ..providers.file_source import listed_items
+from ..providers.image_sources import listed_items
 
 __all__ = ["Vectors", "described_files", "listed_labels_of", "objects_of"]
 

@@ -1,4 +1,4 @@
-"""What every provider is: an iterable of batches.
+"""Providers: iterables of batches, whatever makes those.
 
 `AbstractDataProvider` says what a loop over batches does, in terms of `next` and `reset`.  It makes
 no batches and keeps no position.  What older systems ask of their iterators is answered by the
@@ -205,19 +205,6 @@ def check_announced(provider: Any, data: Sequence[Any], label: Sequence[Any]) ->
     """Compare arrays with what a provider announces; None, 0 and -1 fit any length.
 
     Element types are not compared: a plain pair says none, and MXNet's iterators convert.
-
-    Raises
-    ------
-    ValueError
-        If there are more or fewer arrays than announced, or one has another shape.
-
-    Examples
-    --------
-    >>> provider = type("Rows", (), {"provide_data": [("data", (4, 2))]})()
-    >>> check_announced(provider, [], [])
-    Traceback (most recent call last):
-      ...
-    ValueError: Rows announces 1 arrays in provide_data (data), and its first batch has 0
     """
     kind = type(provider).__name__
     for part, arrays in (("provide_data", data), ("provide_label", label)):
@@ -250,31 +237,13 @@ def _needs_eachbatch(kind: type[AbstractDataProvider], missing: str) -> None:
 
 
 def shown_arrays(provider: AbstractDataProvider) -> list[str]:
-    """What `repr` says of the arrays of a batch.
-
-    Examples
-    --------
-    >>> from iterators import DataIter
-    >>> shown_arrays(type("Numbers", (DataIter,), {"provide_data": [("data", (4, 2))]})())
-    ['data=(4, 2)']
-    """
+    """Describe the arrays of a batch for `repr`."""
     described = (*getattr(provider, "provide_data", ()), *getattr(provider, "provide_label", ()))
     return [shown(desc[0], desc[1], getattr(desc, "dtype", None)) for desc in described]
 
 
 def described_size(descriptions: Sequence[Any]) -> int:
-    """Samples in a batch whose first array is described so, by a `DataDesc` or a plain pair.
-
-    Raises
-    ------
-    TypeError
-        If nothing is described.
-
-    Examples
-    --------
-    >>> described_size([("data", (4, 2))])
-    4
-    """
+    """Return how many samples a batch has whose first array is described so."""
     if not descriptions:
         raise TypeError("the size of a batch is unknown: provide_data describes no array")
     desc = descriptions[0]

@@ -33,20 +33,7 @@ WORTH_A_THREAD = 512 << 10
 
 
 def as_array(name: str, value: Any) -> np.ndarray:
-    """The NumPy array behind an array of any kind, sharing its memory where that is possible.
-
-    Raises
-    ------
-    TypeError
-        If the value is no array of real numbers.
-    ValueError
-        If it has no axis to take samples from.
-
-    Examples
-    --------
-    >>> as_array("data", [[1, 2], [3, 4]]).shape
-    (2, 2)
-    """
+    """Return the NumPy array behind one of any kind, sharing its memory where possible."""
     if hasattr(value, "detach"):  # torch
         value = value.detach().cpu().numpy()
     elif hasattr(value, "asnumpy"):  # MXNet
@@ -61,33 +48,12 @@ def as_array(name: str, value: Any) -> np.ndarray:
 
 @dataclass
 class DenseColumn:
-    """A NumPy array, memory-mapped or not.
+    """A NumPy array, memory-mapped or not, with rows along axis 0.
 
-    Parameters
-    ----------
-    name : str
-    array : numpy.ndarray
-        Rows along axis 0.
-    dtype : dtype_like, optional
-        Type of the batches; by default that of the array.  Conversion truncates like `astype`.
-    fill : float
-        What the places of a batch without a sample hold.
-    layout : str, optional
-        What `describe` calls the axes; by default their names in `axes`.
-    shape : tuple of int, optional
-        Shape of a row; by default that of a row of the array.
-    axes : Axes, optional
-        Names and orders of the axes of a batch whose rows have that shape.
-    factor : float, optional
-        For uint8 arrays and float32 batches: what every value is multiplied by.
-
-    Examples
-    --------
-    >>> column = DenseColumn("data", np.arange(6).reshape(3, 2), fill=-1)
-    >>> column.prepare(2, keep=1, allocate=None)
-    >>> column.make(np.array([2]))
-    array([[ 4,  5],
-           [-1, -1]])
+    Batches have its type unless `dtype` says another one, to which `astype` converts, and `fill` in
+    places without a sample; of uint8 arrays float32 batches may be made, times `factor`.  `shape`
+    is that of a row, and `axes` knows the names and orders of the axes of a batch; `layout` is what
+    `describe` calls them.
     """
 
     name: str
@@ -119,7 +85,7 @@ class DenseColumn:
         return len(self.array)
 
     def describe(self, batch_size: int) -> DataDesc:
-        """What a batch of it looks like."""
+        """Describe a batch of it."""
         shape = self.axes.shape((batch_size, *self.shape))
         return DataDesc(self.name, shape, self.dtype, self.layout)
 
@@ -168,7 +134,7 @@ class DenseColumn:
 
 
 def _row_bytes(array: np.ndarray) -> np.ndarray | None:
-    """The same memory as a table of bytes; None if the items of a row do not lie side by side."""
+    """View it as a table of bytes; None if the items of a row do not lie side by side."""
     if not len(array) or not array[0].flags.c_contiguous:
         return None
     items = int(np.prod(array.shape[1:], dtype=np.int64))
@@ -176,7 +142,7 @@ def _row_bytes(array: np.ndarray) -> np.ndarray | None:
 
 
 def _is_mapped(array: np.ndarray) -> bool:
-    """Whether reading the array may mean reading a file."""
+    """Return whether reading the array may mean reading a file."""
     base: Any = array
     while isinstance(base, np.ndarray):
         if isinstance(base, np.memmap):
@@ -194,16 +160,7 @@ def _represents(dtype: np.dtype, number: float) -> bool:
 
 @dataclass
 class SparseColumn:
-    """A scipy matrix in CSR form; batches are CSR too, rows without a sample being empty.
-
-    Parameters
-    ----------
-    name : str
-    matrix : scipy.sparse.csr_matrix or csr_array
-    dtype : dtype_like, optional
-        Type of the values in the batches.
-    layout : str, optional
-    """
+    """A scipy matrix in CSR form; batches are CSR too, rows without a sample being empty."""
 
     name: str
     matrix: Any
@@ -218,12 +175,12 @@ class SparseColumn:
         return self.matrix.shape[0]
 
     def describe(self, batch_size: int) -> DataDesc:
-        """What a batch of it looks like."""
+        """Describe a batch of it."""
         return DataDesc(self.name, (batch_size, *self.row_shape), self.dtype, self.layout)
 
     @property
     def row_shape(self) -> tuple[int, ...]:
-        """How many features there are, as a shape."""
+        """Number of features, as a shape."""
         return (self.matrix.shape[1],)
 
     def prepare(self, batch_size: int, keep: int, allocate: Any) -> None:
@@ -280,24 +237,7 @@ def refuse_layout(name: str, *layouts: str | None) -> None:
 class Columns:
     """Data and label columns of a provider, and the batches made of them.
 
-    Parameters
-    ----------
-    data, label : sequence of DenseColumn or SparseColumn
-        All with the same number of rows.
-    bad_rows : mapping of int to RecordIOError, optional
-        Rows that cannot be used, with the reason.
-
-    Raises
-    ------
-    ValueError
-        If the numbers of rows differ, or there are none.
-
-    Examples
-    --------
-    >>> columns = Columns([column_of("data", [1.0, 2.0, 3.0])], [])
-    >>> columns.prepare(2, depth=1, allocate=None)
-    >>> columns(np.array([2, 0]), epoch=0)[0]
-    [array([3., 1.])]
+    `bad_rows` cannot be used, for the reasons that it gives.
     """
 
     data: Sequence[DenseColumn | SparseColumn]
@@ -328,7 +268,7 @@ class Columns:
             column.prepare(batch_size, depth + THREADS + 1, allocate)
 
     def threads(self) -> int:
-        """How many threads should make the batches; 0 if handing them over would cost more."""
+        """Count the threads that should make batches; 0 if handing them over would cost more."""
         nbytes = 0
         for column in (*self.data, *self.label):
             if isinstance(column, SparseColumn) or _is_mapped(column.array):
@@ -337,7 +277,7 @@ class Columns:
         return THREADS if nbytes >= WORTH_A_THREAD else 0
 
     def describe(self) -> tuple[list[DataDesc], list[DataDesc]]:
-        """What the data and label arrays of a batch look like."""
+        """Describe the data and label arrays of a batch."""
         return (
             [column.describe(self.batch_size) for column in self.data],
             [column.describe(self.batch_size) for column in self.label],
@@ -368,7 +308,7 @@ class Columns:
         ids[slot] = row
 
     def another(self) -> Columns:
-        """The same rows, for batches in other memory."""
+        """Return other columns of these rows, for batches in other memory."""
         data, label = ([copy.copy(column) for column in part] for part in (self.data, self.label))
         return Columns(data, label, self.bad_rows)
 
@@ -376,7 +316,7 @@ class Columns:
         """Nothing goes on in the background."""
 
     def settings(self) -> dict[str, str]:
-        """What a saved state must agree with."""
+        """Return what a saved state must agree with."""
         return {
             column.name: f"{len(column)} rows, {column.row_shape}"
             for column in (*self.data, *self.label)

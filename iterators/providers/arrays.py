@@ -20,8 +20,8 @@ from recordio.keywords.options import Rule, accepts, described, option
 
 from ..core.order import BatchPlan, Order, RollOverPlan, Tail
 from .array_rows import Columns, DenseColumn, SparseColumn, column_of
+from .planned import RollingProvider
 from .provider_options import ProviderOptions
-from .roll_over import FullBatch, RollingProvider
 from .row_provider import RowProvider, order_of_rows
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class ArrayOptions(ProviderOptions):
     )
 
     def saved(self) -> dict[str, Any]:
-        """What a saved state must agree with beside the tail of the plan; older states lack it."""
+        """Return what a state must agree with beside the tail of the plan; older ones lack it."""
         names = ["last_batch_handle"] if self.last_batch_handle == "roll_over" else []
         return {**super().saved(), **self.values(*names)}
 
@@ -166,8 +166,6 @@ class ArrayDataProvider(RollingProvider, RowProvider):
         order = order_of_rows(options, len(columns))
         batch_size = options.batch_size or max(order.count(), 1)
         plan = _plan(options, order, batch_size, "wrap" if options.round_batch else "pad")
-        if plan.first_done < 0:
-            self.batch_type = FullBatch
         super().__init__(columns, plan, options)
 
 
@@ -257,8 +255,6 @@ class NDArrayIter(RollingProvider, RowProvider):
         )
         order = order_of_rows(options, len(columns))
         plan = _plan(options, order, options.batch_size, "wrap")
-        if plan.first_done < 0:
-            self.batch_type = FullBatch
         super().__init__(columns, plan, options)
 
     @property

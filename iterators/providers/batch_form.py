@@ -82,7 +82,7 @@ class _Part:
 
     @property
     def on_host(self) -> bool:
-        """Whether to convert before the batch is moved: what is checked value by value, or tiny."""
+        """True if it is converted before the batch is moved: checked value by value, or tiny."""
         return self.is_label or self.labels is not None
 
     def convert(self, x: Any, count: int) -> Any:
@@ -95,7 +95,7 @@ class _Part:
         return conversion(x) if self.labels is None else self._whole(x, count, conversion)
 
     def _conversion(self, x: Any) -> Callable[[Any], Any]:
-        """What turns arrays like this one, or the labels in them, into the space."""
+        """Return what turns arrays like this one, or the labels in them, into the space."""
         plan(self.layout, self.layout)(x)  # refuses what is not as it was described
         sparse = is_stored_sparse(x)
         if self.labels is None:
@@ -132,34 +132,11 @@ class _Part:
 
 
 class BatchForm:
-    """What a request means for the arrays of a provider.
+    """The form of batches that a request, `data_specs`, means for the arrays of a provider.
 
-    Parameters
-    ----------
-    data_specs : (Space, source)
-        A source is the name of an array; ``"features"`` is the only data array as well, and
-        ``"targets"`` the only label array.
-    data_names, label_names : sequence of str
-        Names of the arrays of a batch.
-
-    Raises
-    ------
-    SpecError
-        For sources that there are not.
-
-    Notes
-    -----
-    `bind` says how the arrays are stored; before it, only `written` can be asked.
-
-    Examples
-    --------
-    >>> from iterators import Conv2DSpace
-    >>> space = Conv2DSpace((8, 9), num_channels=3, axes=("c", 0, 1, "b"), dtype="uint8")
-    >>> form = BatchForm((space, "features"), ["data"], [])
-    >>> form.written((3, 8, 9))
-    ('CHWN', 'uint8')
-    >>> form.bind([DataDesc("data", (4, 3, 8, 9))], [])
-    ([DataDesc[features,(3, 8, 9, 4),uint8,CHWN]], [])
+    A source is the name of an array; ``"features"`` is the only data array as well, and
+    ``"targets"`` the only label array.  `bind` says how the arrays are stored; before it, only
+    `written` can be asked.
     """
 
     def __init__(
@@ -181,20 +158,10 @@ class BatchForm:
         return form_type(self._mapping.spec_mapping)
 
     def written(self, data_shape: Sequence[int]) -> tuple[str, str]:
-        """Axes, as in "CHWN", and element type in which images should be made.
+        """Return axes, as in "CHWN", and element type in which images should be made.
 
         What the first of several forms needs is written so; the rest are conversions.  Images that
         nobody asks for are written as they come.
-
-        Parameters
-        ----------
-        data_shape : sequence of int
-            Channels, rows, columns.
-
-        Raises
-        ------
-        SpecError
-            If the images do not fit into their space.
         """
         parts = [part for part in self._parts if not part.is_label]
         if not parts:
@@ -208,18 +175,7 @@ class BatchForm:
     def bind(
         self, data: Sequence[Any], label: Sequence[Any]
     ) -> tuple[list[DataDesc], list[DataDesc]]:
-        """Learn how the arrays are stored, and describe those of the result.
-
-        Parameters
-        ----------
-        data, label : sequence of DataDesc
-            The arrays of a batch before the conversion.
-
-        Raises
-        ------
-        SpecError
-            If an array does not fit into the space that is asked for.
-        """
+        """Learn how the arrays are stored, and describe those of the result."""
         self._descriptions = ([], [])
         for part in self._parts:
             stored = (label if part.is_label else data)[part.number]
@@ -234,18 +190,10 @@ class BatchForm:
         place: Place = list,
         finish: Place = list,
     ) -> tuple[list[Any], list[bool]]:
-        """The distinct parts of a request, and which of them are labels.
+        """Convert the distinct parts of a request, and say which of them are labels.
 
-        Parameters
-        ----------
-        data, label : sequence of array
-            As they were described to `bind`.
-        count : int
-            Samples that are not padding.
-        place : callable
-            Moves arrays to where they are wanted.
-        finish : callable
-            What is left to do with the data there.
+        Of the samples `count` are not padding.  `place` moves arrays to where they are wanted, and
+        `finish` does there with the data what is left to do.
         """
         early = {
             at: part.convert((label if part.is_label else data)[part.number], count)
@@ -291,7 +239,7 @@ class BatchForm:
 
 
 def _sources(data_names: Sequence[str], label_names: Sequence[str]) -> dict[str, tuple[bool, int]]:
-    """What can be asked for: whether it is a label array, and its number."""
+    """Find what can be asked for: by name, True for a label array, and its number."""
     found = {name: (True, number) for number, name in enumerate(label_names)}
     found.update((name, (False, number)) for number, name in enumerate(data_names))
     if len(data_names) == 1:

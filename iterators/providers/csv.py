@@ -129,7 +129,7 @@ class CSVOptions(TextOptions):
 
     @property
     def form(self) -> dict[str, Any]:
-        """How the text is read."""
+        """Options of the text's reader."""
         return self.values(
             "dtype",
             "delimiter",
@@ -217,7 +217,7 @@ class _File:
 
 
 def _check_counts(files: list[_File], counts: list[int]) -> int:
-    """How many rows there are; every one needs a label."""
+    """Count the rows, every one of which needs a label."""
     if not counts[0]:
         raise TextFormatError("the file holds no rows", path=os.fspath(files[0].path))
     for file, count in zip(files[1:], counts[1:], strict=True):

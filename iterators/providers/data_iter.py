@@ -104,25 +104,17 @@ class DataIter(AbstractDataProvider):
 
 
 def _has_parts(it: DataIter) -> bool:
-    """Whether the class makes the arrays of a batch one by one."""
+    """Return whether the class makes the arrays of a batch one by one."""
     return type(it).iter_next is not DataIter.iter_next
 
 
 def _knows_none(it: DataIter) -> bool:
-    """Whether a part is asked for while a batch is made of parts: the class does not define it."""
+    """Return whether a part that the class does not define is asked for while a batch is made."""
     return it._provider_current is None and _has_parts(it)
 
 
 def batch_of_parts(it: Any) -> DataBatch:
-    """The next batch of an object with `iter_next`, `getdata`, `getlabel`, `getpad`.
-
-    `getindex` is optional.
-
-    Raises
-    ------
-    StopIteration
-        When the epoch is over.
-    """
+    """Make a batch by `iter_next`, `getdata`, `getlabel`, `getpad` and perhaps `getindex`."""
     if not it.iter_next():
         raise StopIteration
     index = it.getindex() if hasattr(it, "getindex") else None
@@ -137,13 +129,7 @@ def batch_of_parts(it: Any) -> DataBatch:
 
 
 def listed(arrays: Any) -> list[Any]:
-    """Arrays as a list: one may stand for itself, and None for none.
-
-    Examples
-    --------
-    >>> listed(None), listed((1, 2)), listed(3)
-    ([], [1, 2], [3])
-    """
+    """Return arrays as a list: one may stand for itself, and None for none."""
     if arrays is None:
         return []
     return list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]

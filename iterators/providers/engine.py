@@ -1,4 +1,4 @@
-"""What makes the batches of a provider, and what is kept about records that cannot be used.
+"""Engines, which make the batches of a provider, and a list of records that cannot be used.
 
 `PlannedProvider` says which records make up a batch; an `Engine` makes the arrays, and neither
 knows how the other does it.  `ChosenSamples` are batches that somebody else puts together.
@@ -99,12 +99,7 @@ def made(engine: Engine, records: Any, epoch: int, draws: Any) -> tuple[Any, Any
 
 
 class ClosedEngine:
-    """What is left of an engine that was closed: its counters, and nothing that it held.
-
-    Parameters
-    ----------
-    engine : Engine
-    """
+    """The counters of an engine that was closed, and nothing else that it held."""
 
     def __init__(self, engine: Engine) -> None:
         self.depth, self.pending, self._stats = engine.depth, 0, engine.stats()
@@ -182,21 +177,10 @@ class SkippedSamples:
 class ChosenSamples:
     """Batches of chosen samples of one epoch, made ahead of the consumer by an engine of their own.
 
-    Threads may share it: every batch goes to one of them.
-
-    Parameters
-    ----------
-    engine : Engine
-        Closed after the last batch, and when nobody refers to this object any more.
-    skipped : SkippedSamples
-    order : Order
-    epoch : int
-    rows : iterator of slice or numpy.ndarray
-        Places of the samples of each batch: in the file or array, or in the epoch.
-    in_file_order : bool
-        Which of the two.
-    repeats : bool
-        A sample that comes again has other random numbers, by when it comes.
+    `rows` gives the places of the samples of each batch, in the file or array if `in_file_order`,
+    else in the epoch.  If it `repeats`, a sample that comes again has other random numbers.  The
+    engine is closed after the last batch, and when nobody refers to this object any more.  Threads
+    may share it: every batch goes to one of them.
     """
 
     def __init__(

@@ -58,19 +58,9 @@ class _Batch:
 class FetchedAhead:
     """An engine whose records are fetched before it reads them.
 
-    Parameters
-    ----------
-    engine : Engine
-        What makes the batches.
-    source : FetchedSource
-        Where its records come from.
-    ahead : int
-        Batches that are asked for beyond those that the engine works on.
-    stripe : int
-        Blocks that are fetched at once where one is missing.
-    most_held : int or None
-        Bytes that may be kept from being given up, besides those of the oldest batch; None if
-        nothing ever is.
+    `ahead` batches are asked for beyond those that the inner engine works on, `stripe` blocks at
+    once where one is missing.  At most `most_held` bytes are kept from being given up, besides
+    those of the oldest batch; None if nothing ever is.
     """
 
     def __init__(
@@ -136,13 +126,7 @@ class FetchedAhead:
             self._waiting.popleft()
 
     def collect(self) -> tuple[Any, Any, np.ndarray, Sequence[tuple[int, Exception]]]:
-        """Wait for the oldest batch.
-
-        Raises
-        ------
-        RemoteFileError
-            If its records cannot be fetched; the next call asks for them again.
-        """
+        """Wait for the oldest batch; after a RemoteFileError the next call asks for it again."""
         self._ask()
         self._feed()
         if not self._engine.pending and self._waiting:
@@ -203,16 +187,7 @@ class FetchedAhead:
 def fetched_ahead(
     engine: Engine, source: Any, batch_size: int, options: ImageRecordOptions
 ) -> Engine:
-    """The engine, with a `FetchedAhead` before it if its records lie on servers.
-
-    Parameters
-    ----------
-    engine : Engine
-    source : ImageSource
-    batch_size : int
-    options : ImageRecordOptions
-        What says in which order records come.
-    """
+    """Return the engine, with a `FetchedAhead` before it if its records lie on servers."""
     if not source.is_remote:
         return engine
     files = source.fetched
@@ -227,7 +202,7 @@ def fetched_ahead(
 
 
 def is_scattered(options: ImageRecordOptions) -> bool:
-    """Whether neighbours in an epoch are no neighbours in the file."""
+    """Return whether neighbours in an epoch are no neighbours in the file."""
     if options.shuffle_chunk_size:
         return False
     drawn = options.weights is not None or options.images_per_class or options.classes_per_batch

@@ -1,4 +1,4 @@
-"""What a provider with ``data_specs=`` hands out: what was asked for, and a `DataBatch` at once.
+"""Batches of a provider with ``data_specs=``: what was asked for, and a `DataBatch` at once.
 
 The structure of a request is the structure of its batches: a tuple of spaces gives a `SpecBatch`,
 one space an `ArrayBatch`, the space of no data a `NullBatch`.  Nothing is converted here.
@@ -32,12 +32,7 @@ MEMORY = ("__array_interface__", "__cuda_array_interface__", "__dlpack__", "__dl
 class FormBatch(DataBatch):
     """Base class of the batches in a form that was asked for.
 
-    Parameters
-    ----------
-    size : int, optional
-        Places of the batch, padding included; by default those of its first array.
-    **fields
-        What `DataBatch` takes.
+    They have `size` places, padding included; by default those of their first array.
     """
 
     def __init__(self, *, size: int | None = None, **fields: Any) -> None:
@@ -49,7 +44,7 @@ class FormBatch(DataBatch):
 
     @property
     def asked(self) -> Any:
-        """What was asked for, without the rest of the batch: a tuple, an array or None."""
+        """The tuple, array or None that was asked for, without the rest of the batch."""
         raise TypeError(f"{type(self).__name__} does not say what was asked for")
 
 
@@ -58,13 +53,6 @@ class SpecBatch(FormBatch, tuple):  # type: ignore[misc]
 
     ``images, targets = batch`` is what was asked for; ``batch.data``, ``batch.label``,
     ``batch.pad``, ``batch.index`` and ``batch["targets"]`` are as in every batch.
-
-    Examples
-    --------
-    >>> batch = SpecBatch((np.zeros((4, 2)), np.ones(4)), data=[np.zeros((4, 2))])
-    >>> images, targets = batch
-    >>> batch.data[0].shape, batch.pad
-    ((4, 2), 0)
     """
 
     def __new__(cls, parts: tuple[Any, ...], **fields: Any) -> SpecBatch:
@@ -89,20 +77,9 @@ class ArrayBatch(FormBatch):
     """A batch in the form of one space: used as its array, and a `DataBatch`.
 
     Operators, indices, ``len``, functions of NumPy and torch, and all attributes but those of a
-    batch are the array's.  ``batch.data``, ``batch.label``, ``batch.pad``, ``batch.index`` and
-    ``batch["features"]`` are as in every batch; ``batch.array`` is the array itself.
-
-    Raises
-    ------
-    TypeError
-        By NumPy's functions for a tensor or a sparse matrix: use `array`.
-
-    Examples
-    --------
-    >>> batch = ArrayBatch(np.ones((2, 3)), data=[], pad=1)
-    >>> batch @ np.ones((3, 1)), batch.shape, np.exp(0 * batch).sum(), batch.pad
-    (array([[3.],
-           [3.]]), (2, 3), np.float64(6.0), 1)
+    batch are the array's; ``batch.data``, ``batch.label``, ``batch.pad``, ``batch.index`` and
+    ``batch["features"]`` are as in every batch.  NumPy's functions take no tensors and no sparse
+    matrices: ``batch.array`` is the array itself.
     """
 
     __hash__ = None  # type: ignore[assignment]
@@ -156,7 +133,7 @@ class ArrayBatch(FormBatch):
 
 
 def _plain(value: Any) -> Any:
-    """The same with arrays in place of their batches."""
+    """Replace batches by their arrays, in tuples, lists and dictionaries as well."""
     if isinstance(value, ArrayBatch):
         return value.array
     if type(value) in (tuple, list):
@@ -191,14 +168,7 @@ for _name in ("and", "or", "xor", "lshift", "rshift"):
 
 
 class NullBatch(FormBatch):
-    """A batch in the form of the space of no data: it says how many samples it stands for.
-
-    Examples
-    --------
-    >>> batch = NullBatch(None, size=4, data=[], pad=1)
-    >>> batch.data, batch.label, batch.count_samples(), batch.asked
-    ([], [], 3, None)
-    """
+    """A batch in the form of the space of no data: it says how many samples it stands for."""
 
     def __init__(self, nothing: None, **fields: Any) -> None:
         super().__init__(**fields)
@@ -210,40 +180,19 @@ class NullBatch(FormBatch):
 
 
 def in_form(asked: Any, **fields: Any) -> FormBatch:
-    """A batch that is what was asked for; `fields` are those of `FormBatch`.
-
-    Examples
-    --------
-    >>> type(in_form((np.zeros(2), None), data=[np.zeros(2)])).__name__
-    'SpecBatch'
-    """
+    """Make a batch that is what was asked for; `fields` are those of `FormBatch`."""
     return form_type(asked)(asked, **fields)
 
 
 def form_type(structure: Any) -> type[Any]:
-    """Class of the batches of a structure: a tuple, something else in one piece, or None.
-
-    Examples
-    --------
-    >>> [form_type(structure).__name__ for structure in ((0, 1), 0, None)]
-    ['SpecBatch', 'ArrayBatch', 'NullBatch']
-    """
+    """Return the class of batches of a structure: a tuple, something in one piece, or None."""
     if structure is None:
         return NullBatch
     return SpecBatch if isinstance(structure, tuple) else ArrayBatch
 
 
 def with_arrays(batch: DataBatch, data: Sequence[Any], label: Sequence[Any], **fields: Any) -> Any:
-    """A batch of the same kind with other arrays in place of its own, one for each.
-
-    Examples
-    --------
-    >>> first = np.zeros((4, 2))
-    >>> batch = SpecBatch(((first, None), first), data=[first])
-    >>> moved = with_arrays(batch, [np.ones((4, 2))], [])
-    >>> moved[0][0] is moved[1] is moved.data[0]
-    True
-    """
+    """Make a batch of the same kind with other arrays in place of its own, one for each."""
     if not isinstance(batch, FormBatch):
         return type(batch)(data, label, **fields)
     replaced = {

@@ -60,22 +60,13 @@ class _Versioned(Protocol):
 
 @dataclass(frozen=True)
 class CacheInfo:
-    """What a cache of a provider holds, and what it did so far.
+    """Contents and counters of a cache of a provider.
 
-    Attributes
-    ----------
-    cache : str
-        "ram", or the path of the file.
-    images : int
-        Images in the cache; of a file, those of other processes and earlier runs as well.
-    used_bytes : int
-        Bytes that they take.
-    capacity : int
-        Bytes that they may take: `cache_size`, or less where the estimate is lower.
-    estimated_bytes : int
-        Bytes that all images of the provider would take, from the headers of some.
-    hits, misses : int
-        Samples that were made from cached images, and those whose image was decoded.
+    `cache` is "ram" or the path of the file, whose `images` are those of other processes and
+    earlier runs as well.  They take `used_bytes`, and may take `capacity`: `cache_size`, or less
+    where `estimated_bytes` is lower, which all images of the provider would take, judged by some
+    headers.  `hits` counts samples that were made from cached images, `misses` those whose image
+    was decoded.
     """
 
     cache: str
@@ -88,7 +79,7 @@ class CacheInfo:
 
     @classmethod
     def of(cls, caches: Sequence[OpenCache]) -> CacheInfo:
-        """What several caches hold together."""
+        """Count several caches together."""
         images = [opened.images for opened in caches if opened.images is not None]
         stats = [cached.stats() for cached in images]
         found = [cached.cache for cached in images]
@@ -112,15 +103,7 @@ class OpenCache(NamedTuple):
 
 
 def check_cache(cache: str, cache_size: int | None) -> None:
-    """Refuse a size that has no effect, and memory of unknown size.
-
-    Examples
-    --------
-    >>> check_cache("", 1 << 30)
-    Traceback (most recent call last):
-        ...
-    ValueError: cache_size=1073741824 has no effect without a cache
-    """
+    """Refuse a size that has no effect, and memory of unknown size."""
     if cache_size is None:
         if cache == RAM and not _available_memory():
             raise ValueError("cache_size must be given: the system does not tell its free memory")
@@ -129,30 +112,10 @@ def check_cache(cache: str, cache_size: int | None) -> None:
 
 
 def cached_recipe(recipe: Any, asked: bool) -> Any:
-    """The recipe that a provider with a cache has.
+    """Return the recipe that a provider with a cache has; `asked` if it names `scaled_decode`.
 
-    Parameters
-    ----------
-    recipe : Recipe or DetRecipe
-    asked : bool
-        Whether the caller named `scaled_decode`.
-
-    Returns
-    -------
-    Recipe or DetRecipe
-        Where whole decoded images are cached they are decoded in full: a scale that follows from
-        the crop would need another image for every crop.
-
-    Raises
-    ------
-    ValueError
-        If that is not what the caller asked for.
-
-    Examples
-    --------
-    >>> from iterators.images.augment.recipe import Recipe
-    >>> cached_recipe(Recipe(data_shape=(3, 8, 8)), False).scaled_decode
-    False
+    Where whole decoded images are cached they are decoded in full: a scale that follows from the
+    crop would need another image for every crop.
     """
     if resizes(recipe) or not recipe.scaled_decode:
         return recipe
@@ -174,31 +137,10 @@ def steady_records(order: Order, count: int) -> range:
 def open_caches(
     source: Any, records: range, packs: Sequence[Pack], recipes: Sequence[Any], options: Any
 ) -> list[OpenCache | None]:
-    """Open the caches that the keywords of a provider and its packs ask for.
+    """Open the caches that keywords ask for, one or None for each pack.
 
-    Parameters
-    ----------
-    source : ImageSource
-    records : range
-        Those that the provider will deliver.
-    packs : sequence of Pack
-        One for each member of the source.
-    recipes : sequence of Recipe or DetRecipe
-        What `cached_recipe` returned for each.
-    options : ImageRecordOptions
-        What of a cache is not said by a pack; its memory is shared by the packs as they need it.
-
-    Returns
-    -------
-    list of OpenCache or None
-        One for each pack.
-
-    Raises
-    ------
-    CacheFileError
-        If a file cannot be used, or the disk has no room for what will be written.
-    MemoryError
-        If the system does not promise the memory.
+    `recipes` are those that `cached_recipe` returned.  The provider will deliver only `records`.
+    Memory that is not given to one pack is shared by all as they need it.
     """
     wanted = []
     for pack, member, first in zip(packs, source.members, source.firsts.tolist(), strict=True):
@@ -276,7 +218,7 @@ def estimated_bytes(source: Source, records: range, recipe: Any) -> int:
 
 
 def _image_bytes(source: Source, number: int, recipe: Any) -> int:
-    """What one image needs; nothing if it cannot be read, because it will not be cached."""
+    """Estimate one image; 0 if it cannot be read, because it will not be cached."""
     try:
         record = memoryview(source.record(number))
         if len(record) < HEADER.size:
@@ -291,7 +233,7 @@ def _image_bytes(source: Source, number: int, recipe: Any) -> int:
 
 
 def _settings(source: _Versioned, recipe: Any) -> dict[str, str]:
-    """What cached images depend on."""
+    """Return what cached images depend on."""
     import cv2
 
     resized = resizes(recipe)

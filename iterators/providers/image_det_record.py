@@ -1,27 +1,25 @@
-"""`ImageDetRecordIter`: batches of images with boxes from a record file.
-
-This module says what detection labels need beyond what all image providers share; their checks and
-transformations, and all work on pixels, are done elsewhere.
-"""
+"""`ImageDetRecordIter`: batches of images with boxes from a record file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
 from recordio.boxes import LEAST_HEADER, ROW_PREFIX
 from recordio.errors import LabelError, RecordIOError
-from recordio.keywords.options import accepts
+from recordio.keywords.options import accepts, divided
 
 from ..images.augment.det_labels import longest_listed, without_flat_objects
 from ..images.augment.det_recipe import DetRecipe
 from ..images.det_render import DetPlan
-from ..images.sources.packs import Pack
+from ..images.sources.packs import Packs
 from ..images.sources.record_source import RecordSource, read_label_vectors
-from .image_options import ImageDetOptions, ImageRecordOptions
-from .image_provider import RecordImageProvider
+from .image_labels import Labels
+from .image_options import ImageDetOptions
+from .image_provider import ImageJob, RecordImageProvider
+from .image_sources import open_packs
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -104,58 +102,61 @@ class ImageDetRecordIter(RecordImageProvider):
     >>> folder.cleanup()
     """
 
-    if TYPE_CHECKING:
+    #: What the keywords are checked by: those of augmentation the last.
+    families = (ImageDetOptions, DetRecipe)
 
-        def __init__(self, **keywords: Unpack[ImageDetRecordIterParameters]) -> None: ...
-
-    recipe_class = DetRecipe
-    options_class = ImageDetOptions
-    plan_class = DetPlan
-    class_labels = False
-
-    def _plan_labels(
-        self, source: Any, lists: Sequence[str], recipe: DetRecipe, options: ImageRecordOptions
-    ) -> list[dict[str, Any]]:
-        labels, most = [], 0
-        mosaic = any(self._varied(recipe, pack).mosaic for pack in source.packs)
-        for pack, path, member in zip(source.packs, lists, source.members, strict=True):
-            listed = read_label_vectors(path, options.remote) if path else None
-            if pack.labels is not None:
-                most = max(most, _longest(member, listed, path, recipe, options.on_error))
-            labels.append({"raw_width": options.label_width, "labels": listed})
-        if not most:
-            name, limit = recipe.label_limit
-            raise LabelError(
-                "no record has a vector of labels that can be used: header width, object width "
-                f"and objects, at most {name}={limit} values",
-                path=lists[0] or source.paths[0],
-            )
-        if mosaic and recipe.label_pad_width <= 0:
-            most += (MOSAIC_IMAGES - 1) * (most - LEAST_HEADER)
-        width = max(most, recipe.label_pad_width) + ROW_PREFIX
-        return [{"label_width": width, **own} for own in labels]
-
-    def _recipes(
-        self, options: ImageRecordOptions, packs: Sequence[Pack], recipe: Any, asked: bool
-    ) -> list[Any]:
-        recipes = super()._recipes(options, packs, recipe, asked)
-        for own, pack in zip(recipes, packs, strict=True):
-            if own.mosaic and (pack.cache or options.cache):
+    def __init__(self, *values: Never, **keywords: Unpack[ImageDetRecordIterParameters]) -> None:
+        own, augmentation = divided(type(self).__name__, keywords, *self.families, values=values)
+        job = ImageJob.of(
+            ImageDetOptions(**own),
+            [DetRecipe(**augmentation)],
+            scaled_decode="scaled_decode" in keywords,
+        )
+        for recipe, pack in zip(job.recipes.packs, job.packs, strict=True):
+            if recipe.mosaic and (pack.cache or job.options.cache):
                 raise ValueError(
-                    f"mosaic={own.mosaic:g} decodes images at other sizes than those that are "
+                    f"mosaic={recipe.mosaic:g} decodes images at other sizes than those that are "
                     "kept: drop cache"
                 )
-        return recipes
+        source = open_packs(job.packs, job.options)
+        super().__init__(job, source, _labels(job, source), plan_class=DetPlan)
 
-    @staticmethod
-    def _distinct_classes(member: RecordSource, listed: Any) -> np.ndarray:
-        if listed is None:
-            vectors: Iterable[Any] = (label for _, label in member.label_vectors())
-        else:
-            _, starts, values = listed
-            vectors = np.split(values, starts[1:-1])
-        found = [np.zeros(0, np.float32), *map(_object_ids, vectors)]
-        return np.unique(np.concatenate(found))
+
+def _labels(job: ImageJob, source: Packs) -> Labels:
+    """Rows that have room for the objects of every image, or for those of a mosaic."""
+    options, recipe = job.options, job.recipes.common
+    tables, most = [], 0
+    for pack, member in zip(job.packs, source.members, strict=True):
+        path = pack.path_imglist
+        listed = read_label_vectors(path, options.remote) if path else None
+        if pack.labels is not None:
+            most = max(most, _longest(member, listed, path, recipe, options.on_error))
+        tables.append(listed)
+    if not most:
+        name, limit = recipe.label_limit
+        raise LabelError(
+            "no record has a vector of labels that can be used: header width, object width "
+            f"and objects, at most {name}={limit} values",
+            path=job.packs[0].path_imglist or source.paths[0],
+        )
+    if any(own.mosaic for own in job.recipes.packs) and recipe.label_pad_width <= 0:
+        most += (MOSAIC_IMAGES - 1) * (most - LEAST_HEADER)
+    width = max(most, recipe.label_pad_width) + ROW_PREFIX
+    told = {"label_width": width, "raw_width": options.label_width}
+    return Labels(
+        shape=(width,), plans=[{**told, "labels": table} for table in tables], distinct=_classes
+    )
+
+
+def _classes(member: RecordSource, listed: Any) -> np.ndarray:
+    """Read the different classes of the objects of a pack, ascending."""
+    if listed is None:
+        vectors: Iterable[Any] = (label for _, label in member.label_vectors())
+    else:
+        _, starts, values = listed
+        vectors = np.split(values, starts[1:-1])
+    found = [np.zeros(0, np.float32), *map(_object_ids, vectors)]
+    return np.unique(np.concatenate(found))
 
 
 def _object_ids(label: Any) -> np.ndarray:

@@ -1,8 +1,7 @@
 """`ImageIter`: MXNet's Python iterator over record files and lists of image files.
 
-This module says what the parameters of `mx.image.ImageIter` mean for the image stage that all image
-providers share, and has functions of the user's called where there are any.  It has no steps of its
-own on pixels: `CreateAugmenter` describes those that the stage has.
+It has no steps of its own on pixels: `CreateAugmenter` describes those of the image stage, and
+functions of the user's are called where there are any.
 """
 
 from __future__ import annotations
@@ -13,27 +12,27 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from recordio.keywords.checks import unknown_keyword
-from recordio.keywords.options import Options, accepts, by_name, divided
+from recordio.keywords.options import accepts, by_name, divided
 
-from ..core.order import BatchPlan, Order, RollOverPlan, Tail
-from ..images.augment.augmenter import (
-    Augmenter,
-    AugmenterOptions,
-    augmenter_of,
-    described_augmenter,
-)
+from ..images.augment.augmenter import Augmenter, AugmenterOptions, augmenter_of, described_augmenter
 from ..images.augment.named_recipes import NamedRecipe
 from ..images.linear_render import LinearPlan
 from ..images.plan import RenderPlan
-from ..images.sources.packs import Pack, Packs
-from .engine import Engine
-from .file_source import ImageFileSource, floor_part, listed_images, read_image_list
-from .image_options import ImageClassIterOptions, ImageIterOptions, ImageRecordOptions
-from .image_record import ImageRecordIter
-from .image_settings import ImageSource
-from .image_views import view_recipes
-from .python_images import ImageChange, ImageSteps, PythonImages
-from .roll_over import FullBatch, RollingProvider
+from ..images.sources.packs import Pack
+from .image_labels import class_labels
+from .image_options import ImageClassIterOptions, ImageIterOptions
+from .image_provider import ImageJob, RecordImageProvider
+from .image_recipes import view_recipes
+from .image_sources import (
+    FlooredPacks,
+    ImageFileSource,
+    ImageSource,
+    listed_images,
+    open_packs,
+    read_image_list,
+)
+from .planned import RollingProvider
+from .python_images import ImageSteps
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -42,9 +41,14 @@ if TYPE_CHECKING:
 
 __all__ = ["ImageIter", "described_step"]
 
+#: Element types of images.
+DTYPES = ("float32", "float16")
+#: What becomes of a short last batch, by `last_batch_handle`.
+TAILS = {"pad": "wrap", "discard": "drop", "roll_over": "roll_over"}
+
 
 @accepts(ImageClassIterOptions, AugmenterOptions)
-class ImageIter(RollingProvider, ImageRecordIter):
+class ImageIter(RollingProvider, RecordImageProvider):
     """Batches of images from a record file, a list of image files, or a list in memory.
 
     The parameters have MXNet's names and defaults.  Images are decoded by the threads of the image
@@ -88,161 +92,143 @@ class ImageIter(RollingProvider, ImageRecordIter):
     >>> folder.cleanup()
     """
 
-    recipe_class = Augmenter
-    plan_class = LinearPlan
-    options_class: type[ImageIterOptions] = ImageClassIterOptions  # type: ignore[assignment]
-    #: The keywords of augmentation.
-    augmentation_class: type[Options] = AugmenterOptions
-    #: Of the images.
-    dtypes = ("float32", "float16")
-
     def __init__(self, *values: Any, **keywords: Unpack[ImageIterParameters]) -> None:
-        super().__init__(*values, **keywords)  # type: ignore[misc]
-        self._settings["last_batch_handle"] = self._handle
-        self._note_settings()
-
-    def _note_settings(self) -> None:
-        """Have a saved state agree with the functions that are called."""
-        if self._steps is not None:
-            self._settings["aug_list"] = str([described_step(step) for step in self._steps])
-
-    def _checked(
-        self, values: Sequence[Any], keywords: dict[str, Any]
-    ) -> tuple[ImageRecordOptions, Augmenter]:
-        families = self.options_class, self.augmentation_class
-        name = type(self).__name__
-        keywords, beneath = self._expanded(by_name(name, keywords, self.options_class, values))
-        own, augmentation = divided(name, keywords, *families)
-        options = self.options_class(**own)
-        if options.data_specs is not None and options.dtype != "float32":
-            raise ValueError(
-                f"data_specs says the type of the labels: drop dtype={options.dtype!r}"
-            )
-        if options.label_dtype is not None and "dtype" in own:
-            raise ValueError("dtype is that of the labels too: give it or label_dtype, not both")
-        self._handle = options.last_batch_handle
-        if self._handle == "roll_over":
-            self.batch_type = FullBatch
-        self._files = self._list_files(options)
-        if options.aug_list is not None and self._named is not None:
+        owner = type(self).__name__
+        given, named, beneath = _expanded(by_name(owner, keywords, ImageClassIterOptions, values))
+        own, augmentation = divided(owner, given, ImageClassIterOptions, AugmenterOptions)
+        options = ImageClassIterOptions(**own)
+        check_label_types(options, own)
+        files = _listed(options)
+        if options.aug_list is not None and named is not None:
             raise ValueError("aug_list says what happens to an image: drop recipe")
-        recipe, self._steps = self._augmentation(options.aug_list, augmentation, beneath)
-        for name in ("cache", "strict"):
-            if self._steps is not None and getattr(options, name):
+        recipe, steps = _augmentation(options.aug_list, augmentation, named, beneath)
+        if steps is not None:
+            refuse_for_functions(options)
+        records, recipes = options.for_records(), [recipe]
+        if options.views is not None:
+            if steps is not None:
                 raise ValueError(
-                    f"{name} is for images that CreateAugmenter describes: drop it, or give what "
+                    "views are of images that CreateAugmenter describes: drop them, or give what "
                     "that returns as aug_list"
                 )
-        records = options.for_records()
-        views = getattr(options, "views", None)
-        if views is None:
-            return records, recipe
-        if self._steps is not None:
-            raise ValueError(
-                "views are of images that CreateAugmenter describes: drop them, or give what that "
-                "returns as aug_list"
-            )
-        self._view_recipes = view_recipes(
-            views, records, partial(augmenter_of, recipe.changed(), owner="views")
+            changed = partial(augmenter_of, recipe.changed(), owner="views")
+            recipes = view_recipes(options.views, records, changed)
+        job = ImageJob.of(
+            records,
+            recipes,
+            dtypes=DTYPES,
+            vary=partial(_varied, described=options.aug_list is None),
+            scaled_decode="scaled_decode" in keywords,
         )
-        return records, self._view_recipes[0]
-
-    def _expanded(self, keywords: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The keywords with those of the provider in its recipe, and those of its augmentation."""
-        if keywords.get("recipe") is None or self.options_class is not ImageClassIterOptions:
-            return keywords, {}
-        self._named = named = NamedRecipe.of(keywords["recipe"])
-        known = {item.name for item in fields(self.options_class)} - {"recipe"}
-        mine = {name: value for name, value in named.keywords.items() if name in known}
-        rest = {name: value for name, value in named.keywords.items() if name not in known}
-        return {**mine, **keywords, "recipe": named}, rest
-
-    def _list_files(self, options: ImageIterOptions) -> ImageFileSource | None:
-        """The image files that are meant, or None for a record file."""
-        if not lists_files(options):
-            return None
-        path, root, width = options.path_imglist, options.path_root, options.label_width
-        if options.imglist is not None:
-            return ImageFileSource("imglist", listed_images(options.imglist, width), root)
-        return ImageFileSource(path, read_image_list(path, width, options.remote), root)
-
-    def _augmentation(
-        self, aug_list: Any, more: dict[str, Any], beneath: dict[str, Any]
-    ) -> tuple[Augmenter, tuple[Any, ...] | None]:
-        """What happens to an image; or its shape alone, and functions that are to be called.
-
-        `more` was given, `beneath` is in a recipe and counts where nothing was.
-        """
-        self._describes = aug_list is None
-        if aug_list is None and self._named is None:
-            return described_augmenter(**more), None
-        if aug_list is None:
-            recipe = augmenter_of({}, {"data_shape": more["data_shape"], **beneath}, "recipe")
-            return augmenter_of(recipe.changed(), more), None
-        if not isinstance(aug_list, Augmenter):
-            return shape_alone(more), callables(aug_list)
-        data_shape = shape_alone(more).data_shape
-        if data_shape != aug_list.data_shape:
-            raise ValueError(
-                f"data_shape={data_shape!r} differs from that of aug_list, {aug_list.data_shape}"
-            )
-        return aug_list, None
-
-    def _change(self, plan: RenderPlan) -> tuple[ImageChange, tuple[int, ...]]:
-        """What is called for every image of a pack, and the shape of its labels."""
-        steps = ImageSteps(self._steps or (), plan.label_width, plan.labels, plan.change)
-        return steps, (plan.label_width,)
-
-    def _engine_of(
-        self,
-        source: ImageSource,
-        plans: Sequence[RenderPlan],
-        key: int,
-        cached: Sequence[Any],
-        **sizes: Any,
-    ) -> Engine:
-        if self._steps is None:
-            return super()._engine_of(source, plans, key, cached, **sizes)
-        del sizes["strict"]  # refused with functions
-        changes = [self._change(plan) for plan in plans]
-        label_shape = changes[0][1]
-        return PythonImages(
-            source, plans[0], [change for change, _ in changes], label_shape, key=key, **sizes
+        source = open_images(files, job)
+        super().__init__(
+            job,
+            source,
+            class_labels(job.packs, job.options),
+            plan_class=LinearPlan,
+            tail=TAILS[options.last_batch_handle],
+            named=named,
+            change=None if steps is None else partial(_image_steps, steps),
+            more=saved_of(options, steps),
         )
 
-    def _open(self, options: ImageRecordOptions, packs: Sequence[Pack]) -> ImageSource:
-        if self._files and options.verify:
-            raise ValueError("verify needs path_imgrec: image files have no checksums")
-        return self._files or _Records(packs, options.on_error, options.verify, options.remote)
 
-    def _varied(self, recipe: Augmenter, pack: Pack) -> Augmenter:
-        if not pack.augmentation:
-            return recipe
-        if not self._describes:
-            raise ValueError("aug_list says what happens to an image: drop what Pack says of it")
-        known = [item.name for item in fields(AugmenterOptions)]
-        for name in ("data_shape", *sorted(set(pack.augmentation) - set(known))):
-            if name in pack.augmentation:
-                raise unknown_keyword("Pack", name, known)
-        return augmenter_of(recipe.changed(), pack.augmentation, "Pack")
+def _expanded(
+    keywords: dict[str, Any],
+) -> tuple[dict[str, Any], NamedRecipe | None, dict[str, Any]]:
+    """Return keywords with those of the provider in its recipe, the recipe, and the rest of it."""
+    if keywords.get("recipe") is None:
+        return keywords, None, {}
+    named = NamedRecipe.of(keywords["recipe"])
+    known = {item.name for item in fields(ImageClassIterOptions)} - {"recipe"}
+    mine = {name: value for name, value in named.keywords.items() if name in known}
+    rest = {name: value for name, value in named.keywords.items() if name not in known}
+    return {**mine, **keywords, "recipe": named}, named, rest
 
-    def _plan_batches(self, order: Order, options: ImageRecordOptions) -> BatchPlan:
-        if self._handle != "roll_over":
-            tail: Tail = "wrap" if self._handle == "pad" else "drop"
-            return BatchPlan(order, options.batch_size, tail)
-        if order.stride > 1:
+
+def check_label_types(options: ImageIterOptions, given: dict[str, Any]) -> None:
+    """Refuse what says the type of the labels twice."""
+    if options.data_specs is not None and options.dtype != "float32":
+        raise ValueError(f"data_specs says the type of the labels: drop dtype={options.dtype!r}")
+    if options.label_dtype is not None and "dtype" in given:
+        raise ValueError("dtype is that of the labels too: give it or label_dtype, not both")
+
+
+def _listed(options: ImageIterOptions) -> ImageFileSource | None:
+    """Return the image files that are meant, or None for a record file."""
+    if not lists_files(options):
+        return None
+    path, root, width = options.path_imglist, options.path_root, options.label_width
+    if options.imglist is not None:
+        return ImageFileSource("imglist", listed_images(options.imglist, width), root)
+    return ImageFileSource(path, read_image_list(path, width, options.remote), root)
+
+
+def _augmentation(
+    aug_list: Any, given: dict[str, Any], named: NamedRecipe | None, beneath: dict[str, Any]
+) -> tuple[Augmenter, tuple[Any, ...] | None]:
+    """Return what happens to an image; or its shape alone, and functions that are to be called.
+
+    `beneath` is in the recipe `named` and counts where nothing was `given`.
+    """
+    if aug_list is None and named is None:
+        return described_augmenter(**given), None
+    if aug_list is None:
+        recipe = augmenter_of({}, {"data_shape": given["data_shape"], **beneath}, "recipe")
+        return augmenter_of(recipe.changed(), given), None
+    if not isinstance(aug_list, Augmenter):
+        return shape_alone(given), callables(aug_list)
+    data_shape = shape_alone(given).data_shape
+    if data_shape != aug_list.data_shape:
+        raise ValueError(
+            f"data_shape={data_shape!r} differs from that of aug_list, {aug_list.data_shape}"
+        )
+    return aug_list, None
+
+
+def refuse_for_functions(options: ImageIterOptions) -> None:
+    """Refuse what images that functions make cannot have."""
+    for name in ("cache", "strict"):
+        if getattr(options, name):
             raise ValueError(
-                'last_batch_handle="roll_over" carries images from epoch to epoch, which parts of '
-                'one permutation cannot agree on: use "pad" or "discard" with num_parts and shuffle'
+                f"{name} is for images that CreateAugmenter describes: drop it, or give what "
+                "that returns as aug_list"
             )
-        return RollOverPlan(order, options.batch_size, pads_new=True)
 
 
-class _Records(Packs):
-    """Record files whose parts follow the rule of MXNet's Python iterators."""
+def _varied(recipe: Augmenter, pack: Pack, described: bool) -> Augmenter:
+    """Return the recipe of a pack; `described` is False if functions say what happens."""
+    if not pack.augmentation:
+        return recipe
+    if not described:
+        raise ValueError("aug_list says what happens to an image: drop what Pack says of it")
+    known = [item.name for item in fields(AugmenterOptions)]
+    for name in ("data_shape", *sorted(set(pack.augmentation) - set(known))):
+        if name in pack.augmentation:
+            raise unknown_keyword("Pack", name, known)
+    return augmenter_of(recipe.changed(), pack.augmentation, "Pack")
 
-    def part(self, num_parts: int, part_index: int) -> range:
-        return floor_part(len(self), num_parts, part_index)
+
+def open_images(files: ImageFileSource | None, job: ImageJob) -> ImageSource:
+    """Return image files as they are, or open the record files of a job."""
+    if files is None:
+        return open_packs(job.packs, job.options, FlooredPacks)
+    if job.options.verify:
+        raise ValueError("verify needs path_imgrec: image files have no checksums")
+    return files
+
+
+def _image_steps(steps: tuple[Any, ...], plan: RenderPlan) -> ImageSteps:
+    """Return what is called for every image of a pack."""
+    return ImageSteps(steps, plan.label_width, plan.labels, plan.change)
+
+
+def saved_of(options: ImageIterOptions, steps: Sequence[Any] | None) -> dict[str, Any]:
+    """Return what a saved state must agree with, functions among it."""
+    saved: dict[str, Any] = {"last_batch_handle": options.last_batch_handle}
+    if steps is not None:
+        saved["aug_list"] = [described_step(step) for step in steps]
+    return saved
 
 
 def callables(aug_list: Any) -> tuple[Any, ...]:
@@ -266,14 +252,7 @@ def shape_alone(more: dict[str, Any]) -> Augmenter:
 
 
 def described_step(step: Any) -> Any:
-    """What a function of an `aug_list` says about itself: `dumps`, or at least its name.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> described_step(np.flipud)
-    'numpy.flipud'
-    """
+    """Describe a function of an `aug_list` by its `dumps`, or at least by its name."""
     if hasattr(step, "dumps"):
         return step.dumps()
     kind = step if hasattr(step, "__qualname__") else type(step)
@@ -281,7 +260,7 @@ def described_step(step: Any) -> Any:
 
 
 def lists_files(options: ImageIterOptions) -> bool:
-    """Whether a list of image files is meant, and not a record file."""
+    """Return whether a list of image files is meant, and not a record file."""
     if options.path_imgrec:
         for name, given in (
             ("imglist", options.imglist is not None),

@@ -1,6 +1,7 @@
 """The keywords of image providers, except those that a recipe has: files, labels, threads, limits.
 
-`iterators.images.augment` describes what may happen to an image.
+`iterators.images.augment` describes what may happen to an image, and `recordio.keywords.options`
+what becomes of the rules.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from recordio.keywords.options import Rule, described, option, optional
 
 from ..core.dtypes import dtype_name
 from ..images.augment.named_recipes import NamedRecipeOptions
+from ..images.augment.rules import EXPOSURE_RULE, PIXEL_RULES, is_integer
 from ..images.limit_options import LimitOptions
 from ..images.sources.packs import as_packs
-from .image_rules import DET_RULES, RECORD_RULES
 from .provider_options import FileOptions, NamedOptions
 
 __all__ = [
@@ -71,9 +72,80 @@ def _layout(name: str, value: Any) -> str:
     return value
 
 
+MEANS = "mean_r mean_g mean_b mean_a"
+_NEEDS_MEANS = (
+    "needs means of channels: drop mean_img, or erase to the mean or to noise of float pixels"
+)
+
+
+def _erases_pixels(values: Any) -> bool:
+    """Return whether erased pixels need means of channels."""
+    return is_integer(values) or not isinstance(values.erasing_value, str)
+
+
+#: Of all image providers.
+_RULES = (
+    *FileOptions.rules,
+    *PIXEL_RULES,
+    Rule(
+        "mean_img",
+        lambda v: is_integer(v) and v.dtype == "uint8",
+        "has no effect on uint8 pixels: drop it or use a float dtype",
+        refused=True,
+    ),
+    Rule("device_id", lambda v: True, "has no effect: `device` says where batches go"),
+    Rule(
+        "shuffle_chunk_seed",
+        lambda v: not v.shuffle_chunk_size,
+        "has no effect without shuffle_chunk_size",
+    ),
+    Rule(
+        "label_dtype",
+        lambda v: v.label_name is None,
+        "has no effect without labels: label_name=None",
+        refused=True,
+    ),
+)
+
+#: Of `ImageRecordIter`.
+RECORD_RULES = (
+    *_RULES,
+    EXPOSURE_RULE,
+    Rule(
+        EXPOSURE_RULE.names,
+        lambda v: v.normalise_on == "device",
+        'differs from image to image: it needs normalise_on="host"',
+        refused=True,
+    ),
+    Rule(MEANS, lambda v: v.mean_img, "has no effect beside mean_img"),
+    Rule(
+        "random_erasing",
+        lambda v: v.mean_img and _erases_pixels(v),
+        _NEEDS_MEANS,
+        refused=True,
+    ),
+)
+
+#: Of `ImageDetRecordIter`.
+DET_RULES = (
+    *_RULES,
+    Rule(
+        "mean_img",
+        lambda v: v.means_win,
+        "has no effect beside a mean above 0 of mean_r to mean_a, as in MXNet",
+    ),
+    Rule(
+        "random_erasing",
+        lambda v: v.mean_img and not v.means_win and _erases_pixels(v),
+        _NEEDS_MEANS,
+        refused=True,
+    ),
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ImageProviderOptions(NamedOptions, RemoteOptions, LimitOptions):
-    """What all image providers understand."""
+    """The keywords of all image providers."""
 
     batch_size: int = option(
         kind="int",
@@ -342,7 +414,7 @@ class ImageDetOptions(ImageRecordOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class ImageIterOptions(ImageProviderOptions):
-    """What `ImageIter` and `ImageDetIter` understand."""
+    """The keywords of `ImageIter` and `ImageDetIter`."""
 
     positional = (
         "batch_size data_shape label_width path_imgrec path_imglist path_root path_imgidx shuffle "
@@ -427,7 +499,7 @@ class ImageIterOptions(ImageProviderOptions):
     )
 
     def for_records(self) -> ImageRecordOptions:
-        """The same for `ImageRecordIter`, as far as it has these keywords."""
+        """Return the options of `ImageRecordIter`, as far as it has these keywords."""
         shared = {item.name for item in fields(ImageRecordOptions)} - {"dtype"}
         own = self.values(*(item.name for item in fields(self) if item.name in shared))
         own["label_dtype"] = self.label_dtype or self.dtype
@@ -464,5 +536,5 @@ class ImageDetIterOptions(ImageIterOptions):
     )
 
     def for_records(self) -> ImageRecordOptions:
-        """The same for `ImageRecordIter`, which has no labels of any length."""
+        """Return the options of `ImageRecordIter`, which has no labels of any length."""
         return ImageIterOptions.for_records(replace(self, label_width=1))

@@ -24,7 +24,7 @@ from ..core.order import (
 from ..core.random import derive_key
 from ..images.sources.packs import Pack
 from .image_options import ImageRecordOptions
-from .image_settings import ImagePack, ImageSource
+from .image_sources import ImagePack, ImageSource
 
 __all__ = ["describe_order", "order_of_images"]
 
@@ -43,16 +43,9 @@ def order_of_images(
     packs: Sequence[Pack],
     read_classes: ReadClasses,
 ) -> tuple[Order, list[RecordIOError]]:
-    """The order that a provider has, and records found to be of no use.
+    """Return the order that a provider has, and records found to be of no use.
 
-    Parameters
-    ----------
-    source : ImageSource
-    options : ImageRecordOptions
-    packs : sequence of Pack
-        What is said about each member of the source.
-    read_classes : callable
-        Reads the class of every record; called only where the order depends on it.
+    `read_classes` is called only where the order depends on the class of every record.
     """
     images = _OrderMaker(source, options, packs, read_classes)
     whole, unit = images.whole()
@@ -71,7 +64,7 @@ def order_of_images(
 
 
 def describe_order(order: Order) -> str:
-    """What of an order must stay the same for a state to be resumed."""
+    """Describe what of an order must stay the same for a state to be resumed."""
     text = order.described()
     return f"records {text}" if isinstance(order, SequentialOrder) else text
 
@@ -92,7 +85,7 @@ class _OrderMaker:
         self._classes: np.ndarray | None = None
 
     def whole(self) -> tuple[EpochOrder | None, int]:
-        """What an epoch looks like, None for the order of the file, and what is dealt together."""
+        """Return an epoch, None for the order of the file, and how many are dealt together."""
         options, packs = self.options, self.packs
         mixes = any(pack.share is not None or pack.repeat is not None for pack in packs)
         weighted = any(pack.weights is not None for pack in packs)
@@ -192,13 +185,7 @@ class _OrderMaker:
 def _shares(
     packs: Sequence[Pack], sizes: Sequence[int], epoch_size: int | None
 ) -> tuple[list[Fraction], int]:
-    """The share of every pack, and the size of an epoch.
-
-    Examples
-    --------
-    >>> _shares([Pack("a", repeat=2), Pack("b")], [100, 300], None)
-    ([Fraction(200, 1), Fraction(300, 1)], 500)
-    """
+    """Return the share of every pack, and the size of an epoch."""
     if not any(pack.share is not None for pack in packs):
         places = [
             Fraction(str(1 if pack.repeat is None else pack.repeat)) * size
@@ -223,13 +210,7 @@ def _shares(
 def _division(
     batch_size: int, images_per_class: int | None, classes_per_batch: int | None
 ) -> tuple[int, int]:
-    """Images of a class in a batch, and classes of a batch.
-
-    Examples
-    --------
-    >>> _division(512, 4, None), _division(512, None, 64), _division(512, 4, 64)
-    ((4, 128), (8, 64), (8, 64))
-    """
+    """Return how many images of a class are in a batch, and how many classes."""
     images = images_per_class
     if images is None or (classes_per_batch and classes_per_batch * images < batch_size):
         if batch_size % classes_per_batch:  # type: ignore[operator]

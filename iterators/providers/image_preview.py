@@ -1,4 +1,4 @@
-"""What an image provider delivers, looked at without taking anything from its loop.
+"""Looks at what an image provider delivers, which take nothing from its loop.
 
 `seek` moves a provider to any batch of any epoch, and `samples_of` says what becomes of one record
 in some epochs and where its pixels come from.  They go through the plans and the engine of the
@@ -32,21 +32,11 @@ __all__ = [
 
 
 class SampleOfRecord(NamedTuple):
-    """What becomes of one record in one epoch.
+    """One record as it is in one epoch: a sample without the batch axis, and its row of labels.
 
-    Attributes
-    ----------
-    epoch : int
-    data : numpy.ndarray
-        The sample as it lies in a batch, without the batch axis.
-    label : numpy.ndarray
-        Its row of labels.
-    corners : list of (float, float), or None
-        Where the corners of the sample lie in the upright image, in pixels: top left, top right,
-        bottom right, bottom left, before mirroring.  None for recipes that draw otherwise than
-        `ImageRecordIter`.
-    mirror : bool
-        Whether it was mirrored; False where `corners` is None.
+    `corners` says where the corners of the sample lie in the upright image, in pixels: top left,
+    top right, bottom right, bottom left, before mirroring.  It is None for recipes that draw
+    otherwise than `ImageRecordIter`, and then `mirror` is False.
     """
 
     epoch: int
@@ -57,13 +47,7 @@ class SampleOfRecord(NamedTuple):
 
 
 def seek(provider: RecordImageProvider, epoch: int, number: int) -> None:
-    """Make the next batch of a provider batch `number` of an epoch, both from 0.
-
-    Raises
-    ------
-    IndexError
-        If the epoch has no such batch.
-    """
+    """Make the next batch of a provider batch `number` of an epoch, both from 0."""
     if not 0 <= number < len(provider):
         raise IndexError(f"there is no batch {number}: an epoch has {len(provider)}")
     state = provider.state_dict()
@@ -77,13 +61,7 @@ def records_of(provider: RecordImageProvider, epoch: int, number: int) -> list[i
 
 
 def record_at(provider: RecordImageProvider, offset: int) -> int:
-    """The number that a provider of one file gives to the record at an offset.
-
-    Raises
-    ------
-    RecordIOError
-        If it has no such record: it lists identities, or the index does not list it.
-    """
+    """Return the number that a provider of one file gives to the record at an offset."""
     offsets = _source(provider).offsets
     number = int(np.searchsorted(offsets, offset))
     if number == len(offsets) or offsets[number] != offset:
@@ -94,33 +72,9 @@ def record_at(provider: RecordImageProvider, offset: int) -> int:
 def samples_of(
     provider: RecordImageProvider, record: int, epochs: Sequence[int]
 ) -> list[SampleOfRecord]:
-    """What becomes of one record in some epochs.
+    """Make one record, a number that `record_at` returned, as it is in some epochs.
 
-    Parameters
-    ----------
-    provider : RecordImageProvider
-        Whose settings count.  Each epoch is taken to visit the record once.
-    record : int
-        Number of the record, as `record_at` gives it.
-    epochs : sequence of int
-
-    Raises
-    ------
-    RecordIOError
-        If the record cannot be used.
-
-    Examples
-    --------
-    >>> import tempfile, recordio
-    >>> from iterators import ImageRecordIter
-    >>> path = f"{tempfile.mkdtemp()}/a.rec"
-    >>> with recordio.RecordWriter(path) as writer:
-    ...     image = np.zeros((20, 40, 3), np.uint8)
-    ...     _ = writer.write(recordio.pack_img((0, 7, 0, 0), image, img_fmt=".png"))
-    >>> with ImageRecordIter(path_imgrec=path, data_shape=(3, 10, 10), batch_size=1) as provider:
-    ...     (sample,) = samples_of(provider, 0, [3])
-    >>> sample.data.shape, sample.label.tolist(), sample.corners[0], sample.corners[2]
-    ((3, 10, 10), [7.0], (15.0, 5.0), (25.0, 15.0))
+    Each epoch is taken to visit the record once.
     """
     pack = int(np.searchsorted(provider._firsts, record, side="right")) - 1
     plan = provider._make_plans[pack]
@@ -139,18 +93,9 @@ def samples_of(
 
 
 def corners_of(steps: Sequence[dict[str, Any]]) -> list[tuple[float, float]]:
-    """Where the corners of the last step's window lie in the image that the first one reads.
+    """Find the corners of the last step's window in the image that the first one reads.
 
-    Parameters
-    ----------
-    steps : sequence of dict
-        What `drawn_steps` returned.
-
-    Returns
-    -------
-    list of (float, float)
-        Top left, top right, bottom right, bottom left, in pixels; edges of the image are at 0 and
-        at its width and height.
+    They are in pixels, edges of the image being at 0 and at its width and height.
     """
     last = steps[-1]
     points = [
@@ -171,7 +116,7 @@ RESAMPLE, WARP, PAD = range(3)
 
 
 def _before(step: dict[str, Any], x: float, y: float) -> tuple[float, float]:
-    """Where a point of the result of a step comes from."""
+    """Map a point of the result of a step to its source."""
     if step["kind"] == PAD:
         return x - step["border_x"], y - step["border_y"]
     if step["kind"] == WARP:  # its map is that of the centres of pixels

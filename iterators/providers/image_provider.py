@@ -1,176 +1,267 @@
-"""What all providers of record images share: keywords, files, orders, the image stage.
+"""A provider of images, put together: source, recipes, labels, order, form.
 
-`RecordImageProvider` checks the keywords, joins record files, an order, a recipe and the image
-stage, and leaves to its subclasses which recipe that is and what labels look like.  Each part does
-its own work elsewhere.
+`ImageJob` holds checked keywords and what follows from them before any file is opened.
+`RecordImageProvider` takes it with an opened source and its labels, makes an order, plans, caches
+and an engine, and runs them.  The four providers of images say which recipe, source and labels.
 """
 
 from __future__ import annotations
 
 import logging
-import weakref
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from recordio.formats.jpeg.jpeg import DEFAULT_LIMITS
 from recordio.keywords.checks import choice
-from recordio.keywords.options import divided, refuse_ineffective, warn_of_ineffective
 
-from ..core.batch import DataBatch, DataDesc
-from ..core.device import placement
+from ..core.batch import DataBatch
+from ..core.device import DeviceNormalisation, Placement, placement
 from ..core.layout import plan as layout_plan
-from ..core.order import BatchPlan, Order, check_of
+from ..core.order import BatchPlan, Order, RollOverPlan, check_of
 from ..core.order.parts import zeros
 from ..images.augment.named_recipes import NamedRecipe
 from ..images.plan import RenderPlan
 from ..images.sections import Section
-from ..images.sources.packs import Pack, Packs
+from ..images.sources.packs import Pack
 from ..images.stage import Stage
 from ..images.view_plans import augment_key, with_views
 from .batch_form import BatchForm
 from .engine import Engine, engine_apart, made
-from .fetched_ahead import fetched_ahead, warn_of_refetching
-from .image_caching import CacheInfo, cached_recipe, open_caches, steady_records
+from .fetched_ahead import fetched_ahead
+from .image_caching import CacheInfo, open_caches, steady_records
+from .image_labels import Labels, PackClasses, refuse_classes
 from .image_options import ImageRecordOptions
 from .image_orders import describe_order, order_of_images
-from .image_packs import PackClasses, described, packs_of, varied
-from .image_settings import ImageSource, device_normalisation, make_mean_image
-from .image_views import described_views
+from .image_recipes import (
+    Recipes,
+    device_normalisation,
+    mean_image_of,
+    provided_data,
+    recipes_of,
+    varied,
+)
+from .image_sources import ImageSource, packs_of
 from .mx_data_provider import MXDataProvider
 from .planned import PlannedProvider
+from .python_images import ImageChange, PythonImages
 from .show import Classes, Pixels, show_batch
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["RecordImageProvider", "undo_normalisation"]
+__all__ = ["DTYPES", "ImageEngines", "ImageJob", "RecordImageProvider", "undo_normalisation"]
+
+#: Element types of images; the first one when none is asked for.
+DTYPES = ("float32", "float16", "uint8", "int8")
 
 logger = logging.getLogger("iterators")
 
 
-@MXDataProvider.register
-class RecordImageProvider(PlannedProvider):
-    """Base class of the providers that decode images from record files.
+@dataclass(frozen=True)
+class ImageJob:
+    """Checked keywords of an image provider, and what they mean for its packs."""
 
-    `image_options` describes its keywords.
-    """
+    options: ImageRecordOptions
+    packs: tuple[Pack, ...]
+    recipes: Recipes
+    form: BatchForm | None
+    #: What is left to do on a device, which gets the images as uint8.
+    normalise: DeviceNormalisation | None
+    place: Placement
 
-    #: What the keywords are checked by: those of augmentation, and all others.
-    recipe_class: type[Any]
-    options_class: type[ImageRecordOptions] = ImageRecordOptions
-    #: What the image stage is told.
-    plan_class: type[RenderPlan]
-    #: Element types; the first one when none is asked for.
-    dtypes: tuple[str, ...] = ("float32", "float16", "uint8", "int8")
-    #: Keywords that belong together, if they were given so.
-    _named: NamedRecipe | None = None
-    #: Of every view of an image, if there are several.
-    _view_recipes: tuple[Any, ...] = ()
-    #: Whether the first label of a record is what a mapping of weights can name.
-    class_labels = True
-
-    def __init__(self, *values: Any, **keywords: Any) -> None:
-        options, recipe = self._checked(values, keywords)
+    @classmethod
+    def of(
+        cls,
+        options: ImageRecordOptions,
+        recipes: Sequence[Any],
+        *,
+        dtypes: Sequence[str] = DTYPES,
+        vary: Callable[[Any, Pack], Any] = varied,
+        scaled_decode: bool,
+    ) -> ImageJob:
+        """Find packs, form and recipes; the parameters are those of `recipes_of`."""
         packs = packs_of(options)
-        options, form = self._formed(options, recipe)
-        recipes = self._recipes(options, packs, recipe, "scaled_decode" in keywords)
-        view_recipes = [self._views_of(pack, options) for pack in packs]
-        self._normalise = None
+        options, form = _in_form(options, recipes[0].data_shape, dtypes)
+        found = recipes_of(options, packs, recipes, vary, scaled_decode)
+        normalise = None
         if options.normalise_on == "device":
-            every = [*recipes, *(own for views in view_recipes for own in views)]
-            self._normalise = device_normalisation(every, options)
+            normalise = device_normalisation(found, options)
             options = replace(options, dtype="uint8")
         place = placement(options.device, ring=options.prefetch_buffer)
-        plan_class: Any = partial(self.plan_class, **options.values(*DEFAULT_LIMITS))
-        source = self._open(options, packs)
-        warn_of_refetching(source, options)
-        lists = [pack.path_imglist for pack in packs]
-        labels = self._plan_labels(source, lists, recipe, options)
-        listed = [own["labels"] for own in labels]
-        on_error = options.on_error
-        classes = PackClasses(source, packs, listed, self._distinct_classes, on_error)
-        if not self.class_labels:
-            self._refuse_classes(options, packs)
-        order, unusable = order_of_images(source, options, packs, classes.read)
-        mean_image = None
-        if options.mean_img and not recipe.means_win:
-            mean_image = make_mean_image(source, order, plan_class, recipe, options)
-        seed_aug = options.seed if options.seed_aug is None else options.seed_aug
-        key = augment_key(seed_aug)
-        self._make_plans: list[Any] = [
-            partial(
-                plan_class,
-                own,
-                key=key,
-                **options.values("layout", "dtype"),
-                mean_image=mean_image,
-                change=change,
-                **label,
+        return cls(options, packs, found, form, normalise, place)
+
+    @property
+    def key(self) -> int:
+        """Key of everything that is drawn for an image."""
+        return augment_key(self.seed_aug)
+
+    @property
+    def seed_aug(self) -> int:
+        """Seed of augmentation."""
+        given = self.options.seed_aug
+        return self.options.seed if given is None else given
+
+
+def _in_form(
+    options: ImageRecordOptions, data_shape: Any, dtypes: Sequence[str]
+) -> tuple[ImageRecordOptions, BatchForm | None]:
+    """Return options with the layout and dtype of images as they are made, and form of batches."""
+    form = None
+    if options.data_specs is not None:
+        if np.dtype(options.label_dtype) != np.float32:
+            raise ValueError(
+                f"data_specs says the type of the labels: drop label_dtype={options.label_dtype!r}"
             )
-            for own, change, label in zip(recipes, classes.changes, labels, strict=True)
-        ]
-        if self._view_recipes:
-            self._make_plans = [
-                with_views(make, views, seed_aug)
-                for make, views in zip(self._make_plans, view_recipes, strict=True)
-            ]
-        plan = self._make_plans[0](batch_size=options.batch_size)
-        records = steady_records(order, len(source))
-        self._caches = open_caches(source, records, packs, recipes, options)
-        cached = [cache and cache.images for cache in self._caches]
-        typed = self._normalise.dtype if self._normalise else None
-        data_desc = described_views(options, plan, typed)
-        label_desc = []
-        if options.label_name is not None:
-            label_desc = [self._describe_labels(options, plan.label_width)]
-        settings = {
-            "file": source.fingerprint(),
-            "order": describe_order(order),
-            **options.saved(),
-            **self._recipe_settings(),
-            **(recipes[0] if len(packs) == 1 else recipe).changed(),
-            **described(options, packs, classes, listed),
+        if options.layout != "NCHW":
+            raise ValueError(f"data_specs says which axes to use: drop layout={options.layout!r}")
+        names = [] if options.label_name is None else [options.label_name]
+        form = BatchForm(options.data_specs, [options.data_name], names)
+        layout, dtype = form.written(data_shape)
+        options = replace(options, layout=layout)
+        if options.dtype is None and dtype in dtypes:
+            options = replace(options, dtype=dtype)
+    dtype = dtypes[0] if options.dtype is None else options.dtype
+    return replace(options, dtype=choice("dtype", dtype, dtypes)), form
+
+
+def _plans(
+    job: ImageJob, labels: Labels, classes: PackClasses, plan_class: Any, mean_image: Any
+) -> list[Callable[..., RenderPlan]]:
+    """Return what makes the plan of every pack from a batch size."""
+    plans: list[Any] = [
+        partial(
+            plan_class,
+            own,
+            key=job.key,
+            **job.options.values("layout", "dtype"),
+            mean_image=mean_image,
+            change=change,
+            **label,
+        )
+        for own, change, label in zip(job.recipes.packs, classes.changes, labels.plans, strict=True)
+    ]
+    if not job.recipes.views:
+        return plans
+    pairs = zip(plans, job.recipes.views_of_packs, strict=True)
+    return [with_views(make, views, job.seed_aug) for make, views in pairs]
+
+
+def _batches(order: Order, batch_size: int, tail: str) -> BatchPlan:
+    """Cut epochs into batches."""
+    if tail != "roll_over":
+        return BatchPlan(order, batch_size, tail)  # type: ignore[arg-type]
+    if order.stride > 1:
+        raise ValueError(
+            'last_batch_handle="roll_over" carries images from epoch to epoch, which parts of '
+            'one permutation cannot agree on: use "pad" or "discard" with num_parts and shuffle'
+        )
+    return RollOverPlan(order, batch_size, pads_new=True)
+
+
+@dataclass(frozen=True)
+class ImageEngines:
+    """Makes engines over the same images: ``make(batch_size, depth)``."""
+
+    source: ImageSource
+    plans: list[Callable[..., RenderPlan]]
+    caches: list[Any]
+    options: ImageRecordOptions
+    place: Placement
+    key: int
+    #: ``change(plan)`` returns what is called for every image of a pack, if that is done in Python.
+    change: Callable[[RenderPlan], ImageChange] | None
+    #: Of the labels of an image that come of it.
+    label_shape: tuple[int, ...]
+
+    def __call__(self, batch_size: int, depth: int) -> Engine:
+        """Make one."""
+        source, options = self.source, self.options
+        plans = [make(batch_size=batch_size) for make in self.plans]
+        sizes: dict[str, Any] = {
+            "batch_size": batch_size,
+            "threads": options.preprocess_threads,
+            "depth": min(depth, options.prefetch_buffer),
+            "allocate": self.place.allocate,
         }
+        engine: Engine
+        if self.change is None:
+            parts = zip(plans, self.caches, source.firsts.tolist(), strict=True)
+            sections = (Section(*part) for part in parts)
+            engine = Stage(source.bytes_source(), *sections, strict=options.strict, **sizes)
+        else:
+            changes = [self.change(plan) for plan in plans]
+            engine = PythonImages(
+                source, plans[0], changes, self.label_shape, key=self.key, **sizes
+            )
+        return fetched_ahead(engine, source, batch_size, options)
+
+
+@MXDataProvider.register
+class RecordImageProvider(PlannedProvider):
+    """Base class of the providers of images, which `job`, `source` and `labels` describe.
+
+    `plan_class` is what the image stage is told, `tail` what becomes of a short last batch, and
+    `named` the recipe that the keywords are of.  ``change(plan)`` returns what is called for every
+    image, where that is done in Python; a saved state must agree with `more`, too.
+    """
+
+    def __init__(
+        self,
+        job: ImageJob,
+        source: ImageSource,
+        labels: Labels,
+        *,
+        plan_class: type[RenderPlan] = RenderPlan,
+        tail: str = "",
+        named: NamedRecipe | None = None,
+        change: Callable[[RenderPlan], ImageChange] | None = None,
+        more: dict[str, Any] | None = None,
+    ) -> None:
+        options, packs, recipes = job.options, job.packs, job.recipes
+        classes = PackClasses(source, packs, labels, options.on_error)
+        if not labels.of_classes:
+            refuse_classes(options, packs)
+        order, unusable = order_of_images(source, options, packs, classes.read)
+        limited = partial(plan_class, **options.values(*DEFAULT_LIMITS))
+        mean_image = mean_image_of(source, order, limited, recipes.common, options)
+        plans = _plans(job, labels, classes, limited, mean_image)
+        caches = open_caches(
+            source, steady_records(order, len(source)), packs, recipes.packs, options
+        )
+        images = [cache and cache.images for cache in caches]
+        engines = ImageEngines(
+            source, plans, images, options, job.place, job.key, change, labels.shape
+        )
+        plan, dtype = plans[0](batch_size=options.batch_size), job.normalise and job.normalise.dtype
+        settings = {"file": source.fingerprint(), "order": describe_order(order), **options.saved()}
+        if named is not None:
+            settings["recipe"] = named.to_json()
+        if recipes.views:
+            settings["views"] = [view.changed() for view in recipes.views]
+        settings |= {**recipes.saved(), **classes.saved(options, packs)}
         if mean_image is not None:
             settings["mean_img"] = check_of(mean_image)
-        self.path_imgrec = source.name
-        self.packs = packs
-        self._seed = options.seed
-        self._classes: PackClasses | None = classes
-        self._firsts = source.firsts
-        provider = weakref.ref(self)
-
-        def make_engine(batch_size: int, depth: int) -> Engine:
-            maker = cast(RecordImageProvider, provider())
-            engine = maker._engine_of(
-                source,
-                [make(batch_size=batch_size) for make in maker._make_plans],
-                key,
-                cached,
-                batch_size=batch_size,
-                threads=options.preprocess_threads,
-                depth=min(depth, options.prefetch_buffer),
-                allocate=place.allocate,
-                strict=options.strict,
-            )
-            return fetched_ahead(engine, source, batch_size, options)
-
         super().__init__(
-            self._plan_batches(order, options),
-            make_engine(options.batch_size, options.prefetch_buffer),
-            make_engine,
-            data_desc,
-            label_desc,
-            place,
+            _batches(order, options.batch_size, tail or ("wrap" if options.round_batch else "pad")),
+            engines(options.batch_size, options.prefetch_buffer),
+            engines,
+            provided_data(options, plan, dtype),
+            labels.described(options),
+            job.place,
             **options.values("epoch", "on_error", "error_budget", "verbose"),
             skipped=unusable,
-            settings=settings,
-            form=form,
+            settings=settings | (more or {}),
+            form=job.form,
         )
+        self.path_imgrec = source.name
+        self.packs = packs
+        self._make_plans, self._caches, self._normalise = plans, caches, job.normalise
+        self._seed, self._firsts, self._of_classes = options.seed, source.firsts, labels.of_classes
+        self._classes: PackClasses | None = classes
         if options.verbose:
             logger.info(
                 "%s: %d of %d records, %d threads",
@@ -179,56 +270,6 @@ class RecordImageProvider(PlannedProvider):
                 len(source),
                 options.preprocess_threads,
             )
-
-    def _formed(
-        self, options: ImageRecordOptions, recipe: Any
-    ) -> tuple[ImageRecordOptions, BatchForm | None]:
-        """The layout and dtype in which images are made, and the form they are asked for in."""
-        form = None
-        self._label_dtype = np.dtype(options.label_dtype)
-        if options.data_specs is not None:
-            if self._label_dtype != np.float32:
-                raise ValueError(
-                    "data_specs says the type of the labels: drop "
-                    f"label_dtype={options.label_dtype!r}"
-                )
-            if options.layout != "NCHW":
-                raise ValueError(
-                    f"data_specs says which axes to use: drop layout={options.layout!r}"
-                )
-            names = [] if options.label_name is None else [options.label_name]
-            form = BatchForm(options.data_specs, [options.data_name], names)
-            layout, dtype = form.written(recipe.data_shape)
-            options = replace(options, layout=layout)
-            if options.dtype is None and dtype in self.dtypes:
-                options = replace(options, dtype=dtype)
-        dtype = self.dtypes[0] if options.dtype is None else options.dtype
-        return replace(options, dtype=choice("dtype", dtype, self.dtypes)), form
-
-    def _recipes(
-        self, options: ImageRecordOptions, packs: Sequence[Pack], recipe: Any, asked: bool
-    ) -> list[Any]:
-        """The recipe of every pack; `asked`: whether the caller named `scaled_decode`."""
-        recipes = [self._varied(recipe, pack) for pack in packs]
-        for own in recipes:
-            refuse_ineffective(options, own)
-        warn_of_ineffective(options, recipe)
-        for own in recipes:
-            if own is not recipe:
-                warn_of_ineffective(own)
-        return [
-            cached_recipe(own, asked or "scaled_decode" in pack.augmentation)
-            if pack.cache or options.cache
-            else own
-            for own, pack in zip(recipes, packs, strict=True)
-        ]
-
-    def _views_of(self, pack: Pack, options: ImageRecordOptions) -> list[Any]:
-        """The recipes of the views of a pack's images; none without `views`."""
-        recipes = [self._varied(recipe, pack) for recipe in self._view_recipes]
-        for own in recipes:
-            refuse_ineffective(options, own)
-        return recipes
 
     def _shown(self) -> list[str]:
         return [self.path_imgrec, *super()._shown()]
@@ -266,7 +307,7 @@ class RecordImageProvider(PlannedProvider):
         return self._classes.count()
 
     def cache_info(self) -> CacheInfo | None:
-        """What the cache holds and did so far, those of several packs together; None without one.
+        """Count what the cache holds and did so far; None without one, of several packs together.
 
         Raises
         ------
@@ -318,7 +359,7 @@ class RecordImageProvider(PlannedProvider):
             batch = self._upcoming()
         if classes is None and self._classes is not None:
             single = all(len(desc.shape) == 1 for desc in self.provide_label)
-            classes = self._classes.names() if single or not self.class_labels else None
+            classes = self._classes.names() if single or not self._of_classes else None
         return show_batch(batch, undo_normalisation(self), title, classes, columns)
 
     def _upcoming(self) -> DataBatch:
@@ -348,88 +389,22 @@ class RecordImageProvider(PlannedProvider):
         return packs
 
     def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
+        if not self._stored[1]:
+            return super()._arrays(data, label)
+        (desc,) = self._stored[1]
         with np.errstate(invalid="ignore"):  # compared below
-            typed = label.astype(self._label_dtype, copy=False)
+            typed = label.astype(desc.dtype, copy=False)
         if typed is not label and not np.array_equal(typed, label, equal_nan=True):
             wrong = label[typed != label][0]
-            raise ValueError(
-                f"label_dtype={self._label_dtype.name!r}, but there is a label {wrong:g}"
-            )
-        return super()._arrays(data, typed)
+            raise ValueError(f"label_dtype={desc.dtype.name!r}, but there is a label {wrong:g}")
+        return super()._arrays(data, typed[:, 0] if len(desc.shape) == 1 else typed)
 
     def _finish(self, data: Sequence[Any]) -> list[Any]:
         return [self._normalise(tensor) for tensor in data] if self._normalise else list(data)
 
-    def _checked(
-        self, values: Sequence[Any], keywords: dict[str, Any]
-    ) -> tuple[ImageRecordOptions, Any]:
-        """What was passed, augmentation as a recipe."""
-        name, families = type(self).__name__, (self.options_class, self.recipe_class)
-        options, augmentation = divided(name, keywords, *families, values=values)
-        return self.options_class(**options), self.recipe_class(**augmentation)
-
-    def _recipe_settings(self) -> dict[str, Any]:
-        """What else a saved state tells of the keywords."""
-        found: dict[str, Any] = {}
-        if self._named is not None:
-            found["recipe"] = self._named.to_json()
-        if self._view_recipes:
-            found["views"] = [view.changed() for view in self._view_recipes]
-        return found
-
-    def _varied(self, recipe: Any, pack: Pack) -> Any:
-        """The recipe for the images of a pack."""
-        return varied(recipe, pack)
-
-    def _open(self, options: ImageRecordOptions, packs: Sequence[Pack]) -> ImageSource:
-        """The images of the provider."""
-        return Packs(packs, options.on_error, options.verify, options.remote)
-
-    def _plan_batches(self, order: Order, options: ImageRecordOptions) -> BatchPlan:
-        """How an epoch is cut into batches."""
-        return BatchPlan(order, options.batch_size, "wrap" if options.round_batch else "pad")
-
-    def _plan_labels(
-        self, source: Any, lists: Sequence[str], recipe: Any, options: Any
-    ) -> list[dict[str, Any]]:
-        """For each pack what its plan is told about labels: keywords, `labels` among them."""
-        raise TypeError(f"{type(self).__name__} does not say what its labels are")
-
-    @staticmethod
-    def _distinct_classes(member: Any, listed: Any) -> np.ndarray:
-        """The different class labels of a pack, ascending."""
-        labels, _ = member.labels(listed, "skip")
-        return np.unique(labels[~np.isnan(labels)])
-
-    def _refuse_classes(self, options: ImageRecordOptions, packs: Sequence[Pack]) -> None:
-        """Refuse what needs one class for every image."""
-        weights = [options.weights, *(pack.weights for pack in packs)]
-        if any(isinstance(weight, Mapping) for weight in weights):
-            raise ValueError("weights by label need class labels: give one weight for every record")
-        for name in ("images_per_class", "classes_per_batch"):
-            if getattr(options, name) is not None:
-                raise ValueError(f"{name} needs class labels, one for every image: drop it")
-
-    def _engine_of(
-        self,
-        source: ImageSource,
-        plans: Sequence[RenderPlan],
-        key: int,
-        cached: Sequence[Any],
-        **sizes: Any,
-    ) -> Engine:
-        """What makes the images; `key` determines what is drawn for them."""
-        parts = zip(plans, cached, source.firsts.tolist(), strict=True)
-        return Stage(source.bytes_source(), *(Section(*part) for part in parts), **sizes)
-
-    def _describe_labels(self, options: ImageRecordOptions, width: int) -> DataDesc:
-        """What the label array looks like, with `width` values for each sample."""
-        name = cast(str, options.label_name)
-        return DataDesc(name, (options.batch_size, width), self._label_dtype, "NC")
-
 
 def undo_normalisation(provider: RecordImageProvider) -> Pixels:
-    """A function from the samples of a provider to grey levels.
+    """Return a function from the samples of a provider to grey levels.
 
     Changes of contrast and illumination that were drawn for an image, and rounding to the element
     type, are not undone.

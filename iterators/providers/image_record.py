@@ -1,27 +1,21 @@
-"""`ImageRecordIter`: batches of decoded, augmented images from a record file.
-
-This module says what images with class labels need beyond what all image providers share; opening
-files, orders, rendering and batches are the work of others.
-"""
+"""`ImageRecordIter`: batches of decoded, augmented images from a record file."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Never
 
-from recordio.keywords.options import accepts
+from recordio.keywords.options import accepts, divided
 
-from ..core.batch import DataDesc
 from ..images.augment.named_recipes import expanded
 from ..images.augment.recipe import Recipe
-from ..images.plan import RenderPlan
-from ..images.sources.record_source import read_label_list
 from ..images.view_plans import with_keywords
-from .image_options import ImageClassOptions, ImageRecordOptions
-from .image_provider import RecordImageProvider
-from .image_views import view_recipes
+from .image_labels import class_labels
+from .image_options import ImageClassOptions
+from .image_provider import DTYPES, ImageJob, RecordImageProvider
+from .image_recipes import view_recipes
+from .image_sources import open_packs
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -97,45 +91,25 @@ class ImageRecordIter(RecordImageProvider):
     >>> folder.cleanup()
     """
 
-    if TYPE_CHECKING:
+    #: What the keywords are checked by: those of augmentation the last.
+    families = (ImageClassOptions, Recipe)
+    #: Element types; the first one when none is asked for.
+    dtypes: tuple[str, ...] = DTYPES
 
-        def __init__(self, **keywords: Unpack[ImageRecordIterParameters]) -> None: ...
-
-    recipe_class: type[Recipe] = Recipe
-    options_class: type[ImageRecordOptions] = ImageClassOptions
-    plan_class: type[RenderPlan] = RenderPlan
-
-    def _checked(
-        self, values: Sequence[Any], keywords: dict[str, Any]
-    ) -> tuple[ImageRecordOptions, Any]:
-        options, recipe = super()._checked(values, expanded(keywords))
-        whole: Any = options
-        self._named = whole.recipe
-        if whole.views is None:
-            return options, recipe
-        self._view_recipes = view_recipes(
-            whole.views, options, partial(with_keywords, "views", recipe)
+    def __init__(self, *values: Never, **keywords: Unpack[ImageRecordIterParameters]) -> None:
+        given = expanded({**keywords})
+        own, augmentation = divided(type(self).__name__, given, *self.families, values=values)
+        options, recipe = ImageClassOptions(**own), Recipe(**augmentation)
+        recipes = [recipe]
+        if options.views is not None:
+            changed = partial(with_keywords, "views", recipe)
+            recipes = view_recipes(options.views, options, changed)
+        job = ImageJob.of(
+            options, recipes, dtypes=self.dtypes, scaled_decode="scaled_decode" in keywords
         )
-        return options, self._view_recipes[0]
-
-    def _plan_labels(
-        self, source: Any, lists: Sequence[str], recipe: Recipe, options: ImageRecordOptions
-    ) -> list[dict[str, Any]]:
-        width = options.label_width
-        remote = options.remote
-        return [
-            {"label_width": width, "labels": read_label_list(path, width, remote) if path else None}
-            for path in lists
-        ]
-
-    def _describe_labels(self, options: ImageRecordOptions, width: int) -> DataDesc:
-        if width == 1:
-            name = cast(str, options.label_name)
-            return DataDesc(name, (options.batch_size,), self._label_dtype, "N")
-        return super()._describe_labels(options, width)
-
-    def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
-        return super()._arrays(data, label[:, 0] if label.shape[1] == 1 else label)
+        source = open_packs(job.packs, job.options)
+        labels = class_labels(job.packs, job.options)
+        super().__init__(job, source, labels, named=options.recipe)
 
 
 ImageRecordProvider = ImageRecordIter

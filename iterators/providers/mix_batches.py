@@ -37,27 +37,17 @@ PURPOSE = 0x6D6978  # "mix"
 
 @dataclass(frozen=True)
 class Mixture:
-    """What was drawn for a batch.
+    """Numbers that were drawn for a batch.
 
-    Attributes
-    ----------
-    weight : float
-        Share of a sample itself; its partner has the rest.
-    box : tuple of float, optional
-        Of CutMix: centre x and y and half of the sides, as shares of width and height.
+    `weight` is the share of a sample itself; its partner has the rest.  The `box` of CutMix has the
+    centre x and y and half of the sides, as shares of width and height.
     """
 
     weight: float
     box: tuple[float, float, float] | None = None
 
     def rectangle(self, width: int, height: int) -> tuple[int, int, int, int]:
-        """The first and last columns and rows that come from the partner, ends excluded.
-
-        Examples
-        --------
-        >>> Mixture(0.75, (0.5, 0.5, 0.25)).rectangle(40, 20)
-        (10, 30, 5, 15)
-        """
+        """Return the first and last columns and rows from the partner, ends excluded."""
         if self.box is None:
             return 0, 0, 0, 0
         x, y, half = int(self.box[0] * width), int(self.box[1] * height), self.box[2]
@@ -208,7 +198,7 @@ class MixBatches(Wrapper):
         return len(self.provider)
 
     def mixture(self, epoch: int, number: int) -> Mixture | None:
-        """What is drawn for a batch; None where it is left as it is.
+        """Draw the numbers of a batch; None where it is left as it is.
 
         Examples
         --------
@@ -355,7 +345,7 @@ def _mixed(array: Any, desc: DataDesc, count: int, mixture: Mixture) -> Any:
 
 
 def is_integer(array: Any) -> bool:
-    """Whether an array or tensor has whole numbers by its type."""
+    """Return whether an array or tensor has whole numbers by its type."""
     if is_tensor(array):
         return not array.is_floating_point()
     return bool(np.issubdtype(array.dtype, np.integer))

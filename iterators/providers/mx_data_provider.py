@@ -148,7 +148,7 @@ class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
 
 
 def _has_state(it: Any) -> bool:
-    """Whether an object can say where it is; a provider that defines no state cannot."""
+    """Return whether an object can say where it is; a provider without a state cannot."""
     none = AbstractDataProvider.state_dict
     return hasattr(it, "state_dict") and getattr(type(it), "state_dict", None) is not none
 

@@ -35,7 +35,7 @@ from .batch_form import BatchForm
 from .engine import ChosenSamples, ClosedEngine, Engine, MakeEngine, SkippedSamples
 from .sample_iterator import Samples
 
-__all__ = ["PlannedProvider"]
+__all__ = ["FullBatch", "PlannedProvider", "RollingProvider"]
 
 STATE_VERSION = 1
 LAST_EPOCH = (1 << 32) - 1  # 32 bits of the random numbers' counter are the epoch's; then 0 again
@@ -51,43 +51,23 @@ class _Request:
     draws: np.ndarray
 
 
+class FullBatch(DataBatch):
+    """A batch of samples only, whatever `pad` says."""
+
+    @property
+    def count(self) -> int:
+        """Number of samples."""
+        return self._size()
+
+
 class PlannedProvider(AbstractDataProvider):
     """Base class of the providers that know their samples: files and arrays.
 
-    Parameters
-    ----------
-    plan : BatchPlan
-        Which records make up which batch.
-    engine : Engine
-        What turns records into arrays, for the loop.
-    make_engine : callable
-        ``make_engine(batch_size, depth)`` gives another engine over the same records, for an
-        iterator with batches of that size.
-    data_desc, label_desc : list of DataDesc
-        The arrays of a batch.
-    placement : Placement
-        Where the arrays go.
-    epoch : int
-        Number of the first epoch.
-    on_error : {"raise", "skip"}
-        Whether a record that cannot be used raises, or is replaced by the next good one of the
-        epoch and listed in `skipped`.
-    error_budget : int or float, optional
-        With "skip": how many different records may be skipped, as a number or, below 1, as a
-        fraction of `num_samples`, before an `ErrorBudgetError` is raised.  None for any number.
-    skipped : sequence of RecordIOError
-        Records already known to be of no use.
-    settings : mapping of str to object
-        What a saved state must agree with to be loaded.
-    verbose : bool
-        Log a line at the end of every epoch.
-    form : BatchForm, optional
-        What batches must look like, if not like the arrays of the engine.
-
-    Raises
-    ------
-    ValueError
-        If there are samples, but no epoch would ever have a batch of them.
+    A `plan` says which records make up which batch, and the `engine` of the loop makes arrays of
+    them, which `data_desc` and `label_desc` describe and `placement` brings to their device; an
+    iterator with batches of another size has an engine from `make_engine`.  The batches have the
+    `form` that was asked for, if any.  `skipped` are records already known to be of no use, and a
+    saved state must agree with `settings`.
 
     Notes
     -----
@@ -125,6 +105,8 @@ class PlannedProvider(AbstractDataProvider):
         self._empty = plan.empty
         #: Whether `pad` counts samples of the epoch before, which are no padding.
         self._rolls_over = plan.first_done < 0
+        if self._rolls_over:
+            self.batch_type = FullBatch
         self._engine: Engine = engine
         self._make_engine: MakeEngine | None = make_engine
         self._form = form
@@ -190,8 +172,9 @@ class PlannedProvider(AbstractDataProvider):
         return f"<{type(self).__name__}: {', '.join(self._shown())}>"
 
     def __len__(self) -> int:
-        """Number of batches of a whole epoch."""
-        return self._plan.batches()
+        """Number of batches of a whole epoch; of the running one, if samples roll over."""
+        left_over = -self._position.place % self.batch_size if self._rolls_over else 0
+        return self._plan.batches(-left_over)
 
     def stats(self) -> dict[str, float]:
         """Counters since the provider was made.
@@ -295,7 +278,7 @@ class PlannedProvider(AbstractDataProvider):
         return self._plan.record(epoch, (found - done) // order.stride, done)
 
     def _sources(self, rows: np.ndarray) -> np.ndarray | None:
-        """Where the records of a batch come from, if there is more to say than their ids."""
+        """Return the packs of the records of a batch, if there may be several."""
         return None
 
     def _count(self, pad: int, asked: float) -> None:
@@ -333,14 +316,14 @@ class PlannedProvider(AbstractDataProvider):
         )
 
     def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
-        """What the engine made, as one array for each description."""
+        """Return what the engine made, as one array for each description."""
         data = data if isinstance(data, list) else [data]
         if not self._stored[1]:
             return data, []
         return data, label if isinstance(label, list) else [label]
 
     def _finish(self, data: Sequence[Any]) -> list[Any]:
-        """What is left to do with data arrays where they are wanted."""
+        """Do with data arrays what is left to do where they are wanted."""
         return list(data)
 
     def _keep_busy(self, position: Position) -> None:
@@ -368,11 +351,11 @@ class PlannedProvider(AbstractDataProvider):
             self._requests.append(_Request(following, rows, pad, draws))
 
     def _behind(self, position: Position) -> Position:
-        """Where the batch at a position ends, which may be behind the end of the epoch."""
+        """Return the end of the batch at a position, which may be behind that of the epoch."""
         return Position(position.epoch, position.place + self._step)
 
     def _settle(self, position: Position) -> Position:
-        """The same position, or, at the end of an epoch, the start of the next one with a batch."""
+        """Return the position, or, behind the last batch of an epoch, the start of the next one."""
         while not self._batches_left(position.place):
             position = self._end(position)
             if self._empty:
@@ -380,7 +363,7 @@ class PlannedProvider(AbstractDataProvider):
         return position
 
     def _end(self, position: Position) -> Position:
-        """Where the next epoch starts when this one is at its end."""
+        """Return the start of the next epoch when this one is at its end."""
         return Position((position.epoch + 1) & LAST_EPOCH, self._plan.carried(position.place))
 
     def reset(self) -> None:
@@ -528,3 +511,13 @@ def _with(rows: np.ndarray, slot: int, record: int) -> np.ndarray:
     changed = rows.copy()
     changed[slot] = record
     return changed
+
+
+class RollingProvider(PlannedProvider):
+    """Base class of the providers with ``last_batch_handle="roll_over"``."""
+
+    def hard_reset(self) -> None:
+        """Begin a new epoch without the samples that the last one left over."""
+        with self._access.lock:
+            self.reset()
+            self._position = Position(self._position.epoch, max(self._position.place, 0))

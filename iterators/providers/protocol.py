@@ -1,4 +1,4 @@
-"""What MXNet and MXNet.jl ask of their iterators: mix-ins of every provider, and functions.
+"""The protocols of MXNet's and MXNet.jl's iterators: mix-ins of every provider, and functions.
 
 The functions are MXNet.jl's: the provider first, then the batch.  They work on every provider here,
 and on anything else that has the same methods.  They copy out of batches and never change one.
@@ -91,7 +91,7 @@ class AbstractDataProviderState:
 
 
 def taken_over() -> RuntimeError:
-    """What an older loop is told when it goes on."""
+    """Return the error of an older loop that goes on."""
     return RuntimeError(
         "this provider is used by another loop that began later; nested or parallel loops need "
         "a provider each"
@@ -218,15 +218,7 @@ class MXNetJlProtocol:
 
 
 def named(provider: Any, batch: Any) -> DataBatch:
-    """The batch with the names of its provider, if it has none of its own.
-
-    Examples
-    --------
-    >>> from iterators import DataIter
-    >>> provider = type("Rows", (DataIter,), {"provide_data": [("rows", (4, 2))]})()
-    >>> named(provider, DataBatch([np.zeros((4, 2))]))
-    DataBatch(rows=(4, 2) float64, pad=0)
-    """
+    """Give a batch the names of its provider, if it has none of its own."""
     if not isinstance(batch, DataBatch):
         batch = DataBatch(list(batch.data), list(batch.label or ()), batch.pad or 0)
     for part in ("provide_data", "provide_label"):
@@ -256,7 +248,7 @@ def provide_label(provider: Any) -> Sequence[Any]:
 
 
 class _Epochs:
-    """What `eachbatch` gives: every loop over it is an epoch, also where a generator makes them."""
+    """Batches of `eachbatch`: every loop is an epoch, also where a generator makes them."""
 
     def __init__(self, provider: Any) -> None:
         self.provider = provider

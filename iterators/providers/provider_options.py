@@ -88,7 +88,7 @@ class ProviderOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class NamedOptions(ProviderOptions):
-    """The same for one array of data and one of labels."""
+    """The keywords of providers of one array of data and one of labels."""
 
     data_name: str = option("data", "str", "Name in `provide_data`.")
     label_name: str | None = option(
@@ -98,7 +98,7 @@ class NamedOptions(ProviderOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class FileOptions(NamedOptions):
-    """The same, and what scripts for MXNet pass to its iterators over files."""
+    """Besides these, what scripts for MXNet pass to its iterators over files."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule("ctx", lambda v: True, "has no effect: `device` says where batches go"),
@@ -115,7 +115,7 @@ class FileOptions(NamedOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class TextOptions(FileOptions):
-    """The same for files of text, with their limits."""
+    """Besides these, the limits of text."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         *FileOptions.rules,

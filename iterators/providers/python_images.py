@@ -22,7 +22,7 @@ from ..core.layout import plan as layout_plan
 from ..core.pool import BufferPool
 from ..core.prefetch import Prefetcher
 from ..images.plan import RenderPlan
-from .image_settings import ImageSource
+from .image_sources import ImageSource
 
 __all__ = ["ImageChange", "ImageSteps", "PythonImages", "listed_labels"]
 
@@ -62,13 +62,7 @@ class ImageSteps:
 
 
 def listed_labels(listed: tuple[np.ndarray, ...], wanted: int) -> np.ndarray:
-    """Labels of an id in a list: ids and rows, or ids, where each one's values begin, and values.
-
-    Raises
-    ------
-    LabelError
-        If the list has no line for it.
-    """
+    """Return the labels of an id in a list: rows of a table, or the values between two starts."""
     ids = listed[0]
     row = int(np.searchsorted(ids, np.uint64(wanted)))
     if row == len(ids) or ids[row] != wanted:
@@ -82,25 +76,11 @@ def listed_labels(listed: tuple[np.ndarray, ...], wanted: int) -> np.ndarray:
 class PythonImages(Prefetcher):
     """An engine whose images are decoded here and changed by a function in Python.
 
-    Parameters
-    ----------
-    source : ImageSource
-        The images.
-    plan : RenderPlan
-        What a batch looks like, and how large an image may be; nothing else of it counts.
-    changes : sequence of callable
-        For each member of the source: ``change(image, header)`` returns the image (height, width,
-        channels) in its final size and its labels.  Called in several threads at once if `threads`
-        is above 1.  What it draws from `core.example_random` depends on `key`, the epoch, the
-        record and its occurrence alone.
-    label_shape : tuple of int
-        Shape of the labels of one image.
-    key : int
-        Determines the random numbers.
-    batch_size, threads, depth : int
-        Images of a batch; threads, each with a batch of its own; batches under way at once.
-    allocate : callable, optional
-        ``allocate(nbytes)`` for the memory of batches.
+    For each member of the source there is one of `changes`: it takes an image (height, width,
+    channels) and its header, returns the image in its final size and its labels, of `label_shape`,
+    and is called in several threads at once if `threads` is above 1, each with a batch of its own.
+    What it draws from `core.example_random` depends on `key`, the epoch, the record and its
+    occurrence alone.  Of `plan` only the form of a batch and the limits count.
     """
 
     def __init__(

@@ -21,33 +21,8 @@ KNOWN_AXES = {1: "N", 2: "NC", 4: "NCHW"}
 class Axes:
     """The axes of a batch as it is gathered, and as it is delivered.
 
-    Parameters
-    ----------
-    name : str
-        Of the array, for errors.
-    count : int
-        Number of axes, that of the batch included.
-    own : str, optional
-        One letter for every axis of the rows as they are, the first being N; by default
-        `KNOWN_AXES` if it names so many.
-    wanted : str, optional
-        The same letters in the order of the batch; by default that of `own`.
-
-    Raises
-    ------
-    ValueError
-        If letters are missing, unknown or there too often, or if a layout is wanted of axes that
-        have no names.
-
-    Examples
-    --------
-    >>> axes = Axes("data", 4, wanted="NHWC")
-    >>> axes.shape((8, 3, 4, 5)), axes.convert(np.zeros((8, 3, 4, 5))).shape
-    ((8, 4, 5, 3), (8, 4, 5, 3))
-    >>> Axes("data", 2, wanted="NCHW")
-    Traceback (most recent call last):
-        ...
-    ValueError: layout='NCHW': data has the axes 'NC', in any order
+    `own` has one letter for every axis of the rows as they are, the first being N; by default that
+    of `KNOWN_AXES`.  `wanted` has them in the order of the batch.  Errors call the array `name`.
     """
 
     def __init__(

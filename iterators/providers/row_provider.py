@@ -1,4 +1,4 @@
-"""What all providers over numbered rows share: arrays, MNIST, CSV and LibSVM files.
+"""Providers over numbered rows: arrays, MNIST, CSV and LibSVM files.
 
 `order_of_rows` takes an order's options out of their keywords; `RowProvider` joins an order and a
 source that makes batches of rows.
@@ -30,13 +30,7 @@ ORDER = ("shuffle", "seed", "num_parts", "part_index", "even")
 
 
 def order_of_rows(options: ProviderOptions, count: int, rule: PartRule = part_by_count) -> Order:
-    """The order of `count` rows of all parts, as the part that is asked for sees it.
-
-    Examples
-    --------
-    >>> order_of_rows(ProviderOptions(num_parts=2, part_index=1), 5)
-    SequentialOrder(first=3, last=5, places=None, size=None)
-    """
+    """Return the order of `count` rows of all parts, as the part that is asked for sees it."""
     return make_order(count, rule, **options.values(*ORDER))
 
 
@@ -50,13 +44,13 @@ class RowSource(Protocol):
         """Get ready for batches of that size, `depth` of them under way."""
 
     def describe(self) -> tuple[list[DataDesc], list[DataDesc]]:
-        """What the data and label arrays of a batch look like."""
+        """Describe the data and label arrays of a batch."""
 
     def threads(self) -> int:
-        """How many threads should make batches; 0 if handing them over would cost more."""
+        """Count the threads that should make batches; 0 if handing them over would cost more."""
 
     def settings(self) -> Mapping[str, Any]:
-        """What a saved state must agree with."""
+        """Return what a saved state must agree with."""
 
     def __call__(self, rows: np.ndarray, epoch: int) -> tuple[list, list, np.ndarray, list]:
         """Data, labels, row numbers and failed slots of a batch; see `Prefetcher`."""
@@ -74,7 +68,7 @@ class RowSource(Protocol):
 def make_engine(
     allocate: Callable[[int], Any] | None, source: RowSource, batch_size: int, depth: int
 ) -> Prefetcher:
-    """What makes batches of a source, which belongs to it, in memory from `allocate`."""
+    """Make an engine of a source, which belongs to it, in memory from `allocate`."""
     source.prepare(batch_size, depth, allocate)
     return Prefetcher(
         source,

@@ -26,20 +26,9 @@ __all__ = ["RowStream", "StreamedRows"]
 class RowStream:
     """Rows of one file by number, cheap as long as the numbers go up.
 
-    Any other row costs a look for its place and the start of new threads, except for the first rows
-    of the part: they are kept, because the last batch of every epoch is filled with them.
-
-    Parameters
-    ----------
-    name : str
-        Of the arrays.
-    reader : CSVReader
-    first : int
-        The first row of the part.
-    axes : Axes
-        Of the batches.
-    scalar : bool
-        Whether rows of one number have no axis of their own in the batch.
+    Any other row costs a look for its place and the start of new threads, except for those from
+    `first`, where the part begins: they are kept, because the last batch of every epoch is filled
+    with them.  Rows of one number have no axis of their own in the batch if `scalar`.
     """
 
     def __init__(
@@ -75,7 +64,7 @@ class RowStream:
         self.pool = BufferPool(nbytes, keep, allocate)
 
     def describe(self) -> DataDesc:
-        """What a batch looks like."""
+        """Describe a batch."""
         shape = self.axes.shape((self.batch_size, *self.row_shape))
         return DataDesc(self.name, shape, self.reader.dtype, self.axes.wanted)
 
@@ -220,18 +209,9 @@ def _among(
 
 
 class StreamedRows:
-    """Batches made of one or two streams in step.
+    """Batches made of one or two streams in step: of data, and perhaps of labels.
 
-    Parameters
-    ----------
-    count : int
-        Number of rows.
-    streams : list of RowStream
-        Data and perhaps labels, with at least as many rows each.
-    constant_label : str, optional
-        Name of labels that are 0, where there is no stream of them.
-    owns_readers : bool
-        Whether the readers of the streams are closed with it.
+    Where there are none, labels are 0 under the name of `constant_label`.
     """
 
     def __init__(
@@ -257,7 +237,7 @@ class StreamedRows:
             stream.prepare(batch_size, depth + 2, allocate)
 
     def describe(self) -> tuple[list[DataDesc], list[DataDesc]]:
-        """What the data and label arrays of a batch look like."""
+        """Describe the data and label arrays of a batch."""
         data, *label = [stream.describe() for stream in self.streams]
         if self.constant_label is not None:
             label = [DataDesc(self.constant_label, (self.batch_size,), data.dtype, "N")]
@@ -268,7 +248,7 @@ class StreamedRows:
         return 0
 
     def settings(self) -> dict[str, str]:
-        """What a saved state must agree with."""
+        """Return what a saved state must agree with."""
         return {stream.name: f"{self.count} rows, {stream.row_shape}" for stream in self.streams}
 
     def __call__(self, rows: np.ndarray, epoch: int) -> tuple[list, list, np.ndarray, list]:
@@ -309,7 +289,7 @@ class StreamedRows:
             stream.stop()
 
     def another(self) -> StreamedRows:
-        """The same rows by streams of their own from the same readers."""
+        """Return these rows by streams of their own from the same readers."""
         streams = [
             RowStream(stream.name, stream.reader, stream.first, stream.axes, stream.scalar)
             for stream in self.streams

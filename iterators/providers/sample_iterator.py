@@ -30,16 +30,7 @@ OWN_MODES = ("sequential", "even_sequential")
 
 
 class _Request:
-    """What every batch is to look like: the arrays of the provider, or parts of a request.
-
-    Parameters
-    ----------
-    data_specs : (Space, source) or None
-    data, label : sequence of DataDesc
-        The arrays before any conversion.
-    form : BatchForm, optional
-        What is wanted without `data_specs`.
-    """
+    """Form of every batch: the arrays of the provider, or parts of a request."""
 
     def __init__(
         self,
@@ -77,19 +68,12 @@ class _Request:
 
 
 def _flat(asked: Any) -> tuple[Any, ...]:
-    """What was asked for as a tuple of its parts, which is what a single part is unwrapped from."""
+    """Make a tuple of the parts asked for, from which a single part is unwrapped."""
     return asked if isinstance(asked, tuple) else (asked,)
 
 
 def first_samples(array: Any, desc: Any, count: int) -> Any:
-    """The first samples of an array, along the batch axis of its description.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> first_samples(np.zeros((3, 4)), DataDesc("data", (3, 4), layout="CN"), 2).shape
-    (3, 2)
-    """
+    """Return the first samples of an array, along the batch axis of its description."""
     axis = DataDesc.get_batch_axis(getattr(desc, "layout", None))
     axis = axis if 0 <= axis < len(array.shape) else 0
     if array.shape[axis] == count:
@@ -129,7 +113,7 @@ def _chosen(
     rng: Any,
     data_specs: Any,
 ) -> tuple[SubsetIterator, Callable[[], tuple[Any, ...]]]:
-    """What batches there are of a provider with any order, and how to get the next."""
+    """Find the batches of a provider with any order, and how to get the next."""
     kind: Any = SequentialSubsetIterator if mode is None else resolve_iterator_class(mode)
     if issubclass(kind, EvenSequencesSubsetIterator):
         raise ValueError(
@@ -176,7 +160,7 @@ class _OwnOrder(SubsetIterator):
 
     @property
     def uneven(self) -> bool:
-        """Whether the last batch may be shorter than the others."""
+        """True if the last batch may be shorter than the others."""
         return not self._even
 
 
@@ -188,7 +172,7 @@ def _batches(
     rng: Any,
     data_specs: Any,
 ) -> tuple[SubsetIterator, Callable[[], tuple[Any, ...]]]:
-    """What batches there are of a provider with an order of its own, and how to get the next."""
+    """Find the batches of a provider with an order of its own, and how to get the next."""
     if mode not in (None, *OWN_MODES):
         raise ValueError(
             f"mode={mode!r}: the batches of this {type(provider).__name__} come in an order of "
@@ -233,7 +217,7 @@ class DatasetProtocol:
     """Pylearn2's dataset iterator, for a class that can be iterated over."""
 
     def _provider_samples(self) -> Samples | None:
-        """What is needed to take samples in any order, for a class that can do that."""
+        """Return what is needed to take samples in any order, if the class can do that."""
         return None
 
     def iterator(

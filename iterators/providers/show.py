@@ -110,13 +110,7 @@ def show_batch(
 
 
 def pictures(batch: DataBatch) -> str:
-    """The first images of a batch as HTML, for notebooks; "" if it holds none.
-
-    Examples
-    --------
-    >>> pictures(DataBatch([np.zeros((4, 2))])), pictures(DataBatch([np.zeros((4, 3, 8, 8))]))[:32]
-    ('', '<br><img src="data:image/png;bas')
-    """
+    """Return the first images of a batch as HTML, for notebooks; "" if it holds none."""
     try:
         sheet = show_batch(batch, None, "", None, 8, MOST_PICTURES)
     except (ValueError, ModuleNotFoundError):  # no images, or no Pillow that would draw them

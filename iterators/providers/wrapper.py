@@ -28,13 +28,7 @@ STATE_VERSION = 1
 
 
 class Saved(NamedTuple):
-    """The state of an iterator inside, and the epoch that it was in.
-
-    Examples
-    --------
-    >>> Saved({"epoch": 4}, 3).ahead, Saved({"epoch": 3}, 3).ahead, Saved({"at": 7}, None).ahead
-    (1, 0, None)
-    """
+    """The state of an iterator inside, and the epoch that it was in."""
 
     state: Any
     epoch: Any
@@ -54,7 +48,7 @@ class Saved(NamedTuple):
 
 
 class Wrapper(AbstractDataProvider):
-    """What the providers here share: a batch of their own around the arrays of others."""
+    """Base of providers around others: a batch of their own, made of the arrays of those inside."""
 
     _provider_keeps_notes = True
 
@@ -226,12 +220,6 @@ class Wrapper(AbstractDataProvider):
 
 
 def described(desc: Any, name: str) -> DataDesc:
-    """The description of an array, which may be a plain pair, under a name.
-
-    Examples
-    --------
-    >>> described(("data", (2, 3)), "rows")
-    DataDesc[rows,(2, 3),float32,None]
-    """
+    """Describe an array, which may be described by a plain pair, under a name."""
     dtype, layout = getattr(desc, "dtype", np.float32), getattr(desc, "layout", None)
     return DataDesc(name, desc[1], dtype, layout)

@@ -5,7 +5,7 @@ import pytest
 
 from iterators.images.sources.record_source import read_label_list, read_label_vectors
 from iterators.mx_image.det_labels import described_files
-from iterators.providers.file_source import read_image_list
+from iterators.providers.image_sources import read_image_list
 from recordio import IRHeader, RecordReader, RecordWriter, filter, pack, relabel, unpack
 from recordio.errors import LabelError
 from recordio.lists import ListEntry, entries_among, is_list, parse_line, read_entries

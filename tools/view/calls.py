@@ -212,9 +212,8 @@ def _field(found: dict[str, Any], name: str, settings: Settings) -> Field:
 
 def _known(kind: str) -> dict[str, Any]:
     """Return every keyword of an iterator, by its name."""
-    provider = getattr(iterators, kind)
-    families = (provider.recipe_class, provider.options_class)
-    return {item.name: item for family in families for item in fields(family)}
+    options, recipe = getattr(iterators, kind).families
+    return {item.name: item for family in (recipe, options) for item in fields(family)}
 
 
 def _fields(kind: str) -> list[Any]:

@@ -10,7 +10,7 @@ import struct
 import numpy as np
 
 from iterators.images.sources.record_source import read_label_list, read_label_vectors
-from iterators.providers.file_source import read_image_list
+from iterators.providers.image_sources import read_image_list
 from recordio import (
     IndexFileError,
     IRHeader,

@@ -13,6 +13,7 @@ from iterators.images.augment.recipe import Recipe
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
 from recordio.errors import ImageDecodeError, LabelError, RecordHeaderError
+from recordio.formats import pnm
 
 F = np.float32
 IMAGE = np.random.default_rng(3).integers(0, 256, (14, 18, 3), np.uint8)
@@ -162,3 +163,45 @@ def test_shifts_of_more_than_the_range_end_at_its_limits():
         got = sample(recipe, 0, number, dtype="uint8", layout="NHWC")[0][0]
         assert np.array_equal(got, wanted)
     assert beyond > 5
+
+
+@pytest.mark.parametrize("stored", [1, 3])
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"random_resized_crop": True, "min_random_area": 0.2, "rand_mirror": True},
+        {"resize": 9, "max_rotate_angle": 20, "pad": 2},
+    ],
+    ids=["centre", "crop", "warp"],
+)
+def test_pixels_become_what_a_record_of_them_does(stored, channels, more):
+    pixels = np.ascontiguousarray(IMAGE[:, :, :stored])
+    record = recordio.pack(recordio.IRHeader(0, 0, 0, 0), pnm.encode(pixels))
+    recipe = Recipe(data_shape=(channels, 8, 8), mean_r=3, **more)
+    views = [RenderPlan(recipe, key=5, label_width=0)]
+    for plan in (RenderPlan(recipe, key=2), RenderPlan(recipe, key=2, views=views)):
+        renderer = Renderer(plan)
+        for number in range(5):
+            wanted = renderer.sample(record, 1, number, 2)[0]
+            found = renderer.pixels(pixels, 1, number, 2)
+            np.testing.assert_array_equal(found, wanted)
+            np.testing.assert_array_equal(Renderer(plan).pixels(pixels, 1, number, 2), wanted)
+
+
+@pytest.mark.parametrize("shape", [(0, 4, 3), (4, 0, 1), (4, 4, 2), (4, 4, 4)])
+def test_what_are_no_pixels_is_refused(shape):
+    with pytest.raises(ValueError, match="1 or 3 channels"):
+        Renderer(RenderPlan(Recipe(data_shape=(3, 4, 4)))).pixels(np.zeros(shape, np.uint8))
+
+
+def test_pixels_have_no_alpha():
+    with pytest.raises(ImageDecodeError, match="has 3 channels, not the 4"):
+        Renderer(RenderPlan(Recipe(data_shape=(4, 4, 4)))).pixels(IMAGE)
+
+
+def test_too_many_pixels_are_refused():
+    renderer = Renderer(RenderPlan(Recipe(data_shape=(3, 4, 4)), max_pixels=100))
+    with pytest.raises(ImageDecodeError, match="18 x 14 pixels are more than the limit of 100"):
+        renderer.pixels(IMAGE)

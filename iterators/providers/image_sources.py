@@ -1,7 +1,6 @@
-"""Image files instead of a record file: what a list names, with its labels.
+"""Sources of the images of a provider: packs of records, or image files that a list names.
 
-Answers the same questions as `record_source` for images that lie in files of their own.  It reads
-lists, never images: the image stage reads each file when its turn comes.
+Lists are read here, images never: the image stage reads each one when its turn comes.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,38 +16,132 @@ from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import LabelError, RecordIOError
 from recordio.lists import read_entries
 
+from ..images.sources.packs import Pack, Packs, as_packs
 from ..images.sources.record_source import file_versions
 from ..images.sources.source import ImageFiles, Source
+from .fetched_ahead import warn_of_refetching
+from .image_caching import RAM, check_cache
+from .image_options import ImageRecordOptions
 
 __all__ = [
+    "FlooredPacks",
     "ImageFileSource",
+    "ImagePack",
+    "ImageSource",
     "floor_part",
     "listed_images",
     "listed_items",
+    "open_packs",
+    "packs_of",
     "read_image_list",
 ]
 
 
+class ImagePack(Protocol):
+    """Images of one origin: what there is, in which parts and blocks, with which labels."""
+
+    #: What messages call it.
+    name: str
+
+    @property
+    def num_identities(self) -> int | None:
+        """For a face-recognition pack, how many identities it has."""
+
+    @property
+    def identities(self) -> np.ndarray | None:
+        """For a face-recognition pack, the keys of every identity's images."""
+
+    @property
+    def is_remote(self) -> bool:
+        """True if some lie on servers, so that they have to be held while they are read."""
+
+    def __len__(self) -> int:
+        """Number of images."""
+
+    def bytes_source(self) -> Source:
+        """Return what the image stage reads."""
+
+    def part(self, num_parts: int, part_index: int) -> range:
+        """Records of one part, when they are not shuffled."""
+
+    def blocks(self, nbytes: int) -> np.ndarray:
+        """Cut the records into blocks of about `nbytes` of neighbours: their edges."""
+
+    def labels(
+        self, listed: tuple[np.ndarray, ...] | None, on_error: str
+    ) -> tuple[np.ndarray, dict[int, RecordIOError]]:
+        """First label of every record, and why some have none."""
+
+    def place_of(self, record: int) -> dict[str, Any]:
+        """Place of an image, as `RecordIOError` names it."""
+
+    def fingerprint(self) -> str:
+        """Short text that tells this source from others."""
+
+    def version(self) -> str:
+        """Short text that changes whenever one of the files does."""
+
+
+class ImageSource(ImagePack, Protocol):
+    """The images behind a provider, from one pack or several."""
+
+    @property
+    def members(self) -> Sequence[ImagePack]:
+        """The packs that it consists of; itself if there are none."""
+
+    @property
+    def firsts(self) -> np.ndarray:
+        """Number of the first image of each."""
+
+
+def packs_of(options: ImageRecordOptions) -> tuple[Pack, ...]:
+    """The packs that keywords name; what holds for one of several has to stand in its `Pack`."""
+    own = options.values("path_imgidx", "path_imglist", "cache", "cache_size")
+    check_cache(own["cache"], own["cache_size"])
+    packs = as_packs(options.path_imgrec)
+    if packs is None:
+        return (Pack(options.path_imgrec, **own),)
+    for name in ("path_imgidx", "path_imglist"):
+        if own[name]:
+            raise ValueError(f"{name} belongs to one pack: give it to that Pack")
+    if own["cache"]:
+        if any(pack.cache for pack in packs):
+            raise ValueError("cache is given to the provider and to a Pack: drop one of both")
+        if own["cache"] != RAM and len(packs) > 1:
+            raise ValueError(
+                f"cache={own['cache']!r}: every pack needs a file of its own: give it to each Pack"
+            )
+    for pack in packs:
+        check_cache(pack.cache, pack.cache_size)
+    return packs
+
+
+def open_packs(
+    packs: Sequence[Pack], options: ImageRecordOptions, kind: type[Packs] = Packs
+) -> Packs:
+    """Open the record files of packs, with a warning if an epoch fetches them again and again."""
+    source = kind(packs, options.on_error, options.verify, options.remote)
+    warn_of_refetching(source, options)
+    return source
+
+
+class FlooredPacks(Packs):
+    """Record files whose parts follow the rule of MXNet's Python iterators."""
+
+    def part(self, num_parts: int, part_index: int) -> range:
+        """Records of one part; see `floor_part`."""
+        return floor_part(len(self), num_parts, part_index)
+
+
 class ImageFileSource:
-    """Image files, each with an id and labels.
+    """Image files below `root`, with what `read_image_list` or `listed_images` made of a list.
 
-    Parameters
-    ----------
-    name : str
-        What messages call the list.
-    images : tuple of (list of str, numpy.ndarray of uint64, numpy.ndarray of float32)
-        Paths, ids and labels ``(n, label_width)``, as `read_image_list` returns them.
-    root : str or os.PathLike
-        Folder that the paths are relative to; empty for the working directory.
-
-    Raises
-    ------
-    ValueError
-        If there is no image.
+    Messages call the list `name`.
     """
 
     identities: np.ndarray | None = None
     num_identities: int | None = None
+    is_remote = False
 
     def __init__(
         self,
@@ -64,9 +157,6 @@ class ImageFileSource:
         self._paths = [os.path.join(root, item) for item in names]
         self._check = zlib.crc32("\n".join(names).encode("utf-8", "surrogateescape"))
 
-    #: Whether images lie on servers.
-    is_remote = False
-
     def __len__(self) -> int:
         return len(self._paths)
 
@@ -77,11 +167,11 @@ class ImageFileSource:
 
     @property
     def firsts(self) -> np.ndarray:
-        """That it begins with image 0."""
+        """0, where it begins."""
         return np.zeros(1, np.int64)
 
     def bytes_source(self) -> Source:
-        """What the image stage reads."""
+        """Return what the image stage reads."""
         return ImageFiles(self._paths, self._ids, self._labels)
 
     def part(self, num_parts: int, part_index: int) -> range:
@@ -99,7 +189,7 @@ class ImageFileSource:
         return self._labels[:, 0], {}
 
     def place_of(self, record: int) -> dict[str, Any]:
-        """Where an image lies, as `RecordIOError` names it."""
+        """Place of an image, as `RecordIOError` names it."""
         return {"path": self._paths[record], "record": record}
 
     def fingerprint(self) -> str:
@@ -114,13 +204,7 @@ class ImageFileSource:
 
 
 def floor_part(count: int, num_parts: int, part_index: int) -> range:
-    """MXNet's rule for its Python iterators: equal parts, and a rest that belongs to none.
-
-    Examples
-    --------
-    >>> [floor_part(5, 2, k) for k in range(2)]
-    [range(0, 2), range(2, 4)]
-    """
+    """Part of `count` by MXNet's rule for its Python iterators: all equal, a rest is of none."""
     size = count // num_parts
     return range(part_index * size, (part_index + 1) * size)
 
@@ -128,27 +212,7 @@ def floor_part(count: int, num_parts: int, part_index: int) -> range:
 def read_image_list(
     path: str | os.PathLike[str], label_width: int, remote: RemoteSettings | None = None
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Images of a list file.
-
-    Parameters
-    ----------
-    path : path
-        Its lines are those of `recordio.lists.parse_line`, with `label_width` labels in each.
-    label_width : int
-    remote : RemoteSettings, optional
-        How a URL is reached.
-
-    Returns
-    -------
-    paths : list of str
-    ids : numpy.ndarray of uint64
-    labels : numpy.ndarray of float32, (n, label_width)
-
-    Raises
-    ------
-    LabelError
-        If a line has another number of labels, or something else where a number should be.
-    """
+    """Paths, ids and labels, float32 (n, `label_width`), of the images of a list file."""
     names, ids, rows = [], [], []
     for line, entry in read_entries(path, settings=remote):
         if len(entry.labels) != label_width:
@@ -167,31 +231,7 @@ def read_image_list(
 def listed_images(
     images: Sequence[Any], label_width: int
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Images of a list in memory, whose ids are their places in it.
-
-    Parameters
-    ----------
-    images : sequence
-        Items ``[label, path]``, ``[label, label, ..., path]`` or ``[labels, path]``.
-    label_width : int
-
-    Returns
-    -------
-    paths, ids, labels
-        As `read_image_list`.
-
-    Raises
-    ------
-    TypeError
-        If there is no sequence.
-    LabelError
-        If an item is none of these or has another number of labels.
-
-    Examples
-    --------
-    >>> listed_images([[1, "a.jpg"], [[2], "b.jpg"]], 1)[2].tolist()
-    [[1.0], [2.0]]
-    """
+    """Paths, ids (places) and labels of items ``[label, ..., path]`` or ``[labels, path]``."""
     names, rows = listed_items(images)
     for number, numbers in enumerate(rows):
         if len(numbers) != label_width:

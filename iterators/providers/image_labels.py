@@ -1,0 +1,155 @@
+"""Labels of an image provider: those of a batch, and what becomes of the classes of packs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from recordio.errors import RecordIOError
+from recordio.packs.classes import shown_classes
+from recordio.packs.labels import LabelChange, label_changes
+
+from ..core.batch import DataDesc
+from ..core.order import check_of
+from ..images.sources.packs import Pack, as_packs, changed_labels, label_source
+from ..images.sources.record_source import RecordSource, read_label_list
+from .image_options import ImageRecordOptions
+from .image_sources import ImageSource
+
+__all__ = ["Labels", "PackClasses", "class_labels", "distinct_classes", "refuse_classes"]
+
+#: Axes of a label array by their number.
+AXES = ("", "N", "NC", "NWC")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Labels:
+    """Labels of the images of a provider, and where they come from.
+
+    The `shape` is that of one image's labels.  The plan of every pack is told its `plans`, `labels`
+    among them, which are those of a list or None.  ``distinct(member, listed)`` reads the different
+    classes of a member of the source.  If `of_classes`, the first label of an image is its class.
+    """
+
+    shape: tuple[int, ...]
+    plans: list[dict[str, Any]]
+    distinct: Callable[[Any, Any], np.ndarray]
+    of_classes: bool = False
+
+    @property
+    def listed(self) -> list[Any]:
+        """For every pack the labels of its list, or None."""
+        return [plan["labels"] for plan in self.plans]
+
+    def described(self, options: ImageRecordOptions) -> list[DataDesc]:
+        """Describe the label arrays of a batch; a single class has no axis."""
+        if options.label_name is None:
+            return []
+        shape = () if self.of_classes and self.shape == (1,) else self.shape
+        shape = (options.batch_size, *shape)
+        return [DataDesc(options.label_name, shape, options.label_dtype, AXES[len(shape)])]
+
+
+def class_labels(packs: Sequence[Pack], options: ImageRecordOptions) -> Labels:
+    """As many labels for every image as `label_width` says, the first being a class."""
+    width = options.label_width
+    plans = [
+        {
+            "label_width": width,
+            "labels": read_label_list(pack.path_imglist, width, options.remote)
+            if pack.path_imglist
+            else None,
+        }
+        for pack in packs
+    ]
+    return Labels(shape=(width,), plans=plans, distinct=distinct_classes, of_classes=True)
+
+
+def distinct_classes(member: Any, listed: Any) -> np.ndarray:
+    """Read the different class labels of a pack, ascending."""
+    labels, _ = member.labels(listed, "skip")
+    return np.unique(labels[~np.isnan(labels)])
+
+
+def refuse_classes(options: ImageRecordOptions, packs: Sequence[Pack]) -> None:
+    """Refuse what needs one class for every image."""
+    weights = [options.weights, *(pack.weights for pack in packs)]
+    if any(isinstance(weight, Mapping) for weight in weights):
+        raise ValueError("weights by label need class labels: give one weight for every record")
+    for name in ("images_per_class", "classes_per_batch"):
+        if getattr(options, name) is not None:
+            raise ValueError(f"{name} needs class labels, one for every image: drop it")
+
+
+class PackClasses:
+    """Changes of the class labels of packs: `changes`, one for each.
+
+    ``count()`` gives the number of classes of all together, and may read labels for it.
+    """
+
+    def __init__(
+        self, source: ImageSource, packs: Sequence[Pack], labels: Labels, on_error: str
+    ) -> None:
+        self.source, self._listed, self._on_error = source, labels.listed, on_error
+        self.changes: list[LabelChange]
+        self.changes, self.count = label_changes(
+            [
+                label_source(member, pack, partial(labels.distinct, member, table))
+                for member, pack, table in zip(source.members, packs, self._listed, strict=True)
+            ]
+        )
+
+    def read(self) -> tuple[np.ndarray, dict[int, RecordIOError]]:
+        """Read the class of every record, float32, NaN for those without, and why they are."""
+        labels, errors = [], {}
+        source = self.source
+        for member, first, table, change in zip(
+            source.members, source.firsts.tolist(), self._listed, self.changes, strict=True
+        ):
+            count = len(member)
+            if change.absent:
+                labels.append(np.full(count, -1, np.float32))
+                continue
+            found = member.labels(table, self._on_error)
+            mine, wrong = changed_labels(change, found, member.place_of, self._on_error)
+            labels.append(mine)
+            errors.update({first + record: error for record, error in wrong.items()})
+        return np.concatenate(labels), errors
+
+    def names(self) -> dict[int, str]:
+        """Read names of classes from files beside the packs, by the labels that they become.
+
+        A label that has several names is not among them, and servers are not asked.
+        """
+        found: dict[int, set[str]] = {}
+        for member, change in zip(self.source.members, self.changes, strict=True):
+            if member.is_remote or not isinstance(member, RecordSource):
+                continue
+            for path in member.paths:
+                for label, name in change.of_names(shown_classes(path)).items():
+                    found.setdefault(label, set()).add(name)
+        return {label: names.pop() for label, names in found.items() if len(names) == 1}
+
+    def saved(self, options: ImageRecordOptions, packs: Sequence[Pack]) -> dict[str, str]:
+        """Return what, besides files and shares, a saved state must agree with."""
+        saved = {}
+        if as_packs(options.path_imgrec):
+            changes = ", ".join(map(_described, self.changes))
+            augmentation = [dict(sorted(pack.augmentation.items())) for pack in packs]
+            saved["packs"] = f"{changes}; {augmentation}"
+        tables = [part for table in self._listed if table is not None for part in table]
+        if tables:
+            saved["path_imglist"] = check_of(*tables)
+        return saved
+
+
+def _described(change: LabelChange) -> str:
+    if change.table is not None:
+        return f"labels {check_of(*change.table)}"
+    if change.absent:
+        return "no labels"
+    return f"{'all' if change.classes is None else change.classes} labels + {change.shift}"
