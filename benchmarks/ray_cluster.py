@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import ray
 from ray.cluster_utils import Cluster
 
+import recordio
 from recordio.ray import run_tasks
 from recordio.tools.encode import EncodeOptions
 from recordio.tools.pack_shards import shard_tasks

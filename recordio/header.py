@@ -15,16 +15,16 @@ from recordio.errors import RecordHeaderError
 
 __all__ = ["IRHeader", "pack", "unpack"]
 
-#: The fields in their order, for NumPy and for `struct`; `header.pxd` is the C side of this table.
-FIELDS = {"flag": ("<u4", "I"), "label": ("<f4", "f"), "id": ("<u8", "Q"), "id2": ("<u8", "Q")}
-HEADER_FIELDS = np.dtype([(name, kind) for name, (kind, _) in FIELDS.items()])
-HEADER = struct.Struct("<" + "".join(code for _, code in FIELDS.values()))
+IRHeader = namedtuple("IRHeader", ["flag", "label", "id", "id2"])
+#: Its fields for NumPy and for `struct`; `header.pxd` is the C side of this table.
+FIELDS = [("<u4", "I"), ("<f4", "f"), ("<u8", "Q"), ("<u8", "Q")]
+HEADER_FIELDS = np.dtype([(name, kind) for name, (kind, _) in zip(IRHeader._fields, FIELDS)])
+HEADER = struct.Struct("<" + "".join(code for _, code in FIELDS))
 #: Offsets of the label and the id in it, in bytes.
-LABEL_OFFSET, ID_OFFSET = (HEADER_FIELDS.fields[name][1] for name in ("label", "id"))
+LABEL_OFFSET, ID_OFFSET = (HEADER_FIELDS.fields[n][1] for n in ("label", "id"))  # type: ignore[index]
 #: The same with labels of 64 bits, as ``struct.pack("IdQQ", ...)`` lays it out: 4 bytes are unused.
 WIDE_HEADER = struct.Struct("<IIdQQ")
 
-IRHeader = namedtuple("IRHeader", FIELDS)
 IRHeader.__doc__ = """Header of an image record, stored in 24 bytes.
 
 Parameters

@@ -163,7 +163,7 @@ class ImageDetIter(ImageIter):
         )
         source = open_images(files, job)
         labels = _labels(source, listed, options)
-        self._label_shape = labels.shape
+        self._label_shape = cast(tuple[int, int], labels.shape)
         RecordImageProvider.__init__(  # that of `ImageIter` is about other keywords
             self,
             job,
@@ -171,7 +171,7 @@ class ImageDetIter(ImageIter):
             labels,
             plan_class=LinearPlan,
             tail=TAILS[options.last_batch_handle],
-            change=partial(_det_steps, self._steps, labels.shape),
+            change=partial(_det_steps, self._steps, self._label_shape),
             more=saved_of(options, self._steps),
         )
 
@@ -225,7 +225,7 @@ class ImageDetIter(ImageIter):
                     labels=plan.labels,
                     **plan.limits,
                 )
-                self._make_plans = [make_plan]
+                self._make_plans = cast(list[partial[RenderPlan]], [make_plan])
                 plan = make_plan(batch_size=self.batch_size)
                 if self._described is not None:
                     self._described["data_shape"] = recipe.data_shape

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any
 from recordio.keywords.checks import unknown_keyword
 from recordio.keywords.options import accepts, by_name, divided
 
-from ..images.augment.augmenter import Augmenter, AugmenterOptions, augmenter_of, described_augmenter
+from ..images.augment.augmenter import (
+    Augmenter,
+    AugmenterOptions,
+    augmenter_of,
+    described_augmenter,
+)
 from ..images.augment.named_recipes import NamedRecipe
 from ..images.linear_render import LinearPlan
 from ..images.plan import RenderPlan
@@ -104,7 +109,8 @@ class ImageIter(RollingProvider, RecordImageProvider):
         recipe, steps = _augmentation(options.aug_list, augmentation, named, beneath)
         if steps is not None:
             refuse_for_functions(options)
-        records, recipes = options.for_records(), [recipe]
+        records = options.for_records()
+        recipes: Sequence[Augmenter] = [recipe]
         if options.views is not None:
             if steps is not None:
                 raise ValueError(

@@ -130,7 +130,7 @@ def _in_form(
 
 def _plans(
     job: ImageJob, labels: Labels, classes: PackClasses, plan_class: Any, mean_image: Any
-) -> list[Callable[..., RenderPlan]]:
+) -> list[partial[RenderPlan]]:
     """Return what makes the plan of every pack from a batch size."""
     plans: list[Any] = [
         partial(
@@ -167,7 +167,7 @@ class ImageEngines:
     """Makes engines over the same images: ``make(batch_size, depth)``."""
 
     source: ImageSource
-    plans: list[Callable[..., RenderPlan]]
+    plans: list[partial[RenderPlan]]
     caches: list[Any]
     options: ImageRecordOptions
     place: Placement

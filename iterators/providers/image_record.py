@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Never
 
 from recordio.keywords.options import accepts, divided
@@ -100,7 +101,7 @@ class ImageRecordIter(RecordImageProvider):
         given = expanded({**keywords})
         own, augmentation = divided(type(self).__name__, given, *self.families, values=values)
         options, recipe = ImageClassOptions(**own), Recipe(**augmentation)
-        recipes = [recipe]
+        recipes: Sequence[Recipe] = [recipe]
         if options.views is not None:
             changed = partial(with_keywords, "views", recipe)
             recipes = view_recipes(options.views, options, changed)

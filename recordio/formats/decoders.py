@@ -34,7 +34,7 @@ def decode_jpeg(
             fraction = 1
             while least_side and fraction < 8 and _longest(header) // (2 * fraction) >= least_side:
                 fraction *= 2
-            pixels = jpeg.decode(data, channels, denominator=fraction, **limits)
+            pixels = jpeg.decode(data, channels, denominator=fraction, **limits)  # type: ignore[arg-type]
             return pixels if header.orientation == 1 else orient(pixels, header.orientation)
     # OpenCV would fill up with grey what is missing.  Coded data contains no marker by chance; a
     # thumbnail in a segment before it may.

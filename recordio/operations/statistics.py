@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import collections
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Unpack
 
@@ -332,9 +332,9 @@ class RecordCounts:
     def add(
         self,
         kinds: Iterable[str],
-        sizes: np.ndarray | list[int] = (),
-        widths: np.ndarray | list[int] = (),
-        labels: np.ndarray | list[float] = (),
+        sizes: np.ndarray | Sequence[int] = (),
+        widths: np.ndarray | Sequence[int] = (),
+        labels: np.ndarray | Sequence[float] = (),
     ) -> None:
         """Count some records: the values of all of them, as far as they are known."""
         self.kinds.update(kinds)

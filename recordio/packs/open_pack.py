@@ -53,7 +53,7 @@ class OpenPack:
         self.index = None if index is None else StoredFile.at(index)
         #: The names as messages show them, and that of the record file without its suffix.
         self.path = shown(self.file.name)
-        self.index_path = self.index and shown(self.index.name)
+        self.index_path = shown(self.index.name) if self.index else None
         self.prefix = pack_prefix(self.path)
         self.skip_errors, self.everything = skip_errors, everything
         self._trusted, self._verify, self._settings = trusted, verify, settings

@@ -101,7 +101,8 @@ class SourcePack(OpenPack):
         try:
             offsets = scan_offsets(self.data, self.path)
             ends = np.append(offsets[1:], len(self.data))[: len(offsets)]
-            numbers, damage = np.arange(len(offsets)), []
+            numbers = np.arange(len(offsets))
+            damage: list[Any] = []
         except (CorruptRecordError, TruncatedRecordError):
             if not self.skip_errors:
                 raise
