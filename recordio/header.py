@@ -18,7 +18,9 @@ __all__ = ["IRHeader", "pack", "unpack"]
 IRHeader = namedtuple("IRHeader", ["flag", "label", "id", "id2"])
 #: Its fields for NumPy and for `struct`; `header.pxd` is the C side of this table.
 FIELDS = [("<u4", "I"), ("<f4", "f"), ("<u8", "Q"), ("<u8", "Q")]
-HEADER_FIELDS = np.dtype([(name, kind) for name, (kind, _) in zip(IRHeader._fields, FIELDS)])
+HEADER_FIELDS = np.dtype(
+    [(name, kind) for name, (kind, _) in zip(IRHeader._fields, FIELDS, strict=True)]
+)
 HEADER = struct.Struct("<" + "".join(code for _, code in FIELDS))
 #: Offsets of the label and the id in it, in bytes.
 LABEL_OFFSET, ID_OFFSET = (HEADER_FIELDS.fields[n][1] for n in ("label", "id"))  # type: ignore[index]

@@ -298,8 +298,8 @@ cdef class Renderer:
             read_pixels(&memory, &pixels)
             info.in_memory, info.scales, info.orientation = True, False, 1
             for i in range(self.num_views):
-                if (<RenderedView>self.view_table[i]).runner.run(&memory, info, &keys[i], &geometries[i],
-                                                         slot.views[i], outcome):
+                if (<RenderedView>self.view_table[i]).runner.run(
+                        &memory, info, &keys[i], &geometries[i], slot.views[i], outcome):
                     break
 
     cdef int finish(self, RowSource* source, Outcome* outcome) noexcept nogil:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Never
 
 from recordio.keywords.options import accepts, divided

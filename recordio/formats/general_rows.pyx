@@ -18,6 +18,8 @@ from recordio.errors import RecordIOError
 from . import general
 from .table import FORMATS
 
+__all__ = ["CODECS", "GeneralRows"]
+
 cdef struct State:
     Pixels pixels           # first: what gives the rows takes the state for this
     void* owner

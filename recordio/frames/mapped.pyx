@@ -121,7 +121,8 @@ cdef class MappedRecords:
             if self.checksums is not None:
                 for i in range(count):
                     position = wanted[first + i]
-                    self.check_record(base, &frames[i], position + (self.count if position < 0 else 0))
+                    self.check_record(
+                        base, &frames[i], position + (self.count if position < 0 else 0))
         return records
 
     def _take_at(self, int64_t offset, record, bint copy):

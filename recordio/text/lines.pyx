@@ -90,7 +90,7 @@ cdef class TextChunk:
 class LineChunks:
     """Lines of a file, or of all files in a folder in the order of their names, in chunks.
 
-    `path` is read as by `recordio.bytes.files.named_files`: a folder, a pattern like ``part-*.csv``, or
+    `path` is read as by `bytes.files.named_files`: a folder, a pattern like ``part-*.csv``, or
     several names with semicolons.  Files may be URLs and gzip.  A chunk of about `chunk_bytes` ends
     at a line end; a longer line gets a chunk of its own.  A line longer than `max_line_bytes` is an
     error, which may go unnoticed where it is shorter than a chunk.  The first `skip_header` lines

@@ -6,7 +6,7 @@ values are those after normalisation; integer pixels have none, and get what it 
 
 from libc.math cimport exp, log, rint, sqrt
 from libc.stddef cimport ptrdiff_t
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 from statistics import NormalDist

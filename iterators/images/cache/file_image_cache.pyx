@@ -29,7 +29,7 @@ from recordio.bytes.mapping cimport guard_of, map_lost
 
 from iterators.images.cache.image_cache cimport (
     CACHE_FOUND, CACHE_REFUSED, HEAD_SIZE, UNIT, CachedImage, Head, ImageCache, cache_checksum,
-    cache_load, cache_store, sync_mutex, word_end,
+    cache_load, cache_store, word_end,
 )
 
 cdef extern from "iterators/images/cache/image_cache.h" nogil:
