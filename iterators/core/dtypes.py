@@ -7,13 +7,48 @@ from __future__ import annotations
 
 import functools
 import sys
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from recordio.extras import need
 
-__all__ = ["dtype_name", "floatx", "parse_type", "set_floatx", "torch_dtype"]
+__all__ = [
+    "BATCH_TYPES",
+    "FLOAT_TYPES",
+    "BatchType",
+    "dtype_name",
+    "floatx",
+    "parse_type",
+    "quoted",
+    "set_floatx",
+    "torch_dtype",
+]
+
+
+class BatchType(NamedTuple):
+    """An element type in which images are made."""
+
+    #: In NumPy, in torch, and in NORMALISE_TYPES of ``recordio/kernels/normalise_rows.h``.
+    name: str
+    #: Whether pixels are normalised; else they are whole numbers.
+    is_float: bool = True
+    #: For readers of the keywords: the numbers that it holds.
+    meaning: str = ""
+
+
+#: The element types of batches of images by their names, the usual one first.
+BATCH_TYPES = {
+    kind.name: kind
+    for kind in (
+        BatchType("float32"),
+        BatchType("float16"),
+        BatchType("uint8", False, "pixels as they are"),
+        BatchType("int8", False, "pixels minus the rounded mean"),
+    )
+}
+FLOAT_TYPES = tuple(kind.name for kind in BATCH_TYPES.values() if kind.is_float)
 
 #: Words of Torch 7, which win over NumPy's reading of the same word.
 ALIASES = {
@@ -38,6 +73,13 @@ CUDA_WORDS = {"cuda", "Cuda"}
 TORCH_ONLY = {"bfloat16"}
 
 _floatx = "float64"
+
+
+def quoted(names: Iterable[str] = BATCH_TYPES) -> str:
+    """List element types of batches for people, each with its meaning."""
+    kinds = (BATCH_TYPES[name] for name in names)
+    words = [f'"{kind.name}"' + f" ({kind.meaning})" * bool(kind.meaning) for kind in kinds]
+    return " or ".join([", ".join(words[:-1]), words[-1]])
 
 
 def floatx() -> str:

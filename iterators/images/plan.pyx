@@ -9,12 +9,12 @@ from libc.string cimport memset
 
 import numpy as np
 
+from recordio.kernels.normalise cimport normalise_type
+
 from .augment.changes import changes_of
 from .augment.geometry import RecipeGeometry
 from recordio.formats.jpeg.jpeg import DEFAULT_LIMITS
 from .label_reader import RowLabels
-
-DTYPES = ("float32", "uint8", "int8", "float16")
 
 
 cdef class RenderPlan:
@@ -27,7 +27,8 @@ cdef class RenderPlan:
         Key of all augmentation draws, 64 bits.
     layout : str
         Some order of the letters N, C, H and W.
-    dtype : {"float32", "uint8", "int8", "float16"}
+    dtype : str
+        One of `iterators.core.dtypes.BATCH_TYPES`.
     label_width : int
         Labels of a sample; 0 to read none, whatever the records have.
     batch_size : int
@@ -63,7 +64,9 @@ cdef class RenderPlan:
             self.fill[i] = recipe.fill_value if i < 3 else 0
         memset(&self.normalise, 0, sizeof(self.normalise))
         self.normalise.channels = self.channels
-        self.normalise.dtype = DTYPES.index(self.dtype.name)
+        self.normalise.dtype = normalise_type(self.dtype.name.encode())
+        if self.normalise.dtype < 0:
+            raise ValueError(f"dtype={dtype!r} is not an element type of images")
         for i in range(4):
             self.normalise.mean[i] = recipe.mean[i]
             self.normalise.factor[i] = np.float32(recipe.scale) / np.float32(recipe.std[i])

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from recordio.keywords.checks import unknown_keyword
 from recordio.keywords.options import Options, accepts, by_name, divided
 
+from ..core.dtypes import FLOAT_TYPES
 from ..core.order import BatchPlan, Order, RollOverPlan, Tail
 from ..images.augment.augmenter import Augmenter, AugmenterOptions, CreateAugmenter, augmenter_of
 from ..images.augment.named_recipes import NamedRecipe
@@ -89,7 +90,7 @@ class ImageIter(RollingProvider, ImageRecordIter):
     #: The keywords of augmentation.
     augmentation_class: type[Options] = AugmenterOptions
     #: Of the images.
-    dtypes = ("float32", "float16")
+    dtypes = FLOAT_TYPES
 
     def __init__(self, *values: Any, **keywords: Unpack[ImageIterParameters]) -> None:
         super().__init__(*values, **keywords)  # type: ignore[misc]

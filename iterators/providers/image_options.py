@@ -16,7 +16,7 @@ from recordio.frames.encoder import MAX_RECORD_LENGTH
 from recordio.keywords.checks import boolean, choice, integer, path, paths
 from recordio.keywords.options import Rule, described, option, optional
 
-from ..core.dtypes import dtype_name
+from ..core.dtypes import dtype_name, quoted
 from ..images.augment.named_recipes import NamedRecipeOptions
 from ..images.limit_options import LimitOptions
 from ..images.sources.packs import as_packs
@@ -262,8 +262,7 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
     dtype: str | None = option(
         None,
         "str",
-        """"float32", "float16", "uint8" (pixels as they are) or "int8" (pixels minus the rounded
-        mean).""",
+        f"{quoted()}.",
         saved=True,
     )
     label_dtype: Any = option(
@@ -277,8 +276,8 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
         "host",
         '{"host", "device"}',
         """With "device" (and a `device`) the batch is moved as uint8, a quarter of the bytes, and
-        mean, std and scale are applied there; the result is float32, or float16 if that is the
-        `dtype`.""",
+        mean, std and scale are applied there; the result is of `dtype`, float32 if that is no type
+        of floats.""",
         partial(choice, allowed=("host", "device")),
     )
     aug_seq: str = option(

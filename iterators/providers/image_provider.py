@@ -22,6 +22,7 @@ from recordio.keywords.options import divided, refuse_ineffective, warn_of_ineff
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
+from ..core.dtypes import BATCH_TYPES
 from ..core.layout import plan as layout_plan
 from ..core.order import BatchPlan, Order, check_of
 from ..core.order.parts import zeros
@@ -65,7 +66,7 @@ class RecordImageProvider(PlannedProvider):
     #: What the image stage is told.
     plan_class: type[RenderPlan]
     #: Element types; the first one when none is asked for.
-    dtypes: tuple[str, ...] = ("float32", "float16", "uint8", "int8")
+    dtypes: tuple[str, ...] = tuple(BATCH_TYPES)
     #: Keywords that belong together, if they were given so.
     _named: NamedRecipe | None = None
     #: Of every view of an image, if there are several.

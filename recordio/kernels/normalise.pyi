@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ def normalise(
     contrast: float = 1.0,
     illumination: float = 0.0,
     mirror: bool = False,
-    dtype: Literal["float32", "uint8", "int8", "float16"] = "float32",
+    dtype: str = "float32",
     layout: str = "chw",
     mean_image: NDArray[np.float32] | None = None,
     out: NDArray[Any] | None = None,

@@ -30,3 +30,8 @@ def test_type_and_device_in_one_text():
 def test_types_of_torch_by_name():
     torch = pytest.importorskip("torch")
     assert dtypes.torch_dtype("float32") is torch.float32
+
+
+def test_types_of_batches_as_a_sentence():
+    found = dtypes.quoted(["float16", "float32", "uint8"])
+    assert found == '"float16", "float32" or "uint8" (pixels as they are)'

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from iterators.core.dtypes import BATCH_TYPES
 from recordio.kernels.normalise import normalise
 from recordio.kernels.resample import variants
 
 LAYOUTS = ["".join(order) for order in itertools.permutations("chw")]
-DTYPES = ["float32", "uint8", "int8", "float16"]
+DTYPES = list(BATCH_TYPES)
 
 
 def reference(
