@@ -23,6 +23,7 @@ EXTRAS = {
     "pyarrow": "ray",
     "scipy": "libsvm",
     "google_crc32c": "checksums",
+    "ml_dtypes": "bfloat16",
 }
 #: Packages that are spelled otherwise than they are imported: for people, and for pip.
 PACKAGES = {

@@ -93,6 +93,7 @@ OPTIONAL = {
     "pyarrow",
     "fsspec",
     "google_crc32c",
+    "ml_dtypes",
     "scipy",
     "sklearn",
     "skimage",

@@ -26,7 +26,7 @@ from recordio.keywords.options import accepts, by_name, option
 from recordio.packs.labels import label_changes
 
 from ..core.backend import backend_of
-from ..core.dtypes import quoted
+from ..core.dtypes import dtype_name, quoted
 from ..core.indexing import resolve_rows
 from ..core.layout import plan
 from ..images.examples import AUGMENTATION, AugmentedExamples
@@ -300,7 +300,7 @@ class ImageRecordDataset(DatasetMixin):
         form = {"layout": options.layout, "dtype": options.dtype}
         form = {name: value for name, value in form.items() if value is not None}
         if "dtype" in form:
-            form["dtype"] = np.dtype(form["dtype"]).name
+            form["dtype"] = dtype_name(form["dtype"])
         found = AugmentedExamples(type(self).__name__, augmentation | form, **self._limits)
         self._channels = found.recipes[0].channels
         if options.channels not in (None, self._channels):

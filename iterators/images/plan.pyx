@@ -11,6 +11,8 @@ import numpy as np
 
 from recordio.kernels.normalise cimport normalise_type
 
+from iterators.core.dtypes import numpy_dtype
+
 from .augment.changes import changes_of
 from .augment.geometry import RecipeGeometry
 from recordio.formats.jpeg.jpeg import DEFAULT_LIMITS
@@ -51,7 +53,7 @@ cdef class RenderPlan:
         cdef int i
         cdef const float[:, :, ::1] mean
         self.recipe = recipe
-        self.dtype = np.dtype(dtype)
+        self.dtype = numpy_dtype(dtype)
         self.layout = layout
         self.key = key
         self.label_width = label_width

@@ -51,8 +51,8 @@ def _name(name: str, value: Any) -> str | None:
 LABEL_TYPES = ("float32", "float64", "int32", "int64", "uint8")
 
 
-def label_type(name: str, value: Any, allowed: Sequence[str] = LABEL_TYPES) -> str:
-    """A type of labels, by NumPy's or torch's name or object."""
+def element_type(name: str, value: Any, allowed: Sequence[str] = LABEL_TYPES) -> str:
+    """An element type, by NumPy's or torch's name or object."""
     try:
         found = dtype_name(value)
     except TypeError:
@@ -270,7 +270,7 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
         "dtype_like",
         """Type of the labels, which are stored as float32: also float64, int32, int64 (for the
         losses of torch) or uint8.  A label that it cannot hold is an error.""",
-        label_type,
+        element_type,
     )
     normalise_on: str = option(
         "host",
@@ -329,7 +329,7 @@ class ImageDetOptions(ImageRecordOptions):
         ImageRecordOptions,
         "label_dtype",
         "Type of the labels, which are stored as float32: also float64.",
-        check=partial(label_type, allowed=("float32", "float64")),
+        check=partial(element_type, allowed=("float32", "float64")),
     )
     aug_seq: str = option(
         "det_aug_default",
@@ -422,7 +422,7 @@ class ImageIterOptions(ImageProviderOptions):
         None,
         "dtype_like, optional",
         "The same as `dtype`, under the name that it has in the other image providers.",
-        optional(label_type),
+        optional(element_type),
     )
 
     def for_records(self) -> ImageRecordOptions:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from recordio.formats.jpeg.jpeg import DEFAULT_LIMITS
-from recordio.keywords.checks import choice
 from recordio.keywords.options import divided, refuse_ineffective, warn_of_ineffective
 
 from ..core.batch import DataBatch, DataDesc
@@ -36,7 +35,7 @@ from .batch_form import BatchForm
 from .engine import Engine, engine_apart, made
 from .fetched_ahead import fetched_ahead, warn_of_refetching
 from .image_caching import CacheInfo, cached_recipe, open_caches, steady_records
-from .image_options import ImageRecordOptions
+from .image_options import ImageRecordOptions, element_type
 from .image_orders import describe_order, order_of_images
 from .image_packs import PackClasses, described, packs_of, varied
 from .image_settings import ImageSource, device_normalisation, make_mean_image
@@ -204,7 +203,7 @@ class RecordImageProvider(PlannedProvider):
             if options.dtype is None and dtype in self.dtypes:
                 options = replace(options, dtype=dtype)
         dtype = self.dtypes[0] if options.dtype is None else options.dtype
-        return replace(options, dtype=choice("dtype", dtype, self.dtypes)), form
+        return replace(options, dtype=element_type("dtype", dtype, self.dtypes)), form
 
     def _recipes(
         self, options: ImageRecordOptions, packs: Sequence[Pack], recipe: Any, asked: bool
