@@ -51,6 +51,7 @@ BATCH_TYPES = {
     for kind in (
         BatchType("float32"),
         BatchType("float16"),
+        BatchType("bfloat16"),
         BatchType("uint8", False, "pixels as they are"),
         BatchType("int8", False, "pixels minus the rounded mean"),
     )

@@ -15,7 +15,8 @@
     FLOATS(FLOAT32, "float32", float, (float))                                                               \
     BYTES(UINT8, "uint8", uint8_t)                                                                           \
     BYTES(INT8, "int8", int8_t)                                                                              \
-    FLOATS(FLOAT16, "float16", uint16_t, normalise_half)
+    FLOATS(FLOAT16, "float16", uint16_t, normalise_half)                                                     \
+    FLOATS(BFLOAT16, "bfloat16", uint16_t, normalise_brain)
 
 #define NORMALISE_NOTHING(...)
 #define NORMALISE_CODE(code, ...) NORMALISE_##code,
@@ -82,6 +83,15 @@ static uint16_t normalise_half(float value) {
     }
     half += rest > tie || (rest == tie && (half & 1u));
     return (uint16_t)(sign | half);
+}
+
+/* Nearest bfloat16, which is the upper half of a float32, ties to even.  What is not a number becomes the
+ * quiet one of its sign, as in ml_dtypes. */
+static uint16_t normalise_brain(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) bits = (bits & 0x80000000u) | 0x7fc00000u;
+    return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
 /* Element `at` of a batch of floats. */

@@ -47,10 +47,31 @@ SIMD_LANES static inline lanes_f normalise_apply(lanes_v pixels, lanes_f mean, l
     return (lanes_to_float(pixels) - mean) * factor + offset;
 }
 
-/* LANES values from element `at` on, of a type that is a constant of each caller. */
-SIMD_HALF SIMD_INLINE void normalise_put(int type, void* slot, ptrdiff_t at, lanes_f value) {
+/* As normalise_brain, in the upper halves.  AVX-512 has an instruction for this, which is not used: it
+   makes zeros of subnormal numbers.  numbers: a constant, true if every value is a number. */
+SIMD_LANES SIMD_INLINE lanes_v normalise_brains(lanes_f value, int numbers) {
+    lanes_v bits = (lanes_v)value;
+    if (!numbers) {
+        const lanes_v quiet = (bits & lanes_set(INT32_MIN)) | lanes_set(0x7fc00000);
+        bits = (lanes_v)lanes_choose((lanes_v)(value == value), value, (lanes_f)quiet);
+    }
+    return bits + lanes_set(0x7fff) + ((bits >> 16) & lanes_set(1));
+}
+
+/* Whether (pixel - mean) * factor + offset is a number for every pixel, infinity being one. */
+static int normalise_makes_numbers(const normalise_recipe* recipe) {
+    for (int c = 0; c < recipe->channels; c++)
+        if (recipe->mean[c] - recipe->mean[c] != 0 || recipe->factor[c] - recipe->factor[c] != 0 ||
+            recipe->offset[c] - recipe->offset[c] != 0)
+            return 0;
+    return 1;
+}
+
+/* LANES values from element `at` on; type and numbers are constants of each caller. */
+SIMD_HALF SIMD_INLINE void normalise_put(int type, int numbers, void* slot, ptrdiff_t at, lanes_f value) {
     if (type == NORMALISE_FLOAT32) lanes_store((float*)slot + at, value);
     if (type == NORMALISE_FLOAT16) lanes_store_half((uint16_t*)slot + at, value);
+    if (type == NORMALISE_BFLOAT16) lanes_store_upper((uint16_t*)slot + at, normalise_brains(value, numbers));
 }
 
 /* Some pixels near the end of a row, copied to where more bytes than theirs may be read.  The last
@@ -113,7 +134,7 @@ SIMD_HALF SIMD_INLINE int normalise_planar(const normalise_recipe* recipe, const
                 if (streams)
                     lanes_stream((float*)slot + at, value);
                 else
-                    normalise_put(type, slot, at, value);
+                    normalise_put(type, !imaged, slot, at, value);
             }
         }
     }
@@ -150,7 +171,7 @@ SIMD_HALF SIMD_INLINE int normalise_interleaved(const normalise_recipe* recipe, 
             if (streams)
                 lanes_stream((float*)slot + at + k, value);
             else
-                normalise_put(type, slot, at + k, value);
+                normalise_put(type, 1, slot, at + k, value);
         }
     }
     return x;
@@ -249,11 +270,15 @@ SIMD_HALF static int normalise_fast_floats(const normalise_recipe* recipe, const
                                            int y, int mirror, void* slot, ptrdiff_t pixel_stride,
                                            ptrdiff_t channel_stride) {
 #define NORMALISE_AS(type)                                                                                   \
-    case type:                                                                                               \
-        return normalise_fast_float(recipe, row, width, y, mirror, slot, pixel_stride, channel_stride, type)
+    return normalise_fast_float(recipe, row, width, y, mirror, slot, pixel_stride, channel_stride, type)
     switch (recipe->dtype) {
+    case NORMALISE_FLOAT32:
         NORMALISE_AS(NORMALISE_FLOAT32);
+    case NORMALISE_FLOAT16:
         NORMALISE_AS(NORMALISE_FLOAT16);
+    case NORMALISE_BFLOAT16:
+        if (recipe->mean_image == NULL && !normalise_makes_numbers(recipe)) return 0;
+        NORMALISE_AS(NORMALISE_BFLOAT16);
     default:
         return 0;
     }
