@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import pytest
 
-OPTIONAL = {"torch", "ray", "pyarrow"}
+OPTIONAL = {"torch", "ray", "pyarrow", "ml_dtypes"}
 if sysconfig.get_config_var("Py_GIL_DISABLED"):  # there are no wheels of OpenCV yet
     OPTIONAL.add("cv2")
 MISSING = {name for name in OPTIONAL if find_spec(name) is None}

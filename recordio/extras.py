@@ -22,6 +22,7 @@ EXTRAS = {
     "ray": "ray",
     "pyarrow": "ray",
     "scipy": "libsvm",
+    "ml_dtypes": "bfloat16",
 }
 #: Packages that are spelled otherwise than they are imported: for people, and for pip.
 PACKAGES = {

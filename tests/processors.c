@@ -158,9 +158,11 @@ static void check_resize(void) {
 /* ---- into a batch ---- */
 
 static void check_normalise(void) {
-    static const int sizes[] = {4, 1, 1, 2};
+#define SIZE(code, name, number, ...) sizeof(number),
+    static const size_t sizes[] = {NORMALISE_TYPES(SIZE, SIZE)};
+#undef SIZE
     static float means[4 * LONGEST];
-    for (int dtype = 0; dtype < 4; dtype++)
+    for (int dtype = 0; dtype < NORMALISE_TYPE_COUNT; dtype++)
         for (int c = 0; c < 3; c++)
             for (int mirror = 0; mirror < 2; mirror++)
                 for (int layout = 0; layout < 3; layout++) { /* planar, interleaved, with gaps */
@@ -182,11 +184,11 @@ static void check_normalise(void) {
                             if (turn >= KINDS && layout != 1 && dtype != NORMALISE_INT8)
                                 recipe.mean_image = means;
                             const uint8_t* pixels = pixels_of(turn % KINDS, width * channels, turn % 4);
-                            uint8_t* out = target_of((size_t)sizes[dtype] * 4 * 80 * gap,
-                                                     layout == 0 && turn == 0 ? 0 : 4);
+                            uint8_t* out =
+                                target_of(sizes[dtype] * 4 * 80 * gap, layout == 0 && turn == 0 ? 0 : 4);
                             normalise_row_at(level, &recipe, pixels, width, 0, mirror, out, pixel, plane);
                             normalise_done();
-                            hash = hash_guarded(hash, out, (size_t)sizes[dtype] * 4 * 80 * gap);
+                            hash = hash_guarded(hash, out, sizes[dtype] * 4 * 80 * gap);
                         }
                     printf("normalise dtype %d channels %d mirror %d layout %d: %016llx\n", dtype, channels,
                            mirror, layout, (unsigned long long)hash);

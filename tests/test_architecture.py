@@ -96,6 +96,7 @@ OPTIONAL = {
     "ray",
     "pyarrow",
     "fsspec",
+    "ml_dtypes",
     "scipy",
     "sklearn",
     "skimage",

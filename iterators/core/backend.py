@@ -15,7 +15,7 @@ import numpy as np
 
 from recordio.extras import need
 
-from .dtypes import dtype_name, torch_dtype
+from .dtypes import dtype_name, is_float, is_number, numpy_dtype, plain_bits, torch_dtype
 from .transpose import copy_transposed
 
 __all__ = [
@@ -115,7 +115,7 @@ class Backend:
 
     def cast(self, x: Any, dtype: Any) -> Any:
         """Change the element type; `x` itself when it has that type already."""
-        return x if dtype is None else x.astype(dtype_name(dtype), copy=False)
+        return x if dtype is None else x.astype(numpy_dtype(dtype_name(dtype)), copy=False)
 
     def contiguous(self, x: Any, dtype: Any = None) -> Any:
         """Return a C-contiguous array of the type: `x` itself or one copy."""
@@ -153,18 +153,21 @@ class NumpyBackend(Backend):
 
     def contiguous(self, x: np.ndarray, dtype: Any = None) -> np.ndarray:
         """Return a C-contiguous array of the type: `x` itself or one copy."""
-        target = x.dtype if dtype is None else np.dtype(dtype_name(dtype))
+        target = x.dtype if dtype is None else numpy_dtype(dtype_name(dtype))
         if x.flags.c_contiguous and x.dtype == target:
             return x
         result = np.empty(x.shape, target)
         # The kernel moves bytes, which must mean the same and hold no references.
-        if x.dtype != target or x.dtype.kind not in "biufc" or not copy_transposed(result, x):
+        same = x.dtype == target and is_number(target)
+        if not same or not copy_transposed(plain_bits(result), plain_bits(x)):
             result[...] = x
         return result
 
     def zeros(self, shape: Sequence[int], dtype: Any = None, like: Any = None) -> np.ndarray:
         """Return zeros of a type, by default that of `like`."""
-        return np.zeros(tuple(shape), like.dtype if dtype is None else dtype_name(dtype))
+        return np.zeros(
+            tuple(shape), like.dtype if dtype is None else numpy_dtype(dtype_name(dtype))
+        )
 
     def pad(self, x: np.ndarray, axis: int, index: int, size: int) -> np.ndarray:
         """Add an axis that is zero except at `index`: the opposite of `take`."""
@@ -181,9 +184,10 @@ class NumpyBackend(Backend):
         np.put_along_axis(out, labels[..., None], 1, axis=-1)
 
     def sparse(self, x: np.ndarray) -> Any:
-        """Return `x` as a scipy CSR matrix; float16, which scipy does not have, as float32."""
+        """Return `x` as a scipy CSR matrix; floats of 16 bits, which scipy has not, as float32."""
         sparse = need("scipy.sparse", "sparse batches")
-        return sparse.csr_matrix(x.astype(np.float32) if x.dtype == np.float16 else x)
+        short = is_float(x.dtype) and x.itemsize < 4
+        return sparse.csr_matrix(x.astype(np.float32) if short else x)
 
 
 class SparseBackend(Backend):

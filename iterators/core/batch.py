@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .dtypes import numpy_dtype
+
 __all__ = ["AbstractDataBatch", "DataBatch", "DataDesc", "axes_of", "shown"]
 
 
@@ -57,7 +59,7 @@ class DataDesc(tuple):
         self = super().__new__(cls, (name, tuple(shape)))
         self.name = name
         self.shape = tuple(shape)
-        self.dtype = np.dtype(dtype)
+        self.dtype = numpy_dtype(dtype)
         self.layout = layout
         return self
 

@@ -16,6 +16,7 @@ import numpy as np
 from recordio.extras import need
 
 from .backend import is_sparse, is_tensor
+from .dtypes import array_over, tensor_over
 
 __all__ = [
     "DeviceNormalisation",
@@ -103,7 +104,7 @@ class CudaPlacement(Placement):
 def as_tensor(torch: Any, array: Any) -> Any:
     """Return the torch tensor over an array's memory; a scipy CSR array becomes a sparse tensor."""
     if not hasattr(array, "indptr"):
-        return torch.from_numpy(array)
+        return tensor_over(array)
     parts = (torch.from_numpy(part) for part in (array.indptr, array.indices, array.data))
     # The parts come from scipy, which keeps them consistent; columns may be unsorted, which
     # torch's own check refuses.
@@ -198,7 +199,7 @@ class NumpyDevice(_Device):
     xp = np
 
     def _take(self, x: Any, host: bool) -> Any:
-        return x if host else x.numpy(force=True)
+        return x if host else array_over(x)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NumpyDevice)

@@ -1,19 +1,62 @@
 """Names of element types: one spelling for NumPy's, torch's and the older systems' names.
 
 Everything in the project that compares element types compares the names that `dtype_name` gives.
+Torch and NumPy share memory here, also where NumPy has a type from a package.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from recordio.extras import need
 
-__all__ = ["dtype_name", "floatx", "parse_type", "set_floatx", "torch_dtype"]
+__all__ = [
+    "BATCH_TYPES",
+    "FLOAT_TYPES",
+    "BatchType",
+    "array_over",
+    "dtype_name",
+    "floatx",
+    "is_float",
+    "is_number",
+    "numpy_dtype",
+    "parse_type",
+    "plain_bits",
+    "quoted",
+    "set_floatx",
+    "tensor_over",
+    "torch_dtype",
+]
+
+
+class BatchType(NamedTuple):
+    """An element type in which images are made."""
+
+    #: In NumPy, in torch, and in NORMALISE_TYPES of ``recordio/kernels/normalise_rows.h``.
+    name: str
+    #: Whether pixels are normalised; else they are whole numbers.
+    is_float: bool = True
+    #: For readers of the keywords: the numbers that it holds.
+    meaning: str = ""
+
+
+#: The element types of batches of images by their names, the usual one first.
+BATCH_TYPES = {
+    kind.name: kind
+    for kind in (
+        BatchType("float32"),
+        BatchType("float16"),
+        BatchType("bfloat16"),
+        BatchType("uint8", False, "pixels as they are"),
+        BatchType("int8", False, "pixels minus the rounded mean"),
+    )
+}
+FLOAT_TYPES = tuple(kind.name for kind in BATCH_TYPES.values() if kind.is_float)
 
 #: Words of Torch 7, which win over NumPy's reading of the same word.
 ALIASES = {
@@ -34,10 +77,17 @@ for _word, _type in {**ALIASES, "bool": "bool", "BFloat16": "bfloat16"}.items():
     TENSORS[f"torch.cuda.{_word}Tensor"] = (_type, "cuda")  # PyTorch's
     TENSORS[f"torch.Cuda{_word}Tensor"] = (_type, "cuda")  # Torch 7's
 CUDA_WORDS = {"cuda", "Cuda"}
-#: Types that NumPy has no name for.
-TORCH_ONLY = {"bfloat16"}
+#: Types of floats that NumPy has from a package, and that package.
+PACKAGED = {"bfloat16": "ml_dtypes"}
 
 _floatx = "float64"
+
+
+def quoted(names: Iterable[str] = BATCH_TYPES) -> str:
+    """List element types of batches for people, each with its meaning."""
+    kinds = (BATCH_TYPES[name] for name in names)
+    words = [f'"{kind.name}"' + f" ({kind.meaning})" * bool(kind.meaning) for kind in kinds]
+    return " or ".join([", ".join(words[:-1]), words[-1]])
 
 
 def floatx() -> str:
@@ -59,7 +109,7 @@ def dtype_name(spec: Any) -> str:
         spec = spec.removeprefix("torch.")
         if spec == "floatX":
             return _floatx
-        if spec in TORCH_ONLY:
+        if spec in PACKAGED:
             return spec
     elif (torch := sys.modules.get("torch")) is not None and isinstance(spec, torch.dtype):
         return str(spec).removeprefix("torch.")
@@ -67,7 +117,7 @@ def dtype_name(spec: Any) -> str:
         found = np.dtype(spec)
     except TypeError:
         raise TypeError(f"{spec!r} is not the name of an element type") from None
-    if spec is None or found.kind not in "biufc":
+    if spec is None or not is_number(found):
         raise TypeError(f"{spec!r} is not the name of a number type")
     return _name(found)
 
@@ -76,6 +126,51 @@ def dtype_name(spec: Any) -> str:
 def _name(dtype: Any) -> str:
     """``dtype.name``, which NumPy makes up again each time."""
     return dtype.name
+
+
+def is_number(dtype: np.dtype) -> bool:
+    """Return whether elements of a NumPy type are numbers or truth values."""
+    return dtype.kind in "biufc" or _name(dtype) in PACKAGED
+
+
+def is_float(dtype: np.dtype) -> bool:
+    """Return whether elements of a NumPy type are real numbers with a fraction."""
+    return dtype.kind == "f" or _name(dtype) in PACKAGED
+
+
+def numpy_dtype(spec: Any) -> np.dtype:
+    """Return the `numpy.dtype` that is meant, importing the package that brings it."""
+    if isinstance(spec, np.dtype):
+        return spec
+    name = str(spec).removeprefix("torch.")
+    if name not in PACKAGED:
+        return np.dtype(spec)
+    return np.dtype(getattr(need(PACKAGED[name], f"NumPy arrays of {name}"), name))
+
+
+def plain_bits(array: np.ndarray) -> np.ndarray:
+    """Return the same memory as integers if NumPy has the type of an array from a package."""
+    packaged = _name(array.dtype) in PACKAGED
+    return array.view(f"i{array.itemsize}") if packaged else array
+
+
+def tensor_over(array: np.ndarray) -> Any:
+    """Return the torch tensor over the memory of an array; torch knows no types of packages."""
+    import torch
+
+    tensor = torch.from_numpy(plain_bits(array))
+    name = _name(array.dtype)
+    return tensor.view(getattr(torch, name)) if name in PACKAGED else tensor
+
+
+def array_over(tensor: Any) -> np.ndarray:
+    """Return the array over the memory of a tensor on the CPU, or a copy from a device."""
+    name = dtype_name(tensor.dtype)
+    if name not in PACKAGED:
+        return tensor.numpy(force=True)
+    dtype = numpy_dtype(name)
+    bits = torch_dtype(f"int{8 * dtype.itemsize}")
+    return tensor.detach().cpu().view(bits).numpy().view(dtype)
 
 
 def torch_dtype(spec: Any) -> Any:

@@ -225,7 +225,7 @@ class Step:
         classes = sizes[self.one_hot]
         if ops is SPARSE:
             raise TypeError("labels in a sparse matrix cannot be told from its zeros")
-        if np.dtype(ops.dtype(x)).kind not in "iu":
+        if not ops.dtype(x).startswith(("int", "uint")):
             raise TypeError(f"labels are integers, not {ops.dtype(x)}")
         if x.shape and 0 not in x.shape:
             low, high = int(x.min()), int(x.max())

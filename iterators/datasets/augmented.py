@@ -13,6 +13,7 @@ from recordio.errors import ImageDecodeError
 from recordio.keywords.checks import choice
 from recordio.keywords.options import accepts, by_name, option
 
+from ..core.dtypes import dtype_name
 from ..core.indexing import examples_at, resolve_rows
 from ..core.layout import plan
 from ..images.examples import EXAMPLE_KEYWORDS, LAYOUTS, AugmentedExamples
@@ -93,7 +94,7 @@ class AugmentedDataset(DatasetMixin):
         self._dataset, self._stored = options.dataset, options.stored
         self._threads = DecodingThreads(options.threads)
         if "dtype" in augmentation:
-            augmentation["dtype"] = np.dtype(augmentation["dtype"]).name
+            augmentation["dtype"] = dtype_name(augmentation["dtype"])
         self._examples = AugmentedExamples(owner, augmentation)
 
     @property

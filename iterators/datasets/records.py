@@ -26,6 +26,7 @@ from recordio.keywords.options import accepts, by_name, option
 from recordio.packs.labels import label_changes
 
 from ..core.backend import backend_of
+from ..core.dtypes import dtype_name, quoted
 from ..core.indexing import resolve_rows
 from ..core.layout import plan
 from ..images.examples import AUGMENTATION, AugmentedExamples
@@ -184,9 +185,9 @@ class ImageRecordDatasetOptions(ThreadOptions, LimitOptions, RemoteOptions):
     dtype: Any = option(
         None,
         '{"uint8", "float32"}',
-        """"uint8" of images as they are; ``"float32"`` for the values that are stored, such as
+        f"""\"uint8" of images as they are; ``"float32"`` for the values that are stored, such as
         depths and medical images of 16 bits or floating point, with every bit and without scaling;
-        for 1 or 3 channels.  Of augmented images "float32", "float16", "uint8" or "int8".""",
+        for 1 or 3 channels.  Of augmented images {quoted()}.""",
     )
     transform: Callable[[np.ndarray], Any] | None = option(
         None,
@@ -299,7 +300,7 @@ class ImageRecordDataset(DatasetMixin):
         form = {"layout": options.layout, "dtype": options.dtype}
         form = {name: value for name, value in form.items() if value is not None}
         if "dtype" in form:
-            form["dtype"] = np.dtype(form["dtype"]).name
+            form["dtype"] = dtype_name(form["dtype"])
         found = AugmentedExamples(type(self).__name__, augmentation | form, **self._limits)
         self._channels = found.recipes[0].channels
         if options.channels not in (None, self._channels):

@@ -24,11 +24,12 @@ from recordio.keywords.options import (
     warn_of_ineffective,
 )
 
+from ..core.dtypes import BATCH_TYPES, quoted
 from ..core.shared_number import SharedNumber
 from .augment.named_recipes import NamedRecipeOptions, expanded
 from .augment.recipe import Recipe
 from .augment.rules import EXPOSURE_RULE, PIXEL_RULES
-from .plan import DTYPES, RenderPlan
+from .plan import RenderPlan
 from .render import Renderer
 from .view_plans import augment_key, same_channels, with_keywords, with_views
 
@@ -67,8 +68,8 @@ class ExampleOptions(SeededRecipeOptions):
     dtype: str = option(
         "float32",
         "str",
-        '"float32", "float16", "uint8" or "int8", as of ImageRecordIter.',
-        partial(choice, allowed=DTYPES),
+        f"{quoted()}, as of ImageRecordIter.",
+        partial(choice, allowed=BATCH_TYPES),
     )
 
 

@@ -16,6 +16,8 @@ from iterators.images.augment.linear_colour cimport (
 from iterators.images.plan cimport RenderPlan
 from iterators.images.row_writer cimport RowWriter
 
+from iterators.core.dtypes import FLOAT_TYPES
+
 
 cdef class LinearPlan(RenderPlan):
     """`RenderPlan` for an `Augmenter`, of float pixels.
@@ -32,8 +34,8 @@ cdef class LinearPlan(RenderPlan):
     """
 
     def __init__(self, recipe, *, dtype="float32", **more):
-        if dtype not in ("float32", "float16"):
-            raise ValueError(f"dtype={dtype!r}: colours changed in float need float32 or float16")
+        if dtype not in FLOAT_TYPES:
+            raise ValueError(f"dtype={dtype!r}: colours changed in float need one of {FLOAT_TYPES}")
         super().__init__(recipe, dtype=dtype, **more)
 
     def parts(self):

@@ -12,7 +12,6 @@ from .augment.recipe import Recipe
 from .label_reader import LabelReader
 
 DEFAULT_LIMITS: dict[str, int]
-DTYPES: tuple[str, ...]
 
 class RenderPlan:
     recipe: Recipe

@@ -9,12 +9,14 @@ from libc.string cimport memset
 
 import numpy as np
 
+from recordio.kernels.normalise cimport normalise_type
+
+from iterators.core.dtypes import numpy_dtype
+
 from .augment.changes import changes_of
 from .augment.geometry import RecipeGeometry
 from recordio.formats.jpeg.jpeg import DEFAULT_LIMITS
 from .label_reader import RowLabels
-
-DTYPES = ("float32", "uint8", "int8", "float16")
 
 
 cdef class RenderPlan:
@@ -31,7 +33,7 @@ cdef class RenderPlan:
         cdef int i
         cdef const float[:, :, ::1] mean
         self.recipe = recipe
-        self.dtype = np.dtype(dtype)
+        self.dtype = numpy_dtype(dtype)
         self.layout = layout
         self.key = key
         self.label_width = label_width
@@ -44,7 +46,9 @@ cdef class RenderPlan:
             self.fill[i] = recipe.fill_value if i < 3 else 0
         memset(&self.normalise, 0, sizeof(self.normalise))
         self.normalise.channels = self.channels
-        self.normalise.dtype = DTYPES.index(self.dtype.name)
+        self.normalise.dtype = normalise_type(self.dtype.name.encode())
+        if self.normalise.dtype < 0:
+            raise ValueError(f"dtype={dtype!r} is not an element type of images")
         for i in range(4):
             self.normalise.mean[i] = recipe.mean[i]
             self.normalise.factor[i] = np.float32(recipe.scale) / np.float32(recipe.std[i])

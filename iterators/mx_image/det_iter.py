@@ -19,6 +19,7 @@ from recordio.keywords.checks import integers
 from recordio.keywords.options import accepts, divided
 
 from ..core.batch import DataDesc
+from ..core.dtypes import FLOAT_TYPES
 from ..core.layout import plan as layout_plan
 from ..images.augment.augmenter import Augmenter, per_channel
 from ..images.linear_render import LinearPlan
@@ -26,7 +27,6 @@ from ..images.plan import RenderPlan
 from ..images.sources.packs import as_packs
 from ..images.sources.record_source import read_label_vectors
 from ..providers.image_iter import (
-    DTYPES,
     TAILS,
     ImageIter,
     callables,
@@ -159,7 +159,7 @@ class ImageDetIter(ImageIter):
         refuse_for_functions(options)
         scaled_decode = "scaled_decode" in keywords
         job = ImageJob.of(
-            options.for_records(), [recipe], dtypes=DTYPES, scaled_decode=scaled_decode
+            options.for_records(), [recipe], dtypes=FLOAT_TYPES, scaled_decode=scaled_decode
         )
         source = open_images(files, job)
         labels = _labels(source, listed, options)

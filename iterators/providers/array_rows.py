@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike
 from recordio.errors import RecordIOError
 
 from ..core.batch import DataDesc
+from ..core.dtypes import array_over, is_number, numpy_dtype
 from ..core.gather import gather_rows, gather_scaled
 from ..core.pool import BufferPool
 from .reorder import Axes
@@ -35,11 +36,11 @@ WORTH_A_THREAD = 512 << 10
 def as_array(name: str, value: Any) -> np.ndarray:
     """Return the NumPy array behind one of any kind, sharing its memory where possible."""
     if hasattr(value, "detach"):  # torch
-        value = value.detach().cpu().numpy()
+        value = array_over(value)
     elif hasattr(value, "asnumpy"):  # MXNet
         value = value.asnumpy()
     array = np.asarray(value)
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind == "c" or not is_number(array.dtype):
         raise TypeError(f"{name}: expected an array of real numbers, not of {array.dtype}")
     if array.ndim == 0:
         raise ValueError(f"{name}: an array needs at least one axis, that of the samples")
@@ -70,7 +71,7 @@ class DenseColumn:
 
     def __post_init__(self) -> None:
         own = self.array.dtype
-        self.dtype = np.dtype(own if self.dtype is None else self.dtype).newbyteorder("=")
+        self.dtype = numpy_dtype(own if self.dtype is None else self.dtype).newbyteorder("=")
         if self.shape is None:
             self.shape = self.array.shape[1:]
         if self.axes is None:
@@ -169,7 +170,7 @@ class SparseColumn:
     _batch_size: int = field(init=False, repr=False, default=0)
 
     def __post_init__(self) -> None:
-        self.dtype = np.dtype(self.matrix.dtype if self.dtype is None else self.dtype)
+        self.dtype = numpy_dtype(self.matrix.dtype if self.dtype is None else self.dtype)
 
     def __len__(self) -> int:
         return self.matrix.shape[0]

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..core.backend import backend_of, is_stored_sparse
 from ..core.batch import DataDesc, axes_of
+from ..core.dtypes import BATCH_TYPES
 from ..core.layout import Layout, plan
 from ..core.spec import FieldSpec, SpecError
 from ..spaces import DataSpecsMapping
@@ -22,9 +23,8 @@ from .form_batches import FormBatch, form_type, in_form
 
 __all__ = ["BatchForm"]
 
-#: Axes and element types that the image stage writes; the axes in any order.
+#: Axes that the image stage writes, in any order.
 IMAGES = "bhwc"
-STAGE_DTYPES = ("float32", "float16", "uint8", "int8")
 
 #: Single labels as rows of one label.
 ONE_SLOT = plan("b", "bf")
@@ -264,7 +264,7 @@ def _stage_dtype(names: Sequence[str | None]) -> str:
     wanted = set(names)
     if len(wanted) == 1:
         (name,) = wanted
-        if name in STAGE_DTYPES:
+        if name in BATCH_TYPES:
             return name
         if name is not None and "int" in name:
             return "uint8"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from recordio.keywords.checks import unknown_keyword
 from recordio.keywords.options import accepts, by_name, divided
 
+from ..core.dtypes import FLOAT_TYPES
 from ..images.augment.augmenter import (
     Augmenter,
     AugmenterOptions,
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ImageIter", "described_step"]
 
-#: Element types of images.
-DTYPES = ("float32", "float16")
 #: What becomes of a short last batch, by `last_batch_handle`.
 TAILS = {"pad": "wrap", "discard": "drop", "roll_over": "roll_over"}
 
@@ -122,7 +121,7 @@ class ImageIter(RollingProvider, RecordImageProvider):
         job = ImageJob.of(
             records,
             recipes,
-            dtypes=DTYPES,
+            dtypes=FLOAT_TYPES,
             vary=partial(_varied, described=options.aug_list is None),
             scaled_decode="scaled_decode" in keywords,
         )

@@ -17,7 +17,7 @@ from recordio.frames.encoder import MAX_RECORD_LENGTH
 from recordio.keywords.checks import boolean, choice, integer, path, paths
 from recordio.keywords.options import Rule, described, option, optional
 
-from ..core.dtypes import dtype_name
+from ..core.dtypes import dtype_name, quoted
 from ..images.augment.named_recipes import NamedRecipeOptions
 from ..images.augment.rules import EXPOSURE_RULE, PIXEL_RULES, is_integer
 from ..images.limit_options import LimitOptions
@@ -52,8 +52,8 @@ def _name(name: str, value: Any) -> str | None:
 LABEL_TYPES = ("float32", "float64", "int32", "int64", "uint8")
 
 
-def label_type(name: str, value: Any, allowed: Sequence[str] = LABEL_TYPES) -> str:
-    """A type of labels, by NumPy's or torch's name or object."""
+def element_type(name: str, value: Any, allowed: Sequence[str] = LABEL_TYPES) -> str:
+    """An element type, by NumPy's or torch's name or object."""
     try:
         found = dtype_name(value)
     except TypeError:
@@ -334,8 +334,7 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
     dtype: str | None = option(
         None,
         "str",
-        """"float32", "float16", "uint8" (pixels as they are) or "int8" (pixels minus the rounded
-        mean).""",
+        f"{quoted()}.",
         saved=True,
     )
     label_dtype: Any = option(
@@ -343,14 +342,14 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
         "dtype_like",
         """Type of the labels, which are stored as float32: also float64, int32, int64 (for the
         losses of torch) or uint8.  A label that it cannot hold is an error.""",
-        label_type,
+        element_type,
     )
     normalise_on: str = option(
         "host",
         '{"host", "device"}',
         """With "device" (and a `device`) the batch is moved as uint8, a quarter of the bytes, and
-        mean, std and scale are applied there; the result is float32, or float16 if that is the
-        `dtype`.""",
+        mean, std and scale are applied there; the result is of `dtype`, float32 if that is no type
+        of floats.""",
         partial(choice, allowed=("host", "device")),
     )
     aug_seq: str = option(
@@ -402,7 +401,7 @@ class ImageDetOptions(ImageRecordOptions):
         ImageRecordOptions,
         "label_dtype",
         "Type of the labels, which are stored as float32: also float64.",
-        check=partial(label_type, allowed=("float32", "float64")),
+        check=partial(element_type, allowed=("float32", "float64")),
     )
     aug_seq: str = option(
         "det_aug_default",
@@ -495,7 +494,7 @@ class ImageIterOptions(ImageProviderOptions):
         None,
         "dtype_like, optional",
         "The same as `dtype`, under the name that it has in the other image providers.",
-        optional(label_type),
+        optional(element_type),
     )
 
     def for_records(self) -> ImageRecordOptions:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordio.formats.jpeg.jpeg import DEFAULT_LIMITS
-from recordio.keywords.checks import choice
 
 from ..core.batch import DataBatch
 from ..core.device import DeviceNormalisation, Placement, placement
+from ..core.dtypes import BATCH_TYPES
 from ..core.layout import plan as layout_plan
 from ..core.order import BatchPlan, Order, RollOverPlan, check_of
 from ..core.order.parts import zeros
@@ -34,7 +34,7 @@ from .engine import Engine, engine_apart, made
 from .fetched_ahead import fetched_ahead
 from .image_caching import CacheInfo, open_caches, steady_records
 from .image_labels import Labels, PackClasses, refuse_classes
-from .image_options import ImageRecordOptions
+from .image_options import ImageRecordOptions, element_type
 from .image_orders import describe_order, order_of_images
 from .image_recipes import (
     Recipes,
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 __all__ = ["DTYPES", "ImageEngines", "ImageJob", "RecordImageProvider", "undo_normalisation"]
 
 #: Element types of images; the first one when none is asked for.
-DTYPES = ("float32", "float16", "uint8", "int8")
+DTYPES = tuple(BATCH_TYPES)
 
 logger = logging.getLogger("iterators")
 
@@ -125,7 +125,7 @@ def _in_form(
         if options.dtype is None and dtype in dtypes:
             options = replace(options, dtype=dtype)
     dtype = dtypes[0] if options.dtype is None else options.dtype
-    return replace(options, dtype=choice("dtype", dtype, dtypes)), form
+    return replace(options, dtype=element_type("dtype", dtype, dtypes)), form
 
 
 def _plans(

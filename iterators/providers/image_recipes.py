@@ -19,6 +19,7 @@ from recordio.keywords.options import refuse_ineffective, warn_of_ineffective
 
 from ..core.batch import DataDesc
 from ..core.device import DeviceNormalisation
+from ..core.dtypes import FLOAT_TYPES
 from ..core.order import BatchPlan, Order
 from ..images.augment.mean_image import read_mean_image, write_mean_image
 from ..images.plan import RenderPlan
@@ -142,8 +143,9 @@ def device_normalisation(recipes: Recipes, options: ImageRecordOptions) -> Devic
         raise ValueError('packs that differ in mean, std or scale need normalise_on="host"')
     if options.device is None:
         raise ValueError('normalise_on="device" needs a device')
-    if options.dtype == "int8":
-        raise ValueError('normalise_on="device" gives float32 or float16, not int8')
+    if options.dtype not in (*FLOAT_TYPES, "uint8"):
+        floats = " or ".join(FLOAT_TYPES)
+        raise ValueError(f'normalise_on="device" gives {floats}, not {options.dtype}')
     if options.mean_img:
         raise ValueError('mean_img needs normalise_on="host"')
     factor = np.float32(recipe.scale) / np.array(recipe.std, np.float32)
@@ -151,7 +153,7 @@ def device_normalisation(recipes: Recipes, options: ImageRecordOptions) -> Devic
         options.layout,
         recipe.mean[: recipe.channels],
         factor[: recipe.channels].tolist(),
-        "float16" if options.dtype == "float16" else "float32",
+        options.dtype if options.dtype in FLOAT_TYPES else FLOAT_TYPES[0],
     )
 
 

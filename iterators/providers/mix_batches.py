@@ -333,8 +333,11 @@ def _mixed(array: Any, desc: DataDesc, count: int, mixture: Mixture) -> Any:
         weight = mixture.weight
         if is_tensor(array):
             return partner.lerp_(array, weight)
-        partner *= array.dtype.type(1 - weight)
-        return partner + array * array.dtype.type(weight)
+        # NumPy's own floats are mixed in their type, those of packages in float32.
+        number = array.dtype.type if array.dtype.kind == "f" else np.float32
+        partner = partner.astype(number, copy=False)
+        partner *= number(1 - weight)
+        return (partner + array * number(weight)).astype(array.dtype, copy=False)
     width, height = desc.shape[layout.index("W")], desc.shape[layout.index("H")]
     left, right, top, bottom = mixture.rectangle(width, height)
     where: list[Any] = [slice(None)] * len(layout)

@@ -14,6 +14,7 @@ import numpy as np
 from recordio.keywords.checks import unknown_keyword
 
 from ..core.batch import DataBatch, DataDesc
+from ..core.dtypes import array_over
 from .abstract import AbstractDataProvider, check_announced, described_size
 from .data_iter import batch_of_parts, listed
 from .wrapper import Saved, Wrapper, described
@@ -165,5 +166,5 @@ def _copied(array: Any) -> Any:
     if hasattr(array, "asnumpy"):
         return array.asnumpy()  # always a copy
     if hasattr(array, "detach"):
-        return array.detach().cpu().numpy().copy()
+        return array_over(array).copy()
     return array.copy() if hasattr(array, "copy") else np.array(array)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.batch import DataBatch
+from ..core.dtypes import array_over, tensor_over
 from ..views.batch_views import view_batch
 from ..views.sets import Batch
 
@@ -372,11 +373,9 @@ def _copy(name: str, source: Any, destination: Any) -> None:
         )
     if hasattr(destination, "copy_"):  # torch
         if isinstance(source, np.ndarray):
-            import torch
-
-            source = torch.from_numpy(np.ascontiguousarray(source))
+            source = tensor_over(np.ascontiguousarray(source))
         destination.copy_(source)
     else:
         if hasattr(source, "detach"):
-            source = source.detach().cpu().numpy()
+            source = array_over(source)
         destination[...] = source

@@ -16,6 +16,7 @@ from recordio.keywords.checks import entries, integer
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
+from ..core.dtypes import array_over
 from ..core.fork_safe_lock import ForkSafeLock
 from ..core.order.position import Position
 from .abstract import AbstractDataProvider
@@ -155,9 +156,7 @@ class Wrapper(AbstractDataProvider):
     def _place(self, arrays: Sequence[Any]) -> list[Any]:
         if self._device is None:
             return list(arrays)
-        return self._placement.place(
-            [x.detach().cpu().numpy() if hasattr(x, "detach") else x for x in arrays]
-        )
+        return self._placement.place([array_over(x) if hasattr(x, "detach") else x for x in arrays])
 
     def _batch(self, batch: DataBatch) -> DataBatch:
         """A batch from inside where it is wanted, in the form that is asked for."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.backend import is_tensor
 from ..core.batch import DataBatch
+from ..core.dtypes import array_over, is_float
 
 __all__ = ["assert_same", "copies", "same", "samples"]
 
@@ -132,7 +133,7 @@ def _copy(array: Any) -> Any:
 
 def _as_numpy(array: Any) -> Any:
     if is_tensor(array):
-        return array.detach().cpu().numpy()
+        return array_over(array)
     return array.toarray() if hasattr(array, "toarray") else array
 
 
@@ -175,7 +176,7 @@ def _first_element(found: np.ndarray, wanted: np.ndarray, place: str) -> str | N
     if found.dtype == object:
         return _difference(found.tolist(), wanted.tolist(), place)
     unequal = found != wanted
-    if found.dtype.kind in "fc":
+    if found.dtype.kind == "c" or is_float(found.dtype):
         unequal &= ~(np.isnan(found) & np.isnan(wanted))
     if not np.any(unequal):
         return None

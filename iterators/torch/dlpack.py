@@ -14,6 +14,7 @@ import torch
 from torch.utils.dlpack import to_dlpack as capsule
 
 from ..core.batch import DataBatch
+from ..core.dtypes import plain_bits, tensor_over
 
 __all__ = ["from_dlpack", "to_dlpack"]
 
@@ -88,13 +89,22 @@ def _tensor(value: Any) -> Any:
     if hasattr(value, "__dlpack__") or _is_capsule(value):
         if isinstance(value, np.ndarray) and not value.flags.writeable:
             raise BufferError("the array is read-only, and tensors never are: copy it first")
+        if _is_packaged(value):
+            return tensor_over(value)
         return value if isinstance(value, torch.Tensor) else torch.from_dlpack(value)
     return value
 
 
 def _capsule(value: Any) -> Any:
+    if _is_packaged(value):
+        value = _tensor(value)
     if isinstance(value, torch.Tensor):
         return capsule(value)
     if isinstance(value, np.ndarray) or hasattr(value, "__dlpack__"):
         return value.__dlpack__()
     return value
+
+
+def _is_packaged(value: Any) -> bool:
+    """Return whether NumPy has the type of an array from a package, and cannot hand it over."""
+    return isinstance(value, np.ndarray) and plain_bits(value) is not value

@@ -5,11 +5,10 @@ from libc.stdint cimport uint8_t
 
 
 cdef extern from "recordio/kernels/normalise.h" nogil:
-    enum:
-        NORMALISE_FLOAT32
-        NORMALISE_UINT8
-        NORMALISE_INT8
-        NORMALISE_FLOAT16
+    # Element types by their names, -1 for others; whether they are floats; one of the floats stored.
+    int normalise_type(const char* name)
+    int normalise_is_float(int type)
+    void normalise_store_float(int type, void* slot, ptrdiff_t at, float value)
 
     ctypedef struct normalise_recipe:
         int channels

@@ -47,6 +47,33 @@ SIMD_LANES static inline lanes_f normalise_apply(lanes_v pixels, lanes_f mean, l
     return (lanes_to_float(pixels) - mean) * factor + offset;
 }
 
+/* As normalise_brain, in the upper halves.  AVX-512 has an instruction for this, which is not used: it
+   makes zeros of subnormal numbers.  numbers: a constant, true if every value is a number. */
+SIMD_LANES SIMD_INLINE lanes_v normalise_brains(lanes_f value, int numbers) {
+    lanes_v bits = (lanes_v)value;
+    if (!numbers) {
+        const lanes_v quiet = (bits & lanes_set(INT32_MIN)) | lanes_set(0x7fc00000);
+        bits = (lanes_v)lanes_choose((lanes_v)(value == value), value, (lanes_f)quiet);
+    }
+    return bits + lanes_set(0x7fff) + ((bits >> 16) & lanes_set(1));
+}
+
+/* Whether (pixel - mean) * factor + offset is a number for every pixel, infinity being one. */
+static int normalise_makes_numbers(const normalise_recipe* recipe) {
+    for (int c = 0; c < recipe->channels; c++)
+        if (recipe->mean[c] - recipe->mean[c] != 0 || recipe->factor[c] - recipe->factor[c] != 0 ||
+            recipe->offset[c] - recipe->offset[c] != 0)
+            return 0;
+    return 1;
+}
+
+/* LANES values from element `at` on; type and numbers are constants of each caller. */
+SIMD_HALF SIMD_INLINE void normalise_put(int type, int numbers, void* slot, ptrdiff_t at, lanes_f value) {
+    if (type == NORMALISE_FLOAT32) lanes_store((float*)slot + at, value);
+    if (type == NORMALISE_FLOAT16) lanes_store_half((uint16_t*)slot + at, value);
+    if (type == NORMALISE_BFLOAT16) lanes_store_upper((uint16_t*)slot + at, normalise_brains(value, numbers));
+}
+
 /* Some pixels near the end of a row, copied to where more bytes than theirs may be read.  The last
    of a row may overlap those before them, which are then written again, to the same values. */
 static inline const uint8_t* normalise_tail(const uint8_t* pixels, int size, uint8_t* tail) {
@@ -66,9 +93,9 @@ static int normalise_whole_lines(const normalise_recipe* recipe, int width, cons
            width % NORMALISE_LINE == 0 && ((size_t)slot & 63) == 0;
 }
 
-/* half, channels, mirror, imaged and streams are constants of each caller. */
+/* type, channels, mirror, imaged and streams are constants of each caller. */
 SIMD_HALF SIMD_INLINE int normalise_planar(const normalise_recipe* recipe, const uint8_t* row, int width,
-                                           int y, void* slot, ptrdiff_t channel_stride, int half,
+                                           int y, void* slot, ptrdiff_t channel_stride, int type,
                                            int channels, int mirror, int imaged, int streams) {
     /* A line past the caches is written in one go: half-written ones wait for room that the others need. */
     enum { MOST = NORMALISE_LINE / LANES };
@@ -104,12 +131,10 @@ SIMD_HALF SIMD_INLINE int normalise_planar(const normalise_recipe* recipe, const
                 if (mirror) value = lanes_reverse(value);
                 const ptrdiff_t at =
                     c * channel_stride + (mirror ? width - x - (k + 1) * LANES : x + k * LANES);
-                if (half)
-                    lanes_store_half((uint16_t*)slot + at, value);
-                else if (streams)
+                if (streams)
                     lanes_stream((float*)slot + at, value);
                 else
-                    lanes_store((float*)slot + at, value);
+                    normalise_put(type, !imaged, slot, at, value);
             }
         }
     }
@@ -126,7 +151,7 @@ SIMD_INLINE const uint8_t* normalise_reversed(const uint8_t* pixels, int count, 
 }
 
 SIMD_HALF SIMD_INLINE int normalise_interleaved(const normalise_recipe* recipe, const uint8_t* row, int width,
-                                                void* slot, int half, int channels, int mirror, int streams) {
+                                                void* slot, int type, int channels, int mirror, int streams) {
     const int turn = streams ? NORMALISE_LINE : LANES; /* pixels; as many lines as they have channels */
     float mean[NORMALISE_LINE * 4], factor[NORMALISE_LINE * 4], offset[NORMALISE_LINE * 4];
     uint8_t turned[NORMALISE_LINE * 4];
@@ -143,12 +168,10 @@ SIMD_HALF SIMD_INLINE int normalise_interleaved(const normalise_recipe* recipe, 
         for (int k = 0; k < turn * channels; k += LANES) {
             const lanes_f value = normalise_apply(lanes_load_bytes(p + k), lanes_load(mean + k),
                                                   lanes_load(factor + k), lanes_load(offset + k));
-            if (half)
-                lanes_store_half((uint16_t*)slot + at + k, value);
-            else if (streams)
+            if (streams)
                 lanes_stream((float*)slot + at + k, value);
             else
-                lanes_store((float*)slot + at + k, value);
+                normalise_put(type, 1, slot, at + k, value);
         }
     }
     return x;
@@ -210,40 +233,56 @@ SIMD_128 static int normalise_turn_bytes(const uint8_t* row, int width, int chan
      : recipe->channels == 1 ? (mirror ? call(1, 1) : call(1, 0))                                            \
                              : (mirror ? call(4, 1) : call(4, 0)))
 
-SIMD_HALF static int normalise_fast_float(const normalise_recipe* recipe, const uint8_t* row, int width,
-                                          int y, int mirror, void* slot, ptrdiff_t pixel_stride,
-                                          ptrdiff_t channel_stride) {
-    const int half = recipe->dtype == NORMALISE_FLOAT16;
-    const int streams = normalise_whole_lines(recipe, width, slot, pixel_stride, channel_stride);
-#define NORMALISE_SINGLE(channels, mirror)                                                                   \
-    normalise_planar(recipe, row, width, y, slot, channel_stride, 0, channels, mirror, 0, 0)
+SIMD_HALF SIMD_INLINE int normalise_fast_float(const normalise_recipe* recipe, const uint8_t* row, int width,
+                                               int y, int mirror, void* slot, ptrdiff_t pixel_stride,
+                                               ptrdiff_t channel_stride, int type) {
+    const int streams =
+        type == NORMALISE_FLOAT32 && normalise_whole_lines(recipe, width, slot, pixel_stride, channel_stride);
+#define NORMALISE_PLANAR(channels, mirror)                                                                   \
+    normalise_planar(recipe, row, width, y, slot, channel_stride, type, channels, mirror, 0, 0)
 #define NORMALISE_LINES(channels, mirror)                                                                    \
-    normalise_planar(recipe, row, width, y, slot, channel_stride, 0, channels, mirror, 0, 1)
-#define NORMALISE_HALF(channels, mirror)                                                                     \
-    normalise_planar(recipe, row, width, y, slot, channel_stride, 1, channels, mirror, 0, 0)
+    normalise_planar(recipe, row, width, y, slot, channel_stride, type, channels, mirror, 0, 1)
 #define NORMALISE_IMAGED(channels, mirror)                                                                   \
-    normalise_planar(recipe, row, width, y, slot, channel_stride, half, channels, mirror, 1, 0)
+    normalise_planar(recipe, row, width, y, slot, channel_stride, type, channels, mirror, 1, 0)
 #define NORMALISE_INTERLEAVED(channels, mirror)                                                              \
-    normalise_interleaved(recipe, row, width, slot, half, channels, mirror, 0)
+    normalise_interleaved(recipe, row, width, slot, type, channels, mirror, 0)
 #define NORMALISE_INTERLEAVED_LINES(channels, mirror)                                                        \
-    normalise_interleaved(recipe, row, width, slot, 0, channels, mirror, 1)
+    normalise_interleaved(recipe, row, width, slot, type, channels, mirror, 1)
     if (pixel_stride == 1) {
         if (recipe->mean_image != NULL) return NORMALISE_BY_CHANNELS(NORMALISE_IMAGED, mirror);
-        if (half) return NORMALISE_BY_CHANNELS(NORMALISE_HALF, mirror);
         if (streams) return NORMALISE_BY_CHANNELS(NORMALISE_LINES, mirror);
-        return NORMALISE_BY_CHANNELS(NORMALISE_SINGLE, mirror);
+        return NORMALISE_BY_CHANNELS(NORMALISE_PLANAR, mirror);
     }
     if (channel_stride == 1 && pixel_stride == recipe->channels && recipe->mean_image == NULL) {
         if (streams) return NORMALISE_BY_CHANNELS(NORMALISE_INTERLEAVED_LINES, mirror);
         return NORMALISE_BY_CHANNELS(NORMALISE_INTERLEAVED, mirror);
     }
     return 0;
-#undef NORMALISE_SINGLE
+#undef NORMALISE_PLANAR
 #undef NORMALISE_LINES
-#undef NORMALISE_HALF
 #undef NORMALISE_IMAGED
 #undef NORMALISE_INTERLEAVED
 #undef NORMALISE_INTERLEAVED_LINES
+}
+
+/* A type that is not listed here is left to the plain loop. */
+SIMD_HALF static int normalise_fast_floats(const normalise_recipe* recipe, const uint8_t* row, int width,
+                                           int y, int mirror, void* slot, ptrdiff_t pixel_stride,
+                                           ptrdiff_t channel_stride) {
+#define NORMALISE_AS(type)                                                                                   \
+    return normalise_fast_float(recipe, row, width, y, mirror, slot, pixel_stride, channel_stride, type)
+    switch (recipe->dtype) {
+    case NORMALISE_FLOAT32:
+        NORMALISE_AS(NORMALISE_FLOAT32);
+    case NORMALISE_FLOAT16:
+        NORMALISE_AS(NORMALISE_FLOAT16);
+    case NORMALISE_BFLOAT16:
+        if (recipe->mean_image == NULL && !normalise_makes_numbers(recipe)) return 0;
+        NORMALISE_AS(NORMALISE_BFLOAT16);
+    default:
+        return 0;
+    }
+#undef NORMALISE_AS
 }
 
 SIMD_LANES static int normalise_fast_bytes(const normalise_recipe* recipe, const uint8_t* row, int width,
@@ -274,12 +313,11 @@ static int normalise_fast(int level, const normalise_recipe* recipe, const uint8
         pixel_stride == recipe->channels && recipe->channels > 1)
         return normalise_turn_bytes(row, width, recipe->channels, (uint8_t*)slot);
     if (level >= SIMD_LEVEL_AVX2) {
-        if (recipe->dtype == NORMALISE_FLOAT32 || recipe->dtype == NORMALISE_FLOAT16)
-            return normalise_has_float16() ? normalise_fast_float(recipe, row, width, y, mirror, slot,
-                                                                  pixel_stride, channel_stride)
+        if (normalise_is_float(recipe->dtype))
+            return normalise_has_float16() ? normalise_fast_floats(recipe, row, width, y, mirror, slot,
+                                                                   pixel_stride, channel_stride)
                                            : 0;
-        if (recipe->dtype <= NORMALISE_INT8 && pixel_stride == 1 &&
-            (recipe->dtype == NORMALISE_UINT8 || recipe->mean_image == NULL))
+        if (pixel_stride == 1 && (recipe->dtype == NORMALISE_UINT8 || recipe->mean_image == NULL))
             return normalise_fast_bytes(recipe, row, width, mirror, slot, channel_stride);
     }
 #endif

@@ -132,6 +132,12 @@ SIMD_LANES static inline void lanes_stream(float* to, lanes_f x) {
 SIMD_HALF static inline void lanes_store_half(uint16_t* to, lanes_f x) {
     _mm_storeu_si128((__m128i*)to, _mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT));
 }
+/* The upper half of every number. */
+SIMD_LANES static inline void lanes_store_upper(uint16_t* to, lanes_v x) {
+    const __m128i upper = _mm_setr_epi8(2, 3, 6, 7, 10, 11, 14, 15, -1, -1, -1, -1, -1, -1, -1, -1);
+    const __m256i halves = _mm256_shuffle_epi8((__m256i)x, _mm256_broadcastsi128_si256(upper));
+    _mm_storeu_si128((__m128i*)to, _mm256_castsi256_si128(_mm256_permute4x64_epi64(halves, 8)));
+}
 SIMD_LANES static inline lanes_f lanes_set_float(float x) {
     return (lanes_f)_mm256_set1_ps(x);
 }
@@ -309,6 +315,9 @@ SIMD_INLINE void lanes_stream(float* to, lanes_f x) {
 }
 SIMD_INLINE void lanes_store_half(uint16_t* to, lanes_f x) {
     vst1_u16(to, (uint16x4_t)vcvt_f16_f32(x));
+}
+SIMD_INLINE void lanes_store_upper(uint16_t* to, lanes_v x) {
+    vst1_s16((int16_t*)to, vshrn_n_s32(x, 16));
 }
 SIMD_INLINE lanes_f lanes_set_float(float x) {
     return vdupq_n_f32(x);

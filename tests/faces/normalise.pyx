@@ -7,19 +7,10 @@ from libc.stdint cimport uint8_t
 
 import numpy as np
 
-from recordio.kernels.normalise cimport (
-    NORMALISE_FLOAT16, NORMALISE_FLOAT32, NORMALISE_INT8, NORMALISE_UINT8, normalise_recipe,
-    normalise_row_at,
-)
+from recordio.kernels.normalise cimport normalise_recipe, normalise_row_at, normalise_type
 from recordio.kernels.resample cimport SIMD_LEVEL_AVX512
 from recordio.kernels.resample import LEVELS
 
-_DTYPES = {
-    "float32": NORMALISE_FLOAT32,
-    "uint8": NORMALISE_UINT8,
-    "int8": NORMALISE_INT8,
-    "float16": NORMALISE_FLOAT16,
-}
 
 
 cdef int _check(status, text) except -1:
@@ -63,7 +54,7 @@ def normalise(
     """
     cdef normalise_recipe recipe
     cdef Py_buffer source, target, means
-    cdef int height, width, channels, flip, level
+    cdef int height, width, channels, flip, level, type_code
     cdef ptrdiff_t row_bytes, pixel_stride, channel_stride
     cdef const uint8_t* pixels
     cdef uint8_t* slot
@@ -75,7 +66,8 @@ def normalise(
     image = np.ascontiguousarray(image if image.ndim == 3 else image[:, :, None])
     height, width, channels = image.shape
     _check(channels in (1, 3, 4), f"an image has 1, 3 or 4 channels, not {channels}")
-    _check(dtype in _DTYPES, f"dtype must be one of {tuple(_DTYPES)}, not {dtype!r}")
+    type_code = normalise_type(dtype.encode())
+    _check(type_code >= 0, f"dtype={dtype!r} is not an element type of a batch")
     _check(
         sorted(layout) == ["c", "h", "w"],
         f"layout must be an order of c, h and w, not {layout!r}")
@@ -97,7 +89,7 @@ def normalise(
     factor = np.float32(contrast) * np.float32(scale) / _per_channel("std", std, channels)
     offset = np.float32(illumination) * np.float32(scale) / _per_channel("std", std, channels)
     recipe.channels = channels
-    recipe.dtype = _DTYPES[dtype]
+    recipe.dtype = type_code
     recipe.mean_image = NULL
     recipe.mean_height = recipe.mean_width = 0
     for c in range(channels):

@@ -577,3 +577,23 @@ def test_a_loader_of_recipes_resumes(pack, make):
     for one, other in zip(wanted, again, strict=True):
         for mine, theirs in zip(one, other, strict=True):
             assert torch.equal(mine, theirs)
+
+
+def test_dlpack_takes_bfloat16_without_a_copy():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    array = np.arange(4).astype(ml_dtypes.bfloat16)
+    for tensor in (from_dlpack([array])[0], torch.from_dlpack(to_dlpack([array])[0])):
+        assert tensor.dtype is torch.bfloat16 and tensor.data_ptr() == array.ctypes.data
+    array.flags.writeable = False
+    for function in (from_dlpack, to_dlpack):
+        with pytest.raises(BufferError, match="read-only"):
+            function([array])
+
+
+def test_the_loader_delivers_bfloat16():
+    pytest.importorskip("ml_dtypes")
+    data = np.linspace(0, 1, 10, dtype="f4").reshape(5, 2)
+    dataset = RecordBatches(ArrayDataProvider, data=data, batch_size=2, dtype="bfloat16")
+    batches = [batch for (batch,) in DataLoader(dataset, batch_size=None)]
+    assert all(batch.dtype is torch.bfloat16 for batch in batches)
+    assert torch.equal(torch.cat(batches), torch.from_numpy(data).bfloat16())

@@ -6,7 +6,7 @@ values are those after normalisation; integer pixels have none, and get what it 
 
 from libc.math cimport exp, log, rint, sqrt
 from libc.stddef cimport ptrdiff_t
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 from statistics import NormalDist
@@ -16,11 +16,8 @@ from iterators.images.augment.draw cimport (
     philox_block, philox_unit,
 )
 from recordio.kernels.normalise cimport (
-    NORMALISE_FLOAT16, NORMALISE_FLOAT32, normalise_recipe, normalise_row,
+    normalise_is_float, normalise_recipe, normalise_row, normalise_store_float,
 )
-
-cdef extern from "recordio/kernels/normalise.h" nogil:
-    uint16_t normalise_half(float value)
 
 cdef extern from "recordio/kernels/noise.h" nogil:
     enum:
@@ -115,8 +112,7 @@ cdef class Eraser:
 
     cdef void erase(self, void* slot, const normalise_recipe* normalise, ptrdiff_t row_stride,
                     ptrdiff_t pixel_stride, ptrdiff_t channel_stride) noexcept nogil:
-        cdef bint floats = (
-            normalise.dtype == NORMALISE_FLOAT32 or normalise.dtype == NORMALISE_FLOAT16)
+        cdef bint floats = normalise_is_float(normalise.dtype)
         cdef const Erased* one
         cdef float[NOISE_AT_ONCE] colour
         cdef Noise noise
@@ -156,7 +152,7 @@ cdef inline float next_noise(Noise* noise) noexcept nogil:
 cdef void erase_floats(Eraser eraser, const normalise_recipe* normalise, int width,
                        const float* colour, Noise* noise, void* slot, ptrdiff_t at,
                        ptrdiff_t pixel_stride, ptrdiff_t channel_stride) noexcept nogil:
-    """Erase one row of a rectangle of float32 or float16."""
+    """Erase one row of a rectangle of floats."""
     cdef int c, _
     cdef float value
     cdef ptrdiff_t position
@@ -171,10 +167,7 @@ cdef void erase_floats(Eraser eraser, const normalise_recipe* normalise, int wid
         for _ in range(width):
             if eraser.kind == ERASING_PIXEL:
                 value = next_noise(noise)
-            if normalise.dtype == NORMALISE_FLOAT32:
-                (<float*>slot)[position] = value
-            else:
-                (<uint16_t*>slot)[position] = normalise_half(value)
+            normalise_store_float(normalise.dtype, slot, position, value)
             position += pixel_stride
 
 

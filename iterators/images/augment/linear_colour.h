@@ -47,10 +47,7 @@ static SIMD_UNUSED void linear_colour_row(const linear_colour* colour, int dtype
         ptrdiff_t at = c * channel_stride + (mirror ? (width - 1) * pixel_stride : 0);
         for (int x = 0; x < width; x++, at += step) {
             const float value = red * row[3 * x] + green * row[3 * x + 1] + blue * row[3 * x + 2] + offset;
-            if (dtype == NORMALISE_FLOAT32)
-                ((float*)slot_row)[at] = value;
-            else
-                ((uint16_t*)slot_row)[at] = normalise_half(value);
+            normalise_store_float(dtype, slot_row, at, value);
         }
     }
 }

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from recordio.keywords.options import Rule
+
+from ...core.dtypes import BATCH_TYPES, FLOAT_TYPES
 
 __all__ = ["CHANNEL_RULES", "DET_RULES", "EXPOSURE_RULE", "NEEDS_RGB", "PIXEL_RULES", "RULES"]
 
@@ -22,7 +22,7 @@ NEEDS_RGB = "needs RGB images: data_shape with 3 channels"
 def is_integer(values: Any) -> bool:
     """Return whether pixels are delivered as integers, so that nothing is left of fractions."""
     on_host = getattr(values, "normalise_on", "host") == "host"
-    return on_host and bool(np.issubdtype(values.dtype, np.integer))
+    return on_host and values.dtype in BATCH_TYPES and values.dtype not in FLOAT_TYPES
 
 
 _NEEDS_FLOAT = "has no effect on integer pixels: drop it or use a float dtype"

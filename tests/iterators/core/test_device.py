@@ -174,3 +174,14 @@ def test_a_torch_device_is_taken_by_torch_and_equal_to_its_own():
 def test_normalisation_on_a_device():
     normalise = DeviceNormalisation("NC", [1.0, 2.0], [0.5, 1.0], "float32")
     assert normalise(torch.tensor([[3, 4]], dtype=torch.uint8)).tolist() == [[1.0, 2.0]]
+
+
+def test_bfloat16_goes_to_torch_and_back():
+    wanted = np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
+    array = np.arange(3).astype(wanted)
+    (tensor,) = placement("cpu").place([array])
+    assert tensor.dtype is torch.bfloat16 and tensor.tolist() == [0, 1, 2]
+    back = get_device(-1).send(tensor)
+    assert back.dtype == wanted and back.ctypes.data == array.ctypes.data
+    array.flags.writeable = False
+    assert get_device("cpu").send(array).tolist() == [0, 1, 2]

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iterators import ArrayDataProvider, DataBatch, NDArrayIter
+from iterators.core.dtypes import array_over
 from iterators.testing import same
 
 
@@ -757,3 +758,27 @@ def test_after_the_last_epoch_comes_the_first():
             epochs.append(provider.epoch)
             assert sorted(np.concatenate(batches)) == numbers.tolist()
     assert epochs == [last, 0]
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+@pytest.mark.parametrize("stored", ["float32", "bfloat16"])
+def test_batches_of_bfloat16(stored, device):
+    torch = pytest.importorskip("torch")
+    kind = np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
+    data = np.linspace(-3, 3, 7 * 4, dtype="f4").reshape(7, 4)
+    wanted = data.astype(kind)
+    given = data if stored == "float32" else wanted
+    keywords = {"batch_size": 3, "device": device}
+    with ArrayDataProvider(given, dtype=torch.bfloat16, data_padding=2, **keywords) as provider:
+        assert provider.provide_data[0].dtype == kind
+        batches = [batch.data[0] for batch in provider]
+        state = provider.state_dict()
+        provider.load_state_dict(state)
+    if device:
+        assert all(batch.dtype is torch.bfloat16 for batch in batches)
+        batches = [array_over(batch) for batch in batches]
+    found = np.concatenate(batches)
+    assert found[:7].tobytes() == wanted.tobytes() and (found[7:] == 2).all()
+    tensor = torch.from_numpy(data).bfloat16()
+    with ArrayDataProvider(tensor, batch_size=7) as provider:
+        assert provider.next().data[0].tobytes() == wanted.tobytes()

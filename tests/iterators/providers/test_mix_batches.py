@@ -194,3 +194,25 @@ def test_what_cannot_be_mixed_is_refused(make, text):
 def test_an_unknown_keyword_is_refused():
     with pytest.raises(TypeError, match="did you mean 'cutmix'"):
         MixBatches(images(), cutmx=1)
+
+
+def test_bfloat16_is_mixed_in_float32_and_rounded_once():
+    kind = np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
+    values = np.random.default_rng(0).normal(0, 2, (10, 3, 8, 8)).astype(kind)
+
+    def mixed_of(data, **more):
+        settings = {"mixup": 0.8, "cutmix": 1.0, "seed": 3, "classes": 10}
+        return list(
+            MixBatches(ArrayDataProvider(data, np.arange(10), batch_size=5, **more), **settings)
+        )
+
+    for device in (None, "cpu"):
+        found = mixed_of(values, device=device)
+        wanted = mixed_of(values.astype(np.float32))
+        for batch, exact in zip(found, wanted, strict=True):
+            data = batch.data[0] if device is None else batch.data[0].float().numpy()
+            rounded = exact.data[0].astype(kind)
+            if device is None:
+                assert data.tobytes() == rounded.tobytes()
+            else:  # torch takes one fused step
+                np.testing.assert_allclose(data, rounded.astype("f4"), rtol=2**-7, atol=2**-7)

@@ -1,17 +1,19 @@
 """The normalising kernels against the formula, in every layout, type and variant."""
 
 import itertools
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from faces.normalise import normalise
+from iterators.core.dtypes import BATCH_TYPES, numpy_dtype
 from recordio.kernels.resample import variants
 
 LAYOUTS = ["".join(order) for order in itertools.permutations("chw")]
-DTYPES = ["float32", "uint8", "int8", "float16"]
+DTYPES = [name for name in BATCH_TYPES if name != "bfloat16" or find_spec("ml_dtypes")]
 
 
 def reference(
@@ -32,7 +34,7 @@ def reference(
     else:
         factor, offset = f(contrast) * f(scale) / std, f(illumination) * f(scale) / std
         with np.errstate(over="ignore"):
-            result = ((x.astype(f) - mean) * factor + offset).astype(dtype)
+            result = ((x.astype(f) - mean) * factor + offset).astype(numpy_dtype(dtype))
     if mirror:
         result = result[:, :, ::-1]
     return np.ascontiguousarray(result.transpose(["chw".index(axis) for axis in layout]))
@@ -82,13 +84,13 @@ def test_every_width_leaves_what_follows_alone(variant, channels):
         for layout in ("chw", "hwc"):
             shape = (channels, 1, width) if layout == "chw" else (1, width, channels)
             size = width * channels
-            block = np.full(size + 128, 77, dtype)
+            block = np.full(size + 128, 77, numpy_dtype(dtype))
             out = block[64 : 64 + size].reshape(shape)
             normalise(
                 image, mean=3, mirror=mirror, dtype=dtype, layout=layout, out=out, variant=variant
             )
             expected = reference(image, mean=3, mirror=mirror, dtype=dtype, layout=layout)
-            np.testing.assert_array_equal(out, expected)
+            assert out.tobytes() == expected.tobytes()
             assert (block[:64] == 77).all()
             assert (block[64 + size :] == 77).all()
 
@@ -129,6 +131,44 @@ def test_half_precision_rounds_like_numpy_over_its_whole_range(variant):
     )
     expected = [-np.inf, np.inf, np.nan, -65504.0, -np.inf]
     np.testing.assert_array_equal(result.ravel(), np.array(expected, np.float16))
+
+
+@pytest.mark.parametrize("variant", variants())
+@pytest.mark.parametrize("layout", ["chw", "hwc"])
+@settings(deadline=None)
+@given(bits=st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=90), turned=st.booleans())
+@example(
+    bits=[0x7F800001, 0xFFFFFFFF, 0x7FC12345, 0xFFC00000, 0x7F800000, 0xFF800000] * 3, turned=False
+)
+@example(
+    bits=[0x7F7F7FFF, 0x7F7F8000, 0xFF7FFFFF, 1, 0x8000, 0x8001, 0x18000, 0x80018001] * 3,
+    turned=True,
+)
+def test_bfloat16_is_rounded_as_ml_dtypes_rounds(variant, layout, bits, turned):
+    """Every float32: ties, overflow, infinities, subnormals, zeros, and what is not a number."""
+    kind = np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
+    values = np.array(bits, "u4").view("f4")
+    form = {"layout": layout, "variant": variant, "mirror": turned}
+    recipes = [{"mean_image": values.reshape(1, 1, -1)}]
+    recipes += [{"scale": value} for value in values[:12]]
+    with np.errstate(all="ignore"):
+        for recipe in recipes:
+            width = len(bits) if "mean_image" in recipe else 64
+            image = np.arange(width, dtype=np.uint8).reshape(1, width)
+            exact = normalise(image, **recipe, **form)
+            found = normalise(image, dtype="bfloat16", **recipe, **form)
+            assert found.tobytes() == exact.astype(kind).tobytes()
+
+
+def test_bfloat16_is_rounded_as_torch_rounds():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("ml_dtypes")
+    values = np.random.default_rng(0).integers(0, 2**32, 3 << 14, np.uint64).astype("u4").view("f4")
+    values = values[~np.isnan(values)]
+    image = np.zeros((1, len(values)), np.uint8)
+    found = normalise(image, dtype="bfloat16", mean_image=-values.reshape(1, 1, -1))
+    wanted = torch.from_numpy(values).add(0).to(torch.bfloat16).view(torch.int16).numpy()
+    assert found.view("i2").ravel().tolist() == wanted.tolist()
 
 
 def test_int8_rounds_half_means_away_from_zero_and_saturates():
