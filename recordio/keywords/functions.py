@@ -2,7 +2,7 @@
 
 An annotation is ``Annotated[type, option(kind=..., text=..., check=...)]``; the default stands in
 the signature, so that type checkers see an ordinary function.  Keywords that several functions have
-are a ``TypedDict`` of such annotations, with their defaults: ``**run: Unpack[Run]``.
+are a ``TypedDict`` of such annotations, with their defaults: ``**run: Unpack[RunOptions]``.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from ..packs.chosen import chosen_records
 from ..packs.manifest import Shard, ShardManifest, json_of, sha256_of
 from ..packs.names import pack_prefix
 from ..packs.source import SourcePack
-from .options import Path, Run, Seed, SkipErrors
+from .options import Path, RunOptions, Seed, SkipErrors
 from .output import PackReport, PackWritten, Seal, write_packs
 from .rewriting import need_folder, need_records, output_path, plan_of
 
@@ -85,7 +85,7 @@ def split(
     *,
     stratified: Stratified = False,
     skip_errors: SkipErrors = False,
-    **run: Unpack[Run],
+    **run: Unpack[RunOptions],
 ) -> PackReport:
     """Divide the records of a pack between new ones, in which they keep their order.
 
@@ -257,7 +257,7 @@ def shard(
     n: Count,
     *,
     skip_errors: SkipErrors = False,
-    **run: Unpack[Run],
+    **run: Unpack[RunOptions],
 ) -> PackReport:
     """Cut a pack into files of about equal size, with a manifest.
 

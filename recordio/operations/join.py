@@ -15,7 +15,7 @@ from ..keywords.options import option
 from ..packs.manifest import ShardManifest, is_manifest
 from ..packs.source import SourcePack
 from .copying import Edit
-from .options import Run, SkipErrors
+from .options import RunOptions, SkipErrors
 from .output import PackReport, Plan, write_packs
 from .rewriting import class_files, id_shifts, label_edits, output_path
 
@@ -66,7 +66,7 @@ def join(
     classes: Classes = None,
     *,
     skip_errors: SkipErrors = False,
-    **run: Unpack[Run],
+    **run: Unpack[RunOptions],
 ) -> PackReport:
     """Make one pack of several, one after the other.
 

@@ -17,7 +17,7 @@ __all__ = [
     "Out",
     "Path",
     "Progress",
-    "Run",
+    "RunOptions",
     "Seed",
     "SkipErrors",
     "Threads",
@@ -97,7 +97,7 @@ Cancelled = Annotated[
 ]
 
 
-class Run(TypedDict, total=False):
+class RunOptions(TypedDict, total=False):
     """Keywords of every function that writes packs, which `write_packs` takes, too."""
 
     progress: Told

@@ -14,7 +14,7 @@ from ..keywords.checks import boolean, choice
 from ..keywords.functions import checked
 from ..keywords.options import option
 from ..packs.source import SourcePack
-from .options import Out, Path, Run, Seed, SkipErrors, Threads, Window
+from .options import Out, Path, RunOptions, Seed, SkipErrors, Threads, Window
 from .output import PackReport
 from .passes import pass_over
 from .rewriting import WINDOW, rewrite
@@ -30,7 +30,7 @@ def shuffle(
     *,
     window: Window = WINDOW,
     skip_errors: SkipErrors = False,
-    **run: Unpack[Run],
+    **run: Unpack[RunOptions],
 ) -> PackReport:
     """Write the records of a pack in an order in which every one may stand anywhere.
 
@@ -118,7 +118,7 @@ def sort(
     window: Window = WINDOW,
     threads: Threads = None,
     skip_errors: SkipErrors = False,
-    **run: Unpack[Run],
+    **run: Unpack[RunOptions],
 ) -> PackReport:
     """Write the records of a pack in another order; equal ones stay in the order of the file.
 

@@ -18,7 +18,7 @@ from ..lists import is_list, read_entries
 from ..packs.names import pack_prefix
 from ..packs.source import SourcePack
 from .copying import Edit, Vectors
-from .options import Out, Path, Run, SkipErrors
+from .options import Out, Path, RunOptions, SkipErrors
 from .output import PackReport, PackWritten, Plan, write_packs
 from .rewriting import check_target, class_files, label_edits, need_records, output_path
 
@@ -47,7 +47,7 @@ def relabel(
     labels: Labels,
     *,
     skip_errors: SkipErrors = False,
-    **run: Unpack[Run],
+    **run: Unpack[RunOptions],
 ) -> PackReport:
     """Copy a pack with other labels.
 
@@ -148,7 +148,7 @@ def _listed(source: SourcePack, path: str | os.PathLike[str]) -> Edit:
 
 @checked
 def narrow(
-    path: Path, out: Out, *, skip_errors: SkipErrors = False, **run: Unpack[Run]
+    path: Path, out: Out, *, skip_errors: SkipErrors = False, **run: Unpack[RunOptions]
 ) -> PackReport:
     """Write a pack whose image headers have 32 bytes, and labels of 64 bits, with usual ones.
 

@@ -14,7 +14,7 @@ from ..packs.classes import SUFFIX, find_classes, format_classes
 from ..packs.labels import LabelChange, label_changes
 from ..packs.names import pack_prefix
 from ..packs.source import SourcePack, different
-from .options import Run
+from .options import RunOptions
 from .output import PackReport, Plan, write_packs
 
 __all__ = [
@@ -43,7 +43,7 @@ def rewrite(
     *,
     window: int | None = None,
     skip_errors: bool = False,
-    **run: Unpack[Run],
+    **run: Unpack[RunOptions],
 ) -> PackReport:
     """Make a pack of those records of another whose numbers `choose` returns, in that order."""
     target = output_path(out)

@@ -20,7 +20,7 @@ from ..packs.classes import find_classes
 from ..packs.source import SourcePack
 from .division import class_by_class, grouped_labels
 from .expression import Condition
-from .options import Out, Path, Progress, Run, Seed, SkipErrors
+from .options import Out, Path, Progress, RunOptions, Seed, SkipErrors
 from .output import PackReport
 from .passes import pass_over
 from .rewriting import rewrite
@@ -74,7 +74,7 @@ def sample(
     *,
     per_class: PerClass = False,
     skip_errors: SkipErrors = False,
-    **run: Unpack[Run],
+    **run: Unpack[RunOptions],
 ) -> PackReport:
     """Make a pack of some records of another, drawn without replacement, in their old order.
 
@@ -168,7 +168,7 @@ def filter(
     *,
     drop: Drop = False,
     skip_errors: SkipErrors = False,
-    **run: Unpack[Run],
+    **run: Unpack[RunOptions],
 ) -> PackReport:
     """Make a pack of those records of another that are wanted.
 
