@@ -63,11 +63,11 @@ def test_threads_that_wait_keep_no_job(monkeypatch):
     monkeypatch.setattr(fetching, "MOST_BYTES", 10)
     fetcher, gate = Fetcher(), threading.Event()
 
-    class RunOptions:
+    class Run:
         def __call__(self, job):
             gate.wait(60)
 
-    jobs = [Job(0, 1, 10, RunOptions()) for _ in range(3)]
+    jobs = [Job(0, 1, 10, Run()) for _ in range(3)]
     alive = [weakref.ref(job.run) for job in jobs]
     fetcher.submit(jobs)  # two of three threads find that enough bytes are under way
     while fetcher._idle < 2:
