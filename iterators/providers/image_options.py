@@ -6,6 +6,7 @@ what becomes of the rules.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -53,12 +54,10 @@ LABEL_TYPES = ("float32", "float64", "int32", "int64", "uint8")
 
 
 def element_type(name: str, value: Any, allowed: Sequence[str] = LABEL_TYPES) -> str:
-    """An element type, by NumPy's or torch's name or object."""
-    try:
-        found = dtype_name(value)
-    except TypeError:
-        found = value
-    return found if found in allowed else choice(name, value, allowed)
+    """Return an element type given by NumPy's or torch's name or object."""
+    with contextlib.suppress(TypeError):
+        value = dtype_name(value)
+    return choice(name, value, allowed)
 
 
 def packs_or_paths(name: str, value: Any) -> Any:
