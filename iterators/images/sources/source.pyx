@@ -1,4 +1,4 @@
-"""Where the bytes of records come from: mapped record files, or image files with a list of labels.
+"""Sources of the bytes of records: mapped record files, or image files with a list of labels.
 
 A `Source` answers one question, without the GIL and in any thread: which bytes are record number i.
 What it hands out is a whole record - header, labels, encoded image - whatever it was made from.
