@@ -1,4 +1,4 @@
-"""How many workers run the tests, and what is skipped where an extra such as torch is missing."""
+"""Number of workers for the tests, and tests skipped where an extra such as torch is missing."""
 
 import doctest
 import os
@@ -17,7 +17,7 @@ MISSING = {name for name in OPTIONAL if find_spec(name) is None}
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """What `-n auto` means: two workers for a processor, as tests wait for half of their time."""
+    """Return two workers for a processor for `-n auto`: tests wait for half of their time."""
     return 2 * (os.cpu_count() or 1)
 
 

@@ -88,7 +88,7 @@ class Library:
     missing: str
 
     def flags(self):
-        """What the compiler is told, what the linker, and the files that are linked statically."""
+        """Return flags of the compiler and the linker, and the files that are linked statically."""
         if not STATIC:
             compile_args = self.pkg_config("--cflags", [])
             return compile_args, self.pkg_config("--libs", [self.link]), []
@@ -112,7 +112,7 @@ class Library:
         return found.stdout.split() or otherwise
 
     def links(self, compiler, compile_args, link_args):
-        """Whether the probe compiles and links."""
+        """Return whether the probe compiles and links."""
         if os.environ.get(f"RECORDIO_WITHOUT_{self.name.upper()}"):
             return False
         with tempfile.TemporaryDirectory() as folder:

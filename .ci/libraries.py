@@ -54,7 +54,7 @@ class Library:
         return f"{self.package}_{self.version}.orig.tar.gz"
 
     def places(self):
-        """Where the source may be, as URLs."""
+        """URLs at which the source may be."""
         folder = os.environ.get("RECORDIO_SOURCES")
         if folder:
             return [Path(folder, self.archive).resolve().as_uri()]

@@ -77,7 +77,7 @@ def libraries():
 
 
 def strangers(module, stripped):
-    """What ties a compiled module to other copies of the libraries, as a list of reasons."""
+    """Return the ties of a compiled module to other copies of the libraries, as reasons."""
     found = []
     for library in LIBRARIES:
         if f"{library.name}.so".encode() in module:
@@ -89,7 +89,7 @@ def strangers(module, stripped):
 
 
 def contents(opened):
-    """What is wrong with the content of an open wheel, as a list of reasons."""
+    """Return the faults of the content of an open wheel, as a list of reasons."""
     wrong, linux = [], "linux" in Path(opened.filename).name
     names = opened.namelist()
     for name in filter(is_compiled, names):
@@ -107,7 +107,7 @@ def contents(opened):
 
 
 def is_compiled(name):
-    """Whether a file of a wheel is a compiled module."""
+    """Return whether a file of a wheel is a compiled module."""
     return name.endswith((".so", ".pyd"))
 
 
@@ -170,7 +170,7 @@ def test(*arguments):
 
 
 def out_of_sight():
-    """What hides compilers and libraries from a command, put before it; it needs no rights."""
+    """Return the prefix of a command that hides compilers and libraries; it needs no rights."""
     files = [file for pattern in (*HIDDEN, *COMPILERS) for file in glob.glob(pattern)]
     files = sorted({os.path.realpath(file) for file in files})
     script = 'n=$1; shift; while [ $n -gt 0 ]; do mount --bind /dev/null "$1" || exit 1; '

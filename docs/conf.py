@@ -1,4 +1,4 @@
-"""How Sphinx builds these pages: ``make docs``."""
+"""Settings with which Sphinx builds these pages: ``make docs``."""
 
 import sys
 from importlib.metadata import version as version_of

@@ -156,7 +156,7 @@ def rendered(recipe, packed, number):
 
 
 def plain(recipe, packed, number):
-    """The same crop without any change, and mirrored: every step has random numbers of its own."""
+    """Return the crop unchanged, and mirrored: every step has random numbers of its own."""
     kept = {field.name for field in fields(recipe)} - CHANGES
     recipe = Recipe(**recipe.values(*sorted(kept)))
     still = replace(recipe, rand_mirror=False)
@@ -164,7 +164,7 @@ def plain(recipe, packed, number):
 
 
 def changed(recipe, image, mirrored, ours, number):
-    """What was drawn for this record, done by Pillow; what is erased has the values of `ours`."""
+    """Change an image with Pillow as drawn for this record; erased pixels are those of `ours`."""
     turns = not np.array_equal(image, mirrored)
     if recipe.crop_on_fill or recipe.low_resolution:
         image = face(image, drawn_face(recipe, KEY, 0, number))

@@ -1,4 +1,4 @@
-"""``python -m iterators``: what this installation decodes with, what it runs on, what is missing.
+"""``python -m iterators``: the decoders of this installation, its platform and missing extras.
 
 For bug reports and for finding out why images decode slowly.  It opens no file.
 """
@@ -36,21 +36,14 @@ def _usable_cores():
 
 
 def _extra(package):
-    """The version of an optional package, or the command that brings it."""
+    """Return the version of an optional package, or the command that brings it."""
     version = _version(PACKAGES.get(package, (package, package))[1])
     return f"not installed; {command(package)}" if version == "not installed" else version
 
 
 def report():
-    """Describe the installation.
+    """Describe the installation, one line per fact: its name and its value.
 
-    Returns
-    -------
-    str
-        One line per fact: its name and its value.
-
-    Examples
-    --------
     >>> "decoder" in report()
     True
     """
@@ -74,13 +67,7 @@ def report():
 
 
 def main():
-    """Print the report.
-
-    Returns
-    -------
-    int
-        The exit status, 0.
-    """
+    """Print the report and return the exit status, 0."""
     print(report())
     return 0
 

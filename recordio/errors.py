@@ -1,4 +1,4 @@
-"""The one family of errors raised for bad files, each naming the place and what to do.
+"""The one family of errors raised for bad files, each naming the location and what to do.
 
 Every class is a `RecordIOError`, hence a `ValueError`; some are also the builtin that a caller
 would expect (`EOFError` for a file that ends too early, `KeyError` for an unknown key).
@@ -42,7 +42,7 @@ class RecordIOError(ValueError):
     Parameters
     ----------
     reason : str
-        What is wrong and what to do about it, without the place.
+        What is wrong and what to do about it, without the location.
     path : str or os.PathLike, optional
         The file.
     offset : int, optional
@@ -59,7 +59,7 @@ class RecordIOError(ValueError):
     Attributes
     ----------
     reason, path, offset, line, column, record, record_id
-        As given; None where the place is not known.
+        As given; None where the location is not known.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class RecordIOError(ValueError):
         super().__init__(self._text())
 
     def _text(self) -> str:
-        place = [] if self.path is None else [self.path]
+        location = [] if self.path is None else [self.path]
         for name, value in (
             ("offset", self.offset),
             ("line", self.line),
@@ -99,15 +99,15 @@ class RecordIOError(ValueError):
             ("id", self.record_id),
         ):
             if value is not None:
-                place.append(f"{name} {value}")
-        return f"{', '.join(place)}: {self.reason}" if place else self.reason
+                location.append(f"{name} {value}")
+        return f"{', '.join(location)}: {self.reason}" if location else self.reason
 
-    def at(self, **place):
-        """Return the same error with the place where it was met.
+    def at(self, **location):
+        """Return the same error with the location where it was met.
 
         Parameters
         ----------
-        **place
+        **location
             `path`, `offset` and whatever else the error has not said yet.
 
         Returns
@@ -120,9 +120,9 @@ class RecordIOError(ValueError):
         >>> str(RecordIOError("the record is too short").at(path="a.rec", record=3))
         'a.rec, record 3: the record is too short'
         """
-        return type(self)(self.reason, **{**self._place(), **place})
+        return type(self)(self.reason, **{**self._location(), **location})
 
-    def _place(self):
+    def _location(self):
         return {
             "path": self.path,
             "offset": self.offset,
@@ -136,11 +136,11 @@ class RecordIOError(ValueError):
         return self._text()
 
     def __reduce__(self):
-        return _rebuild, (type(self), self.reason, self._place())
+        return _rebuild, (type(self), self.reason, self._location())
 
 
-def _rebuild(kind, reason, place):
-    return kind(reason, **place)
+def _rebuild(kind, reason, location):
+    return kind(reason, **location)
 
 
 class TruncatedRecordError(RecordIOError, EOFError):

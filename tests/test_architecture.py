@@ -352,12 +352,6 @@ def test_classes_of_one_name_are_found(tmp_path, monkeypatch):
 
 # -- docstrings -------------------------------------------------------------------------------
 
-#: Rooms and modules whose docstrings do not follow the two rules yet; none may be added.
-NOT_YET = (
-    "iterators.__main__",
-    "iterators.images.examples",
-    "iterators.images.sources",
-)
 #: A section of numpydoc, which takes many lines to say what signatures say.
 SECTION = re.compile(
     r"^(Parameters|Other Parameters|Attributes|Returns|Yields|Raises|Warns|See Also|Notes|Examples)"
@@ -441,8 +435,7 @@ def faults_of_docstrings(path):
 @pytest.mark.parametrize("path", sources(".py"))
 def test_docstrings_are_one_plain_line_but_for_names_that_users_import(path):
     """Sections of numpydoc are for those names; no first line begins with What, Whether, How ..."""
-    if not f"{module_name(path)}.".startswith(tuple(f"{room}." for room in NOT_YET)):
-        assert not faults_of_docstrings(path)
+    assert not faults_of_docstrings(path)
 
 
 def test_faults_of_docstrings_are_found(tmp_path, monkeypatch):

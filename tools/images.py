@@ -64,18 +64,19 @@ def add_pixel_limit(parser: argparse._ActionsContainer) -> None:
 
 
 def decode_image(
-    content: Any, mode: int, *, max_pixels: int = DEFAULT_MAX_PIXELS, **place: Any
+    content: Any, mode: int, *, max_pixels: int = DEFAULT_MAX_PIXELS, **location: Any
 ) -> np.ndarray:
     """Decode an image; `mode` is that of OpenCV, and so is the order of channels (BGR).
 
-    Images of more than `max_pixels` are refused before anything is decoded.  `place` is for errors.
+    Images of more than `max_pixels` are refused before anything is decoded.  Errors name the
+    `location`.
     """
     if not len(content):
-        raise ImageDecodeError("it is no image that can be decoded: it is empty", **place)
+        raise ImageDecodeError("it is no image that can be decoded: it is empty", **location)
     try:
         return general.decode_as_opencv(content, mode, {"max_pixels": max_pixels}, "--max-pixels")
     except ImageDecodeError as error:
-        raise ImageDecodeError(error.reason, **place) from None
+        raise ImageDecodeError(error.reason, **location) from None
 
 
 def warnings_are_noticed() -> bool:

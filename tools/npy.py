@@ -63,30 +63,32 @@ def encode_npy(array: np.ndarray) -> bytes:
     return npy_header(array.dtype, array.shape) + array.tobytes()
 
 
-def decode_npy(content: Any, **place: Any) -> np.ndarray:
-    """Return the array in the bytes of a ``.npy`` file, a view of them; `place` is for errors."""
+def decode_npy(content: Any, **location: Any) -> np.ndarray:
+    """Return the array in the bytes of a ``.npy`` file, a view; errors name the `location`."""
     view = memoryview(content)
     try:
         end = header_end(view)
         shape, fortran, dtype = parse_header(bytes(view[:end]))
     except HEADER_ERRORS as error:
-        raise RecordIOError(f"the .npy header is damaged: {error}", **place) from None
+        raise RecordIOError(f"the .npy header is damaged: {error}", **location) from None
     if dtype.hasobject:
-        raise RecordIOError("the array holds pickled Python objects, which are not read", **place)
+        raise RecordIOError(
+            "the array holds pickled Python objects, which are not read", **location
+        )
     data = view[end:]
     size = math.prod(shape) * dtype.itemsize
     if min(shape, default=0) < 0 or size != data.nbytes:
         raise RecordIOError(
             f"the array of shape {shape} and type {dtype} takes {size} bytes,"
             f" and there are {data.nbytes}",
-            **place,
+            **location,
         )
     try:
         if dtype.itemsize == 0:
             return np.empty(shape, dtype)
         return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
     except ValueError as error:  # an empty array whose other lengths are too large for NumPy
-        raise RecordIOError(f"shape {shape} is too large: {error}", **place) from None
+        raise RecordIOError(f"shape {shape} is too large: {error}", **location) from None
 
 
 def header_end(view: memoryview) -> int:

@@ -38,8 +38,8 @@ __all__ = ["PackingError", "PackingReport", "pack", "pack_together"]
 class PackingError(RecordIOError):
     """Packing ended without output because of the bad images in `skipped`."""
 
-    def __init__(self, reason, *, skipped=(), **place):
-        super().__init__(reason, **place)
+    def __init__(self, reason, *, skipped=(), **location):
+        super().__init__(reason, **location)
         self.skipped = list(skipped)
 
 

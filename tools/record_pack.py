@@ -100,7 +100,7 @@ class RecordPack:
                 yield int(position)
                 advance(1)
 
-    def place(self, record: Record) -> dict[str, Any]:
+    def location(self, record: Record) -> dict[str, Any]:
         """Name path, number and id of a record, for errors."""
         return {"path": self.path, "record": record.position, "record_id": record.header.id}
 

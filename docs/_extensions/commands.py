@@ -67,7 +67,7 @@ def literal(text):
 
 
 def entries(parser, actions):
-    """What an action is called, and what its help says."""
+    """Make a list of actions: their names and their help."""
     formatter = argparse.HelpFormatter(parser.prog)
     result = nodes.definition_list()
     for action in actions:

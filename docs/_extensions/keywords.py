@@ -48,7 +48,7 @@ class Keywords(SphinxDirective):
 
 
 def rows(families):
-    """Those of the table; parameters that share a description share a row."""
+    """Return the rows of the table; parameters that share a description share a row."""
     result = []
     for item in _described(families, ()):
         required = item.default is MISSING
@@ -69,7 +69,7 @@ def shown(item):
 
 
 def accepted(item):
-    """What the check of a parameter says that it expects, or the type that is documented."""
+    """Return the values that the check of a parameter expects, or its documented type."""
     check, told = item.metadata["check"], []
     for value in WRONG if check else ():
         try:

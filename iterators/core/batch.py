@@ -133,9 +133,9 @@ class DataBatch(AbstractDataBatch):
 
     Attributes
     ----------
-    source : numpy.ndarray of int64, (places,), or None
+    source : numpy.ndarray of int64, (slots,), or None
         In batches of record images: the number of the pack that each sample came from, -1 for a
-        place that holds none.
+        slot that holds none.
 
     Examples
     --------

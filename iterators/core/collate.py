@@ -76,17 +76,17 @@ def concat_examples(batch: Sequence[Any], device: Any = None, padding: Any = Non
         paddings = padding if isinstance(padding, tuple) else (padding,) * len(first)
         return tuple(
             [
-                _place(_stack(column, paddings[i]), device)
+                _moved(_stack(column, paddings[i]), device)
                 for i, column in enumerate(_columns(batch, len(first)))
             ]
         )
     if isinstance(first, dict):
         of_key = padding if isinstance(padding, dict) else dict.fromkeys(first, padding)
         return {
-            key: _place(_stack([example[key] for example in batch], of_key[key]), device)
+            key: _moved(_stack([example[key] for example in batch], of_key[key]), device)
             for key in first
         }
-    return _place(_stack(batch, padding), device)
+    return _moved(_stack(batch, padding), device)
 
 
 def _columns(batch: Sequence[Any], width: int) -> Sequence[Sequence[Any]]:
@@ -159,5 +159,5 @@ def _disagreement(column: Sequence[Any]) -> ValueError:
     return ValueError("lists of different lengths cannot be stacked: make arrays and give padding")
 
 
-def _place(array: Any, device: Any) -> Any:
+def _moved(array: Any, device: Any) -> Any:
     return array if device is None else to_device(device, array)

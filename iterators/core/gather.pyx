@@ -16,7 +16,7 @@ cdef extern from "iterators/core/gather.h" nogil:
 
 
 cdef Py_ssize_t first_outside(const int64_t[::1] rows, Py_ssize_t size) noexcept nogil:
-    """Return the place of the first row number that is not in ``[0, size)``, or -1."""
+    """Return the position of the first row number that is not in ``[0, size)``, or -1."""
     cdef Py_ssize_t i
     for i in range(rows.shape[0]):
         if not 0 <= rows[i] < size:
@@ -24,17 +24,17 @@ cdef Py_ssize_t first_outside(const int64_t[::1] rows, Py_ssize_t size) noexcept
     return -1
 
 
-cdef int check(const uint8_t[:, :] source, const int64_t[::1] rows, Py_ssize_t places,
+cdef int check(const uint8_t[:, :] source, const int64_t[::1] rows, Py_ssize_t slots,
                Py_ssize_t columns) except -1:
-    if places < rows.shape[0] or columns != source.shape[1]:
+    if slots < rows.shape[0] or columns != source.shape[1]:
         raise ValueError(
-            f"{rows.shape[0]} rows of {source.shape[1]} do not fit ({places}, {columns})"
+            f"{rows.shape[0]} rows of {source.shape[1]} do not fit ({slots}, {columns})"
         )
     if source.shape[1] > 1 and source.strides[1] != 1:
         raise ValueError("the items of a row must lie side by side")
-    cdef Py_ssize_t place = first_outside(rows, source.shape[0])
-    if place >= 0:
-        raise IndexError(f"row {rows[place]} of {source.shape[0]}")
+    cdef Py_ssize_t wrong = first_outside(rows, source.shape[0])
+    if wrong >= 0:
+        raise IndexError(f"row {rows[wrong]} of {source.shape[0]}")
     return 0
 
 

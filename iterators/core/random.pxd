@@ -15,7 +15,7 @@ cdef struct Network:
 
 
 cdef void network_init(Network* network, uint64_t size, uint64_t key) noexcept nogil
-# The value at one place, in [0, size).
-cdef int64_t network_at(const Network* network, int64_t place) noexcept nogil
+# The value at one position, in [0, size).
+cdef int64_t network_at(const Network* network, int64_t position) noexcept nogil
 # A key for something that has a number, below another key.
 cdef uint64_t key_below(uint64_t key, int64_t number, uint64_t purpose) noexcept nogil

@@ -1,9 +1,9 @@
 """Random numbers that depend on their purpose alone, never on earlier draws.
 
 Functions of a key: `philox`, a block of random bits for a counter; `uniform`, a number for every
-place; and `permute`, a pseudo-random permutation of ``range(n)`` evaluated only at the places that
-are asked for.  None has state, so an epoch of any size needs no stored order, and every thread,
-process and resumed run sees the same numbers.
+position; and `permute`, a pseudo-random permutation of ``range(n)`` evaluated only at the positions
+that are asked for.  None has state, so an epoch of any size needs no stored order, and every
+thread, process and resumed run sees the same numbers.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -71,8 +71,8 @@ cdef inline void network_apply(const Network* network, uint64_t* x, int lanes) n
             network_pass(network, x + lane, 1)
 
 
-cdef int64_t network_at(const Network* network, int64_t place) noexcept nogil:
-    cdef uint64_t x = place
+cdef int64_t network_at(const Network* network, int64_t position) noexcept nogil:
+    cdef uint64_t x = position
     network_apply(network, &x, 1)
     return x
 
@@ -84,14 +84,14 @@ cdef uint64_t key_below(uint64_t key, int64_t number, uint64_t purpose) noexcept
     return <uint64_t>block.word[0] << 32 | block.word[1]
 
 
-def permute(uint64_t key, int64_t n, places):
-    """Return values of a keyed pseudo-random permutation of ``range(n)`` at `places`, as int64.
+def permute(uint64_t key, int64_t n, positions):
+    """Return values of a keyed pseudo-random permutation of ``range(n)`` at `positions`, as int64.
 
-    The key has 64 bits, n is below 2**62, and the places are in ``[0, n)``.
+    The key has 64 bits, n is below 2**62, and the positions are in ``[0, n)``.
     """
     if not 1 <= n < (<int64_t>1 << 62):
         raise ValueError(f"the permuted range must have 1 to 2**62 - 1 items, not {n}")
-    values = np.array(places, dtype=np.int64, ndmin=1)
+    values = np.array(positions, dtype=np.int64, ndmin=1)
     cdef int64_t[::1] view = values.reshape(-1)
     cdef Py_ssize_t i, count = view.shape[0]
     if not count:
@@ -112,13 +112,13 @@ def permute(uint64_t key, int64_t n, places):
                 network_apply(&network, x + i, 1)
                 i += 1
     if not inside:
-        raise IndexError(f"places must lie in [0, {n})")
+        raise IndexError(f"positions must lie in [0, {n})")
     return values
 
 
-def uniform(uint64_t key, places):
-    """Return random numbers in ``[0, 1)``, float64, one for every place; equal for equal places."""
-    cdef const int64_t[::1] where = np.ascontiguousarray(places, np.int64).reshape(-1)
+def uniform(uint64_t key, positions):
+    """Return random numbers in ``[0, 1)``, float64: one for every position, by its value alone."""
+    cdef const int64_t[::1] where = np.ascontiguousarray(positions, np.int64).reshape(-1)
     values = np.empty(where.shape[0])
     cdef double[::1] view = values
     cdef philox_block block
@@ -148,11 +148,11 @@ def derive_key(seed, *purpose):
     """
     cdef philox_block block
     cdef uint64_t item, key = seed & 0xFFFFFFFFFFFFFFFF
-    cdef uint32_t place = 0
+    cdef uint32_t position = 0
     for value in purpose:
         item = value & 0xFFFFFFFFFFFFFFFF
-        block = philox4x32(key, <uint32_t>item, <uint32_t>(item >> 32), place,
+        block = philox4x32(key, <uint32_t>item, <uint32_t>(item >> 32), position,
                            0x6B657973)  # "keys"
         key = <uint64_t>block.word[0] << 32 | block.word[1]
-        place += 1
+        position += 1
     return key

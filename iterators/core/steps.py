@@ -66,8 +66,8 @@ class Step:
             self._must_be_one(axis, dst)
         for axis in [] if self.one_hot else self.gone:
             self._must_be_one(axis, src)
-        for axis, place in self.selected.items():
-            if place >= self.known.get(axis, place + 1):
+        for axis, position in self.selected.items():
+            if position >= self.known.get(axis, position + 1):
                 raise self._impossible(f"axis {axis!r} has size {self.known[axis]}")
         self.kept = "".join(axis for axis in have if axis in want)
         present = self.inserted + list(self.kept)
@@ -173,11 +173,11 @@ class Step:
             g = ops.reshape(g, [sizes[axis] for axis in "".join(self.dst_groups)])
             g = _permute(ops, g, _inverse(self.order))
             g = ops.reshape(g, g.shape[len(self.inserted) :]) if self.inserted else g
-            for place, axis in enumerate(axes):
+            for position, axis in enumerate(axes):
                 if axis in self.gone:
-                    g = ops.reshape(g, [*g.shape[:place], 1, *g.shape[place:]])
+                    g = ops.reshape(g, [*g.shape[:position], 1, *g.shape[position:]])
                 elif axis in self.selected:
-                    g = ops.pad(g, place, self.selected[axis], sizes[axis])
+                    g = ops.pad(g, position, self.selected[axis], sizes[axis])
             g = _merge(ops, g, self.src_groups, dtype)
         return _cast(ops, g, dtype)
 
@@ -207,21 +207,21 @@ class Step:
                     f"axis {axis!r} of an array of shape {shape} must have size {product} to be "
                     f"converted to {self.dst!r}"
                 )
-        for axis, place in self.selected.items():
-            if place >= sizes.get(axis, place + 1):
-                raise LayoutError(f"{axis}_at={place}: axis {axis!r} has size {sizes[axis]}")
+        for axis, position in self.selected.items():
+            if position >= sizes.get(axis, position + 1):
+                raise LayoutError(f"{axis}_at={position}: axis {axis!r} has size {sizes[axis]}")
         return sizes
 
     def _drop(self, ops: Backend, x: Any, axes: str, sizes: Mapping[str, int]) -> Any:
-        for place in reversed(range(len(axes))):
-            if axes[place] in self.selected or axes[place] in self.gone:
-                x = ops.take(x, place, self.selected.get(axes[place], 0))
+        for position in reversed(range(len(axes))):
+            if axes[position] in self.selected or axes[position] in self.gone:
+                x = ops.take(x, position, self.selected.get(axes[position], 0))
         return x
 
     # -- labels ---------------------------------------------------------------------------------
 
     def _mark(self, ops: Backend, x: Any, sizes: dict[str, int], dtype: Any, sparse: bool) -> Any:
-        """Put one at the places that the labels name, zero elsewhere."""
+        """Put one at the positions that the labels name, zero elsewhere."""
         classes = sizes[self.one_hot]
         if ops is SPARSE:
             raise TypeError("labels in a sparse matrix cannot be told from its zeros")
@@ -235,10 +235,10 @@ class Step:
                 )
         axes = "".join(self.src_groups)
         x = ops.reshape(x, [sizes[axis] for axis in axes])
-        for place in reversed(range(len(axes))):
-            if axes[place] in self.selected:
-                x = ops.take(x, place, self.selected[axes[place]])
-                axes = axes[:place] + axes[place + 1 :]
+        for position in reversed(range(len(axes))):
+            if axes[position] in self.selected:
+                x = ops.take(x, position, self.selected[axes[position]])
+                axes = axes[:position] + axes[position + 1 :]
         if sparse and ops.name != "numpy":
             raise TypeError("sparse=True is for NumPy labels: the result is a scipy matrix")
         if sparse:
@@ -252,21 +252,21 @@ class Step:
         present = self.inserted + list(self.kept)
         order = [want.index(axis) for axis in present if axis in rest] + [want.index(self.one_hot)]
         seen = _permute(ops, seen, order)
-        merged = [place for place, axis in enumerate(axes) if axis in self.gone]
-        for slots in np.ndindex(*(x.shape[place] for place in merged)):
+        merged = [position for position, axis in enumerate(axes) if axis in self.gone]
+        for slots in np.ndindex(*(x.shape[position] for position in merged)):
             labels = x
-            for place, slot in reversed(list(zip(merged, slots, strict=True))):
-                labels = ops.take(labels, place, slot)
+            for position, slot in reversed(list(zip(merged, slots, strict=True))):
+                labels = ops.take(labels, position, slot)
             labels = ops.reshape(labels, [1] * len(self.inserted) + list(labels.shape))
             ops.mark(seen, labels)
         return result
 
     def _mark_sparse(self, x: Any, axes: str, sizes: dict[str, int], dtype: Any) -> Any:
-        places = dict(zip(axes, np.indices(x.shape), strict=True))
-        places[self.one_hot] = x
-        places = {axis: place.ravel() for axis, place in places.items()}
-        return _from_places(
-            places, sizes, self.dst_groups, np.ones(x.size, bool), dtype or x.dtype, union=True
+        positions = dict(zip(axes, np.indices(x.shape), strict=True))
+        positions[self.one_hot] = x
+        positions = {axis: position.ravel() for axis, position in positions.items()}
+        return _from_positions(
+            positions, sizes, self.dst_groups, np.ones(x.size, bool), dtype or x.dtype, union=True
         )
 
     # -- sparse matrices ------------------------------------------------------------------------
@@ -274,7 +274,7 @@ class Step:
     def _sparse(
         self, ops: Backend, x: Any, sizes: dict[str, int], dtype: Any, backwards: bool = False
     ) -> Any:
-        """Convert a sparse array by the places of its elements."""
+        """Convert a sparse array by the positions of its elements."""
         if self.trivial:
             return ops.cast(x, dtype)
         if ops is not SPARSE:
@@ -287,21 +287,21 @@ class Step:
         if self.src_groups == self.dst_groups[::-1]:
             return SPARSE.cast(SPARSE.permute(x, (1, 0)), dtype)
         entries = x.tocoo()
-        places: dict[str, Any] = {}
-        for group, place in zip(groups, (entries.row, entries.col), strict=True):
-            split = np.unravel_index(place, [sizes[axis] for axis in group])
-            places.update(zip(group, split, strict=True))
+        positions: dict[str, Any] = {}
+        for group, position in zip(groups, (entries.row, entries.col), strict=True):
+            split = np.unravel_index(position, [sizes[axis] for axis in group])
+            positions.update(zip(group, split, strict=True))
         count = len(entries.data)
         for axis in self.inserted + self.gone:
-            places.setdefault(axis, np.zeros(count, np.int64))
+            positions.setdefault(axis, np.zeros(count, np.int64))
         values, chosen = entries.data, np.ones(count, bool)
         for axis, position in self.selected.items():
             if backwards:
-                places[axis] = np.full(count, position)
+                positions[axis] = np.full(count, position)
             else:
-                chosen &= places[axis] == position
-        places = {axis: place[chosen] for axis, place in places.items()}
-        result = _from_places(places, sizes, target, values[chosen], dtype or x.dtype)
+                chosen &= positions[axis] == position
+        positions = {axis: position[chosen] for axis, position in positions.items()}
+        result = _from_positions(positions, sizes, target, values[chosen], dtype or x.dtype)
         return SPARSE.like(result, x)
 
 
@@ -310,7 +310,7 @@ def _groups(layout: Layout, whole: set[str]) -> list[str]:
 
 
 def _inverse(order: Sequence[int]) -> list[int]:
-    return [list(order).index(place) for place in range(len(order))]
+    return [list(order).index(position) for position in range(len(order))]
 
 
 def _permute(ops: Backend, x: Any, order: Sequence[int]) -> Any:
@@ -327,24 +327,24 @@ def _merge(ops: Backend, x: Any, groups: Sequence[str], dtype: Any) -> Any:
     """Make one axis of every group, moving elements (and casting them) only if there is no way."""
     if all(len(group) == 1 for group in groups):
         return x
-    begin, places = 0, []
+    begin, positions = 0, []
     for group in groups:
-        places.append(range(begin, begin + len(group)))
+        positions.append(range(begin, begin + len(group)))
         begin += len(group)
-    if not merges_in_place(x.shape, ops.strides(x), places):
+    if not merges_in_place(x.shape, ops.strides(x), positions):
         x = ops.contiguous(x, dtype)
-    return ops.reshape(x, [math.prod(x.shape[place] for place in group) for group in places])
+    return ops.reshape(x, [math.prod(x.shape[i] for i in group) for group in positions])
 
 
-def _from_places(
-    places: Mapping[str, Any],
+def _from_positions(
+    positions: Mapping[str, Any],
     sizes: Mapping[str, int],
     groups: Sequence[str],
     values: Any,
     dtype: Any,
     union: bool = False,
 ) -> Any:
-    """Make a CSR matrix of values at places, given along every axis."""
+    """Make a CSR matrix of values at positions, given along every axis."""
     sparse = need("scipy.sparse", "sparse batches")
     if len(groups) != 2:
         raise LayoutError("sparse matrices have two axes")
@@ -352,7 +352,7 @@ def _from_places(
     for group in groups:
         lengths = [sizes[axis] for axis in group]
         shape.append(math.prod(lengths))
-        flat.append(np.ravel_multi_index([places[axis] for axis in group], lengths))
+        flat.append(np.ravel_multi_index([positions[axis] for axis in group], lengths))
     result = sparse.csr_matrix((values, tuple(flat)), shape=shape)
     if union:
         result.data[:] = True

@@ -67,11 +67,11 @@ cdef int understand(Copy* copy, Py_buffer* target, Py_buffer* source) noexcept n
 
 cdef void run(Copy* copy, char* target, const char* source, int itemsize) noexcept nogil:
     """Transpose the plane of the two innermost axes at every position of the others."""
-    cdef ptrdiff_t place[MAX_AXES]
+    cdef ptrdiff_t position[MAX_AXES]
     cdef int axis, inner = copy.count - 1
     cdef Axis across = copy.axes[copy.across], along = copy.axes[inner]
     for axis in range(copy.count):
-        place[axis] = 0
+        position[axis] = 0
     while True:
         if itemsize == 1:
             transpose_1(target, source, across.target, along.source, across.size, along.size)
@@ -84,14 +84,14 @@ cdef void run(Copy* copy, char* target, const char* source, int itemsize) noexce
         axis = inner - 1
         while axis >= 0:
             if axis != copy.across:
-                place[axis] += 1
+                position[axis] += 1
                 target += copy.axes[axis].target
                 source += copy.axes[axis].source
-                if place[axis] < copy.axes[axis].size:
+                if position[axis] < copy.axes[axis].size:
                     break
-                target -= place[axis] * copy.axes[axis].target
-                source -= place[axis] * copy.axes[axis].source
-                place[axis] = 0
+                target -= position[axis] * copy.axes[axis].target
+                source -= position[axis] * copy.axes[axis].source
+                position[axis] = 0
             axis -= 1
         if axis < 0:
             return

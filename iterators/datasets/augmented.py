@@ -73,7 +73,7 @@ class AugmentedDataset(DatasetMixin):
     Notes
     -----
     An example is the image, or one of its views after the other, and what else the example had:
-    ``(view, view, ..., label)``.  What is drawn follows from seed, epoch and the place of the
+    ``(view, view, ..., label)``.  What is drawn follows from seed, epoch and the position of the
     example in `dataset`, as for `ImageRecordDataset`.  Chosen or shuffled examples, such as those
     of `SubDataset`, are those of a data set around this one.
 

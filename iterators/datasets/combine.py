@@ -149,8 +149,8 @@ class ConcatenatedDataset(DatasetMixin):
 
     def get_example(self, i: Any) -> Any:
         """Return the example of the member that index `i` falls into."""
-        member, place = self._locate(i)
-        return self._datasets[member][place]
+        member, position = self._locate(i)
+        return self._datasets[member][position]
 
     def _locate(self, i: Any) -> tuple[int, int]:
         if not 0 <= i < len(self):
@@ -162,13 +162,13 @@ class ConcatenatedDataset(DatasetMixin):
         """Return several examples; every member is read once."""
         asked: dict[int, tuple[list[int], list[int]]] = {}
         for slot, i in enumerate(indices):
-            member, place = self._locate(i)
-            slots, places = asked.setdefault(member, ([], []))
+            member, position = self._locate(i)
+            slots, positions = asked.setdefault(member, ([], []))
             slots.append(slot)
-            places.append(place)
+            positions.append(position)
         result: list[Any] = [None] * len(indices)
-        for member, (slots, places) in asked.items():
-            found = examples_at(self._datasets[member], places)
+        for member, (slots, positions) in asked.items():
+            found = examples_at(self._datasets[member], positions)
             for slot, example in zip(slots, found, strict=True):
                 result[slot] = example
         return result

@@ -357,7 +357,7 @@ class DenseDesignMatrix(RowsAsImages, FieldDataset):
         return space_of((spec, self.field_specs[TARGETS])), (FEATURES, TARGETS)
 
     def get_batch_design(self, batch_size: int, include_labels: bool = False) -> Any:
-        """Return consecutive examples from a random place.
+        """Return consecutive examples from a random position.
 
         Parameters
         ----------
@@ -441,7 +441,7 @@ class DenseDesignMatrix(RowsAsImages, FieldDataset):
 
 
 def from_dataset(dataset: DenseDesignMatrix, num_examples: int) -> DenseDesignMatrix:
-    """Return consecutive examples of a dataset, from a random place, as a dataset of their own.
+    """Return consecutive examples of a dataset, from a random position, as a dataset of their own.
 
     Raises
     ------

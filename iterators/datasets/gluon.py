@@ -293,7 +293,7 @@ class ImageFolderDataset(GluonDataset):
         return len(self.items)
 
     def get_example(self, i: Any) -> Any:
-        """Return the image and the label at a place, transformed if there is a transform."""
+        """Return the image and the label at a position, transformed if there is a transform."""
         path, label = self.items[resolve_rows(i, len(self))]
         with StoredFile.at(path).open() as file:
             content = file.read()

@@ -142,7 +142,7 @@ class PickleDataset(DatasetMixin):
         return len(self._positions)
 
     def get_example(self, i: Any) -> Any:
-        """Return the object at a place, unpickled again."""
+        """Return the object at a position, unpickled again."""
         position = int(self._positions[i])
         with self._lock:
             self._reader.seek(position)
@@ -174,7 +174,7 @@ class _FileReader:
         self.after_fork()
 
     def after_fork(self) -> None:
-        """Open the file again: a file that was opened before a fork has a shared place."""
+        """Open the file again: a file that was opened before a fork has a shared position."""
         self._file = open_regular(self._path)
 
     def __getattr__(self, name: str) -> Any:

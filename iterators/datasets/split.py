@@ -32,9 +32,9 @@ class SubDataset(DatasetMixin):
     ----------
     dataset : sequence
     start, finish : int
-        The part holds the places ``[start, finish)``.
+        The part holds the positions ``[start, finish)``.
     order : sequence of int, optional
-        Which example stands at which place; as long as `dataset`.  It is not copied.
+        Which example stands at which position; as long as `dataset`.  It is not copied.
 
     Raises
     ------
@@ -75,7 +75,7 @@ class SubDataset(DatasetMixin):
         return self._size
 
     def get_example(self, i: Any) -> Any:
-        """Return the example at place `i` of the part."""
+        """Return the example at position `i` of the part."""
         return self._dataset[self._index(i)]
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
@@ -85,8 +85,8 @@ class SubDataset(DatasetMixin):
     def _index(self, i: Any) -> Any:
         if not -self._size <= i < self._size:
             raise IndexError(f"index {i} is out of range for {self._size} examples")
-        place = i + (self._start if i >= 0 else self._finish)
-        return place if self._order is None else self._order[place]
+        position = i + (self._start if i >= 0 else self._finish)
+        return position if self._order is None else self._order[position]
 
 
 def split_dataset(dataset: Any, split_at: int, order: Any = None) -> tuple[SubDataset, SubDataset]:

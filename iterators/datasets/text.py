@@ -42,7 +42,7 @@ class TextDataset(DatasetMixin):
     encoding, errors, newline : str or list of str, optional
         As for `open`; a list has one for each file.
     filter_func : callable, optional
-        Takes the lines at one place, one argument for each file, and says whether that place
+        Takes the lines at one position, one argument for each file, and says whether that position
         counts.
     **remote
         Keywords of `recordio.RemoteSettings`, for URLs.
@@ -110,7 +110,7 @@ class TextDataset(DatasetMixin):
         return len(self._lines)
 
     def get_example(self, i: Any) -> str | tuple[str, ...]:
-        """Return the line, or the tuple of lines, at a place."""
+        """Return the line, or the tuple of lines, at a position."""
         if not 0 <= i < len(self._lines):
             raise IndexError(f"index {i} is out of range for {len(self._lines)} lines")
         line = self._lines[i]

@@ -121,7 +121,7 @@ class TransformerDataset:
         return rows.np_format_as(result, form)
 
     def get_batch_design(self, batch_size: int, include_labels: bool = False) -> Any:
-        """Return consecutive examples from a random place, as `DenseDesignMatrix` does."""
+        """Return consecutive examples from a random position, as `DenseDesignMatrix` does."""
         X, y = self.raw.get_batch_design(batch_size, include_labels=True)
         X = self.perform(X)
         return (X, y) if include_labels else X

@@ -85,26 +85,10 @@ AUGMENTATION = _names(SeededRecipeOptions, Recipe)
 class AugmentedExamples:
     """Makes the image of a record, or several views of it, as `ImageRecordIter` does.
 
-    Parameters
-    ----------
-    owner : str
-        What messages call whoever was given the keywords.
-    keywords : mapping
-        Those of `ExampleOptions` and `Recipe`.
-    **limits : int
-        Of an image, as for `RenderPlan`.
-
-    Attributes
-    ----------
-    epoch : SharedNumber
-        On which everything that is drawn depends, beside seed and record.
-
-    Notes
-    -----
+    The keywords are those of `ExampleOptions` and `Recipe`, the limits those of `RenderPlan`, and
+    `owner` is named in messages.  Everything that is drawn depends on seed, record and `epoch`.
     Any number of threads and processes may share it: each has a renderer of its own.
 
-    Examples
-    --------
     >>> import recordio
     >>> examples = AugmentedExamples("mine", {"data_shape": (3, 4, 4), "views": [{}, {"scale": 2}]})
     >>> header, image = recordio.IRHeader(0, 3.0, 7, 0), np.full((9, 9, 3), 90, np.uint8)
@@ -144,20 +128,7 @@ class AugmentedExamples:
         return with_views(make, self.recipes, options.seed)(batch_size=1)
 
     def __call__(self, record: bytes, number: int) -> np.ndarray | tuple[np.ndarray, ...]:
-        """The image of a record, or a tuple of its views.
-
-        Parameters
-        ----------
-        record : bytes
-            Header, labels and encoded image.
-        number : int
-            Of the record among all; what is drawn depends on it.
-
-        Raises
-        ------
-        RecordIOError
-            Whatever is wrong with the record.
-        """
+        """Return the image of a record, or a tuple of its views, drawn by the record's number."""
         data, _, _ = self._renderer().sample(record, self.epoch.value, number)
         return self._views(data)
 

@@ -444,7 +444,7 @@ cdef class Stage:
     cdef object _failure(self, int64_t record, int fetched, Outcome* outcome):
         if fetched != FETCH_OK:
             return self.source.failure(record, fetched)
-        return outcome_error(outcome, self.plan.label_width, self.source.place(record))
+        return outcome_error(outcome, self.plan.label_width, self.source.location(record))
 
     def _work(self, Crew crew):
         """Serve as the body of a worker thread."""

@@ -131,7 +131,7 @@ class DatasetIterator(Iterator):
     @property
     def current_position(self) -> int:
         """Examples taken in the running sweep."""
-        return self._sweep.position.place
+        return self._sweep.position.done
 
     @property
     def is_new_epoch(self) -> bool:
@@ -156,7 +156,7 @@ class DatasetIterator(Iterator):
         last = self._planned[-1].after if self._planned else self._sweep
         length, before = len(self.dataset), None
         # Only where a sweep ends, because NumPy takes its time for this.
-        ends = last.position.place + self.batch_size >= last.size(length)
+        ends = last.position.done + self.batch_size >= last.size(length)
         if ends and self._draws_globally:
             before = self.order_sampler.state_dict()
         step = advance(last, length, self.batch_size, self.repeat, self.order_sampler)
@@ -273,7 +273,7 @@ class DatasetIterator(Iterator):
             order = checked_order(saved)
             length = len(self.dataset)
             if len(order) and not -length <= order.min() <= order.max() < length:
-                raise ValueError(f"the saved order has places outside the {length} examples")
+                raise ValueError(f"the saved order has positions outside the {length} examples")
         rng = state.get("rng")
         if rng is not None and self.order_sampler is not None:
             if not hasattr(self.order_sampler, "load_state_dict"):
@@ -300,13 +300,13 @@ class DatasetIterator(Iterator):
         }
         length = len(self.dataset)
         size = length if order is None else len(order)
-        at = Position.saved(state, place="current_position", high=max(size - 1, 0))
+        at = Position.saved(state, done="current_position", high=max(size - 1, 0))
         sweep = Sweep(at, boolean("is_new_epoch", state.get("is_new_epoch", False)), order=order)
         detail = state.get("previous_epoch_detail")
         if detail is None:  # saved by a program that does not save it
             detail = NO_DETAIL
             if sweep.detail(length) > 0:
-                detail = max(at.epoch + (at.place - self.batch_size) / size, 0.0)
+                detail = max(at.epoch + (at.done - self.batch_size) / size, 0.0)
         return replace(
             sweep,
             previous_epoch_detail=real("previous_epoch_detail", detail, low=NO_DETAIL),

@@ -189,7 +189,7 @@ class ForceResizeAug(ImageAugmenter):
 
 
 class RandomCropAug(ImageAugmenter):
-    """Crop at a random place: `random_crop`.
+    """Crop at a random position: `random_crop`.
 
     Parameters
     ----------

@@ -35,6 +35,6 @@ def drawn_boxes(
         colour = COLOURS[kind % len(COLOURS)] if color is None else tuple(color)
         cv2.rectangle(drawn, box[:2], box[2:], colour[::-1], thickness)
         if names is not None and kind in names:
-            place = (box[0] + 5, box[1] + 15)
-            cv2.putText(drawn, names[kind], place, cv2.FONT_HERSHEY_SIMPLEX, 0.5, (255,) * 3, 2)
+            corner = (box[0] + 5, box[1] + 15)
+            cv2.putText(drawn, names[kind], corner, cv2.FONT_HERSHEY_SIMPLEX, 0.5, (255,) * 3, 2)
     return drawn

@@ -82,11 +82,11 @@ class DescribedSteps(Augmenter, Sequence[ImageAugmenter]):
         return (*steps, CastAug(), *_colour_steps(self))
 
     @overload
-    def __getitem__(self, place: int) -> ImageAugmenter: ...
+    def __getitem__(self, position: int) -> ImageAugmenter: ...
     @overload
-    def __getitem__(self, place: slice) -> tuple[ImageAugmenter, ...]: ...
-    def __getitem__(self, place: Any) -> Any:
-        return self._steps[place]
+    def __getitem__(self, position: slice) -> tuple[ImageAugmenter, ...]: ...
+    def __getitem__(self, position: Any) -> Any:
+        return self._steps[position]
 
     def __len__(self) -> int:
         return len(self._steps)

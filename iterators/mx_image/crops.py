@@ -1,4 +1,4 @@
-"""The crops of MXNet's `mx.image`: at a place, at the centre, at random, of a random size.
+"""The crops of MXNet's `mx.image`: at a position, at the centre, at random, of a random size.
 
 Images are those of `functions`; sizes are (width, height), as in MXNet.
 """
@@ -124,7 +124,7 @@ def center_crop(src: Any, size: Sequence[int], interp: int = 2) -> tuple[np.ndar
 
 
 def random_crop(src: Any, size: Sequence[int], interp: int = 2) -> tuple[np.ndarray, Crop]:
-    """Crop at a random place; otherwise as `center_crop`.
+    """Crop at a random position; otherwise as `center_crop`.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def random_crop(src: Any, size: Sequence[int], interp: int = 2) -> tuple[np.ndar
     image = image_of(src)
     height, width = image.shape[:2]
     w, h = _crop_size((width, height), size)
-    x0, y0 = _random_place((width, height), (w, h))
+    x0, y0 = _random_corner((width, height), (w, h))
     return fixed_crop(image, x0, y0, w, h, size, interp), (x0, y0, w, h)
 
 
@@ -187,7 +187,7 @@ def random_size_crop(
         proportion = math.exp(draw(*logs))
         w, h = round(math.sqrt(pixels * proportion)), round(math.sqrt(pixels / proportion))
         if 0 < w <= width and 0 < h <= height:
-            x0, y0 = _random_place((width, height), (w, h))
+            x0, y0 = _random_corner((width, height), (w, h))
             return fixed_crop(image, x0, y0, w, h, size, interp), (x0, y0, w, h)
     return center_crop(image, size, interp)
 
@@ -212,7 +212,7 @@ def _crop_size(image: tuple[int, int], size: Sequence[int]) -> tuple[int, int]:
     return max(width, 1), max(height, 1)
 
 
-def _random_place(image: tuple[int, int], crop: tuple[int, int]) -> tuple[int, int]:
+def _random_corner(image: tuple[int, int], crop: tuple[int, int]) -> tuple[int, int]:
     draw = example_random().randint
     x0 = draw(0, image[0] - crop[0])
     return x0, draw(0, image[1] - crop[1])

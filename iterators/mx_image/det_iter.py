@@ -348,7 +348,7 @@ def _labels(source: Any, listed: Vectors | None, options: ImageDetIterOptions) -
     """Room for the objects of every image."""
     labels = source.label_vectors() if listed is None else listed_labels_of(listed, source.name)
     most, width = 0, 0
-    for place, values in labels:
+    for location, values in labels:
         try:
             if isinstance(values, RecordIOError):
                 raise values
@@ -359,7 +359,7 @@ def _labels(source: Any, listed: Vectors | None, options: ImageDetIterOptions) -
                 )
         except RecordIOError as error:
             if options.on_error == "raise":
-                raise type(error)(error.reason, **place) from None
+                raise type(error)(error.reason, **location) from None
             continue
         most, width = max(most, len(objects)), objects.shape[1]
     if not most:

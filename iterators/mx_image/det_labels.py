@@ -69,7 +69,7 @@ def described_files(
 
 
 def listed_labels_of(listed: Vectors, path: str) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Return place and label of every line of a list."""
+    """Return location and label of every line of a list."""
     ids, starts, values = listed
     for row, key in enumerate(ids.tolist()):
         yield {"path": path, "record_id": key}, values[starts[row] : starts[row + 1]]

@@ -228,7 +228,7 @@ class DetRandomCropAug(DetAugmenter):
             if size is None:
                 continue
             h, w = size
-            y0, x0 = _place(height - h), _place(width - w)
+            y0, x0 = _random_offset(height - h), _random_offset(width - w)
             # In fractions of the image.
             crop = np.array([x0, y0, x0 + w, y0 + h]) / [width, height, width, height]
             if w * h < LEAST_PIXELS or not self._shows_enough(label, crop, height * width):
@@ -278,7 +278,7 @@ class DetRandomCropAug(DetAugmenter):
 
 
 class DetRandomPadAug(DetAugmenter):
-    """A larger image of one colour, with the image at a random place in it.
+    """A larger image of one colour, with the image at a random position in it.
 
     Parameters
     ----------
@@ -335,7 +335,7 @@ class DetRandomPadAug(DetAugmenter):
             h, w = self._size(height, width)
             if h - height < LEAST_BORDER or w - width < LEAST_BORDER:
                 continue
-            y0, x0 = _place(h - height), _place(w - width)
+            y0, x0 = _random_offset(h - height), _random_offset(w - width)
             colour = self.pad_val
             if not isinstance(colour, Sequence):
                 colour = [colour] * channels
@@ -413,7 +413,7 @@ def _check_range(name: str, values: tuple[float, float], above: float) -> None:
         raise ValueError(f"{name}={values}: expected two numbers, ascending, above {above}")
 
 
-def _place(room: int) -> int:
+def _random_offset(room: int) -> int:
     return example_random().randint(0, max(0, room))
 
 

@@ -52,7 +52,7 @@ class DenseColumn:
     """A NumPy array, memory-mapped or not, with rows along axis 0.
 
     Batches have its type unless `dtype` says another one, to which `astype` converts, and `fill` in
-    places without a sample; of uint8 arrays float32 batches may be made, times `factor`.  `shape`
+    slots without a sample; of uint8 arrays float32 batches may be made, times `factor`.  `shape`
     is that of a row, and `axes` knows the names and orders of the axes of a batch; `layout` is what
     `describe` calls them.
     """
@@ -107,7 +107,7 @@ class DenseColumn:
         return 0 if self._pool is None else self._pool.nbytes
 
     def make(self, rows: np.ndarray) -> np.ndarray:
-        """A batch whose first places are `rows`."""
+        """A batch whose first slots are `rows`."""
         if self._pool is None:
             return self.axes.convert(np.empty(self._batch_shape, self.dtype))
         batch = np.frombuffer(self._pool.take(), self.dtype)
@@ -189,7 +189,7 @@ class SparseColumn:
         self._batch_size = batch_size
 
     def make(self, rows: np.ndarray) -> Any:
-        """A batch whose first places are `rows`."""
+        """A batch whose first slots are `rows`."""
         taken = self.matrix[rows].astype(self.dtype, copy=False)
         missing = self._batch_size - len(rows)
         if not missing:
@@ -285,7 +285,7 @@ class Columns:
         )
 
     def __call__(self, rows: np.ndarray, epoch: int) -> tuple[list, list, np.ndarray, list]:
-        """Data, labels, row numbers and bad places of a batch."""
+        """Data, labels, row numbers and bad slots of a batch."""
         ids = np.zeros(self.batch_size, np.uint64)
         ids[: len(rows)] = rows
         bad = self.bad_rows

@@ -52,7 +52,7 @@ class ArrayOptions(ProviderOptions):
         batch.""",
         partial(integer, low=0),
     )
-    data_padding: float = option(0, "float", "What places of the last batch without a sample hold.")
+    data_padding: float = option(0, "float", "What slots of the last batch without a sample hold.")
     label_padding: float = option(0, "float", "The same for labels.")
     round_batch: bool = option(
         False,
@@ -96,7 +96,7 @@ class ArrayOptions(ProviderOptions):
         Rule(
             "data_padding label_padding",
             lambda v: v.round_batch or v.last_batch_handle != "pad",
-            "has no effect: with round_batch, or a last_batch_handle other than 'pad', no place "
+            "has no effect: with round_batch, or a last_batch_handle other than 'pad', no slot "
             "is without a sample",
             refused=True,
         ),
@@ -112,7 +112,7 @@ class ArrayOptions(ProviderOptions):
 class ArrayDataProvider(RollingProvider, RowProvider):
     """Batches of arrays, with the rules of MXNet.jl's provider of that name.
 
-    Every sample comes once in an epoch.  The last batch has the full size as well; places without a
+    Every sample comes once in an epoch.  The last batch has the full size as well; slots without a
     sample hold the padding constant, and `pad` says how many there are.  `round_batch` and
     `last_batch_handle` choose other rules for them.
 

@@ -29,7 +29,7 @@ IMAGES = "bhwc"
 #: Single labels as rows of one label.
 ONE_SLOT = plan("b", "bf")
 
-Place = Callable[[Sequence[Any]], list[Any]]
+Transfer = Callable[[Sequence[Any]], list[Any]]
 
 
 @dataclass
@@ -187,13 +187,13 @@ class BatchForm:
         data: Sequence[Any],
         label: Sequence[Any],
         count: int,
-        place: Place = list,
-        finish: Place = list,
+        to_device: Transfer = list,
+        finish: Transfer = list,
     ) -> tuple[list[Any], list[bool]]:
         """Convert the distinct parts of a request, and say which of them are labels.
 
-        Of the samples `count` are not padding.  `place` moves arrays to where they are wanted, and
-        `finish` does there with the data what is left to do.
+        Of the samples `count` are not padding.  `to_device` moves arrays to their device, and
+        `finish` does there what is left to do with the data.
         """
         early = {
             at: part.convert((label if part.is_label else data)[part.number], count)
@@ -201,7 +201,7 @@ class BatchForm:
             if part.on_host
         }
         late = sorted({part.number for part in self._parts if not part.on_host})
-        placed = place([*(data[number] for number in late), *early.values()])
+        placed = to_device([*(data[number] for number in late), *early.values()])
         moved = dict(zip(late, finish(placed[: len(late)]), strict=True))
         converted = dict(zip(early, placed[len(late) :], strict=True))
         return [
@@ -218,14 +218,14 @@ class BatchForm:
         data: Sequence[Any],
         label: Sequence[Any],
         count: int,
-        place: Place = list,
-        finish: Place = list,
+        to_device: Transfer = list,
+        finish: Transfer = list,
         *,
         pad: int,
         **fields: Any,
     ) -> FormBatch:
         """A batch; parameters as for `parts`, the others are those of `DataBatch`."""
-        parts, labels = self.parts(data, label, count, place, finish)
+        parts, labels = self.parts(data, label, count, to_device, finish)
         return in_form(
             self.nest(parts),
             size=count + pad,

@@ -153,7 +153,7 @@ class CSVIter(RowProvider):
     Raises
     ------
     TextFormatError
-        For a line that cannot be read, with its place, for fewer labels than rows, and beyond a
+        For a line that cannot be read, with its position, for fewer labels than rows, and beyond a
         limit.
     TypeError
         For a parameter that does not exist.

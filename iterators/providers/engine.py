@@ -127,7 +127,7 @@ class SkippedSamples:
 
     def __init__(self, on_error: str, budget: float | None, num_samples: int) -> None:
         self.on_error = choice("on_error", on_error, ("raise", "skip"))
-        # By file and place in it: the places of several files are counted apart.
+        # By file and position in it: the positions of several files are counted apart.
         self.records: dict[tuple[str | None, int | None], tuple[int | None, str]] = {}
         self.limit: float | None = None
         if budget is None:
@@ -177,10 +177,10 @@ class SkippedSamples:
 class ChosenSamples:
     """Batches of chosen samples of one epoch, made ahead of the consumer by an engine of their own.
 
-    `rows` gives the places of the samples of each batch, in the file or array if `in_file_order`,
-    else in the epoch.  If it `repeats`, a sample that comes again has other random numbers.  The
-    engine is closed after the last batch, and when nobody refers to this object any more.  Threads
-    may share it: every batch goes to one of them.
+    `rows` gives the positions of the samples of each batch, in the file or array if
+    `in_file_order`, else in the epoch.  If it `repeats`, a sample that comes again has other random
+    numbers.  The engine is closed after the last batch, and when nobody refers to this object any
+    more.  Threads may share it: every batch goes to one of them.
     """
 
     def __init__(

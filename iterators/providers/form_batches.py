@@ -32,15 +32,15 @@ MEMORY = ("__array_interface__", "__cuda_array_interface__", "__dlpack__", "__dl
 class FormBatch(DataBatch):
     """Base class of the batches in a form that was asked for.
 
-    They have `size` places, padding included; by default those of their first array.
+    They have `size` slots, padding included; by default those of their first array.
     """
 
     def __init__(self, *, size: int | None = None, **fields: Any) -> None:
         super().__init__(**fields)
-        self._places = size
+        self._slots = size
 
     def _size(self) -> int:
-        return super()._size() if self._places is None else self._places
+        return super()._size() if self._slots is None else self._slots
 
     @property
     def asked(self) -> Any:

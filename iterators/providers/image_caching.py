@@ -84,7 +84,7 @@ class CacheInfo:
         stats = [cached.stats() for cached in images]
         found = [cached.cache for cached in images]
         return cls(
-            cache=";".join(dict.fromkeys(opened.place for opened in caches)),
+            cache=";".join(dict.fromkeys(opened.path for opened in caches)),
             images=sum(cache.images for cache in found),
             used_bytes=sum(cache.used for cache in found),
             capacity=sum(cache.capacity for cache in found),
@@ -98,7 +98,7 @@ class OpenCache(NamedTuple):
     """A cache of a pack: its images, where it is, and the bytes that all images would take."""
 
     images: CachedImages | None  # None once the provider is closed
-    place: str
+    path: str
     estimated_bytes: int
 
 
@@ -156,15 +156,15 @@ def open_caches(
     for pack, member, recipe, estimate in zip(
         packs, source.members, recipes, estimates, strict=True
     ):
-        place, size, share = pack.cache, pack.cache_size, 1.0
-        if options.cache and not place:
-            place, size = options.cache, options.cache_size
+        path, size, share = pack.cache, pack.cache_size, 1.0
+        if options.cache and not path:
+            path, size = options.cache, options.cache_size
             share = estimate / max(sum(estimates), 1)
-        if not place:
+        if not path:
             opened.append(None)
             continue
-        images = _open_cache(member, recipe, estimate, place, size, share, options)
-        opened.append(OpenCache(images, place, estimate))
+        images = _open_cache(member, recipe, estimate, path, size, share, options)
+        opened.append(OpenCache(images, path, estimate))
     return opened
 
 
@@ -246,17 +246,15 @@ def _settings(source: _Versioned, recipe: Any) -> dict[str, str]:
     }
 
 
-def _available_disk(place: str) -> int:
-    """Bytes that a file at this place could have: what is free, and what it has already."""
-    folder = os.path.dirname(os.path.abspath(place))
+def _available_disk(path: str) -> int:
+    """Bytes that a file at this path could have: what is free, and what it has already."""
+    folder = os.path.dirname(os.path.abspath(path))
     try:
         free = shutil.disk_usage(folder).free
     except OSError as error:
-        raise CacheFileError(
-            f"a cache cannot be made here: {error.strerror}", path=place
-        ) from error
+        raise CacheFileError(f"a cache cannot be made here: {error.strerror}", path=path) from error
     try:
-        return free + 512 * getattr(os.stat(place), "st_blocks", 0)
+        return free + 512 * getattr(os.stat(path), "st_blocks", 0)
     except FileNotFoundError:
         return free
 

@@ -40,7 +40,7 @@ class ImageDetRecordIter(RecordImageProvider):
     least 2 and B of at least 5; an object begins with id, xmin, ymin, xmax, ymax in fractions of
     the image.  Objects without area are dropped.  A batch has a label array ``(batch_size, W + 4)``
     with rows ``[channels, rows, columns, L, L values of the label, label_pad_value ...]``: the size
-    of the image, which lies in the top left corner of its place in the data array, and its label
+    of the image, which lies in the top left corner of its slot in the data array, and its label
     after augmentation.
 
     Parameters
@@ -178,14 +178,14 @@ def _longest(source: RecordSource, listed: Any, path: str, recipe: DetRecipe, on
     else:
         found = source.longest_label(limit)
     if found.too_long >= 0 and on_error == "raise":
-        place = (
-            source.place_of(found.too_long)
+        location = (
+            source.location_of(found.too_long)
             if listed is None
             else {"path": path, "record_id": int(listed[0][found.too_long])}
         )
         raise LabelError(
             f"{name}={limit}, but this label has {found.values} values: make it larger, or 0 to "
             "lift it",
-            **place,
+            **location,
         )
     return found.longest

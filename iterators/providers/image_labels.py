@@ -115,7 +115,7 @@ class PackClasses:
                 labels.append(np.full(count, -1, np.float32))
                 continue
             found = member.labels(table, self._on_error)
-            mine, wrong = changed_labels(change, found, member.place_of, self._on_error)
+            mine, wrong = changed_labels(change, found, member.location_of, self._on_error)
             labels.append(mine)
             errors.update({first + record: error for record, error in wrong.items()})
         return np.concatenate(labels), errors

@@ -298,7 +298,7 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
         NamedOptions,
         "num_parts",
         """How many parts share the records: without `shuffle` each has a block of the file by
-        MXNet's rule, with it every `num_parts`-th place of the one permutation.""",
+        MXNet's rule, with it every `num_parts`-th position of the one permutation.""",
     )
     shuffle_chunk_size: int = option(
         0,
@@ -319,7 +319,7 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
         True,
         "bool",
         """Fill the last batch from the start of the epoch.  If False the rest of it is zero.  `pad`
-        counts those places in either case.""",
+        counts those positions in either case.""",
         boolean,
         saved=True,
     )
@@ -456,8 +456,8 @@ class ImageIterOptions(ImageProviderOptions):
         NamedOptions,
         "num_parts",
         """How many parts share the images: without `shuffle` each has one of `num_parts` equal
-        blocks, the rest belonging to none, as in MXNet; with it every `num_parts`-th place of the
-        one permutation, which leaves out none.""",
+        blocks, the rest belonging to none, as in MXNet; with it every `num_parts`-th position of
+        the one permutation, which leaves out none.""",
     )
     aug_list: Any = option(
         None,

@@ -164,12 +164,12 @@ class _OrderMaker:
         """One weight for every record, 0 for those without a class."""
         labels = self.classes()[records]
         known = ~np.isnan(labels)
-        found, place = np.unique(labels[known], return_inverse=True)
+        found, inverse = np.unique(labels[known], return_inverse=True)
         missing = [float(label) for label in found if float(label) not in weights]
         if missing:
             raise ValueError(f"weights has no entry for the labels {missing[:5]}")
         table = np.zeros(len(labels))
-        table[known] = as_weights([weights[float(label)] for label in found])[place]
+        table[known] = as_weights([weights[float(label)] for label in found])[inverse]
         return table
 
     def classes(self) -> np.ndarray:
@@ -187,7 +187,7 @@ def _shares(
 ) -> tuple[list[Fraction], int]:
     """Return the share of every pack, and the size of an epoch."""
     if not any(pack.share is not None for pack in packs):
-        places = [
+        counts = [
             Fraction(str(1 if pack.repeat is None else pack.repeat)) * size
             for pack, size in zip(packs, sizes, strict=True)
         ]
@@ -196,8 +196,8 @@ def _shares(
                 f"epoch_size={epoch_size}: repeat says how long an epoch is: drop one of both, or "
                 "give shares"
             )
-        size = round(sum(places)) if epoch_size is None else epoch_size
-        return places, max(size, 1)
+        size = round(sum(counts)) if epoch_size is None else epoch_size
+        return counts, max(size, 1)
     for pack in packs:
         if pack.share is None:
             raise ValueError(f"{pack!r} has no share, but others have: give it to all or to none")

@@ -71,7 +71,7 @@ class ImageJob:
     form: BatchForm | None
     #: What is left to do on a device, which gets the images as uint8.
     normalise: DeviceNormalisation | None
-    place: Placement
+    placement: Placement
 
     @classmethod
     def of(
@@ -91,8 +91,8 @@ class ImageJob:
         if options.normalise_on == "device":
             normalise = device_normalisation(found, options)
             options = replace(options, dtype="uint8")
-        place = placement(options.device, ring=options.prefetch_buffer)
-        return cls(options, packs, found, form, normalise, place)
+        device = placement(options.device, ring=options.prefetch_buffer)
+        return cls(options, packs, found, form, normalise, device)
 
     @property
     def key(self) -> int:
@@ -170,7 +170,7 @@ class ImageEngines:
     plans: list[partial[RenderPlan]]
     caches: list[Any]
     options: ImageRecordOptions
-    place: Placement
+    placement: Placement
     key: int
     #: ``change(plan)`` returns what is called for every image of a pack, if that is done in Python.
     change: Callable[[RenderPlan], ImageChange] | None
@@ -185,7 +185,7 @@ class ImageEngines:
             "batch_size": batch_size,
             "threads": options.preprocess_threads,
             "depth": min(depth, options.prefetch_buffer),
-            "allocate": self.place.allocate,
+            "allocate": self.placement.allocate,
         }
         engine: Engine
         if self.change is None:
@@ -234,7 +234,7 @@ class RecordImageProvider(PlannedProvider):
         )
         images = [cache and cache.images for cache in caches]
         engines = ImageEngines(
-            source, plans, images, options, job.place, job.key, change, labels.shape
+            source, plans, images, options, job.placement, job.key, change, labels.shape
         )
         plan, dtype = plans[0](batch_size=options.batch_size), job.normalise and job.normalise.dtype
         settings = {"file": source.fingerprint(), "order": describe_order(order), **options.saved()}
@@ -251,7 +251,7 @@ class RecordImageProvider(PlannedProvider):
             engines,
             provided_data(options, plan, dtype),
             labels.described(options),
-            job.place,
+            job.placement,
             **options.values("epoch", "on_error", "error_budget", "verbose"),
             skipped=unusable,
             settings=settings | (more or {}),

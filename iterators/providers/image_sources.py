@@ -72,8 +72,8 @@ class ImagePack(Protocol):
     ) -> tuple[np.ndarray, dict[int, RecordIOError]]:
         """First label of every record, and why some have none."""
 
-    def place_of(self, record: int) -> dict[str, Any]:
-        """Place of an image, as `RecordIOError` names it."""
+    def location_of(self, record: int) -> dict[str, Any]:
+        """Return the location of an image, as `RecordIOError` names it."""
 
     def fingerprint(self) -> str:
         """Short text that tells this source from others."""
@@ -188,8 +188,8 @@ class ImageFileSource:
         """First label of every image; none is without."""
         return self._labels[:, 0], {}
 
-    def place_of(self, record: int) -> dict[str, Any]:
-        """Place of an image, as `RecordIOError` names it."""
+    def location_of(self, record: int) -> dict[str, Any]:
+        """Return the location of an image, as `RecordIOError` names it."""
         return {"path": self._paths[record], "record": record}
 
     def fingerprint(self) -> str:
@@ -231,7 +231,7 @@ def read_image_list(
 def listed_images(
     images: Sequence[Any], label_width: int
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Paths, ids (places) and labels of items ``[label, ..., path]`` or ``[labels, path]``."""
+    """Paths, ids (positions) and labels of items ``[label, ..., path]`` or ``[labels, path]``."""
     names, rows = listed_items(images)
     for number, numbers in enumerate(rows):
         if len(numbers) != label_width:

@@ -71,7 +71,7 @@ class LibSVMOptions(TextOptions):
         TextOptions,
         "num_parts",
         """How many parts share the rows: without `shuffle` each has the rows in that part of the
-        bytes of the file, as MXNet cuts it, with it every `num_parts`-th place of the one
+        bytes of the file, as MXNet cuts it, with it every `num_parts`-th position of the one
         permutation.""",
     )
     layout: str = option("NC", '{"NC"}', "Sparse batches have no other.")
@@ -107,7 +107,7 @@ class LibSVMIter(RowProvider):
     Raises
     ------
     TextFormatError
-        For a line that cannot be read, with its place, for fewer labels than rows, and beyond a
+        For a line that cannot be read, with its position, for fewer labels than rows, and beyond a
         limit.
     TypeError
         For a parameter that does not exist.

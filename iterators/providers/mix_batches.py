@@ -300,7 +300,7 @@ class MixBatches(Wrapper):
         ValueError
             If the state was saved with other settings; the difference is named.
         """
-        place = self._checked_own_state(state, "settings", "inside")
+        position = self._checked_own_state(state, "settings", "inside")
         for name, value in self._settings().items():
             if dict(state["settings"]).get(name) != repr(value):
                 raise ValueError(
@@ -308,7 +308,7 @@ class MixBatches(Wrapper):
                     f"here it is {value!r}"
                 )
         self.provider.load_state_dict(state["inside"])
-        self._resume(state, place)
+        self._resume(state, position)
 
     def close(self) -> None:
         """Close the provider inside."""

@@ -67,7 +67,7 @@ class MNISTOptions(FileOptions):
         FileOptions,
         "num_parts",
         """How many parts share the images: without `shuffle` part k has those from ``int(n /
-        num_parts * k)`` on, with it every `num_parts`-th place of the one permutation.""",
+        num_parts * k)`` on, with it every `num_parts`-th position of the one permutation.""",
     )
     last_batch: Literal["drop", "pad"] = option(
         "drop",

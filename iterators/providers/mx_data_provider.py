@@ -126,7 +126,7 @@ class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where a saved state says."""
-        place = self._checked_own_state(state)
+        position = self._checked_own_state(state)
         if ("inside" in state) != _has_state(self.data_iter):
             raise ValueError(
                 f"the state does not belong to an iterator of type {type(self.data_iter).__name__}"
@@ -134,13 +134,13 @@ class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
         if "inside" in state:
             self.data_iter.load_state_dict(state["inside"])
         else:
-            number = place.place
+            number = position.done
             if self._number or self._provider_asked:
                 self.data_iter.reset()
             self._number, self._over = 0, False
             for _ in range(number):
                 self._advance()
-        self._resume(state, place)
+        self._resume(state, position)
 
     def close(self) -> None:
         """Close the object inside, if it can be closed."""

@@ -117,9 +117,9 @@ class PlannedProvider(AbstractDataProvider):
             self.provide_data, self.provide_label = form.bind(data_desc, label_desc)
             self.batch_type = form.batch_type
         self._placement = placement
-        # Of the whole epoch: the places that all parts have taken.
+        # Of the whole epoch: the positions that all parts have taken.
         self._position = Position(integer("epoch", epoch, low=0, high=LAST_EPOCH))
-        self._step = plan.batch_size * plan.order.stride  # places that a batch of every part takes
+        self._step = plan.batch_size * plan.order.stride  # positions of one batch per part
         self._provider_asked = False  # asked for anything since the epoch began or was resumed
         self._requests: deque[_Request] = deque()
         self._process = os.getpid()
@@ -132,7 +132,7 @@ class PlannedProvider(AbstractDataProvider):
         self._skipped = SkippedSamples(on_error, error_budget, plan.order.count())
         for error in skipped:
             self._skipped.add(error)
-        # The places where the last search for a good record began and ended, and its epoch.
+        # The positions where the last search for a good record began and ended, and its epoch.
         self._searched = (-1, 0, 0)
         self._settings = {name: str(value) for name, value in (settings or {}).items()}
         self._verbose = verbose
@@ -173,7 +173,7 @@ class PlannedProvider(AbstractDataProvider):
 
     def __len__(self) -> int:
         """Number of batches of a whole epoch; of the running one, if samples roll over."""
-        left_over = -self._position.place % self.batch_size if self._rolls_over else 0
+        left_over = -self._position.done % self.batch_size if self._rolls_over else 0
         return self._plan.batches(-left_over)
 
     def stats(self) -> dict[str, float]:
@@ -217,7 +217,7 @@ class PlannedProvider(AbstractDataProvider):
     def _next(self) -> DataBatch:
         position = self._position
         self._provider_current = None
-        if not self._batches_left(position.place):
+        if not self._batches_left(position.done):
             self._provider_asked = True  # the rest may be empty; a new loop means the next epoch
             raise StopIteration
         asked = time.perf_counter()
@@ -265,11 +265,11 @@ class PlannedProvider(AbstractDataProvider):
         known, begin, found = self._searched
         if known != epoch or not begin <= first <= found:
             begin = found = first
-        # All places from `begin` to `found` are known to be bad, so that long runs of bad records
-        # are gone through once and not again for every one of them.
+        # All positions from `begin` to `found` are known to be bad, so that long runs of bad
+        # records are gone through once and not again for every one of them.
         records = (
-            self._plan.record(epoch, (place - done) // order.stride, done)
-            for place in range(found, done + last * order.stride, order.stride)
+            self._plan.record(epoch, (position - done) // order.stride, done)
+            for position in range(found, done + last * order.stride, order.stride)
         )
         arrays = data, label, ids
         bad = self._skipped.refill(error, self._engine, records, epoch, draw, arrays, slot)
@@ -288,7 +288,7 @@ class PlannedProvider(AbstractDataProvider):
         self._waited += now - asked
         self._samples += self._plan.batch_size - (0 if self._rolls_over else pad)
         self._returned = now
-        if self._verbose and not self._batches_left(self._position.place):
+        if self._verbose and not self._batches_left(self._position.done):
             logger.info(
                 "epoch %d: %d samples so far, waited %.1f s for data, %d records skipped",
                 self.epoch,
@@ -302,9 +302,9 @@ class PlannedProvider(AbstractDataProvider):
         if self._form is not None:
             if self._rolls_over:
                 pad = 0  # MXNet's number is for who knows MXNet's batches
-            place, finish = self._placement.place, self._finish
+            to_device, finish = self._placement.place, self._finish
             count = self.batch_size - pad
-            return self._form.batch(data, label, count, place, finish, pad=pad, index=ids)
+            return self._form.batch(data, label, count, to_device, finish, pad=pad, index=ids)
         placed = self._placement.place([*data, *label])
         return self.batch_type(
             self._finish(placed[: len(data)]),
@@ -352,11 +352,11 @@ class PlannedProvider(AbstractDataProvider):
 
     def _behind(self, position: Position) -> Position:
         """Return the end of the batch at a position, which may be behind that of the epoch."""
-        return Position(position.epoch, position.place + self._step)
+        return Position(position.epoch, position.done + self._step)
 
     def _settle(self, position: Position) -> Position:
         """Return the position, or, behind the last batch of an epoch, the start of the next one."""
-        while not self._batches_left(position.place):
+        while not self._batches_left(position.done):
             position = self._end(position)
             if self._empty:
                 break
@@ -364,7 +364,7 @@ class PlannedProvider(AbstractDataProvider):
 
     def _end(self, position: Position) -> Position:
         """Return the start of the next epoch when this one is at its end."""
-        return Position((position.epoch + 1) & LAST_EPOCH, self._plan.carried(position.place))
+        return Position((position.epoch + 1) & LAST_EPOCH, self._plan.rolled_over(position.done))
 
     def reset(self) -> None:
         """Make sure that the next batch is the first of an epoch.
@@ -374,8 +374,8 @@ class PlannedProvider(AbstractDataProvider):
         """
         with self._access.lock:
             position, asked = self._position, self._provider_asked
-            if asked or position.place > 0:
-                over = not self._batches_left(position.place)
+            if asked or position.done > 0:
+                over = not self._batches_left(position.done)
                 following = Position((position.epoch + 1) & LAST_EPOCH)
                 position = self._end(position) if over else following
             self._go_to(position)
@@ -398,8 +398,8 @@ class PlannedProvider(AbstractDataProvider):
         self._provider_loop = None
 
     def _provider_samples(self) -> Samples:
-        place, finish = self._placement.another().place, self._finish
-        return Samples(self._stored, self._form, place, finish, self._rng, self._read_samples)
+        to_device, finish = self._placement.another().place, self._finish
+        return Samples(self._stored, self._form, to_device, finish, self._rng, self._read_samples)
 
     @functools.cached_property
     def _rng(self) -> Any:
@@ -449,7 +449,7 @@ class PlannedProvider(AbstractDataProvider):
         """
         epoch, done = self._position
         while self._plan.is_over(done):
-            epoch, done = (epoch + 1) & LAST_EPOCH, self._plan.carried(done)
+            epoch, done = (epoch + 1) & LAST_EPOCH, self._plan.rolled_over(done)
             if self._plan.empty:
                 break
         return {
@@ -483,7 +483,7 @@ class PlannedProvider(AbstractDataProvider):
                     f"{name}={self._settings.get(name)}"
                 )
         position = Position.saved(
-            state, place="done", low=self._plan.first_done, last_epoch=LAST_EPOCH
+            state, done="done", low=self._plan.first_done, last_epoch=LAST_EPOCH
         )
         with self._access.lock:
             self._go_to(position)
@@ -507,7 +507,7 @@ class PlannedProvider(AbstractDataProvider):
 
 
 def _with(rows: np.ndarray, slot: int, record: int) -> np.ndarray:
-    """Rows with another record in one place; they may be shared."""
+    """Rows with another record in one slot; they may be shared."""
     changed = rows.copy()
     changed[slot] = record
     return changed
@@ -520,4 +520,4 @@ class RollingProvider(PlannedProvider):
         """Begin a new epoch without the samples that the last one left over."""
         with self._access.lock:
             self.reset()
-            self._position = Position(self._position.epoch, max(self._position.place, 0))
+            self._position = Position(self._position.epoch, max(self._position.done, 0))

@@ -108,7 +108,7 @@ class SlicedNDArray(NamedTuple):
     slice(0, 2, None)
     """
 
-    #: Places in the batch, counted from 0 without the end.
+    #: Slots in the batch, counted from 0 without the end.
     samples: slice | range
     #: A NumPy array or a torch tensor on any device.
     array: Any
@@ -293,7 +293,7 @@ def load_data(provider: Any, batch: Any, targets: Sequence[Any]) -> None:
     targets : sequence
         One entry for each array of `provide_data`: a destination for the whole array, or a list of
         pairs ``(samples, destination)`` such as `SlicedNDArray`, where `samples` is a slice or a
-        range of places in the batch; an empty list leaves the array out.  Destinations are NumPy
+        range of slots in the batch; an empty list leaves the array out.  Destinations are NumPy
         arrays or torch tensors on any device, of the shape of what is copied.
 
     Raises

@@ -30,7 +30,7 @@ class ProviderOptions(Options):
         1,
         "int",
         """How many parts share the samples: without `shuffle` each has a block of ``ceil(n /
-        num_parts)`` samples, with it every `num_parts`-th place of the one permutation.""",
+        num_parts)`` samples, with it every `num_parts`-th position of the one permutation.""",
         partial(integer, low=1),
     )
     part_index: int = option(

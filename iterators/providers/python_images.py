@@ -153,9 +153,9 @@ class PythonImages(Prefetcher):
         ids: np.ndarray,
         slot: int,
     ) -> None:
-        """Make one image and put it into its place."""
+        """Make one image and put it into its slot."""
         rows[slot] = 0
-        place, number = self._source.place_of(record), None
+        location, number = self._source.location_of(record), None
         member = int(np.searchsorted(self._source.firsts, record, side="right")) - 1
         try:
             header, content = unpack(self._bytes.record(record))
@@ -166,15 +166,15 @@ class PythonImages(Prefetcher):
         except RecordIOError as error:
             if error.path is not None:
                 raise
-            raise type(error)(error.reason, record_id=number, **place) from None
+            raise type(error)(error.reason, record_id=number, **location) from None
         except Exception as error:
             if hasattr(error, "add_note"):  # Python 3.11
-                error.add_note(f"raised by aug_list for image {number}: {place}")
+                error.add_note(f"raised by aug_list for image {number}: {location}")
             raise
         image = np.asarray(image)
         if image.shape != self._image_shape:
             raise ValueError(
                 f"aug_list makes an image of shape {image.shape}, data_shape needs (height, width, "
-                f"channels) = {self._image_shape}; image {number}: {place}"
+                f"channels) = {self._image_shape}; image {number}: {location}"
             )
         rows[slot], label[slot], ids[slot] = image, labels, number

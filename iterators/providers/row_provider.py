@@ -101,8 +101,8 @@ class RowProvider(PlannedProvider):
             described = f"rows {described}"
         else:
             described = f"{described}, seed {options.seed}"
-        place = placement(options.device, ring=options.prefetch_buffer)
-        make = partial(make_engine, place.allocate)
+        device = placement(options.device, ring=options.prefetch_buffer)
+        make = partial(make_engine, device.allocate)
         engine = make(source, plan.batch_size, options.prefetch_buffer)
         data_desc, label_desc = source.describe()
         form = None
@@ -115,7 +115,7 @@ class RowProvider(PlannedProvider):
             lambda batch_size, depth: make(source.another(), batch_size, depth),
             data_desc,
             label_desc,
-            place,
+            device,
             options.epoch,
             on_error=options.on_error,
             error_budget=options.error_budget,

@@ -26,7 +26,7 @@ __all__ = ["RowStream", "StreamedRows"]
 class RowStream:
     """Rows of one file by number, cheap as long as the numbers go up.
 
-    Any other row costs a look for its place and the start of new threads, except for those from
+    Any other row costs a search and the start of new threads, except for those from
     `first`, where the part begins: they are kept, because the last batch of every epoch is filled
     with them.  Rows of one number have no axis of their own in the batch if `scalar`.
     """
@@ -45,7 +45,7 @@ class RowStream:
         self.rows: Iterator[np.ndarray] | None = None
         self.chunk = self.head
         self.bad: dict[int, TextFormatError] = {}  # rows of the chunk that cannot be read
-        self.place = 0  # number of the first row of `chunk`
+        self.chunk_begin = 0  # number of the first row of `chunk`
         self.at = 0  # number of the next row
         self.given = 0  # rows of the chunk before this one are somebody's batch
         # What was read last to replace bad rows: first row, rows, bad ones.
@@ -69,10 +69,10 @@ class RowStream:
         return DataDesc(self.name, shape, self.reader.dtype, self.axes.wanted)
 
     def batch(self, rows: np.ndarray) -> tuple[np.ndarray, dict[int, TextFormatError]]:
-        """A batch whose first places are `rows`, the others zero; and its bad places."""
-        lent = self.lend(rows)
-        if lent is not None:
-            return lent
+        """A batch whose first slots are `rows`, the others zero; and its bad slots."""
+        whole = self.lend(rows)
+        if whole is not None:
+            return whole
         batch = np.frombuffer(self.pool.take(), self.reader.dtype)
         table = batch.reshape(self.batch_size, *self.reader.shape)
         failed: dict[int, TextFormatError] = {}
@@ -85,7 +85,7 @@ class RowStream:
                 end = begin + 1 + int(steps[0]) if len(steps) else end
             bad = self.fill(table[begin:end], int(rows[begin]))
             if bad:
-                failed.update((begin + place, error) for place, error in bad)
+                failed.update((begin + slot, error) for slot, error in bad)
             begin = end
         if len(rows) < self.batch_size:
             table[len(rows) :] = 0
@@ -98,8 +98,8 @@ class RowStream:
         that a file of one chunk is parsed once and not in every epoch.
         """
         row, count = self.at, self.batch_size
-        begin = row - self.place
-        if not self.lends or self.place <= self.first or begin + count > len(self.chunk):
+        begin = row - self.chunk_begin
+        if not self.lends or self.chunk_begin <= self.first or begin + count > len(self.chunk):
             return None
         # Rows go up by one until, at the end, they start again further up in the file.
         if len(rows) != count or rows[0] != row or rows[-1] != row + count - 1:
@@ -109,7 +109,7 @@ class RowStream:
         return self.axes.convert(batch), dict(_among(self.bad, row, count, 0))
 
     def fill(self, target: np.ndarray, row: int) -> list[tuple[int, TextFormatError]]:
-        """Fill `target` with the rows from `row` on; returns the places of bad ones."""
+        """Fill `target` with the rows from `row` on; returns the slots of bad ones."""
         kept = row - self.first
         if row < self.at and kept >= 0 and kept + len(target) <= len(self.head):
             target[...] = self.head[kept : kept + len(target)]
@@ -117,7 +117,7 @@ class RowStream:
         self.seek(row)
         filled, bad = 0, []
         while filled < len(target):
-            offset = self.at - self.place
+            offset = self.at - self.chunk_begin
             count = min(len(self.chunk) - offset, len(target) - filled)
             if not count:
                 self.advance()
@@ -130,29 +130,29 @@ class RowStream:
 
     def seek(self, row: int) -> None:
         """Make `row` the next one."""
-        low = max(self.place, self.given)
-        if self.rows is None or not low <= row <= self.place + len(self.chunk):
+        low = max(self.chunk_begin, self.given)
+        if self.rows is None or not low <= row <= self.chunk_begin + len(self.chunk):
             self.stop()
-            self.place = self.given = row
+            self.chunk_begin = self.given = row
             self.rows = self.reader.rows(row, self.bad)
         self.at = row
 
     def advance(self) -> None:
         """Go to the next chunk, keeping what belongs to the head."""
         assert self.rows is not None
-        self.place += len(self.chunk)
-        self.at = self.place
+        self.chunk_begin += len(self.chunk)
+        self.at = self.chunk_begin
         self.chunk = self.chunk[:0]
         self.bad.clear()
         chunk = next(self.rows, None)
         if chunk is None:
             raise TextFormatError(
-                f"the file had more rows when it was opened; now there are {self.place}",
+                f"the file had more rows when it was opened; now there are {self.chunk_begin}",
                 path=self.reader.path,
             )
         self.chunk = chunk
         missing = self.batch_size - len(self.head)
-        begin = self.first + len(self.head) - self.place
+        begin = self.first + len(self.head) - self.chunk_begin
         if missing > 0 and 0 <= begin < len(chunk):
             head = np.concatenate([self.head, chunk[begin : begin + missing]])
             end = self.first + len(head)
@@ -164,11 +164,11 @@ class RowStream:
 
         Where the next batch goes on does not change.
         """
-        if self.rows is not None and row == self.at == self.place + len(self.chunk):
+        if self.rows is not None and row == self.at == self.chunk_begin + len(self.chunk):
             self.advance()  # as the next batch would
-        left = max(self.given - self.place, 0)
+        left = max(self.given - self.chunk_begin, 0)
         known = [
-            (self.place + left, self.chunk[left:], self.bad),
+            (self.chunk_begin + left, self.chunk[left:], self.bad),
             (self.first, self.head, self.head_bad),
             self.spare,
         ]
@@ -200,12 +200,12 @@ class RowStream:
 
 
 def _among(
-    bad: dict[int, TextFormatError], row: int, count: int, place: int
+    bad: dict[int, TextFormatError], row: int, count: int, slot: int
 ) -> list[tuple[int, TextFormatError]]:
-    """Bad ones of `count` rows that go to `place` and behind it."""
+    """Bad ones of `count` rows that go to `slot` and behind it."""
     if not bad:
         return []
-    return [(place + k, bad[row + k]) for k in range(count) if row + k in bad]
+    return [(slot + k, bad[row + k]) for k in range(count) if row + k in bad]
 
 
 class StreamedRows:
@@ -252,7 +252,7 @@ class StreamedRows:
         return {stream.name: f"{self.count} rows, {stream.row_shape}" for stream in self.streams}
 
     def __call__(self, rows: np.ndarray, epoch: int) -> tuple[list, list, np.ndarray, list]:
-        """Data, labels, row numbers and bad places of a batch."""
+        """Data, labels, row numbers and bad slots of a batch."""
         try:
             made = [stream.batch(rows) for stream in self.streams]
         except BaseException:

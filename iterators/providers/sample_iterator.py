@@ -20,7 +20,7 @@ from ..core.order.modes import (
     generator,
     resolve_iterator_class,
 )
-from .batch_form import BatchForm, Place
+from .batch_form import BatchForm, Transfer
 from .form_batches import FormBatch, with_arrays
 
 __all__ = ["DatasetProtocol", "Samples", "first_samples"]
@@ -57,14 +57,14 @@ class _Request:
         return arrays[: len(data)], arrays[len(data) :]
 
     def parts(
-        self, data: Sequence[Any], label: Sequence[Any], count: int, place: Any, finish: Any
+        self, data: Sequence[Any], label: Sequence[Any], count: int, to_device: Any, finish: Any
     ) -> tuple[Any, ...]:
         """The parts of a batch, without padding."""
         data, label = self.samples(data, label, count)
         if self.form is None:
-            placed = place([*data, *label])
+            placed = to_device([*data, *label])
             return (*finish(placed[: len(data)]), *placed[len(data) :])
-        return _flat(self.form.nest(self.form.parts(data, label, count, place, finish)[0]))
+        return _flat(self.form.nest(self.form.parts(data, label, count, to_device, finish)[0]))
 
 
 def _flat(asked: Any) -> tuple[Any, ...]:
@@ -93,12 +93,12 @@ class Samples:
     #: What the provider itself was asked for.
     form: BatchForm | None
     #: Moves arrays to where they are wanted, and what is left to do with the data there.
-    place: Place
-    finish: Place
+    to_device: Transfer
+    finish: Transfer
     #: Random numbers that go on from iterator to iterator.
     rng: Any
     #: ``read(rows, batch_size, in_file_order, repeats)`` begins an epoch beside all others.  `rows`
-    #: are the places of the samples of each batch, at most `batch_size` of them, in the order in
+    #: are the positions of the samples of each batch, at most `batch_size` of them, in the order in
     #: which they are stored or in that of the epoch; a sample that `repeats` has other random
     #: numbers each time.  The result gives data, label and number of samples of the next batch.
     read: Callable[[Iterator[Any], int, bool, bool], Callable[[], tuple[list[Any], list[Any], int]]]
@@ -129,7 +129,7 @@ def _chosen(
     subsets: SubsetIterator = kind(provider.num_samples, batch_size, num_batches, rng)
     size = subsets.batch_size or provider.batch_size
     read = samples.read(iter(subsets), size, mode is not None, stochastic)
-    return subsets, lambda: request.parts(*read(), samples.place, samples.finish)
+    return subsets, lambda: request.parts(*read(), samples.to_device, samples.finish)
 
 
 # -- batches as they come ---------------------------------------------------------------------

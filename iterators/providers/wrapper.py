@@ -153,7 +153,7 @@ class Wrapper(AbstractDataProvider):
         self.provide_data, self.provide_label = form.bind(data, label)
         self._form = form
 
-    def _place(self, arrays: Sequence[Any]) -> list[Any]:
+    def _to_device(self, arrays: Sequence[Any]) -> list[Any]:
         if self._device is None:
             return list(arrays)
         return self._placement.place([array_over(x) if hasattr(x, "detach") else x for x in arrays])
@@ -162,8 +162,8 @@ class Wrapper(AbstractDataProvider):
         """A batch from inside where it is wanted, in the form that is asked for."""
         if self._form is not None:
             count, fields = batch.count, {"pad": batch.pad or 0, "index": batch.index}
-            return self._form.batch(batch.data, batch.label, count, self._place, **fields)
-        placed = self._place([*batch.data, *batch.label])
+            return self._form.batch(batch.data, batch.label, count, self._to_device, **fields)
+        placed = self._to_device([*batch.data, *batch.label])
         return with_arrays(
             batch,
             placed[: len(batch.data)],
@@ -203,7 +203,7 @@ class Wrapper(AbstractDataProvider):
                 f"the state has version {state['version']!r}, this release reads {STATE_VERSION}"
             )
         entries(state, "epoch", "number", *names)
-        return Position.saved(state, place="number", high=most)
+        return Position.saved(state, done="number", high=most)
 
     def _resume(self, state: Mapping[str, Any], position: Position) -> None:
         """Be where a state says, the iterators inside having loaded theirs."""

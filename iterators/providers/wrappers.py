@@ -116,9 +116,9 @@ class ResizeIter(Wrapper):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where a saved state says."""
-        place = self._checked_own_state(state, "inside", most=self.size)
+        position = self._checked_own_state(state, "inside", most=self.size)
         self.data_iter.load_state_dict(state["inside"])
-        self._resume(state, place)
+        self._resume(state, position)
 
     def close(self) -> None:
         """Close the iterator inside."""
@@ -269,14 +269,14 @@ class PrefetchingIter(Wrapper):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where a saved state says."""
-        place = self._checked_own_state(state, "inside")
+        position = self._checked_own_state(state, "inside")
         states = state["inside"]
         if not isinstance(states, Sequence) or len(states) != len(self.iters):
             count = len(states) if isinstance(states, Sequence) else "no"
             raise ValueError(f"the state is of {count} iterators, here are {len(self.iters)}")
         self._move_all(lambda it, inside: it.load_state_dict(inside), states)
         self._states = [_state_of(it) for it in self.iters]
-        self._resume(state, place)
+        self._resume(state, position)
 
     def _set_inside(self, past: int) -> None:
         self._move_all(lambda it, first: it.set_epoch(first + past), self._inside_first)
@@ -287,8 +287,8 @@ class PrefetchingIter(Wrapper):
         for engine in self._engines:
             engine.cancel()
         try:
-            for it, place in zip(self.iters, where, strict=True):
-                move(it, place)
+            for it, position in zip(self.iters, where, strict=True):
+                move(it, position)
         except BaseException:  # all go on behind what was delivered last
             for it, saved in zip(self.iters, self._states, strict=True):
                 if saved.state is not None:

@@ -1,4 +1,4 @@
-"""The batches of one worker of Ray Train: its part of the data, and its place in a checkpoint."""
+"""The batches of one worker of Ray Train: its part of the data and its position in checkpoints."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def train_iterator(
 
     Notes
     -----
-    With ``shuffle=True`` part k of n has every n-th place of one global order, and the state counts
-    places: a run that was saved with any number of workers goes on with any other, without an image
-    too much or too few, at the same `batch_size` of a worker.  The state of any worker serves all,
-    as long as they have taken as many steps; save that of rank 0.
+    With ``shuffle=True`` part k of n has every n-th position of one global order, and the state
+    counts positions: a run that was saved with any number of workers goes on with any other,
+    without an image too much or too few, at the same `batch_size` of a worker.  The state of any
+    worker serves all, as long as they have taken as many steps; save that of rank 0.
 
     Examples
     --------

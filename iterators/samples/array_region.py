@@ -17,7 +17,7 @@ from .region import FailedRegion, ReadOnlyError, Region, is_index_list, select_r
 
 __all__ = ["ArrayRegion"]
 
-#: Choice of an axis: one place (the axis is gone), a range, or an array of places.
+#: Choice of an axis: one position (the axis is gone), a range, or an array of positions.
 Choice = Any
 
 
@@ -38,7 +38,7 @@ class _Shaped(Region):
 
 
 class ArrayRegion(_Shaped):
-    """Part of an array: places, ranges and lists of places, one for each axis."""
+    """Part of an array: positions, ranges and lists of positions, one for each axis."""
 
     def __init__(self, array: Any, choices: list[Choice] | None = None) -> None:
         self._array = array
@@ -104,16 +104,16 @@ class ArrayRegion(_Shaped):
             _assign(self._array[basic], _outer(lists, self.shape(), self._array), value)
 
     def positions(self) -> np.ndarray:
-        """Return places of the elements in the flattened storage."""
+        """Return positions of the elements in the flattened storage."""
         shape = tuple(self._array.shape)
         strides = [int(np.prod(shape[axis + 1 :], dtype=np.intp)) for axis in range(len(shape))]
         total, left = np.zeros((), np.intp), len(self.shape())
         for chosen, stride in zip(self._choices, strides, strict=True):
-            places = np.asarray(chosen, np.intp) * stride
+            positions = np.asarray(chosen, np.intp) * stride
             if not isinstance(chosen, int):
                 left -= 1
-                places = places.reshape(-1, *[1] * left)
-            total = total + places
+                positions = positions.reshape(-1, *[1] * left)
+            total = total + positions
         return total
 
     def _check_writable(self) -> None:
@@ -121,7 +121,7 @@ class ArrayRegion(_Shaped):
             raise ReadOnlyError("the array that is seen is read-only")
 
     def _split(self) -> tuple[tuple, dict[int, np.ndarray]]:
-        """Return places and slices for all axes, and the choices left for axes of the result."""
+        """Return positions and slices for all axes, and the choices left for axes of the result."""
         basic: list[Any] = []
         lists: dict[int, np.ndarray] = {}
         axis = 0
@@ -139,10 +139,10 @@ class ArrayRegion(_Shaped):
 
     def _listed(self, view: Any, lists: dict[int, np.ndarray]) -> Any:
         if len(lists) == 1:
-            ((axis, places),) = lists.items()
+            ((axis, positions),) = lists.items()
             if not is_tensor(view):
-                return np.take(view, places, axis)
-            return view.index_select(axis, _tensor_of(places, view))
+                return np.take(view, positions, axis)
+            return view.index_select(axis, _tensor_of(positions, view))
         return view[_outer(lists, self.shape(), view)]
 
 
@@ -166,19 +166,19 @@ class _Indexed(_Shaped):
         """Store a value, broadcast to the shape of the region."""
         self._check_writable()
         array = self.storage
-        places = np.unravel_index(self.positions(), tuple(array.shape))
+        positions = np.unravel_index(self.positions(), tuple(array.shape))
         if is_tensor(array):
-            places = tuple(_tensor_of(axis, array) for axis in places)
-        _assign(array, places, _plain(value, array))
+            positions = tuple(_tensor_of(axis, array) for axis in positions)
+        _assign(array, positions, _plain(value, array))
 
     def positions(self) -> np.ndarray:
-        """Return places of the elements in the flattened storage."""
-        places = self._base.positions()
+        """Return positions of the elements in the flattened storage."""
+        positions = self._base.positions()
         if not is_tensor(self.storage):
-            return places[_for_numpy(self._index)]
+            return positions[_for_numpy(self._index)]
         import torch  # whose rule for numbers beside lists is another
 
-        return torch.from_numpy(places)[_for_storage(self._index, torch.empty(0))].numpy()
+        return torch.from_numpy(positions)[_for_storage(self._index, torch.empty(0))].numpy()
 
     def _check_writable(self) -> None:
         self._base._check_writable()
@@ -266,10 +266,10 @@ def _plain(value: Any, array: Any) -> Any:
     return torch.as_tensor(value, device=array.device).to(array.dtype)
 
 
-def _tensor_of(places: np.ndarray, like: Any) -> Any:
+def _tensor_of(positions: np.ndarray, like: Any) -> Any:
     import torch
 
-    return torch.as_tensor(np.ascontiguousarray(places), device=like.device)
+    return torch.as_tensor(np.ascontiguousarray(positions), device=like.device)
 
 
 def _for_numpy(index: Any) -> Any:

@@ -211,8 +211,8 @@ class Minibatches(Dataset):
         value = data_of(value)
         if np.ndim(value) and len(value) != len(self) and len(value) != 1:
             raise ValueError(f"{len(value)} values do not fit {len(self)} minibatches")
-        for place, batch in enumerate(self):
-            batch._write(value[place % len(value)] if np.ndim(value) else value)
+        for position, batch in enumerate(self):
+            batch._write(value[position % len(value)] if np.ndim(value) else value)
 
     def _update(self, operation: Any, value: Any) -> Any:
         for batch in self:

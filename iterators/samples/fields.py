@@ -32,18 +32,18 @@ class Selector:
 
     def within(self, start: int, stop: float, length: int | None) -> Selector | None:
         """Return the selector for elements from `start` to `stop`; None if others are selected."""
-        places = _places(self.first, length)
-        if places is None or not all(start <= place < stop for place in places):
+        positions = _positions(self.first, length)
+        if positions is None or not all(start <= position < stop for position in positions):
             return None
         moved: Any
-        if isinstance(places, range):
-            end = places.stop - start
+        if isinstance(positions, range):
+            end = positions.stop - start
             # A range that goes down to the first element ends "before" it, which slices write None.
-            moved = slice(places.start - start, end if end >= 0 else None, places.step)
+            moved = slice(positions.start - start, end if end >= 0 else None, positions.step)
         elif isinstance(self.first, list):
-            moved = [place - start for place in places]
+            moved = [position - start for position in positions]
         else:
-            moved = places[0] - start
+            moved = positions[0] - start
         return Selector((moved, *self.rest))
 
 
@@ -157,12 +157,12 @@ def remaining(
     return kept
 
 
-def _places(first: Any, length: int | None) -> Any:
-    """Return the places that a selector's first part chooses of its axis, if they are known."""
+def _positions(first: Any, length: int | None) -> Any:
+    """Return the positions that a selector's first part chooses of its axis, if they are known."""
     if isinstance(first, (int, np.integer)):
         numbers = [int(first)]
     elif isinstance(first, list):
-        numbers = [int(place) for place in first] if _integers(first) else [-1]
+        numbers = [int(position) for position in first] if _integers(first) else [-1]
     elif isinstance(first, slice):
         if length is not None:
             return range(*first.indices(length))
@@ -173,9 +173,9 @@ def _places(first: Any, length: int | None) -> Any:
     else:
         return range(length) if length is not None else None
     if length is not None:
-        numbers = [place + length if place < 0 else place for place in numbers]
+        numbers = [position + length if position < 0 else position for position in numbers]
     return numbers if min(numbers, default=0) >= 0 else None
 
 
-def _integers(places: list[Any]) -> bool:
-    return all(isinstance(place, (int, np.integer)) and place is not True for place in places)
+def _integers(positions: list[Any]) -> bool:
+    return all(isinstance(each, (int, np.integer)) and each is not True for each in positions)

@@ -156,34 +156,36 @@ class Endless:
 
 
 def is_index_list(index: Any) -> bool:
-    """Return whether an index expression is a list of places or a mask, not a number or a slice."""
+    """Return whether an index expression is a list of positions or a mask."""
     if isinstance(index, np.ndarray):
         return index.ndim > 0
     return isinstance(index, Sequence) and not isinstance(index, (str, bytes, tuple))
 
 
 def rows_of(index: Any, length: float) -> np.ndarray:
-    """Return the places that a list of numbers, or a mask, names in `length` rows."""
-    places = np.asarray(index)
-    if places.size == 0 and places.dtype != bool:
-        places = places.astype(np.intp)
-    if places.ndim != 1 or places.dtype.kind not in "biu":
-        raise IndexError(f"a list of places must be one row of integers or booleans, not {index!r}")
-    if places.dtype == bool:
-        if len(places) != length:
-            raise IndexError(f"the mask has {len(places)} elements for {length} rows")
-        return np.flatnonzero(places)
+    """Return the positions that a list of numbers, or a mask, names in `length` rows."""
+    positions = np.asarray(index)
+    if positions.size == 0 and positions.dtype != bool:
+        positions = positions.astype(np.intp)
+    if positions.ndim != 1 or positions.dtype.kind not in "biu":
+        raise IndexError(
+            f"a list of positions must be one row of integers or booleans, not {index!r}"
+        )
+    if positions.dtype == bool:
+        if len(positions) != length:
+            raise IndexError(f"the mask has {len(positions)} elements for {length} rows")
+        return np.flatnonzero(positions)
     if length < math.inf:
-        return resolve_rows(places, int(length))
-    if (places < 0).any():
+        return resolve_rows(positions, int(length))
+    if (positions < 0).any():
         raise IndexError("data without an end have no last element")
-    return places.astype(np.intp)
+    return positions.astype(np.intp)
 
 
 def select_rows(rows: Any, index: Any) -> Any:
     """Return some of the rows that a range, an array or `Endless` names: one number, or rows again.
 
-    Costs nothing that grows with the data, only what a list of places itself costs.
+    Costs nothing that grows with the data, only what a list of positions itself costs.
     """
     if is_index_list(index):
         if isinstance(rows, Endless):

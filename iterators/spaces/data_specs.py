@@ -92,8 +92,8 @@ class DataSpecsMapping:
         Raises
         ------
         AssertionError
-            If the tree has another structure, places that share an entry hold different things, or
-            there is something where a NullSpace is, or nothing where data is.
+            If the tree has another structure, positions that share an entry hold different things,
+            or there is something where a NullSpace is, or nothing where data is.
         """
         found: list[Any] = [_MISSING] * self.n_unique_specs
         self._collect(nested, self.spec_mapping, found)
@@ -117,7 +117,7 @@ class DataSpecsMapping:
             if found[mapping] is _MISSING:
                 found[mapping] = nested
             elif not _same(found[mapping], nested):
-                raise SpecError("two places of the same space and source hold different things")
+                raise SpecError("two positions of the same space and source hold different things")
         else:
             parts = nested.components if isinstance(nested, CompositeSpace) else nested
             if not isinstance(parts, (tuple, list)):

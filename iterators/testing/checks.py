@@ -142,11 +142,11 @@ def check_decoder(
     require(number >= 0, "there was no blob to decode")
 
 
-def _compare(found: np.ndarray, wanted: np.ndarray, tolerance: float, place: str) -> None:
+def _compare(found: np.ndarray, wanted: np.ndarray, tolerance: float, position: str) -> None:
     forms = [f"{array.dtype} {array.shape}" for array in (found, wanted)]
-    require(forms[0] == forms[1], f"{place}: found {forms[0]}, wanted {forms[1]}")
+    require(forms[0] == forms[1], f"{position}: found {forms[0]}, wanted {forms[1]}")
     apart = np.abs(found.astype(float) - wanted.astype(float)).max(initial=0)
-    require(apart <= tolerance, f"{place}: values differ by {apart}, more than {tolerance}")
+    require(apart <= tolerance, f"{position}: values differ by {apart}, more than {tolerance}")
 
 
 def check_pack(

@@ -113,7 +113,7 @@ def assert_same(found: Any, wanted: Any) -> None:
     Raises
     ------
     AssertionError
-        If they are not, with the first place at which they differ.
+        If they are not, with the first position at which they differ.
 
     Examples
     --------
@@ -137,29 +137,29 @@ def _as_numpy(array: Any) -> Any:
     return array.toarray() if hasattr(array, "toarray") else array
 
 
-def _difference(found: Any, wanted: Any, place: str) -> str | None:
+def _difference(found: Any, wanted: Any, position: str) -> str | None:
     """Describe the first difference; None without one."""
     if isinstance(wanted, DataBatch) and isinstance(found, DataBatch):
         found, wanted = _fields(found), _fields(wanted)
     if isinstance(wanted, NUMBERS) and isinstance(found, NUMBERS):
         equal = found == wanted or (found != found and wanted != wanted)
-        return None if equal else _differs(place, found, wanted)
+        return None if equal else _differs(position, found, wanted)
     if type(found) is not type(wanted):
-        return _differs(place, type(found).__name__, type(wanted).__name__)
+        return _differs(position, type(found).__name__, type(wanted).__name__)
     if isinstance(wanted, Mapping):
         if list(found) != list(wanted):
-            return _differs(place, f"keys {list(found)}", list(wanted))
-        return _first_of(found, wanted, wanted, place)
+            return _differs(position, f"keys {list(found)}", list(wanted))
+        return _first_of(found, wanted, wanted, position)
     if isinstance(wanted, (list, tuple)):
         if len(found) != len(wanted):
-            return _differs(place, f"{len(found)} items", len(wanted))
-        return _first_of(found, wanted, range(len(wanted)), place)
+            return _differs(position, f"{len(found)} items", len(wanted))
+        return _first_of(found, wanted, range(len(wanted)), position)
     if isinstance(wanted, np.ndarray) or is_tensor(wanted) or hasattr(wanted, "toarray"):
         forms = [f"{array.dtype} {tuple(array.shape)}" for array in (found, wanted)]
         if forms[0] != forms[1]:
-            return _differs(place, *forms)
-        return _first_element(_as_numpy(found), _as_numpy(wanted), place)
-    return None if found == wanted else _differs(place, repr(found), repr(wanted))
+            return _differs(position, *forms)
+        return _first_element(_as_numpy(found), _as_numpy(wanted), position)
+    return None if found == wanted else _differs(position, repr(found), repr(wanted))
 
 
 def _fields(batch: DataBatch) -> dict[str, Any]:
@@ -167,23 +167,23 @@ def _fields(batch: DataBatch) -> dict[str, Any]:
     return {name: getattr(batch, name, None) for name in names}
 
 
-def _first_of(found: Any, wanted: Any, keys: Iterable[Any], place: str) -> str | None:
-    differences = (_difference(found[key], wanted[key], f"{place}[{key!r}]") for key in keys)
+def _first_of(found: Any, wanted: Any, keys: Iterable[Any], position: str) -> str | None:
+    differences = (_difference(found[key], wanted[key], f"{position}[{key!r}]") for key in keys)
     return next((text for text in differences if text is not None), None)
 
 
-def _first_element(found: np.ndarray, wanted: np.ndarray, place: str) -> str | None:
+def _first_element(found: np.ndarray, wanted: np.ndarray, position: str) -> str | None:
     if found.dtype == object:
-        return _difference(found.tolist(), wanted.tolist(), place)
+        return _difference(found.tolist(), wanted.tolist(), position)
     unequal = found != wanted
     if found.dtype.kind == "c" or is_float(found.dtype):
         unequal &= ~(np.isnan(found) & np.isnan(wanted))
     if not np.any(unequal):
         return None
     at = tuple(int(i) for i in np.argwhere(unequal)[0])
-    where = place + (f"[{', '.join(map(str, at))}]" if at else "")
+    where = position + (f"[{', '.join(map(str, at))}]" if at else "")
     return _differs(where, f"{found[at]} ({np.sum(unequal)} of {found.size} differ)", wanted[at])
 
 
-def _differs(place: str, found: Any, wanted: Any) -> str:
-    return f"{place + ': ' if place else ''}found {found}, wanted {wanted}"
+def _differs(position: str, found: Any, wanted: Any) -> str:
+    return f"{position + ': ' if position else ''}found {found}, wanted {wanted}"

@@ -355,7 +355,7 @@ array([3., 4.], dtype=float32)]
     """
     images = sum(counts)
     people = [person for person, number in enumerate(counts) for _ in range(number)]
-    ends = [1 + sum(counts[: place + 1]) for place in range(len(counts))]
+    ends = [1 + sum(counts[: position + 1]) for position in range(len(counts))]
     labels = [
         [images + 1, images + 1 + len(counts)],
         *people,

@@ -119,37 +119,37 @@ def check_provider(
         check_states(make)
 
 
-def _check_batch(provider: Any, batch: DataBatch, place: str) -> None:
+def _check_batch(provider: Any, batch: DataBatch, position: str) -> None:
     """Check a batch against the descriptions of its provider."""
     described = [*provider.provide_data, *(provider.provide_label or ())]
     arrays = [*batch.data, *(batch.label or ())]
     require(
         len(batch.data) == len(provider.provide_data) and len(arrays) == len(described),
-        f"{place} has {len(arrays)} arrays, {len(described)} are described",
+        f"{position} has {len(arrays)} arrays, {len(described)} are described",
     )
     for desc, array in zip(described, arrays, strict=True):
         name, shape = desc[0], tuple(desc[1])
         require(
             tuple(array.shape) == shape,
-            f"{place}: {name} has shape {tuple(array.shape)}, not {shape}",
+            f"{position}: {name} has shape {tuple(array.shape)}, not {shape}",
         )
         dtype = str(array.dtype).removeprefix("torch.")
         wanted = getattr(desc, "dtype", None)
         if wanted is not None:
-            require(dtype == str(np.dtype(wanted)), f"{place}: {name} is {dtype}, not {wanted}")
+            require(dtype == str(np.dtype(wanted)), f"{position}: {name} is {dtype}, not {wanted}")
         axis = DataDesc.get_batch_axis(getattr(desc, "layout", None))
         require(
             shape[axis] == provider.batch_size,
-            f"{place}: {name} has {shape[axis]} samples, not {provider.batch_size}",
+            f"{position}: {name} has {shape[axis]} samples, not {provider.batch_size}",
         )
     require(
         0 <= (batch.pad or 0) <= provider.batch_size,
-        f"{place}: {batch.pad} of {provider.batch_size} samples are padding",
+        f"{position}: {batch.pad} of {provider.batch_size} samples are padding",
     )
     if batch.index is not None:
         require(
             len(batch.index) == provider.batch_size,
-            f"{place}: {len(batch.index)} ids for {provider.batch_size} samples",
+            f"{position}: {len(batch.index)} ids for {provider.batch_size} samples",
         )
 
 
@@ -210,7 +210,7 @@ def check_states(
         assert_same([list(loop(it)) for _ in epochs], epochs)
     with _closing(make()) as used:
         for name, epoch, done, state in states:
-            place = f"from a state of epoch {epoch}, {name}, {done} items"
+            position = f"from a state of epoch {epoch}, {name}, {done} items"
             wanted = [epochs[epoch][done:], *epochs[epoch + 1 : epoch + 3]]
             with _closing(make()) as fresh:
                 for it in (fresh, used):
@@ -218,10 +218,10 @@ def check_states(
                     found = [list(loop(it)) for _ in range(5)]
                     if name != "behind" and not empty_loops:
                         first = wanted[0] or wanted[1]
-                        require(same(found[0], first), f"{place}: another first epoch")
+                        require(same(found[0], first), f"{position}: another first epoch")
                     flat = [item for part in wanted for item in part]
                     items = [item for part in found for item in part][: len(flat)]
-                    require(same(items, flat), f"{place}: other items")
+                    require(same(items, flat), f"{position}: other items")
             next(iter(loop(used)), None)  # the next state finds it in the middle
 
 
@@ -253,9 +253,9 @@ def _saved(it: Any) -> Any:
 def _run_with_states(
     it: Any, loop: Callable[[Any], Iterable[Any]], resets: bool
 ) -> tuple[list, list]:
-    """Run four epochs, and save at all places of the first two.
+    """Run four epochs, and save at all positions of the first two.
 
-    A state comes with the name of its place, its epoch and the number of items before it.
+    A state comes with the name of its position, its epoch and the number of items before it.
     """
     epochs: list[list[Any]] = []
     states = []

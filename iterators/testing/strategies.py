@@ -23,7 +23,7 @@ MAGIC = b"\x0a\x23\xd7\xce"
 
 
 def payloads(most: int = 40) -> Any:
-    """Draw what a record may hold: bytes of every length, with the magic word in any place.
+    """Draw what a record may hold: bytes of every length, with the magic word in any position.
 
     Parameters
     ----------

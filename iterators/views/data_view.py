@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 from ..core.layout import Layout, LayoutPlan, plan
 from . import batch_rows as rows
 from . import view_layouts as forms
-from .kinds import Kind, convert, kind_of, place, requested_kind
+from .kinds import Kind, convert, kind_of, moved, requested_kind
 from .view import View
 
 __all__ = ["DataView"]
@@ -312,7 +312,7 @@ class DataView(View):
         if not self._gradients:
             raise RuntimeError("there is no gradient: call backward_put first")
         pieces = (
-            self._plan(name).adjoint(place(grad, kind), kind.dtype)
+            self._plan(name).adjoint(moved(grad, kind), kind.dtype)
             for name, grad in self._gradients
         )
         total = next(pieces)
@@ -361,7 +361,7 @@ class DataView(View):
         expected = conversion.dst.shape(count)
         if tuple(data.shape) != expected:
             raise ValueError(f"{name!r} has shape {expected}, not {tuple(data.shape)}")
-        data = conversion.adjoint(place(data, kind), kind.dtype)
+        data = conversion.adjoint(moved(data, kind), kind.dtype)
         if inplace:
             rows.assign(base, data)
             data = base

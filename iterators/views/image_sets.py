@@ -49,7 +49,7 @@ class ImageClassSet(MadeSet):
     which_set : str
         "train", "valid" or "test".
     sample_func : {"centre", "random"} or callable, optional
-        Cut out the centre, or any place, mirrored every other time; or
+        Cut out the centre, or any position, mirrored every other time; or
         ``sample_func(image, generator)`` of a uint8 array (height, width, channels).  By default
         "random" for a train set and "centre" for others.
     n_thread : int
@@ -178,9 +178,9 @@ class ImageClassSet(MadeSet):
                 self.load_size,
                 self.sample_size,
                 self._cut,
-                (*seed, place),
+                (*seed, position),
             )
-            for place, number in enumerate(numbers)
+            for position, number in enumerate(numbers)
         ]
 
     def _submit(self, tasks: list[tuple[Any, ...]]) -> list[Future[np.ndarray]]:
@@ -196,8 +196,8 @@ class ImageClassSet(MadeSet):
     def _assemble(self, batch: Batch, numbers: np.ndarray, images: Iterable[np.ndarray]) -> None:
         channels, height, width = self.sample_size
         pixels = np.empty((len(numbers), height, width, channels), np.uint8)
-        for place, image in enumerate(images):
-            pixels[place] = image
+        for position, image in enumerate(images):
+            pixels[position] = image
         if type(batch.inputs) is not ImageView:
             batch.inputs = ImageView()
         batch.inputs.forward_put("bhwc", pixels)  # type: ignore[union-attr]

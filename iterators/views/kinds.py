@@ -14,7 +14,7 @@ from recordio.extras import need
 from ..core.backend import backend_of, is_sparse, is_tensor
 from ..core.dtypes import parse_type
 
-__all__ = ["Kind", "convert", "kind_of", "place", "requested_kind"]
+__all__ = ["Kind", "convert", "kind_of", "moved", "requested_kind"]
 
 
 class Kind(NamedTuple):
@@ -63,7 +63,7 @@ def requested_kind(spec: Any, base: Kind) -> Kind:
 
 
 def _device_name(text: str) -> str:
-    """Return torch's spelling of a device, so that equal places compare equal."""
+    """Return torch's spelling of a device, so that equal devices compare equal."""
     torch = need("torch", f"a device such as {text!r}")
     try:
         device = torch.device(text)
@@ -74,7 +74,7 @@ def _device_name(text: str) -> str:
     return str(device)
 
 
-def place(x: Any, kind: Kind) -> Any:
+def moved(x: Any, kind: Kind) -> Any:
     """Return `x` in the library and on the device of `kind`, its element type untouched.
 
     Tensors and arrays on the host share memory where they can.  Sparse to another library, or the
@@ -109,5 +109,5 @@ def _move(x: Any, kind: Kind) -> Any:
 
 def convert(x: Any, kind: Kind) -> Any:
     """Return `x` as that kind: itself if nothing is to be done, else a new array or a window."""
-    x = place(x, kind)
+    x = moved(x, kind)
     return backend_of(x).cast(x, kind.dtype)

@@ -25,7 +25,7 @@ class ListView(View):
     Raises
     ------
     TypeError
-        If a component is not a View; its place is named.
+        If a component is not a View; its position is named.
 
     Notes
     -----
@@ -44,10 +44,10 @@ class ListView(View):
 
     def __init__(self, components: Iterable[View]) -> None:
         self._components = tuple(components)
-        for place, component in enumerate(self._components):
+        for position, component in enumerate(self._components):
             if not isinstance(component, View):
                 raise TypeError(
-                    f"component {place} is a {type(component).__name__}, which is no View"
+                    f"component {position} is a {type(component).__name__}, which is no View"
                 )
 
     @property

@@ -19,7 +19,7 @@ from recordio.keywords.checks import boolean, integer, integers, real
 from ..core.backend import is_sparse, is_tensor
 from . import batch_rows as rows
 from .data_view import DataView
-from .kinds import Kind, convert, kind_of, place
+from .kinds import Kind, convert, kind_of, moved
 from .list_view import ListView
 from .view import View
 
@@ -458,7 +458,7 @@ class Binarize(Preprocess):
         if not isinstance(view, DataView):
             raise TypeError(f"expected a view of one array, not {type(view).__name__}")
         kind = kind_of(view.forward_get())
-        x = place(view.input, kind._replace(device=None, library="numpy"))
+        x = moved(view.input, kind._replace(device=None, library="numpy"))
         view.replace(view.view, np.where(x < self.threshold, 0, 1).astype(x.dtype))
 
 

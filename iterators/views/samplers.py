@@ -240,11 +240,11 @@ class Sampler:
         `start` and `turn` are the position in the set, and `seen` are the rows of the running epoch
         that were delivered.
         """
-        return {"start": self._position.place, "turn": self._position.epoch, "seen": self._seen}
+        return {"start": self._position.done, "turn": self._position.epoch, "seen": self._seen}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Go on where `state_dict` was called; the next epoch is what was left of that one."""
-        position = Position.saved(state, epoch="turn", place="start")
+        position = Position.saved(state, epoch="turn", done="start")
         self._seen = integer("seen", state.get("seen", 0), low=0)
         self._position, self._goes_on = position, self._seen > 0
 

@@ -11,7 +11,7 @@ __all__ = ["Carry"]
 
 
 class Carry:
-    """Objects and views by name, handed from one place to another beside a batch.
+    """Objects and views by name, handed on beside a batch.
 
     Parameters
     ----------

@@ -186,6 +186,6 @@ class SentenceSet(_Windows):
         return len(self.data)
 
     def _windows(self, numbers: np.ndarray) -> np.ndarray:
-        places = numbers[:, None] + np.arange(-self.context_size, 1)
-        before = places < self._begin[numbers][:, None]
-        return np.where(before, self.start_id, self.data[np.maximum(places, 0)])
+        positions = numbers[:, None] + np.arange(-self.context_size, 1)
+        before = positions < self._begin[numbers][:, None]
+        return np.where(before, self.start_id, self.data[np.maximum(positions, 0)])

@@ -91,11 +91,11 @@ class TextSource(DataSource):
 
     @property
     def classes(self) -> list[str]:
-        """The words, each at the place of its number."""
+        """The words, each at the position of its number."""
         return list(self.vocab)
 
     def vocabulary(self) -> list[str]:
-        """Return the words, each at the place of its number."""
+        """Return the words, each at the position of its number."""
         return self.classes
 
     def vocabulary_size(self) -> int:

@@ -87,7 +87,7 @@ def map_descriptor(file, size, path):
 
 
 def is_lost(view):
-    """Whether any of the bytes that a view of a mapped file shows have been lost.
+    """Return True if any of the bytes that a view of a mapped file shows have been lost.
 
     The file became shorter since it was mapped, or its disk failed.  What is lost may read as
     zeros, so ask after reading.  Bytes that were read while they were there also count as lost.

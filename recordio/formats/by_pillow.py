@@ -16,7 +16,7 @@ from recordio.formats.by_opencv import imdecode
 from recordio.formats.image_size import check_limits, image_size, open_within_limits
 from recordio.formats.table import FORMATS, Format
 
-__all__ = ["decode", "describe", "reader_of", "turns"]
+__all__ = ["decode", "describe", "reader_of", "uprights"]
 
 #: Rows of the formats that may need another decoder than OpenCV, by kind.
 TRIED = {row.kind: row for row in FORMATS if row.sample}
@@ -36,17 +36,17 @@ def reader_of(kind: str) -> str:
     return "Pillow" if importlib.util.find_spec(TRIED[kind].module) else ""
 
 
-def turns(kind: str) -> bool:
+def uprights(kind: str) -> bool:
     """Return True if images are turned as their orientation says, by whoever reads them here.
 
-    >>> turns("jxl")
+    >>> uprights("jxl")
     True
     """
-    return kind not in TRIED or reader_of(kind) != "OpenCV" or _opencv_turns(kind)
+    return kind not in TRIED or reader_of(kind) != "OpenCV" or _opencv_uprights(kind)
 
 
 @functools.cache
-def _opencv_turns(kind: str) -> bool:
+def _opencv_uprights(kind: str) -> bool:
     pixels = _by_opencv(kind)
     return pixels is not None and pixels.shape[0] > pixels.shape[1]
 

@@ -108,7 +108,7 @@ def upright_size(data):
     (3, 2)
     """
     width, height = image_size(data)
-    heeded = by_pillow.turns(row_of(data).kind)
+    heeded = by_pillow.uprights(row_of(data).kind)
     return (height, width) if heeded and is_turned(data) else (width, height)
 
 

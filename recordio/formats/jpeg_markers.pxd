@@ -1,4 +1,4 @@
-"""What the JPEG decoders need of the limits, for Cython: `jpeg_limits.h` says what it means."""
+"""Declarations of the limits for the JPEG decoders; `jpeg_limits.h` explains them."""
 
 from libc.stdint cimport int64_t
 

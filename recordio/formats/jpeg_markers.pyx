@@ -137,7 +137,7 @@ def segments(data):
 
 
 cdef jpeg_outline outline_of(data):
-    """What the header of a JPEG file says; nothing for anything else."""
+    """Read the header of a JPEG file; all zeros for anything else."""
     cdef const uint8_t[::1] view = _jpeg_of(data)
     cdef jpeg_outline found
     memset(&found, 0, sizeof(found))

@@ -29,7 +29,7 @@ from .jpeg.jpeg import DEFAULT_MAX_PIXELS
 __all__ = ["PNMHeader", "RawRows", "decode", "encode", "header"]
 
 PNMHeader = namedtuple("PNMHeader", ["width", "height", "channels", "start"])
-PNMHeader.__doc__ = """What the header of a raw image says.
+PNMHeader.__doc__ = """The facts in the header of a raw image.
 
 Attributes
 ----------

@@ -1,4 +1,4 @@
-"""What became of one sample: a status, and what an error message will need."""
+"""The outcome of one sample: a status, and the details that an error message needs."""
 
 from libc.stdint cimport int64_t, uint64_t
 

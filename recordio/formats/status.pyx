@@ -1,4 +1,4 @@
-"""What became of one sample, noted without the GIL and turned into an exception with it."""
+"""The outcome of one sample, noted without the GIL and turned into an exception with it."""
 
 from libc.string cimport strncpy
 

@@ -124,7 +124,7 @@ cdef class Checksums:
 
     @property
     def offsets(self):
-        """Where the records begin: int64 array of shape (n,)."""
+        """Byte offsets of the records: int64 array of shape (n,)."""
         return np.ascontiguousarray(self.entries["offset"])
 
     def check_size(self, path, int64_t size):

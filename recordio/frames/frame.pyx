@@ -35,7 +35,7 @@ cdef enum:
 
 
 cdef int _not_a_head(const uint8_t* at, int64_t left) noexcept nogil:
-    """What stands at `at` instead of a head, if its first bytes are no magic word."""
+    """Return the fault of the bytes at `at`, if the first of them are no magic word."""
     cdef size_t have = 4 if left >= 4 else <size_t>left
     if memcmp(at, MAGIC_BYTES, have) == 0:
         return FRAME_OK

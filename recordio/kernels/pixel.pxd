@@ -1,4 +1,4 @@
-"""What `pixel.h` says of pixels in memory, for Cython."""
+"""Declarations of `pixel.h`, pixels in memory, for Cython."""
 
 cdef extern from "recordio/kernels/pixel.h":
     enum:

@@ -83,7 +83,7 @@ class ContentTable:
                 self.has_picture[number] = True
             except ImageDecodeError as error:
                 if not self.pack.skip_errors:
-                    raise ImageDecodeError(error.reason, **self.pack.place(number)) from None
+                    raise ImageDecodeError(error.reason, **self.pack.location(number)) from None
                 self.damaged[number] = True
         return hash_of(content)
 

@@ -130,10 +130,10 @@ class Copier:
 
     def _copied(self, packs: np.ndarray, records: np.ndarray, lengths: np.ndarray) -> memoryview:
         counts = lengths // 4
-        places = np.cumsum(counts) - counts
+        positions = np.cumsum(counts) - counts
         out = np.empty(int(counts.sum()), "<u4")
         for number, rows in self._by_source(packs):
-            chosen, at, sizes = records[rows], places[rows], counts[rows]
+            chosen, at, sizes = records[rows], positions[rows], counts[rows]
             if (np.diff(chosen) < 0).any():
                 order = np.argsort(chosen, kind="stable")
                 chosen, at, sizes = chosen[order], at[order], sizes[order]
@@ -148,53 +148,53 @@ class Copier:
     def _copy(
         self,
         out: np.ndarray,
-        places: np.ndarray,
+        positions: np.ndarray,
         number: int,
         records: np.ndarray,
         counts: np.ndarray,
     ) -> None:
-        """Copy frames of one source to their places."""
+        """Copy frames of one source to their positions."""
         source = self.sources[number]
         begin = source.offsets[records] // 4
-        after, there = begin + counts, places + counts
-        cut = np.flatnonzero((begin[1:] != after[:-1]) | (places[1:] != there[:-1])) + 1
+        after, there = begin + counts, positions + counts
+        cut = np.flatnonzero((begin[1:] != after[:-1]) | (positions[1:] != there[:-1])) + 1
         first, last = np.append(0, cut), np.append(cut, len(records)) - 1
         if len(first) * LONG_RUN <= int(counts.sum()):
-            runs = (begin[first], after[last], places[first], there[last])
+            runs = (begin[first], after[last], positions[first], there[last])
             for old, old_end, new, new_end in zip(*(run.tolist() for run in runs), strict=True):
                 out[new:new_end] = source.words[old:old_end]
-        elif (places[1:] == there[:-1]).all():
-            together = out[places[0] : there[-1]]
+        elif (positions[1:] == there[:-1]).all():
+            together = out[positions[0] : there[-1]]
             np.take(source.words, spans(begin, counts), out=together, mode="clip")
         else:
-            out[spans(places, counts)] = source.words[spans(begin, counts)]
+            out[spans(positions, counts)] = source.words[spans(begin, counts)]
         check_kept(source.data, path=source.path)
 
     def _change(
-        self, out: np.ndarray, places: np.ndarray, number: int, records: np.ndarray
+        self, out: np.ndarray, positions: np.ndarray, number: int, records: np.ndarray
     ) -> None:
-        """Put new labels and ids into frames; `places` are those of their payloads."""
+        """Put new labels and ids into frames; `positions` are those of their payloads."""
         edit, source = self.edits[number], self.sources[number]
         if edit.labels is not None:
             table = source.labels
             numbers = table.numbers_of(records)
-            owners = np.repeat(places, table.starts[records + 1] - table.starts[records])
-            out[owners + table.places[numbers]] = edit.labels[numbers].view("<u4")
+            owners = np.repeat(positions, table.starts[records + 1] - table.starts[records])
+            out[owners + table.positions[numbers]] = edit.labels[numbers].view("<u4")
         if edit.shift:
             headed = source.headed[records]
             ids = np.ascontiguousarray(self._ids(number, records)[headed], "<u8").view("<u4")
-            places = places[headed] + ID_OFFSET // 4
-            out[places], out[places + 1] = ids[::2], ids[1::2]
+            positions = positions[headed] + ID_OFFSET // 4
+            out[positions], out[positions + 1] = ids[::2], ids[1::2]
 
     def _encoded(self, number: int, record: int) -> bytes:
         """Encode the frame of one record that has several parts, or will have."""
         edit, source = self.edits[number], self.sources[number]
         payload = bytearray(source.record(record))
-        check_kept(source.data, **source.place(record))
+        check_kept(source.data, **source.location(record))
         if edit.labels is not None:
             for label in source.labels.numbers_of(np.array([record])).tolist():
-                place = 4 * int(source.labels.places[label])
-                struct.pack_into("<f", payload, place, edit.labels[label])
+                offset = 4 * int(source.labels.positions[label])
+                struct.pack_into("<f", payload, offset, edit.labels[label])
         if edit.vectors is not None:
             header, content = unpack(payload)
             labels = edit.vectors.of(record)

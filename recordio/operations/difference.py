@@ -185,7 +185,7 @@ def diff(
 
     Notes
     -----
-    Kept for each record are its place, its key, and hashes of its content (128 bits), its labels
+    Kept for each record are its position, its key, and hashes of its content (128 bits), its labels
     and its ids (64 each).
 
     Examples
@@ -318,15 +318,15 @@ def _compare(
     moved = []
     # Of equal contents first those whose labels are equal, too; nothing at all is not moved.
     for names in (("content", "labels"), ("content",)):
-        places = [
+        positions = [
             np.flatnonzero(left & ~side["empty"]) for left, side in ((left_a, a), (left_b, b))
         ]
         columns = [
-            [column for name in names for column in _columns(side[name][place])]
-            for side, place in zip((a, b), places, strict=True)
+            [column for name in names for column in _columns(side[name][position])]
+            for side, position in zip((a, b), positions, strict=True)
         ]
         pairs = _matches(*columns)
-        pairs = np.stack([places[0][pairs[:, 0]], places[1][pairs[:, 1]]], -1)
+        pairs = np.stack([positions[0][pairs[:, 0]], positions[1][pairs[:, 1]]], -1)
         moved.append(take(pairs))
     found["moved"] = _in_order(np.concatenate(moved))
     found["content"] = take(by_key[left_a[by_key[:, 0]] & left_b[by_key[:, 1]]])
@@ -357,8 +357,8 @@ def _matches(a: list[np.ndarray], b: list[np.ndarray]) -> np.ndarray:
     first = np.flatnonzero(starts)
     of_a = np.add.reduceat(~sides, first, dtype=np.int64) if len(first) else np.zeros(0, np.int64)
     of_all = np.diff(first, append=len(order))
-    place = np.arange(len(order)) - first[group]
-    turn = np.where(sides, place - of_a[group], place)
+    position = np.arange(len(order)) - first[group]
+    turn = np.where(sides, position - of_a[group], position)
     paired = turn < np.minimum(of_a, of_all - of_a)[group]
     # Both sides come group by group and turn by turn.
     return _in_order(np.stack([order[paired & ~sides], order[paired & sides] - count], -1))

@@ -167,12 +167,12 @@ def shuffled_by_share(count: int, seed: int, labels: np.ndarray | None = None) -
     if labels is None:
         return order
     # The i-th of n records of a class stands at (i + start) / n of the way.  The start differs from
-    # class to class, so that small classes do not all have their first record at the same place.
+    # class to class, so that small classes do not all have their first record at the same position.
     grouped, within = class_by_class(order, labels)
     sizes = np.bincount(labels)
     start = (np.arange(len(sizes)) + 0.5) * GOLDEN_RATIO % 1
-    place = (within + np.repeat(start, sizes)) / np.repeat(sizes, sizes)
-    return grouped[np.argsort(place, kind="stable")]
+    position = (within + np.repeat(start, sizes)) / np.repeat(sizes, sizes)
+    return grouped[np.argsort(position, kind="stable")]
 
 
 def class_by_class(order: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -223,7 +223,7 @@ def _listed(source: SourcePack, outputs: Mapping[Any, Any]) -> list[np.ndarray]:
         if len(twice := part[owner[part] >= 0]):
             other = list(outputs)[owner[twice[0]]]
             raise RecordIOError(
-                f"two lists name it, for {other} and for {out}", **source.place(int(twice[0]))
+                f"two lists name it, for {other} and for {out}", **source.location(int(twice[0]))
             )
         owner[part] = number
         parts.append(part)
@@ -355,7 +355,7 @@ def _cuts(sizes: np.ndarray, n: int) -> np.ndarray:
     before = np.concatenate([[0], np.cumsum(sizes)])
     targets = before[-1] * np.arange(1, n) / n
     cuts = np.searchsorted(before, targets)
-    cuts -= targets - before[cuts - 1] < before[cuts] - targets  # the nearer of two places
+    cuts -= targets - before[cuts - 1] < before[cuts] - targets  # the nearer of two positions
     least = np.arange(1, n)
     cuts = np.maximum.accumulate(np.maximum(cuts, least) - least) + least
     return np.minimum(cuts, len(sizes) - n + least)
@@ -368,11 +368,11 @@ def number_template(target: str) -> tuple[str, int, str]:
     (('out/train-', 6, '.tar'), ('out/', 4, '-train.tar'))
     """
     folder, name = os.path.split(target)
-    place = re.search(r"%0?(\d*)d", name)
-    if place is None:
+    found = re.search(r"%0?(\d*)d", name)
+    if found is None:
         stem, suffix = os.path.splitext(target)
         return f"{stem}-", DIGITS, suffix
-    return os.path.join(folder, name[: place.start()]), int(place[1] or 0), name[place.end() :]
+    return os.path.join(folder, name[: found.start()]), int(found[1] or 0), name[found.end() :]
 
 
 def shard_names(prefix: str, out: str | os.PathLike[str], n: int) -> tuple[list[str], str]:

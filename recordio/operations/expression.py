@@ -141,8 +141,8 @@ class Condition:
     def _number_classes(self, node: ast.Compare) -> None:
         """Put numbers in the place of names of classes, where these are compared with labels."""
         sides = [node.left, *node.comparators]
-        for place, op in enumerate(node.ops):
-            for mine, other in ((place, place + 1), (place + 1, place)):
+        for position, op in enumerate(node.ops):
+            for mine, other in ((position, position + 1), (position + 1, position)):
                 name = getattr(sides[mine], "id", "")
                 if isinstance(op, BY_NAME) and name in ("label", "labels"):
                     sides[other] = self._numbered(sides[other])

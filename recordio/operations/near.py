@@ -56,8 +56,8 @@ def _bands(count: int, distance: int) -> int:
 
 def _masks(width: int, most: int) -> Iterator[int]:
     for bits in range(most + 1):
-        for places in itertools.combinations(range(width), bits):
-            yield sum(1 << place for place in places)
+        for positions in itertools.combinations(range(width), bits):
+            yield sum(1 << position for position in positions)
 
 
 def _compared(

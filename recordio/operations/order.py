@@ -201,7 +201,7 @@ def _pixels(
             width, height = image_size(content)
         except ImageDecodeError as error:
             if not pack.skip_errors:
-                raise ImageDecodeError(error.reason, **pack.place(number)) from None
+                raise ImageDecodeError(error.reason, **pack.location(number)) from None
             return -1
         return width * height
 

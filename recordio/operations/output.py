@@ -102,7 +102,7 @@ class PackReport:
     skipped : int
         Damaged records, or stretches of them, that were left out of all sources.
     problems : tuple of str
-        What they are, with file and place.
+        What they are, with file and position.
     left_out : int
         Whole records of the sources that no output has.
     continued : int
@@ -265,7 +265,7 @@ def _keys(
         raise LabelError(
             f"its label would be {labels[row]:g}, which numbers no identity: a face-recognition "
             "pack lists its images by their labels",
-            **source.place(number),
+            **source.location(number),
         )
     try:
         return face_keys(labels.astype(np.int64), identities)

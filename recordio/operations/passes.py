@@ -52,7 +52,7 @@ def pass_over(
         contents = _contents(pack, data, chunk.begin, chunk.end)
         results = [work(row, content) for row, content in zip(rows, contents, strict=True)]
         begin, end = int(pack.offsets[chunk.begin]), int(pack.ends[chunk.end - 1])
-        check_kept(data[begin:end], **pack.place(chunk.begin))
+        check_kept(data[begin:end], **pack.location(chunk.begin))
         return chunk.begin, results
 
     working = OrderedWork(
@@ -73,8 +73,8 @@ def _contents(pack: SourcePack, data: memoryview, begin: int, end: int) -> Itera
     rows = slice(begin, end)
     starts = pack.offsets[rows] + HEAD.itemsize + pack.header_sizes(rows)
     stops = pack.offsets[rows] + HEAD.itemsize + pack.sizes[rows]
-    places = zip(pack.whole[rows].tolist(), starts.tolist(), stops.tolist(), strict=True)
-    for number, (whole, start, stop) in enumerate(places, begin):
+    records = zip(pack.whole[rows].tolist(), starts.tolist(), stops.tolist(), strict=True)
+    for number, (whole, start, stop) in enumerate(records, begin):
         yield data[start:stop] if whole else read_payload(pack.record(number)).content
 
 

@@ -136,7 +136,7 @@ def _listed(source: SourcePack, path: str | os.PathLike[str]) -> Edit:
         raise LabelError(
             f"{os.fsdecode(path)} has no line for its id",
             record_id=int(source.ids[number]),
-            **source.place(number),
+            **source.location(number),
         )
     rows = order[rows]
     ends = np.cumsum(np.array(counts, np.int64))
@@ -210,7 +210,7 @@ def narrow(
                     written += 1
                 except (RecordHeaderError, LabelError) as error:
                     if not skip_errors:
-                        raise error.at(**source.place(number)) from None
+                        raise error.at(**source.location(number)) from None
                     source.problem(number, "no_header", error.reason)
                 if progress is not None and number % STEP == STEP - 1:
                     progress(number + 1, len(source))

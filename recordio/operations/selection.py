@@ -290,10 +290,10 @@ class _Columns:
         return np.array([result for _, results in looking for result in results])
 
 
-def _size(place: int) -> Callable[[memoryview], float]:
+def _size(axis: int) -> Callable[[memoryview], float]:
     def size(content: memoryview) -> float:
         try:
-            return float(image_size(content)[place])
+            return float(image_size(content)[axis])
         except ImageDecodeError:
             return np.nan
 

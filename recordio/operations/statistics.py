@@ -273,7 +273,7 @@ def stats(
             except ImageDecodeError as error:
                 if skip_errors:
                     return kind, 0, 0
-                raise ImageDecodeError(error.reason, **pack.place(number)) from None
+                raise ImageDecodeError(error.reason, **pack.location(number)) from None
 
         kinds: list[str] = []
         good = np.ones(len(pack), bool)

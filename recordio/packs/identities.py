@@ -107,7 +107,7 @@ def _turn(low: int, high: int, what: str, read: RecordsByKey, path: str) -> int 
     kinds = [_kind_of(record) for record in read(range(low - 1, high + 1))]
     if "identity" not in kinds:
         return None
-    shown = [key for key, two in enumerate(pairwise(kinds), low) if two in TURNS[what]]
+    shown = [key for key, two in enumerate(pairwise(kinds), low) if two in BOUNDARIES[what]]
     if len(shown) == 1:
         return shown[0]
     raise RecordHeaderError(
@@ -118,8 +118,8 @@ def _turn(low: int, high: int, what: str, read: RecordsByKey, path: str) -> int 
     )
 
 
-#: What there is before and at the key where identity records begin or end.
-TURNS = {
+#: Kinds of records before and at the key where identity records begin or end.
+BOUNDARIES = {
     "begin": [("image", "identity")],
     "end": [("identity", "image"), ("identity", "missing")],
 }
@@ -157,13 +157,13 @@ class Identities:
             return self._all[begin:end]
         most = float(np.float32(self.keys.start))
         found = np.empty((max(end - begin, 0), 2), np.float32)
-        for place in range(begin, end, READ_AT_ONCE):
-            stop = min(place + READ_AT_ONCE, end)
-            pairs = [label_pair(record) for record in self.read(self.keys[place:stop])]
+        for first in range(begin, end, READ_AT_ONCE):
+            stop = min(first + READ_AT_ONCE, end)
+            pairs = [label_pair(record) for record in self.read(self.keys[first:stop])]
             for pair in pairs:
                 if pair is None or not 1 <= pair[0] <= pair[1] <= most:
                     return None
-            found[place - begin : stop - begin] = pairs
+            found[first - begin : stop - begin] = pairs
         return found
 
     def read_all(self) -> bool:
@@ -337,5 +337,5 @@ def lists_widely(record: memoryview | bytes) -> bool:
 def first_label(record: memoryview | bytes) -> float:
     """Read the first label of a record; NaN of one that is too short for it."""
     flag = HEADER.unpack_from(record)[0] if len(record) >= HEADER.size else 1
-    place = HEADER.size if flag else LABEL_OFFSET
-    return struct.unpack_from("<f", record, place)[0] if len(record) >= place + 4 else np.nan
+    offset = HEADER.size if flag else LABEL_OFFSET
+    return struct.unpack_from("<f", record, offset)[0] if len(record) >= offset + 4 else np.nan

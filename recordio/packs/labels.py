@@ -56,9 +56,9 @@ class LabelChange:
             return np.full_like(labels, -1), np.ones(labels.shape, bool)
         if self.table is not None:
             keys, values = self.table
-            place = np.minimum(np.searchsorted(keys, labels), len(keys) - 1)
-            known = keys[place] == labels
-            return np.where(known, values[place], labels), known
+            position = np.minimum(np.searchsorted(keys, labels), len(keys) - 1)
+            known = keys[position] == labels
+            return np.where(known, values[position], labels), known
         if self.classes is None:
             return labels, np.ones(labels.shape, bool)
         known = (labels >= 0) & (labels < self.classes) & (labels == np.floor(labels))

@@ -219,7 +219,7 @@ def listed_packs(
     named = shown(paths) if isinstance(paths, str) else ";".join(map(shown, paths))
     files: list[StoredFile] = []
     beside: list[StoredFile | None] = []
-    manifests: dict[int, ShardManifest] = {}  # by the place of their first file
+    manifests: dict[int, ShardManifest] = {}  # by the position of their first file
     for file in named_files(paths, ".rec", settings):
         if is_manifest(file.name):
             manifest = manifests[len(files)] = ShardManifest.read(file.name, settings)

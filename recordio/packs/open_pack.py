@@ -172,7 +172,7 @@ class OpenPack:
             raise error.at(record=int(self.numbers[row])) from None
         return memoryview(b"") if record is None else record
 
-    def place(self, row: int) -> dict[str, Any]:
+    def location(self, row: int) -> dict[str, Any]:
         """Name path, offset and number of a record, for errors."""
         offset, record = int(self.offsets[row]), int(self.numbers[row])
         return {"path": self.path, "offset": offset, "record": record}

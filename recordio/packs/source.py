@@ -45,7 +45,7 @@ class ClassLabels(NamedTuple):
     #: Those of record i are numbers ``starts[i]`` to ``starts[i + 1] - 1``: int64.
     starts: np.ndarray
     #: Positions in their record, in words of 4 bytes from its beginning: int64.
-    places: np.ndarray
+    positions: np.ndarray
     #: The labels: float32.
     values: np.ndarray
 
@@ -223,12 +223,14 @@ class SourcePack(OpenPack):
         if strange and (~heads["headed"] & (heads["size"] > 0)).any():
             # Where others have no header, these are rather data that begin like one.
             heads["headed"][strange] = False
-            place = "{path}, offset {offset}, record {record}".format(**self.place(strange[0]))
+            location = "{path}, offset {offset}, record {record}".format(
+                **self.location(strange[0])
+            )
             logger.warning(
                 "%s: it begins like an image header with a second id, and so do %d more, but "
                 "others have no header: these are taken for data without one, and have no label "
                 "and no id",
-                place,
+                location,
                 len(strange) - 1,
             )
         heads["header"][~heads["headed"]] = 0
@@ -305,7 +307,7 @@ class SourcePack(OpenPack):
     def _object_layout(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Width of the header and of an object, and whether the labels consist of these."""
         count = self.flags[records].astype(np.int64)
-        pairs = [self.label_words(records, HEADER_WORDS + place) for place in range(2)]
+        pairs = [self.label_words(records, HEADER_WORDS + position) for position in range(2)]
         header, width = (np.nan_to_num(words.view("<f4"), nan=-1).astype(float) for words in pairs)
         right = (header >= LEAST_HEADER) & (header <= count)
         right &= (width >= LEAST_OBJECT) & (width <= np.maximum(count, LEAST_OBJECT))
@@ -313,13 +315,15 @@ class SourcePack(OpenPack):
         width = np.where(right, width, LEAST_OBJECT).astype(np.int64)
         return header, width, right & ((count - header) % width == 0)
 
-    def label_words(self, records: np.ndarray, places: Any) -> np.ndarray:
-        """Words of records, by number of the record and place in it: uint32."""
-        places = np.broadcast_to(places, records.shape)
-        at = self.offsets[records] // 4 + HEAD_WORDS + places
+    def label_words(self, records: np.ndarray, positions: Any) -> np.ndarray:
+        """Words of records, by number of the record and position in it: uint32."""
+        positions = np.broadcast_to(positions, records.shape)
+        at = self.offsets[records] // 4 + HEAD_WORDS + positions
         words = self.words[np.minimum(at, len(self.words) - 1)]
         for row in np.flatnonzero(~self.whole[records]).tolist():
-            words[row] = np.frombuffer(self.record(int(records[row])), "<u4", 1, 4 * places[row])[0]
+            words[row] = np.frombuffer(
+                self.record(int(records[row])), "<u4", 1, 4 * positions[row]
+            )[0]
         return words
 
     @cached_property
@@ -341,19 +345,19 @@ class SourcePack(OpenPack):
             first = np.where(self.flags == 0, LABEL_WORD, HEADER_WORDS)
             step = np.zeros(len(self), np.int64)
         owners = np.repeat(np.arange(len(self)), counts)
-        places = first[owners] + step[owners] * spans(np.zeros(len(self), np.int64), counts)
+        positions = first[owners] + step[owners] * spans(np.zeros(len(self), np.int64), counts)
         values = np.empty(len(owners), np.float32)
         for start in range(0, len(owners), CHUNK):
             rows = slice(start, start + CHUNK)
-            values[rows] = self.label_words(owners[rows], places[rows]).view("<f4")
-        return ClassLabels(np.concatenate([[0], np.cumsum(counts)]), places, values)
+            values[rows] = self.label_words(owners[rows], positions[rows]).view("<f4")
+        return ClassLabels(np.concatenate([[0], np.cumsum(counts)]), positions, values)
 
     def vectors(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return numbers of labels of any meaning, and all of these labels: int64, float32."""
         flags = self.flags[records].astype(np.int64)
         counts = np.where(self.headed[records], np.maximum(flags, 1), 0)
-        places = spans(np.where(flags == 0, LABEL_WORD, HEADER_WORDS), counts)
-        return counts, self.label_words(np.repeat(records, counts), places).view("<f4")
+        positions = spans(np.where(flags == 0, LABEL_WORD, HEADER_WORDS), counts)
+        return counts, self.label_words(np.repeat(records, counts), positions).view("<f4")
 
     def need_labels(self) -> None:
         """See that every record has an image header; leave those without out, or raise."""
@@ -362,7 +366,7 @@ class SourcePack(OpenPack):
             wide = has_wide_header(self.record(number))
             reason = WIDE if wide else "it has no image header, hence no label"
             if not self.skip_errors:
-                raise RecordHeaderError(reason, **self.place(number))
+                raise RecordHeaderError(reason, **self.location(number))
             self.problem(number, "no_header", reason)
         if len(bare):
             self._keep(self.headed)

@@ -138,7 +138,7 @@ def test_the_pack_functions(broken, indexed):
     path, bad, ids = broken
     with SourcePack(path, skip_errors=True) as source:
         assert dict(zip(source.numbers.tolist(), source.ids.tolist(), strict=True)) == whole(ids)
-        assert source.place(COUNT - 3)["record"] == ids.index(int(source.ids[COUNT - 3]))
+        assert source.location(COUNT - 3)["record"] == ids.index(int(source.ids[COUNT - 3]))
         problems = [(p.record, p.offset) for p in source.problems]
     # An index says which records are missing, each by itself.
     assert set(problems) >= {row for row in bad if row[0] is not None}
@@ -151,10 +151,10 @@ def test_training(broken, damage, indexed):
     source = RecordSource.open(str(path), index, on_error="skip")
     assert len(source) == len(ids)
     for number, found in whole(ids).items():
-        assert id_at(path, source.place_of(number)["offset"]) == found
+        assert id_at(path, source.location_of(number)["offset"]) == found
     for number, offset in bad:
         if number is not None:
-            assert source.place_of(number) == {
+            assert source.location_of(number) == {
                 "path": str(path),
                 "offset": offset,
                 "record": number,

@@ -187,14 +187,14 @@ def item_of(
     stated: Size | None,
     labels: BoxLabels,
     settings: argparse.Namespace,
-    place: str,
+    location: str,
     beside: Counts = MappingProxyType({}),
 ) -> Item | Skipped | LeftOut:
     """Make the item of an image with its boxes; LeftOut for one without boxes that is not stored.
 
     ``boxes_at((width, height))`` gives the objects of an image of that size; `stated` is the size
-    for which the boxes were made, if the annotations have it.  `place`, in the report, is where the
-    annotations are, and `beside` counts what else they say about the image, which no record holds.
+    for which the boxes were made, if the annotations have it.  `location` names the annotations in
+    the report, and `beside` counts what else they say about the image, which no record holds.
     """
     try:
         content = read_content(os.path.join(folder, name), settings.check)
@@ -202,19 +202,19 @@ def item_of(
         if size is None or settings.check == "header":
             size = upright_size(content)
     except OSError as error:
-        return Skipped(place, f"image {name}: {error.strerror or error}")
+        return Skipped(location, f"image {name}: {error.strerror or error}")
     except RecordIOError as error:
-        return Skipped(place, f"image {name}: {error.reason}")
+        return Skipped(location, f"image {name}: {error.reason}")
     if stated is not None and size != stated:
         return Skipped(
-            place,
+            location,
             f"image {name}: its boxes are those of an image of {stated[0]} x {stated[1]} pixels, "
             f"and it has {size[0]} x {size[1]} when it stands upright",
         )
     try:
         label, left_out = labels.of(boxes_at(size), size)
     except LabelError as error:
-        return Skipped(place, error.reason)
+        return Skipped(location, error.reason)
     left_out.update(beside)
     return LeftOut(left_out) if label is None else Item(label, content, name, left_out)
 

@@ -43,8 +43,8 @@ def open_coco(settings: argparse.Namespace) -> ImportSource:
     check_folder(settings.images)
     found = read_annotations(path)
     categories = {
-        number_of(category, "id", f"category {place}", path): category.get("name")
-        for place, category in enumerate(found["categories"])
+        number_of(category, "id", f"category {position}", path): category.get("name")
+        for position, category in enumerate(found["categories"])
     }
     if len(categories) < len(found["categories"]):
         raise RecordIOError("two categories have the same id", path=path)
@@ -52,14 +52,14 @@ def open_coco(settings: argparse.Namespace) -> ImportSource:
     classes = checked_classes([categories[number] for number in numbers], path)
     by_category = {number: label for label, number in enumerate(numbers)}
     by_image: dict[int, list[dict[str, Any]]] = {
-        number_of(image, "id", f"image {place}", path): []
-        for place, image in enumerate(found["images"])
+        number_of(image, "id", f"image {position}", path): []
+        for position, image in enumerate(found["images"])
     }
     if len(by_image) < len(found["images"]):
         raise RecordIOError("two images have the same id", path=path)
     nowhere: dict[str, list[str]] = {}
-    for place, annotation in enumerate(found["annotations"]):
-        annotation.setdefault("id", f"at place {place}")
+    for position, annotation in enumerate(found["annotations"]):
+        annotation.setdefault("id", f"at position {position}")
         image = annotation.get("image_id")
         if type(image) is int and image in by_image:
             by_image[image].append(annotation)
@@ -76,7 +76,7 @@ def open_coco(settings: argparse.Namespace) -> ImportSource:
                     f"its file name {name!r:.80} is none that leads below the folder of images",
                 )
                 continue
-            place = f"{path}, {name}"
+            location = f"{path}, {name}"
             entries = by_image[image["id"]]
 
             def boxes_at(size: Size, entries: list[dict[str, Any]] = entries) -> list[Box]:
@@ -85,10 +85,10 @@ def open_coco(settings: argparse.Namespace) -> ImportSource:
             try:
                 size = size_of(image)
             except LabelError as error:
-                yield Skipped(place, error.reason)
+                yield Skipped(location, error.reason)
                 continue
             beside = left_out_of([image], OF_IMAGES) + left_out_of(entries, STORED)
-            yield item_of(settings.images, name, boxes_at, size, labels, settings, place, beside)
+            yield item_of(settings.images, name, boxes_at, size, labels, settings, location, beside)
         for name, names in nowhere.items():
             yield Skipped(
                 f"{path}, {name}",

@@ -183,7 +183,7 @@ def write_csv(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespa
             if count and len(fields) != width:
                 raise RecordIOError(
                     f"{len(fields)} numbers, and the records before have {width}",
-                    **pack.place(record),
+                    **pack.location(record),
                 )
             width = len(fields)
             output.write(f"{settings.delimiter.join(fields)}\n".encode())
@@ -196,14 +196,15 @@ def numbers_of(pack: RecordPack, record: Record) -> list[str]:
     if record.kind != "npy":
         raise RecordIOError(
             f"it holds {record.kind}, not an array; --to labels writes labels alone",
-            **pack.place(record),
+            **pack.location(record),
         )
-    array = decode_npy(record.content, **pack.place(record))
+    array = decode_npy(record.content, **pack.location(record))
     if is_sparse(array):
-        raise RecordIOError("it holds a sparse row; use --to libsvm", **pack.place(record))
+        raise RecordIOError("it holds a sparse row; use --to libsvm", **pack.location(record))
     if array.dtype.kind not in "iuf":
         raise RecordIOError(
-            f"an array of {array.dtype} has no numbers for CSV; use --to npy", **pack.place(record)
+            f"an array of {array.dtype} has no numbers for CSV; use --to npy",
+            **pack.location(record),
         )
     return numbers_text(array)
 
@@ -218,7 +219,7 @@ def with_labels(
     if len(wanted) != len(labels):
         raise RecordIOError(
             f"it has {len(labels)} labels, and --label-columns names {len(wanted)} columns",
-            **pack.place(record),
+            **pack.location(record),
         )
     places = label_columns(wanted, len(fields) + len(labels), pack.path)
     result = list(fields)

@@ -119,7 +119,7 @@ def write_folders(pack: RecordPack, paths: Sequence[str], settings: argparse.Nam
             if record.kind not in IMAGE_KINDS:
                 raise RecordIOError(
                     f"it holds {record.kind}, not an image; choose another format with --to",
-                    **pack.place(record),
+                    **pack.location(record),
                 )
             parts = folder_of(record, classes, pack)
             name = os.path.basename(name_of(record, names, suffixes_of(record.kind)))
@@ -143,7 +143,7 @@ def folder_of(record: Record, classes: dict[int, str], pack: RecordPack) -> list
     parts = safe_parts(number_text(label) if name is None else name)
     if not parts:
         raise RecordIOError(
-            f"the class name {name!r} is no folder below the output", **pack.place(record)
+            f"the class name {name!r} is no folder below the output", **pack.location(record)
         )
     return parts
 

@@ -94,14 +94,14 @@ def write_libsvm(pack: RecordPack, paths: Sequence[str], settings: argparse.Name
     count = 0
     with AtomicOutput(paths[0]) as output:
         for record in pack:
-            place = pack.place(record)
+            location = pack.location(record)
             if record.kind != "npy":
-                raise RecordIOError(f"it holds {record.kind}, not an array", **place)
+                raise RecordIOError(f"it holds {record.kind}, not an array", **location)
             if len(record.labels) != 1:
                 raise RecordIOError(
-                    f"a line has one label, and it has {len(record.labels)}", **place
+                    f"a line has one label, and it has {len(record.labels)}", **location
                 )
-            indices, values = entries_of(decode_npy(record.content, **place), place)
+            indices, values = entries_of(decode_npy(record.content, **location), location)
             indices = indices + int(settings.one_based)
             words = [number_text(record.labels[0])]
             words += (
@@ -113,14 +113,14 @@ def write_libsvm(pack: RecordPack, paths: Sequence[str], settings: argparse.Name
     return count
 
 
-def entries_of(array: np.ndarray, place: dict) -> tuple[np.ndarray, np.ndarray]:
+def entries_of(array: np.ndarray, location: dict) -> tuple[np.ndarray, np.ndarray]:
     """Return indices and values of a sparse or dense row."""
     if is_sparse(array):
         index, value = SPARSE_FIELDS
         return array[index], array[value]
     if array.ndim != 1 or array.dtype.kind not in "iuf":
         raise RecordIOError(
-            f"an array of {array.dtype} and shape {array.shape} is no row of numbers", **place
+            f"an array of {array.dtype} and shape {array.shape} is no row of numbers", **location
         )
     indices = np.flatnonzero(array)
     return indices, array[indices]

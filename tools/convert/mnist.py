@@ -60,14 +60,14 @@ def write_mnist(pack: RecordPack, paths: Sequence[str], settings: argparse.Names
         images, labels = output.files
         labels.write(idx_header(len(pack)))
         for record in pack:
-            place = pack.place(record)
+            location = pack.location(record)
             image = decode_image(
-                record.content, cv2.IMREAD_UNCHANGED, max_pixels=settings.max_pixels, **place
+                record.content, cv2.IMREAD_UNCHANGED, max_pixels=settings.max_pixels, **location
             )
             if image.ndim != 2 or image.dtype != np.uint8:
                 raise RecordIOError(
                     f"an image of shape {image.shape} and {image.dtype} is not grey with 8 bits",
-                    **place,
+                    **location,
                 )
             if not size:
                 size = image.shape
@@ -76,10 +76,10 @@ def write_mnist(pack: RecordPack, paths: Sequence[str], settings: argparse.Names
                 raise RecordIOError(
                     f"the image is {image.shape[1]} x {image.shape[0]}, and those before are"
                     f" {size[1]} x {size[0]}",
-                    **place,
+                    **location,
                 )
             images.write(image.tobytes())
-            labels.write(bytes([label_byte(record.labels, place)]))
+            labels.write(bytes([label_byte(record.labels, location)]))
     return len(pack)
 
 
@@ -88,10 +88,12 @@ def idx_header(*shape: int) -> bytes:
     return bytes([0, 0, 8, len(shape)]) + np.array(shape, ">u4").tobytes()
 
 
-def label_byte(labels: Sequence[float], place: dict) -> int:
+def label_byte(labels: Sequence[float], location: dict) -> int:
     """Return the label of a record, which must fit into a byte."""
     if len(labels) != 1 or not labels[0].is_integer() or not 0 <= labels[0] <= 255:
-        raise RecordIOError(f"the labels {labels} are not one whole number from 0 to 255", **place)
+        raise RecordIOError(
+            f"the labels {labels} are not one whole number from 0 to 255", **location
+        )
     return int(labels[0])
 
 

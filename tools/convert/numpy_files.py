@@ -226,12 +226,12 @@ def write_npy(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespa
                 raise RecordIOError(
                     f"an array of {array.dtype} {array.shape}, and those before are of"
                     f" {first.dtype} {first.shape}",
-                    **pack.place(record),
+                    **pack.location(record),
                 )
             if len(record.labels) != width:
                 raise RecordIOError(
                     f"it has {len(record.labels)} labels, and those before have {width}",
-                    **pack.place(record),
+                    **pack.location(record),
                 )
             data.write(array.tobytes())
             labels.write(np.array(record.labels, "<f4").tobytes())
@@ -241,16 +241,16 @@ def write_npy(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespa
 def array_of(pack: RecordPack, record: Record, max_pixels: int) -> np.ndarray:
     """Return the array in a record, or its image as grey or RGB."""
     if record.kind == "npy":
-        return decode_npy(record.content, **pack.place(record))
+        return decode_npy(record.content, **pack.location(record))
     if record.kind in IMAGE_KINDS:
         import cv2
 
         image = decode_image(
-            record.content, cv2.IMREAD_UNCHANGED, max_pixels=max_pixels, **pack.place(record)
+            record.content, cv2.IMREAD_UNCHANGED, max_pixels=max_pixels, **pack.location(record)
         )
         return swap_red_and_blue(image)
     raise RecordIOError(
-        f"it holds neither an array nor an image, but {record.kind}", **pack.place(record)
+        f"it holds neither an array nor an image, but {record.kind}", **pack.location(record)
     )
 
 

@@ -110,32 +110,34 @@ def read_frames(path: str, limit: int = LARGEST) -> Iterator[tuple[int, bytes]]:
     with file:
         try:
             for number in range(1 << 63):
-                place = {"path": path, "offset": offset, "record": number}
+                location = {"path": path, "offset": offset, "record": number}
                 head = read_fully(file, HEAD)
                 if not head:
                     return
                 if len(head) < HEAD:
-                    raise TruncatedRecordError("the file ends inside the head of a record", **place)
+                    raise TruncatedRecordError(
+                        "the file ends inside the head of a record", **location
+                    )
                 if masked_crc32c(head[: LENGTH.size]) != CHECKSUM.unpack_from(head, LENGTH.size)[0]:
                     raise CorruptRecordError(
                         "the checksum of the length is wrong: the file is damaged here, or no "
                         "TFRecord file",
-                        **place,
+                        **location,
                     )
                 (length,) = LENGTH.unpack_from(head)
                 if length > limit:
                     raise RecordTooLargeError(
                         f"{length} bytes are too much for one record; --max-content-bytes raises "
                         "the limit up to 2**29",
-                        **place,
+                        **location,
                     )
                 data = read_fully(file, length + CHECKSUM.size)
                 if len(data) < length + CHECKSUM.size:
-                    raise TruncatedRecordError("the file ends inside a record", **place)
+                    raise TruncatedRecordError("the file ends inside a record", **location)
                 (expected,) = CHECKSUM.unpack_from(data, length)
                 data = data[:length]
                 if masked_crc32c(data) != expected:
-                    raise CorruptRecordError("the checksum of the data is wrong", **place)
+                    raise CorruptRecordError("the checksum of the data is wrong", **location)
                 yield offset, data
                 offset += HEAD + length + CHECKSUM.size
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:

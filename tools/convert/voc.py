@@ -194,15 +194,17 @@ def image_name(root: ElementTree.Element, annotation: str, images: str) -> str:
 def read_object(number: int, entry: ElementTree.Element, numbers: dict[str, int]) -> Box:
     """Return one object, its corners as they are written."""
     name = text_of(entry, "name")
-    place = f"object {number} ({name[:40]})"
+    location = f"object {number} ({name[:40]})"
     if name not in numbers:
-        raise LabelError(f"{place}: this class is none of the {len(numbers)} known ones")
+        raise LabelError(f"{location}: this class is none of the {len(numbers)} known ones")
     try:
         left, top, right, bottom = (float(text_of(entry, f"bndbox/{side}")) for side in CORNERS)
     except ValueError:
-        raise LabelError(f"{place}: its bndbox has not four numbers {', '.join(CORNERS)}") from None
+        raise LabelError(
+            f"{location}: its bndbox has not four numbers {', '.join(CORNERS)}"
+        ) from None
     marked = text_of(entry, "difficult") not in ("", "0")
-    return Box(place, numbers[name], (left, top, right, bottom), marked)
+    return Box(location, numbers[name], (left, top, right, bottom), marked)
 
 
 def in_fractions(box: Box, size: Size, zero_based: bool) -> Box:

@@ -1,10 +1,10 @@
 """The order of examples, and the end of each batch: every order of this library, side by side.
 
-`cutting` cuts places into batches, and `position` says where a run is; all others follow these two.
-Permutations, blocks and weights (`epochs`), several packs as one and classes in turn (`mixed`) are
-dealt to parts (`parts`) and planned as batches (`plans`).  Beside them are the orders of the older
-designs: Pylearn2's modes (`modes`), Chainer's sweeps (`sweeps`, `sweep_orders`) and dp's samplers
-(`sampling`).
+`cutting` cuts positions into batches, and `position` says where a run is; all others follow these
+two.  Permutations, blocks and weights (`epochs`), several packs as one and classes in turn
+(`mixed`) are dealt to parts (`parts`) and planned as batches (`plans`).  Beside them are the orders
+of the older designs: Pylearn2's modes (`modes`), Chainer's sweeps (`sweeps`, `sweep_orders`) and
+dp's samplers (`sampling`).
 """
 
 from .cutting import Tail

@@ -1,10 +1,10 @@
-"""The pack of each place of an epoch over several packs: exact shares, without a visible period.
+"""The pack of each position of an epoch over several packs: exact shares, without a visible period.
 
-After any number of places every pack has given its share of them to within one.  A schedule with
+After any number of positions every pack has given its share of them to within one.  A schedule with
 that property (R. Tijdeman, "The chairman assignment problem", 1980) is the start; inside blocks of
-places neighbours are then exchanged at random as often as the property allows.  The schedule
-repeats after as many places as the weights have in all and can be entered anywhere; the exchanges
-follow from a key.
+positions neighbours are then exchanged at random as often as the property allows.  The schedule
+repeats after as many positions as the weights have in all and can be entered anywhere; the
+exchanges follow from a key.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
@@ -14,13 +14,13 @@ from recordio.kernels.philox cimport philox4x32, philox_block
 
 import numpy as np
 
-#: Places of a block, inside which neighbours are exchanged.
+#: Positions of a block, inside which neighbours are exchanged.
 BLOCK = 1024
 
 cdef enum:
     PASSES = 8              # over a block; with more of them it looks no different
     BITS = 128              # of a word of random numbers
-    STRIDE = 1 << 16        # places between two that are remembered
+    STRIDE = 1 << 16        # positions between two that are remembered
 
 
 cdef int schedule(int64_t* debt, int64_t* count, const int64_t* weight, Py_ssize_t num_packs,
@@ -44,7 +44,7 @@ cdef int schedule(int64_t* debt, int64_t* count, const int64_t* weight, Py_ssize
 
 cdef void exchange_once(int32_t* pack, Py_ssize_t size, int64_t* owed, const int64_t* weight,
                         int64_t total, uint64_t key, uint32_t run, int64_t number) noexcept nogil:
-    """Go through a block once; `owed` is what is left of the shares, without that of the places."""
+    """Go through a block once; `owed` holds the rest of the shares, without this block's."""
     cdef philox_block bits
     cdef uint32_t word = 0
     cdef int32_t a, b
@@ -56,7 +56,7 @@ cdef void exchange_once(int32_t* pack, Py_ssize_t size, int64_t* owed, const int
         if i % 32 == 0:
             word = bits.word[i // 32 % 4]
         a, b = pack[i], pack[i + 1]
-        # `a` must not be owed anything once it has had this place, nor `b` be ahead without it.
+        # `a` must not be owed anything once it has had this position, nor `b` be ahead without it.
         if (word & 1 and a != b and owed[a] + (i + 1) * weight[a] <= total
                 and owed[b] + (i + 1) * weight[b] >= 0):
             pack[i], pack[i + 1] = b, a
@@ -77,11 +77,11 @@ cdef class Alternation:
     cdef const int64_t* weight
     cdef int64_t total
     cdef Py_ssize_t num_packs
-    cdef list marks             # debts and counts at every STRIDE places of the first period
-    cdef object debts, given    # of the place that was reached last
+    cdef list marks             # debts and counts at every STRIDE positions of the first period
+    cdef object debts, given    # of the position that was reached last
     cdef int64_t* debt          # how much of its share a pack has not given, times `total`
     cdef int64_t* count
-    cdef int64_t place
+    cdef int64_t position
     cdef int64_t next_mark
 
     def __init__(self, weights):
@@ -95,14 +95,14 @@ cdef class Alternation:
         self._remember(np.zeros(self.num_packs, np.int64), np.zeros(self.num_packs, np.int64), 0)
         self._mark()
 
-    def counts(self, int64_t places):
-        """Return the number of the first places that belong to each pack; int64."""
-        turns, rest = divmod(places, self.total)
+    def counts(self, int64_t positions):
+        """Return the number of the first positions that belong to each pack; int64."""
+        turns, rest = divmod(positions, self.total)
         self._go_to(rest)
         return self.given + turns * self.weights
 
     def block(self, int64_t number, uint64_t key, int64_t size=BLOCK):
-        """Return the packs of `size` places from ``BLOCK * number`` on, and `counts` before them.
+        """Return the packs of `size` positions from ``BLOCK * number``, and `counts` before them.
 
         The packs are int32; `key` chooses the exchanges; `size` is less where an epoch ends.
         """
@@ -117,13 +117,13 @@ cdef class Alternation:
         return packs, before
 
     cdef int step(self) except -1:
-        """Return the pack of the next place, by the schedule."""
-        if self.place == self.total:    # nobody is owed anything: it begins again
+        """Return the pack of the next position, by the schedule."""
+        if self.position == self.total:    # nobody is owed anything: it begins again
             memset(self.count, 0, self.num_packs * sizeof(int64_t))
-            self.place = 0
+            self.position = 0
         cdef int chosen = schedule(self.debt, self.count, self.weight, self.num_packs, self.total)
-        self.place += 1
-        if self.place == self.next_mark:
+        self.position += 1
+        if self.position == self.next_mark:
             self._mark()
         return chosen
 
@@ -139,21 +139,21 @@ cdef class Alternation:
                               key, run, number)
         return 0
 
-    cdef _go_to(self, int64_t place):
-        """Set debts and counts to those at a place of the first period."""
-        cdef int64_t near = place // STRIDE
-        if not self.place <= place < self.place + STRIDE:
+    cdef _go_to(self, int64_t position):
+        """Set debts and counts to those at a position of the first period."""
+        cdef int64_t near = position // STRIDE
+        if not self.position <= position < self.position + STRIDE:
             near = min(near, self.next_mark // STRIDE - 1)
             debts, given = self.marks[near]
             self._remember(debts, given, near * STRIDE)
-        while self.place < place:
+        while self.position < position:
             self.step()
 
     cdef _mark(self):
         self.marks.append((self.debts.copy(), self.given.copy()))
         self.next_mark += STRIDE
 
-    cdef _remember(self, debts, given, int64_t place):
+    cdef _remember(self, debts, given, int64_t position):
         cdef int64_t[::1] debt = debts.copy(), count = given.copy()
-        self.debts, self.given, self.place = np.asarray(debt), np.asarray(count), place
+        self.debts, self.given, self.position = np.asarray(debt), np.asarray(count), position
         self.debt, self.count = &debt[0], &count[0]

@@ -9,5 +9,5 @@ def draw_by_class(
     records: NDArray[np.int64],
     images: int,
     classes: int,
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
 ) -> NDArray[np.int64]: ...

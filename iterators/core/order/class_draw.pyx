@@ -1,8 +1,8 @@
-"""Images class by class: the record at a place of an order that visits classes in turn.
+"""Images class by class: the record at a position of an order that visits classes in turn.
 
 Two sequences without end are joined: classes, each once in every turn, and the images of each
 class, each once in every turn.  Both are permuted turn by turn and such that a *window*, a run of
-places that belong together (the classes of a batch, the images of a class in it), has nothing
+positions that belong together (the classes of a batch, the images of a class in it), has nothing
 twice.
 """
 
@@ -20,17 +20,17 @@ cdef enum:
 cdef class Windows:
     """A sequence without end of the numbers ``0 ... size - 1``, each once in every turn.
 
-    Within a window, `width` places from a multiple of `width` on, all numbers differ if there are
-    enough.  Where a window spans the end of a turn, numbers at the start of the next turn that the
-    window has already are exchanged for others from the middle of that turn; small sets, which have
-    no middle, keep their permutation until a turn ends where a window does.
+    Within a window, `width` positions from a multiple of `width` on, all numbers differ if there
+    are enough.  Where a window spans the end of a turn, numbers at the start of the next turn that
+    the window has already are exchanged for others from the middle of that turn; small sets, which
+    have no middle, keep their permutation until a turn ends where a window does.
     """
 
     cdef int64_t size, width
     cdef int64_t turn           # whose permutation is at hand; -1 for none
     cdef uint64_t key
     cdef Network network
-    cdef dict moved             # place -> number where this turn differs from its permutation
+    cdef dict moved             # position -> number where this turn differs from its permutation
 
     def __cinit__(self):
         self.turn = -1
@@ -39,9 +39,9 @@ cdef class Windows:
         """Begin with another sequence."""
         self.key, self.size, self.width, self.turn = key, size, width, -1
 
-    cdef int64_t at(self, int64_t place) except -1:
-        """Return the number at a place."""
-        cdef int64_t turn = place // self.size, at = place % self.size
+    cdef int64_t at(self, int64_t position) except -1:
+        """Return the number at a position."""
+        cdef int64_t turn = position // self.size, at = position % self.size
         if self.size < 4 * self.width:
             self.enter(turn // turns_together(self.size, self.width))
             return network_at(&self.network, at)
@@ -64,7 +64,7 @@ cdef class Windows:
         if before == 0:
             return 0
         # Never exchanged themselves: a turn differs from its permutation only before its last
-        # window, as at most three times `width` places from its start are touched.
+        # window, as at most three times `width` positions from its start are touched.
         network_init(&last, self.size, key_below(self.key, self.turn - 1, TURN))
         taken = {network_at(&last, self.size - before + i) for i in range(before)}
         self.moved = {}
@@ -88,25 +88,25 @@ cdef int64_t turns_together(int64_t size, int64_t width) noexcept:
 
 def draw_by_class(uint64_t key, const int64_t[::1] starts not None,
                   const int64_t[::1] records not None, Py_ssize_t images, Py_ssize_t classes,
-                  const int64_t[::1] places not None):
-    """Return the int64 record numbers at places of a sequence without end.
+                  const int64_t[::1] positions not None):
+    """Return the int64 record numbers at positions of a sequence without end.
 
     The records of class c are ``records[starts[c]:starts[c + 1]]``; no class is empty.  A class has
-    `images` places when its turn comes, and the `classes` of a batch differ if there are so many.
-    Places count over all epochs and should be ascending.
+    `images` positions when its turn comes, and the `classes` of a batch differ if there are so
+    many.  Positions count over all epochs and should be ascending.
     """
-    cdef int64_t num_classes = starts.shape[0] - 1, place, group, last = -1, chosen = 0
+    cdef int64_t num_classes = starts.shape[0] - 1, position, group, last = -1, chosen = 0
     cdef Windows turns = Windows(), members = Windows()
     cdef Py_ssize_t i
-    found = np.empty(places.shape[0], np.int64)
+    found = np.empty(positions.shape[0], np.int64)
     cdef int64_t[::1] record = found
     turns.reset(key, num_classes, classes)
-    for i in range(places.shape[0]):
-        group, place = places[i] // images, places[i] % images
+    for i in range(positions.shape[0]):
+        group, position = positions[i] // images, positions[i] % images
         if group != last:
             last, chosen = group, turns.at(group)
             members.reset(key_below(key, chosen, CLASS), starts[chosen + 1] - starts[chosen],
                           images)
-        place += group // num_classes * images      # once in every turn of the classes
-        record[i] = records[starts[chosen] + members.at(place)]
+        position += group // num_classes * images      # once in every turn of the classes
+        record[i] = records[starts[chosen] + members.at(position)]
     return found

@@ -1,4 +1,4 @@
-"""The one rule by which places are cut into batches."""
+"""The one rule by which positions are cut into batches."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Tail = Literal["wrap", "pad", "drop"]
 
 
 def count_batches(count: int, batch_size: int, tail: Tail = "pad") -> int:
-    """Return the number of batches that `count` places make."""
+    """Return the number of batches that `count` positions make."""
     return count // batch_size if tail == "drop" else -(-count // batch_size)
 
 
 def bounds(number: int, batch_size: int, count: int) -> tuple[int, int]:
-    """Return places ``[begin, end)`` of batch `number`; the last of `count` places may be short."""
+    """Return positions ``[begin, end)`` of batch `number`; the last batch may be short."""
     begin = number * batch_size
     return begin, min(begin + batch_size, count)
 
@@ -29,9 +29,10 @@ def pieces(rows: Any, batch_size: int) -> Iterator[Any]:
 
 
 def runs(begin: int, end: int, size: int) -> Iterator[tuple[int, int, int]]:
-    """Yield ``(epoch, start, stop)`` for places ``[begin, end)``, cut at the ends of epochs.
+    """Yield ``(epoch, start, stop)`` for positions ``[begin, end)``, cut at the ends of epochs.
 
-    Epochs of `size` places go on without end; epoch 0 is that of place 0; `begin` may be negative.
+    Epochs of `size` positions go on without end; epoch 0 is that of position 0; `begin` may be
+    negative.
     """
     while begin < end:
         epoch, start = divmod(begin, size)

@@ -1,7 +1,7 @@
 """Orders of a whole epoch: the file, permutations, blocks and weights.
 
-An order is a pure function from the places of an epoch to record numbers; it stores a few integers,
-or what its weights and blocks take, whatever the number of records.
+An order is a pure function from the positions of an epoch to record numbers; it stores a few
+integers, or what its weights and blocks take, whatever the number of records.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ WEIGHT_KEY = 0x776569676874  # "weight"
 
 
 class EpochOrder(Protocol):
-    """Order of a whole epoch: a pure function of epoch and place."""
+    """Order of a whole epoch: a pure function of epoch and position."""
 
     @property
     def size(self) -> int:
-        """Places of an epoch."""
+        """Positions of an epoch."""
 
     @property
     def repeats(self) -> bool:
         """True if a record may come more than once in an epoch."""
 
-    def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
-        """Return record numbers at `places`, each in ``[0, size)``."""
+    def at(self, epoch: int, positions: np.ndarray) -> np.ndarray:
+        """Return record numbers at `positions`, each in ``[0, size)``."""
 
     def described(self) -> str:
         """Describe all but the seed that must stay the same for a saved position to stay valid."""
@@ -66,16 +66,16 @@ class PlainOrder:
 
     Examples
     --------
-    >>> PlainOrder(5).at(epoch=3, places=np.arange(2, 5))
+    >>> PlainOrder(5).at(epoch=3, positions=np.arange(2, 5))
     array([2, 3, 4])
     """
 
     size: int
     repeats: ClassVar[bool] = False
 
-    def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
-        """Return the `places` themselves."""
-        return np.array(places, np.int64)
+    def at(self, epoch: int, positions: np.ndarray) -> np.ndarray:
+        """Return the `positions` themselves."""
+        return np.array(positions, np.int64)
 
     def described(self) -> str:
         """Say that nothing is shuffled."""
@@ -95,7 +95,7 @@ class ShuffledOrder:
 
     Examples
     --------
-    >>> sorted(ShuffledOrder(5).at(epoch=3, places=np.arange(5)).tolist())
+    >>> sorted(ShuffledOrder(5).at(epoch=3, positions=np.arange(5)).tolist())
     [0, 1, 2, 3, 4]
     """
 
@@ -103,9 +103,9 @@ class ShuffledOrder:
     seed: int = 0
     repeats: ClassVar[bool] = False
 
-    def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
-        """Return record numbers at `places` of the epoch."""
-        return permute(derive_key(self.seed, SHUFFLE_KEY, epoch), self.size, places)
+    def at(self, epoch: int, positions: np.ndarray) -> np.ndarray:
+        """Return record numbers at `positions` of the epoch."""
+        return permute(derive_key(self.seed, SHUFFLE_KEY, epoch), self.size, positions)
 
     def described(self) -> str:
         """Say that it is a permutation."""
@@ -154,14 +154,14 @@ class BlockOrder:
         """Number of records."""
         return int(self.edges[-1])
 
-    def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
-        """Return record numbers at `places` of the epoch."""
+    def at(self, epoch: int, positions: np.ndarray) -> np.ndarray:
+        """Return record numbers at `positions` of the epoch."""
         blocks, ends = self._blocks(epoch)
-        turn = np.searchsorted(ends, places, side="right")
-        records = np.empty(len(places), np.int64)
+        turn = np.searchsorted(ends, positions, side="right")
+        records = np.empty(len(positions), np.int64)
         for i in np.unique(turn):
             block, mine = int(blocks[i]), turn == i
-            inside = places[mine] - (ends[i] - self._lengths[block])
+            inside = positions[mine] - (ends[i] - self._lengths[block])
             if self.shuffle:
                 key = derive_key(self.seed, SHUFFLE_KEY, epoch, block)
                 inside = permute(key, int(self._lengths[block]), inside)
@@ -169,7 +169,7 @@ class BlockOrder:
         return records
 
     def _blocks(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the blocks in the order of an epoch, and the places where they end."""
+        """Return the blocks in the order of an epoch, and the positions where they end."""
         known = self._arranged
         if known is None or known[0] != epoch:
             count = len(self._lengths)
@@ -193,7 +193,8 @@ class WeightedOrder:
     weights : array_like of float
         One per record, not negative, not all zero.
     seed : int
-        Every place of every epoch is drawn on its own, from the seed, the epoch and the place.
+        Every position of every epoch is drawn on its own, from the seed, the epoch and the
+        position.
 
     Examples
     --------
@@ -222,12 +223,12 @@ class WeightedOrder:
 
     @property
     def size(self) -> int:
-        """Places of an epoch: as many as there are records."""
+        """Positions of an epoch: as many as there are records."""
         return len(self._cumulated)
 
-    def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
-        """Return record numbers at `places` of the epoch."""
-        numbers = uniform(derive_key(self.seed, WEIGHT_KEY, epoch), places)
+    def at(self, epoch: int, positions: np.ndarray) -> np.ndarray:
+        """Return record numbers at `positions` of the epoch."""
+        numbers = uniform(derive_key(self.seed, WEIGHT_KEY, epoch), positions)
         return np.searchsorted(self._cumulated, numbers * self._cumulated[-1], side="right")
 
     def described(self) -> str:

@@ -33,10 +33,10 @@ class MixedOrder:
         What a turn of each pack looks like.  One that is used up begins its next turn; one that is
         not goes on in the next epoch where it stopped.  Their records are numbered through.
     shares : sequence of Fraction
-        Above 0; only their ratios count.  After n places of an epoch every pack has given n times
-        its share, to within one.
+        Above 0; only their ratios count.  After n positions of an epoch every pack has given n
+        times its share, to within one.
     size : int
-        Places of an epoch.
+        Positions of an epoch.
     seed : int
         Determines how the packs take turns.
 
@@ -63,33 +63,33 @@ class MixedOrder:
         self._size = size
         self._seed = seed
         self._starts = np.cumsum([0, *(order.size for order in orders)])
-        self._turns = Alternation(whole_weights(shares))
+        self._alternation = Alternation(whole_weights(shares))
         self._block = functools.lru_cache(maxsize=4)(self._make_block)
 
     @property
     def size(self) -> int:
-        """Places of an epoch."""
+        """Positions of an epoch."""
         return self._size
 
     @functools.cached_property
     def counts(self) -> np.ndarray:
-        """Places of an epoch that each pack has, int64."""
-        return self._turns.counts(self._size)
+        """Positions of an epoch that each pack has, int64."""
+        return self._alternation.counts(self._size)
 
-    def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
-        """Return record numbers at `places` of the epoch."""
-        records = np.empty(len(places), np.int64)
-        numbers = places // BLOCK
+    def at(self, epoch: int, positions: np.ndarray) -> np.ndarray:
+        """Return record numbers at `positions` of the epoch."""
+        records = np.empty(len(positions), np.int64)
+        numbers = positions // BLOCK
         for number in np.unique(numbers).tolist():
             here = numbers == number
-            records[here] = self._block(epoch, number)[places[here] - number * BLOCK]
+            records[here] = self._block(epoch, number)[positions[here] - number * BLOCK]
         return records
 
     def _make_block(self, epoch: int, number: int) -> np.ndarray:
-        """Return the record numbers of a block of places."""
+        """Return the record numbers of a block of positions."""
         key = derive_key(self._seed, MIX_KEY, epoch)
         size = min(BLOCK, self._size - number * BLOCK)
-        packs, before = self._turns.block(number, key, size)
+        packs, before = self._alternation.block(number, key, size)
         records = np.empty(size, np.int64)
         for pack in np.unique(packs).tolist():
             mine = np.flatnonzero(packs == pack)
@@ -102,17 +102,17 @@ class MixedOrder:
         order = self._orders[pack]
         if epoch:
             turns = turns + epoch * int(self.counts[pack])
-        rounds, places = np.divmod(turns, order.size)
+        rounds, positions = np.divmod(turns, order.size)
         records = np.empty(len(turns), np.int64)
         for turn in np.unique(rounds).tolist():
             mine = rounds == turn
-            records[mine] = order.at(turn, places[mine])
+            records[mine] = order.at(turn, positions[mine])
         return records
 
     def described(self) -> str:
         """Describe shares, size of the epoch and the orders of the packs."""
         orders = ", ".join(f"{o.size} {o.described()}" for o in self._orders)
-        return f"mixed {self._turns.weights.tolist()} of {orders}, {self._size} places"
+        return f"mixed {self._alternation.weights.tolist()} of {orders}, {self._size} places"
 
 
 def whole_weights(shares: Sequence[Fraction]) -> np.ndarray:
@@ -147,7 +147,7 @@ class ClassOrder:
     classes : int
         Classes of a batch.
     size : int, optional
-        Places of an epoch, rounded down to whole batches; as many as there are records if not
+        Positions of an epoch, rounded down to whole batches; as many as there are records if not
         given.
     seed : int
         Determines both permutations.
@@ -155,7 +155,7 @@ class ClassOrder:
     Raises
     ------
     ValueError
-        If there are fewer classes, or fewer places than a batch has.
+        If there are fewer classes, or fewer positions than a batch has.
 
     Examples
     --------
@@ -196,14 +196,14 @@ class ClassOrder:
 
     @property
     def size(self) -> int:
-        """Places of an epoch."""
+        """Positions of an epoch."""
         return self._size
 
-    def at(self, epoch: int, places: np.ndarray) -> np.ndarray:
-        """Return record numbers at `places` of the epoch."""
-        places = places + epoch * self._size
+    def at(self, epoch: int, positions: np.ndarray) -> np.ndarray:
+        """Return record numbers at `positions` of the epoch."""
+        positions = positions + epoch * self._size
         return draw_by_class(
-            self._key, self._starts, self._records, self._images, self._classes, places
+            self._key, self._starts, self._records, self._images, self._classes, positions
         )
 
     def described(self) -> str:

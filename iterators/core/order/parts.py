@@ -33,16 +33,16 @@ class Order(Protocol):
 
     @property
     def stride(self) -> int:
-        """Places of the whole epoch that go by when this part takes one."""
+        """Positions of the whole epoch that go by when this part takes one."""
 
     def count(self, done: int = 0) -> int:
-        """Return the number of places of this part behind the first `done` places of the epoch."""
+        """Return the number of positions of this part behind the first `done` of the epoch."""
 
     def most(self, done: int = 0) -> int:
-        """Return the number of places of the part that has most of them."""
+        """Return the number of positions of the part that has most of them."""
 
     def take(self, epoch: int, begin: int, end: int, done: int = 0) -> np.ndarray:
-        """Return int64 record numbers at places ``[begin, end)`` of this part, from `done` on."""
+        """Return int64 record numbers at positions ``[begin, end)`` of this part, after `done`."""
 
     def draws(self, begin: int, end: int, done: int = 0) -> np.ndarray:
         """Return numbers that tell the occurrences of a record in an epoch apart; int64.
@@ -70,11 +70,11 @@ class SequentialOrder:
     ----------
     first, last : int
         The block of records that belongs to this part.
-    places : int, optional
+    positions : int, optional
         Length of an epoch, if not ``last - first``: more than that continue behind `last` and then
         from record 0 of `size`.
     size : int, optional
-        Number of records of all parts; needed with `places`.
+        Number of records of all parts; needed with `positions`.
 
     Examples
     --------
@@ -84,26 +84,26 @@ class SequentialOrder:
 
     first: int
     last: int
-    places: int | None = None
+    positions: int | None = None
     size: int | None = None
     stride = 1
 
     def count(self, done: int = 0) -> int:
-        """Return the number of places that come after the first `done`."""
-        return max((self.last - self.first if self.places is None else self.places) - done, 0)
+        """Return the number of positions that come after the first `done`."""
+        return max((self.last - self.first if self.positions is None else self.positions) - done, 0)
 
     def most(self, done: int = 0) -> int:
-        """Return `count`: every part has places of its own, and a state of its own."""
+        """Return `count`: every part has positions of its own, and a state of its own."""
         return self.count(done)
 
     def take(self, epoch: int, begin: int, end: int, done: int = 0) -> np.ndarray:
-        """Return record numbers at places ``[begin, end)``, counted from `done`."""
+        """Return record numbers at positions ``[begin, end)``, counted from `done`."""
         start = self.first + done
         records = np.arange(start + begin, start + end, dtype=np.int64)
         return records if self.size is None else records % self.size
 
     def draws(self, begin: int, end: int, done: int = 0) -> np.ndarray:
-        """Return zeros: what comes again for want of places does so unchanged."""
+        """Return zeros: what comes again for want of positions does so unchanged."""
         return zeros(end - begin)
 
     def described(self) -> str:
@@ -113,11 +113,12 @@ class SequentialOrder:
 
 @dataclass(frozen=True)
 class DealtOrder:
-    """The places of an epoch dealt out to parts like cards.
+    """The positions of an epoch dealt out to parts like cards.
 
-    Part ``k`` of ``n`` has the places ``k, k + n, k + 2n, ...`` of the one global order.  Parts are
-    therefore disjoint and together the whole epoch; and when every part has taken ``m`` places, the
-    first ``m * n`` places of the epoch are done, so that any other number of parts can carry on.
+    Part ``k`` of ``n`` has the positions ``k, k + n, k + 2n, ...`` of the one global order.  Parts
+    are therefore disjoint and together the whole epoch; and when every part has taken ``m``
+    positions, the first ``m * n`` positions of the epoch are done, so that any other number of
+    parts can carry on.
 
     Parameters
     ----------
@@ -126,11 +127,11 @@ class DealtOrder:
     num_parts, part_index : int
         Which part this is.
     even : bool
-        Give every part as many places as the first; those missing at the end are taken from the
+        Give every part as many positions as the first; those missing at the end are taken from the
         start of the same epoch.
     unit : int
-        Neighbouring places that are dealt together, for orders whose batches belong together; the
-        size of the epoch is a multiple of it.
+        Neighbouring positions that are dealt together, for orders whose batches belong together;
+        the size of the epoch is a multiple of it.
 
     Examples
     --------
@@ -149,50 +150,50 @@ class DealtOrder:
 
     @property
     def stride(self) -> int:
-        """Places of the whole epoch that go by when every part takes one."""
+        """Positions of the whole epoch that go by when every part takes one."""
         return self.num_parts
 
     def count(self, done: int = 0) -> int:
-        """Return the number of places of this part among ``[done, size)`` of the epoch."""
+        """Return the number of positions of this part among ``[done, size)`` of the epoch."""
         return self._share(done, 0 if self.even else self.part_index)
 
     def most(self, done: int = 0) -> int:
-        """Return the number of places of part 0 among ``[done, size)`` of the epoch."""
+        """Return the number of positions of part 0 among ``[done, size)`` of the epoch."""
         return self._share(done, 0)
 
     def _share(self, done: int, part: int) -> int:
-        """Return the number of places of a part among ``[done, size)`` of the epoch."""
+        """Return the number of positions of a part among ``[done, size)`` of the epoch."""
         units = (self.whole.size - done) // self.unit
         return max(-((part - units) // self.num_parts), 0) * self.unit
 
     def take(self, epoch: int, begin: int, end: int, done: int = 0) -> np.ndarray:
-        """Return record numbers at places ``[begin, end)`` of this part, counted from `done`."""
-        return self.whole.at(epoch, self._places(begin, end, done))
+        """Return record numbers at positions ``[begin, end)`` of this part, counted from `done`."""
+        return self.whole.at(epoch, self._positions(begin, end, done))
 
     def draws(self, begin: int, end: int, done: int = 0) -> np.ndarray:
-        """Return the places of the whole epoch if its records may repeat, else zeros.
+        """Return the positions of the whole epoch if its records may repeat, else zeros.
 
-        A place is the same whatever the number of parts and wherever the epoch was resumed.
+        A position is the same whatever the number of parts and wherever the epoch was resumed.
         """
         if self.whole.repeats:
-            return self._places(begin, end, done)
+            return self._positions(begin, end, done)
         return zeros(end - begin)
 
     def described(self) -> str:
         """Describe the order that is dealt out; the number of parts may change."""
         return self.whole.described()
 
-    def _places(self, begin: int, end: int, done: int) -> np.ndarray:
+    def _positions(self, begin: int, end: int, done: int) -> np.ndarray:
         step, unit = self.num_parts, self.unit
         if unit == 1:
             start = begin * step + done + self.part_index
-            places = np.arange(start, start + (end - begin) * step, step, dtype=np.int64)
+            positions = np.arange(start, start + (end - begin) * step, step, dtype=np.int64)
         else:
             units, inside = np.divmod(np.arange(begin, end, dtype=np.int64), unit)
-            places = (units * step + self.part_index) * unit + inside + done
-        if len(places) and places[-1] >= self.whole.size:  # with `even`
-            places %= self.whole.size
-        return places
+            positions = (units * step + self.part_index) * unit + inside + done
+        if len(positions) and positions[-1] >= self.whole.size:  # with `even`
+            positions %= self.whole.size
+        return positions
 
 
 def make_order(
@@ -226,7 +227,7 @@ def make_order(
     whole : EpochOrder, optional
         What to deal out instead of all these.
     unit : int
-        Its places that are dealt together.
+        Its positions that are dealt together.
 
     Raises
     ------
@@ -236,7 +237,7 @@ def make_order(
     Examples
     --------
     >>> make_order(5, num_parts=2, part_index=1)
-    SequentialOrder(first=3, last=5, places=None, size=None)
+    SequentialOrder(first=3, last=5, positions=None, size=None)
     """
     if part_index >= num_parts:
         raise ValueError(f"part_index={part_index}: expected a number below num_parts={num_parts}")
@@ -247,8 +248,8 @@ def make_order(
     mine = rule(count, num_parts, part_index)
     if not even:
         return SequentialOrder(mine.start, mine.stop)
-    places = max(len(rule(count, num_parts, k)) for k in range(num_parts))
-    return SequentialOrder(mine.start, mine.stop, places, count)
+    positions = max(len(rule(count, num_parts, k)) for k in range(num_parts))
+    return SequentialOrder(mine.start, mine.stop, positions, count)
 
 
 def make_epoch_order(

@@ -49,58 +49,58 @@ class BatchPlan:
         """True if no epoch ever has a batch."""
         return not self.batches()
 
-    def carried(self, done: int = 0) -> int:
+    def rolled_over(self, done: int = 0) -> int:
         """Return the `done` of the epoch after one that began with `done` and was completed."""
         return 0
 
     def batches(self, done: int = 0) -> int:
-        """Return the number of batches left when the first `done` places of the epoch are taken."""
+        """Return the number of batches left behind the first `done` positions of the epoch."""
         return self._batches(self.order.count(done))
 
     def is_over(self, done: int) -> bool:
-        """Return whether no part has a batch left behind the first `done` places of the epoch."""
+        """Return whether no part has a batch left behind `done` positions of the epoch."""
         return self._batches(self.order.most(done)) == 0
 
     def _batches(self, count: int) -> int:
         return count_batches(count, self.batch_size, self.tail)
 
-    def record(self, epoch: int, place: int, done: int = 0) -> int:
-        """Return the record number at a place counted from `done`; behind the end from the start.
+    def record(self, epoch: int, position: int, done: int = 0) -> int:
+        """Return the record number at a position after `done`; behind the end from the start.
 
         An epoch that was resumed at `done` has the same records behind its end as one that was not.
         """
-        behind = place - self.order.count(done)
+        behind = position - self.order.count(done)
         if behind >= 0:
-            place, done = behind % self.order.count(), 0
-        (number,) = self.order.take(epoch, place, place + 1, done)
+            position, done = behind % self.order.count(), 0
+        (number,) = self.order.take(epoch, position, position + 1, done)
         return int(number)
 
     def rows(self, epoch: int, number: int, done: int = 0) -> tuple[np.ndarray, int]:
-        """Return record numbers of one batch and how many of its places are padding.
+        """Return record numbers of one batch and how many of its positions are padding.
 
         Parameters
         ----------
         epoch, number : int
             Batch `number` of the epoch, both counted from 0.
         done : int
-            Places of the epoch that were taken before batch 0.
+            Positions of the epoch that were taken before batch 0.
 
         Returns
         -------
         rows : numpy.ndarray of int64
             `batch_size` record numbers; fewer in a last batch with ``tail="pad"``.
         pad : int
-            Places of the batch that hold no sample of their own.
+            Positions of the batch that hold no sample of their own.
         """
         pieces, pad = self._pieces(number, done)
-        rows = [self.order.take(epoch + ago, *places) for ago, *places in pieces]
+        rows = [self.order.take(epoch + ago, *positions) for ago, *positions in pieces]
         return rows[0] if len(rows) == 1 else np.concatenate(rows), pad
 
     def draws(self, number: int, done: int = 0) -> np.ndarray:
         """Return numbers that tell the occurrences of a record apart, for every row of a batch.
 
         The random numbers of a sample depend on its record, its epoch and this number: 0 for orders
-        without repetitions.  Padding is drawn as in its own place of the epoch; what was carried
+        without repetitions.  Padding is drawn as in its own position of the epoch; what was rolled
         over from an epoch before is drawn again.
 
         Returns
@@ -111,13 +111,13 @@ class BatchPlan:
         pieces, _ = self._pieces(number, done)
         if len(pieces) == 1 and not pieces[0][0]:
             return self.order.draws(*pieces[0][1:])
-        # Behind the numbers of all places of this epoch.
+        # Behind the numbers of all positions of this epoch.
         return np.concatenate(
-            [self.order.draws(*places) - ago * self.order.count() for ago, *places in pieces]
+            [self.order.draws(*positions) - ago * self.order.count() for ago, *positions in pieces]
         )
 
     def _pieces(self, number: int, done: int) -> tuple[list[tuple[int, int, int, int]], int]:
-        """Return runs of places of a batch, as (epochs ago, begin, end, done), and its pad."""
+        """Return runs of positions of a batch, as (epochs ago, begin, end, done), and its pad."""
         begin, end = bounds(number, self.batch_size, self.order.count(done))
         pieces = [(0, begin, end, done)]
         pad = begin + self.batch_size - end
@@ -132,22 +132,23 @@ class BatchPlan:
 class RollOverPlan(BatchPlan):
     """Batches that are always full: what is left of an epoch comes first in the next one.
 
-    An epoch that begins with ``done=-c`` has the last ``c`` places of the epochs before it in front
-    (the rule of MXNet's ``NDArrayIter(last_batch_handle="roll_over")``).  For orders with one part.
+    An epoch that begins with ``done=-c`` has the last ``c`` positions of the epochs before it in
+    front (the rule of MXNet's ``NDArrayIter(last_batch_handle="roll_over")``).  For orders with one
+    part.
 
     Parameters
     ----------
     order, batch_size, tail
         As for `BatchPlan`; `tail` has no meaning.
     pads_new : bool
-        What the pad of a batch with places from the epochs before counts: those places, as MXNet's
-        NDArrayIter does, or the other ones, as its ImageIter does.
+        What the pad of a batch with positions from the epochs before counts: those positions, as
+        MXNet's NDArrayIter does, or the other ones, as its ImageIter does.
 
     Examples
     --------
     >>> from iterators.core.order import SequentialOrder
     >>> plan = RollOverPlan(SequentialOrder(0, 5), batch_size=3)
-    >>> len(plan), plan.carried(0)
+    >>> len(plan), plan.rolled_over(0)
     (1, -2)
     >>> plan.batches(-2), plan.rows(epoch=1, number=0, done=-2)
     (2, (array([3, 4, 0]), 2))
@@ -166,27 +167,27 @@ class RollOverPlan(BatchPlan):
         return not self.order.count()
 
     def batches(self, done: int = 0) -> int:
-        """Return the number of batches left when the first `done` places of the epoch are taken."""
+        """Return the number of batches left behind the first `done` positions of the epoch."""
         return max(self.order.count() - done, 0) // self.batch_size
 
     def is_over(self, done: int) -> bool:
-        """Return whether no batch is left behind the first `done` places of the epoch."""
+        """Return whether no batch is left behind the first `done` positions of the epoch."""
         return not self.batches(done)
 
-    def record(self, epoch: int, place: int, done: int = 0) -> int:
-        """Return the record number at a place counted from `done`; after the end from the start."""
-        ago, place = divmod(place + done, self.order.count())
-        (number,) = self.order.take(epoch + min(ago, 0), place, place + 1)
+    def record(self, epoch: int, position: int, done: int = 0) -> int:
+        """Return the record number at a position after `done`; behind the end from the start."""
+        ago, position = divmod(position + done, self.order.count())
+        (number,) = self.order.take(epoch + min(ago, 0), position, position + 1)
         return int(number)
 
-    def carried(self, done: int = 0) -> int:
-        """Minus the number of places that are left for the epoch after this one."""
+    def rolled_over(self, done: int = 0) -> int:
+        """Minus the number of positions that are left for the epoch after this one."""
         return -(max(self.order.count() - done, 0) % self.batch_size)
 
     def _pieces(self, number: int, done: int) -> tuple[list[tuple[int, int, int, int]], int]:
-        """Return runs of places of this epoch and earlier ones; the pad counts the earlier ones."""
+        """Return runs of positions of this epoch and earlier ones, which the pad counts."""
         begin = number * self.batch_size + done
         found = runs(begin, begin + self.batch_size, self.order.count())
         pieces = [(ago, start, stop, 0) for ago, start, stop in found]
-        carried = max(-done, 0) if number == 0 else 0
-        return pieces, self.batch_size - carried if carried and self.pads_new else carried
+        rolled = max(-done, 0) if number == 0 else 0
+        return pieces, self.batch_size - rolled if rolled and self.pads_new else rolled

@@ -1,4 +1,4 @@
-"""`Position`: epoch and place of a run, as every order, loop, sampler and provider keeps it.
+"""`Position`: how far a run is, as every order, loop, sampler and provider keeps it.
 
 A state is a position under the names of its owner; this module knows what such numbers may be.
 """
@@ -14,13 +14,13 @@ __all__ = ["Position"]
 
 
 class Position(NamedTuple):
-    """Completed epochs, sweeps or turns, and the places taken in the running one.
+    """Completed epochs, sweeps or turns, and the positions `done` in the running one.
 
-    The place is below 0 if some of the epochs before are still to come.
+    `done` is below 0 if some of the epochs before are still to come.
     """
 
     epoch: int = 0
-    place: int = 0
+    done: int = 0
 
     @classmethod
     def saved(
@@ -28,14 +28,14 @@ class Position(NamedTuple):
         state: Any,
         *,
         epoch: str = "epoch",
-        place: str,
+        done: str,
         low: int = 0,
         high: float = math.inf,
         last_epoch: float = math.inf,
     ) -> Position:
         """Read the position under these names in a state; a ValueError if none is in range."""
-        entries(state, place, epoch)
+        entries(state, done, epoch)
         return cls(
             integer(epoch, state[epoch], low=0, high=last_epoch),
-            integer(place, state[place], low=low, high=high),
+            integer(done, state[done], low=low, high=high),
         )

@@ -1,7 +1,7 @@
 """dp's samplers: the rows that come next in a set which begins again at its end, turn by turn.
 
-Every function is a pure step from one position to rows and the position behind them; the place of a
-position counts what its function says.
+Every function is a pure step from one position to rows and the position behind them; each
+function says what the position counts.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def in_turn(
     at: Position, size: int, batch_size: int, seed: int | None = None
 ) -> tuple[np.ndarray, Position]:
     """Return rows one after another, or permuted by a seed; the last of a turn may be short."""
-    place = at.place if at.place < size else 0
-    _, start, stop = next(runs(place, place + batch_size, size))
+    done = at.done if at.done < size else 0
+    _, start, stop = next(runs(done, done + batch_size, size))
     rows = np.arange(start, stop)
     if seed is not None:
         rows = ShuffledOrder(size, seed).at(at.epoch, rows)
@@ -34,8 +34,8 @@ def drawn(
     at: Position, weights: np.ndarray, batch_size: int, seed: int
 ) -> tuple[np.ndarray, Position]:
     """Return rows drawn with replacement: one sequence without an end."""
-    stop = at.place + batch_size
-    rows = WeightedOrder(weights, seed).at(at.epoch, np.arange(at.place, stop))
+    stop = at.done + batch_size
+    rows = WeightedOrder(weights, seed).at(at.epoch, np.arange(at.done, stop))
     return rows, Position(at.epoch, stop)
 
 
@@ -44,11 +44,12 @@ def streams(
 ) -> tuple[np.ndarray, int, Position]:
     """Return the first rows of the next step of `batch_size` streams side by side, and its number.
 
-    The place counts steps of `stride` words; `size` words are at least one step for every stream.
+    The position counts steps of `stride` words; `size` words are at least one step for every
+    stream.
     """
     length = size // batch_size
     steps = length // stride
-    step = at.place if at.place < steps else 0
+    step = at.done if at.done < steps else 0
     rows = np.arange(batch_size) * length + step * stride
     return rows, step, Position(at.epoch + (step + 1) // steps, (step + 1) % steps)
 
@@ -59,5 +60,5 @@ def sentences(turn: int, lengths: np.ndarray, batch_size: int, seed: int) -> lis
     order = ShuffledOrder(count, seed).at(turn, np.arange(count))
     found = np.unique(lengths)
     # Apart from the order of sentences also where there are as many lengths.
-    places = ShuffledOrder(len(found), ~seed).at(turn, np.arange(len(found)))
-    return list(itertools.chain(*alike(order, lengths, found[places], batch_size)))
+    positions = ShuffledOrder(len(found), ~seed).at(turn, np.arange(len(found)))
+    return list(itertools.chain(*alike(order, lengths, found[positions], batch_size)))

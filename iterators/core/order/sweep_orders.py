@@ -42,7 +42,7 @@ class OrderSampler:
         current_order : numpy.ndarray of int64, (n,)
             Order of the sweep that ends; before the first one ``arange(len(dataset))``.
         current_position : int
-            Where in it the batch begins that completes it; the places from there on are in the
+            Where in it the batch begins that completes it; the positions from there on are in the
             same batch as the first ones of the new order.
 
         Returns
@@ -84,7 +84,7 @@ class ShuffleOrderSampler(OrderSampler):
         return self._random is None
 
     def __call__(self, current_order: np.ndarray, current_position: int) -> np.ndarray:
-        """Draw a permutation of ``len(current_order)`` places."""
+        """Draw a permutation of ``len(current_order)`` positions."""
         random = np.random if self._random is None else self._random
         return random.permutation(len(current_order))
 
@@ -124,8 +124,8 @@ def _checked_state(trial: np.random.BitGenerator, state: Any) -> dict[str, Any]:
     try:
         trial.state = state
         inner = trial.state.get("state")
-        places = [(inner, "pos", 624), (trial.state, "buffer_pos", 4)]
-        for holder, name, last in places:
+        positions = [(inner, "pos", 624), (trial.state, "buffer_pos", 4)]
+        for holder, name, last in positions:
             if isinstance(holder, Mapping) and name in holder:
                 integer(name, int(holder[name]), low=0, high=last)
         float(state.get("gauss", 0.0)), integer("has_gauss", state.get("has_gauss", 0), 0, 1)
@@ -160,8 +160,8 @@ class SeededOrderSampler(OrderSampler):
     def __call__(self, current_order: np.ndarray, current_position: int) -> np.ndarray:
         """Draw the permutation of the sweep whose turn it is."""
         size = len(current_order)
-        places = np.arange(size, dtype=np.int64)
-        order = ShuffledOrder(size, self.seed).at(self._sweep, places) if size else places
+        positions = np.arange(size, dtype=np.int64)
+        order = ShuffledOrder(size, self.seed).at(self._sweep, positions) if size else positions
         self._sweep += 1
         return order
 

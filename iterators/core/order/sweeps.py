@@ -43,13 +43,13 @@ class Sweep:
 
     def detail(self, length: int) -> float:
         """Completed sweeps, the running one in part."""
-        (epoch, place), size = self.position, self.size(length)
-        return epoch + place / size if size else float(epoch)
+        (epoch, position), size = self.position, self.size(length)
+        return epoch + position / size if size else float(epoch)
 
     def saved(self) -> dict[str, Any]:
         """Return the numbers of a saved state, under Chainer's names."""
         return {
-            "current_position": self.position.place,
+            "current_position": self.position.done,
             "epoch": self.position.epoch,
             "is_new_epoch": self.is_new_epoch,
             "previous_epoch_detail": self.previous_epoch_detail,
@@ -95,9 +95,9 @@ def advance(
     """Return the indices of the next batch and the position behind it; None behind the last one.
 
     `repeat` fills a batch from the next sweep when one ends; without it the run is over after one
-    sweep.  The sampler is called with the running order and the place in it when a sweep ends.
+    sweep.  The sampler is called with the running order and the position in it when a sweep ends.
     """
-    epoch, place = sweep.position
+    epoch, position = sweep.position
     if not repeat and epoch > 0:
         return None
     size = sweep.size(length)
@@ -107,9 +107,9 @@ def advance(
         return None
     order, state = sweep.order, sweep.sampler_state
     indices: list[int] = []
-    for _, start, stop in runs(place, place + batch_size, size):
+    for _, start, stop in runs(position, position + batch_size, size):
         indices += range(start, stop) if order is None else order[start:stop].tolist()
-        place = stop % size
+        position = stop % size
         if stop < size:
             break
         if order is not None and sampler is not None:
@@ -121,5 +121,5 @@ def advance(
     is_new_epoch = epoch > sweep.position.epoch
     if is_new_epoch and order is not None and sampler is not None:
         state = sampler_state(sampler)
-    at = Position(epoch, place)
+    at = Position(epoch, position)
     return indices, Sweep(at, is_new_epoch, sweep.detail(length), order, state)

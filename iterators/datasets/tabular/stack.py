@@ -56,16 +56,16 @@ class Concatenation(TableColumns):
             return _below(parts)
         rows = resolve_rows(indices, len(self))
         rows = np.arange(rows.start, rows.stop, rows.step) if isinstance(rows, range) else rows
-        parts, places = [], []
+        parts, positions = [], []
         for dataset, (start, stop) in zip(self._datasets, pairwise(self._starts), strict=True):
             here = np.flatnonzero((rows >= start) & (rows < stop))
             if len(here):
-                places.append(here)
+                positions.append(here)
                 parts.append(dataset.get_examples(_as_index(rows[here] - start), key_indices))
         if not parts:
             return self._datasets[0].get_examples([], key_indices)
         columns = _below(parts)
-        back = np.concatenate(places)
+        back = np.concatenate(positions)
         if bool((back[1:] > back[:-1]).all()):
             return columns
         order = np.argsort(back)
@@ -121,7 +121,7 @@ class Join(TableColumns):
         super().__init__(datasets[0])
         self._datasets = datasets
         self._keys = tuple(keys)
-        self._places = [
+        self._positions = [
             (member, i) for member, dataset in enumerate(datasets) for i in range(len(dataset.keys))
         ]
 
@@ -143,10 +143,10 @@ class Join(TableColumns):
                 for dataset in self._datasets
                 for column in dataset.get_examples(indices, None)
             )
-        wanted = [self._places[i] for i in key_indices]
+        wanted = [self._positions[i] for i in key_indices]
         result: list[Any] = [None] * len(wanted)
         for member in sorted({member for member, _ in wanted}):
-            slots = [slot for slot, place in enumerate(wanted) if place[0] == member]
+            slots = [slot for slot, position in enumerate(wanted) if position[0] == member]
             own = tuple(wanted[slot][1] for slot in slots)
             columns = self._datasets[member].get_examples(indices, own)
             for slot, column in zip(slots, columns, strict=True):

@@ -108,7 +108,7 @@ class AugmenterOptions(PolicyOptions):
         partial(integer, low=-1),
     )
     rand_crop: bool = option(
-        False, "bool", "Crop at a random place instead of the centre.", boolean
+        False, "bool", "Crop at a random position instead of the centre.", boolean
     )
     rand_resize: bool = option(
         False,

@@ -167,12 +167,12 @@ class Recipe(PolicyOptions, BaseRecipe):
     """
 
     rand_crop: bool = option(
-        False, "bool", "Crop at a random place instead of the centre.", boolean
+        False, "bool", "Crop at a random position instead of the centre.", boolean
     )
     crop_x_start: int = option(
         -1,
         "int",
-        """Place of the crop in pixels, overriding centre and random; -1 for off.""",
+        """Position of the crop in pixels, overriding centre and random; -1 for off.""",
         _off_or_position,
     )
     crop_y_start: int = option(-1, "int", ..., _off_or_position)

@@ -41,8 +41,8 @@ from .image_cache import WORD_LENGTH_BITS, WORD_UNIT
 
 __all__ = ["OpenCacheFile", "open_cache_file"]
 
-#: Changes with the layout of the file (also with `_places`, which a file must agree with), and when
-#: the same settings give other pixels.
+#: Changes with the layout of the file (also with `_offsets`, which a file must agree with), and
+#: when the same settings give other pixels.
 VERSION = 1
 MAGIC = b"iterators-cache\n"
 USED_PLACE = 16
@@ -94,7 +94,7 @@ def open_cache_file(
     file = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
     try:
         found = _description(path, file, wanted)
-        table, data = _places(found)
+        table, data = _offsets(found)
         with _locked(path, file):
             _grow(path, file, data + capacity)
             size = os.fstat(file).st_size
@@ -109,7 +109,7 @@ def open_cache_file(
 def _make(path: str, wanted: Mapping[str, Any], capacity: int) -> None:
     """Make a new, empty file, which appears complete, unless another process was faster."""
     description = {"id": secrets.token_hex(8), **wanted}
-    table, data = _places(description)
+    table, data = _offsets(description)
     text = json.dumps({**description, "table_place": table, "data_place": data}).encode()
     temporary = f"{path}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}"
     try:
@@ -133,7 +133,7 @@ def _make(path: str, wanted: Mapping[str, Any], capacity: int) -> None:
             os.unlink(temporary)
 
 
-def _places(description: Mapping[str, Any]) -> tuple[int, int]:
+def _offsets(description: Mapping[str, Any]) -> tuple[int, int]:
     """Return the offsets of table and data, in which these two numbers themselves do not count."""
     rest = {name: description[name] for name in description if name not in OFFSETS}
     length = len(json.dumps(rest)) + 100  # the two offsets
@@ -173,7 +173,7 @@ def _description(path: str, file: int, wanted: Mapping[str, Any]) -> dict[str, A
             )
     # A checksum tells what was changed by accident from what was written, and no more than that:
     # the offsets become addresses, so they must be those that this version chooses.
-    table, data = _places(found)
+    table, data = _offsets(found)
     number = found.get("id")
     if (
         type(number) is not str

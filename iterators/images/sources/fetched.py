@@ -136,11 +136,11 @@ class FetchedRecordFiles(RecordFiles):
     def __init__(
         self, readers: Sequence[RecordReader], offsets: np.ndarray, starts: np.ndarray
     ) -> None:
-        self._place = readers, offsets, starts
+        self._held = readers, offsets, starts
 
     def record(self, number: int) -> bytes:
         """Copy the bytes of one record, which are fetched before."""
-        with hold_records(*self._place, np.array([number])):
+        with hold_records(*self._held, np.array([number])):
             return super().record(number)
 
 
@@ -171,11 +171,11 @@ def far_heads(
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Yield the first bytes of records as an array of some type, a few thousand at a time.
 
-    Each piece comes with the place of its first record; zeros where the file ends within one.
+    Each piece comes with the position of its first record; zeros where the file ends within one.
     """
     remote: Any = reader.remote
-    for place, heads in record_heads(remote.mirror, table, kind.itemsize):
-        yield place, heads.view(kind)[:, 0]
+    for position, heads in record_heads(remote.mirror, table, kind.itemsize):
+        yield position, heads.view(kind)[:, 0]
 
 
 def read_offsets(readers: Sequence[RecordReader]) -> None:

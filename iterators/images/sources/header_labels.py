@@ -64,18 +64,20 @@ def label_of(
     reader: RecordReader, offset: int, number: int, listed: tuple[np.ndarray, ...] | None
 ) -> float:
     """Read the first label of one record, or that of a list for its id."""
-    place = {"path": reader.path, "offset": offset, "record": number}
+    location = {"path": reader.path, "offset": offset, "record": number}
     record = reader.read_at(offset, number)[0]
     try:
         header, _ = unpack(b"" if record is None else record)
     except RecordIOError as error:
-        raise error.at(**place) from None
+        raise error.at(**location) from None
     if listed is None:
         return header.label if header.flag == 0 else header.label[0]
     ids, labels = listed
     row = int(np.searchsorted(ids, np.uint64(header.id)))
     if row == len(ids) or ids[row] != header.id:
-        raise LabelError("the list of labels has no line for this id", record_id=header.id, **place)
+        raise LabelError(
+            "the list of labels has no line for this id", record_id=header.id, **location
+        )
     return labels[row, 0]
 
 
@@ -96,15 +98,15 @@ def longest_labels(
         counts[head["magic"] != MAGIC_WORD] = 0  # damaged, and does not count
         fits = length_of(head["lrec"]) >= HEADER.size  # the header is in the first part
         counts[(head["magic"] == MAGIC_WORD) & ~fits] = limit
-        for place in np.argsort(-counts, kind="stable").tolist():
-            if not known < counts[place] <= limit:
+        for position in np.argsort(-counts, kind="stable").tolist():
+            if not known < counts[position] <= limit:
                 continue
-            known = max(known, _longest_at(reader, table[first + place], limit).longest)
-        for place in np.flatnonzero((counts > limit) | ((counts == limit) & ~fits)).tolist():
+            known = max(known, _longest_at(reader, table[first + position], limit).longest)
+        for position in np.flatnonzero((counts > limit) | ((counts == limit) & ~fits)).tolist():
             if beyond < 0:
-                found = _longest_at(reader, table[first + place], limit)
+                found = _longest_at(reader, table[first + position], limit)
                 if found.too_long >= 0:
-                    beyond = first + place
+                    beyond = first + position
                     yield beyond, found
     yield 0, Longest(known, -1, 0)
 

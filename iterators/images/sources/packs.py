@@ -259,14 +259,14 @@ def label_source(source: _Named, pack: Pack, distinct: Callable[[], np.ndarray])
 def changed_labels(
     change: LabelChange,
     found: tuple[np.ndarray, dict[int, RecordIOError]],
-    place_of: Callable[[int], dict[str, Any]],
+    location_of: Callable[[int], dict[str, Any]],
     on_error: str,
 ) -> tuple[np.ndarray, dict[int, RecordIOError]]:
     """Change the first label of every record of a pack; NaN for those that are unknown."""
     labels, errors = found
     labels, known = change.apply(labels)
     for record in np.flatnonzero(~known & ~np.isnan(labels)).tolist():
-        error = LabelError(unknown_label(labels[record]), **place_of(record))
+        error = LabelError(unknown_label(labels[record]), **location_of(record))
         if on_error == "raise":
             raise error
         errors[record] = error

@@ -181,8 +181,8 @@ class RecordSource:
             mine = labels[start : start + len(table)]
             left = plain_labels(reader, table, listed, mine)
             for first, piece in held_pieces(reader, table[left]):
-                places = left[first : first + len(piece)].tolist()
-                for i, offset in zip(places, piece.tolist(), strict=True):
+                positions = left[first : first + len(piece)].tolist()
+                for i, offset in zip(positions, piece.tolist(), strict=True):
                     try:
                         labels[start + i] = label_of(reader, offset, i, listed)
                     except RemoteFileError:
@@ -196,7 +196,7 @@ class RecordSource:
     def longest_label(self, limit: int) -> Longest:
         """Find how long the labels of detection records are, and the first one beyond a limit.
 
-        Malformed labels and damaged records do not count.  Places are record numbers.
+        Malformed labels and damaged records do not count.  Positions are record numbers.
         """
         length, beyond, values = 0, -1, 0
         for start, reader, table in zip(self.starts, self.readers, self.tables, strict=True):
@@ -207,13 +207,13 @@ class RecordSource:
         return Longest(length, beyond, values)
 
     def label_vectors(self) -> Iterator[tuple[dict[str, Any], Any]]:
-        """Place and label of every record, or the error of one that cannot be read."""
+        """Yield location and label of every record, or the error of one that cannot be read."""
         for reader, table in zip(self.readers, self.tables, strict=True):
             for number, label in enumerate(whole_labels(reader, table)):
-                place = {"path": reader.path, "offset": int(table[number]), "record": number}
-                yield place, label
+                location = {"path": reader.path, "offset": int(table[number]), "record": number}
+                yield location, label
 
-    def place_of(self, record: int) -> dict[str, Any]:
+    def location_of(self, record: int) -> dict[str, Any]:
         """Name path, offset and number of a record, for errors."""
         file = int(np.searchsorted(self.starts, record, side="right")) - 1
         number = record - int(self.starts[file])

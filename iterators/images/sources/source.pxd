@@ -31,7 +31,7 @@ cdef class Source:
     # The exception for a status of `fetch` or `confirm` that is not FETCH_OK.
     cdef object failure(self, int64_t number, int status)
     # Where a record lies, as keywords of RecordIOError.
-    cdef dict place(self, int64_t number)
+    cdef dict location(self, int64_t number)
 
 
 # A mapped record file and the number of its first record.

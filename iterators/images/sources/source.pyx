@@ -1,4 +1,4 @@
-"""Where the bytes of records come from: mapped record files, or image files with a list of labels.
+"""Sources of the bytes of records: mapped record files, or image files with a list of labels.
 
 A `Source` answers one question, without the GIL and in any thread: which bytes are record number i.
 What it hands out is a whole record - header, labels, encoded image - whatever it was made from.
@@ -75,7 +75,7 @@ cdef class Source:
     cdef object failure(self, int64_t number, int status):
         return MemoryError("no memory for a record")
 
-    cdef dict place(self, int64_t number):
+    cdef dict location(self, int64_t number):
         return {}
 
     def announce(self, const int64_t[::1] numbers not None):
@@ -128,20 +128,20 @@ cdef class Source:
         cdef Scratch scratch
         cdef const uint8_t* first
         cdef size_t length
-        cdef int64_t place = number
+        cdef int64_t position = number
         cdef int status
         cdef bytes found = b""
-        if not 0 <= place < self.count:
+        if not 0 <= position < self.count:
             raise IndexError(f"record {number} of {self.count}")
         scratch.bytes, scratch.capacity = NULL, 0
         try:
             with nogil:
-                status = self.fetch(place, &scratch, &first, &length)
+                status = self.fetch(position, &scratch, &first, &length)
             if status == FETCH_OK:
                 found = (<const char*>first)[:length]
-                status = self.confirm(place, first, length)
+                status = self.confirm(position, first, length)
             if status != FETCH_OK:
-                raise self.failure(place, status)
+                raise self.failure(position, status)
             return found
         finally:
             free(scratch.bytes)
@@ -159,7 +159,7 @@ cdef class RecordFiles(Source):
     readers : sequence of recordio.RecordReader
         The files.
     offsets : numpy.ndarray of int64
-        Offset of every record in its file; the place in this array is the record number.
+        Offset of every record in its file; the position in this array is the record number.
     starts : numpy.ndarray of int64
         Number of the first record of each file.
     """
@@ -293,7 +293,7 @@ cdef class RecordFiles(Source):
             frame.end = frame.offset
         return frame_error(status, self.paths[file - self.files], frame.end, number - file.start)
 
-    cdef dict place(self, int64_t number):
+    cdef dict location(self, int64_t number):
         cdef const File* file = self.file_of(number)
         return {"path": self.paths[file - self.files], "offset": self.offset_of[number],
                 "record": number - file.start}
@@ -395,9 +395,9 @@ cdef class ImageFiles(Source):
         else:
             reason = f"cannot be read: {os.strerror(status)}"
         return ImageFileError(f"the image file {reason}", record_id=self.ids[number],
-                              **self.place(number))
+                              **self.location(number))
 
-    cdef dict place(self, int64_t number):
+    cdef dict location(self, int64_t number):
         return {"path": self.paths[number], "record": number}
 
 

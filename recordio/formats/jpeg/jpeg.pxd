@@ -1,4 +1,4 @@
-"""What other modules need of the JPEG decoder: `decoder.h` says what it means."""
+"""Declarations of the JPEG decoder for other modules; `decoder.h` explains them."""
 
 cdef extern from "recordio/formats/jpeg/decoder.h" nogil:
     cdef enum jpeg_status:

@@ -84,7 +84,7 @@ DEFAULT_MAX_SCAN_PIXELS = DEFAULT_LIMITS["max_scan_pixels"]
 JpegInfo = namedtuple(
     "JpegInfo", ["width", "height", "components", "orientation", "progressive", "supported"]
 )
-JpegInfo.__doc__ = """What the header of a JPEG image says.
+JpegInfo.__doc__ = """The facts in the header of a JPEG image.
 
 Attributes
 ----------
@@ -399,6 +399,6 @@ cdef bint finish_jpeg(RowSource* source) noexcept nogil:
 
 
 cdef int fail(const State* state, int status, Outcome* outcome) noexcept nogil:
-    """What the decoder could not do; that there is no memory says nothing about the image."""
+    """Note the decoder's error in `outcome`; a lack of memory is no fault of the image."""
     return outcome_fail(outcome, RENDER_MEMORY if status == JPEG_NO_MEMORY else RENDER_IMAGE,
                         jpeg_decoder_message(state.decoder))

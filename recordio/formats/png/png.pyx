@@ -245,6 +245,6 @@ cdef bint finish_png(RowSource* source) noexcept nogil:
 
 
 cdef int fail(const State* state, int status, Outcome* outcome) noexcept nogil:
-    """What the decoder could not do; that there is no memory says nothing about the image."""
+    """Note the decoder's error in `outcome`; a lack of memory is no fault of the image."""
     return outcome_fail(outcome, RENDER_MEMORY if status == PNG_NO_MEMORY else RENDER_IMAGE,
                         png_decoder_message(state.decoder))

@@ -68,7 +68,7 @@ cdef extern from "recordio/formats/transcode/rewrite.h" nogil:
 MAX_RESTART = 65535
 
 JpegCoefficients = namedtuple("JpegCoefficients", ["blocks", "quantisation"])
-JpegCoefficients.__doc__ = """What is coded in a JPEG file.
+JpegCoefficients.__doc__ = """The coefficients and tables that a JPEG file codes.
 
 Attributes
 ----------

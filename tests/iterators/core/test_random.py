@@ -47,14 +47,14 @@ def test_large_ranges_are_permuted_too(n):
     assert np.array_equal(np.sort(permute(3, n, np.arange(n))), np.arange(n))
 
 
-def test_places_are_evaluated_one_by_one():
+def test_positions_are_evaluated_one_by_one():
     whole = permute(9, 10**6, np.arange(1000))
     assert np.array_equal(permute(9, 10**6, [5, 999, 0]), whole[[5, 999, 0]])
 
 
 def test_a_range_beyond_memory_needs_none():
-    places = np.array([0, 1, 2**60])
-    values = permute(1, 2**61, places)
+    positions = np.array([0, 1, 2**60])
+    values = permute(1, 2**61, positions)
     assert len(set(values.tolist())) == 3
     assert (values >= 0).all()
     assert (values < 2**61).all()
@@ -69,7 +69,7 @@ def test_all_orders_of_a_few_items_are_equally_likely(n):
 
 
 @pytest.mark.parametrize("n", [7, 16, 33, 100])
-def test_places_and_neighbours_are_uniform(n):
+def test_positions_and_neighbours_are_uniform(n):
     trials = 6000
     at, after = np.zeros((n, n)), np.zeros((n, n))
     for k in range(trials):
@@ -81,7 +81,7 @@ def test_places_and_neighbours_are_uniform(n):
     assert p_value(off_diagonal, trials / n) > 1e-4
 
 
-def test_bad_ranges_and_places_are_refused():
+def test_bad_ranges_and_positions_are_refused():
     with pytest.raises(ValueError, match="2\\*\\*62"):
         permute(0, 0, [0])
     with pytest.raises(IndexError, match="\\[0, 5\\)"):

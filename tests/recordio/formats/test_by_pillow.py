@@ -94,7 +94,7 @@ def test_who_reads_the_samples_is_found_by_trying(kind):
     if by_pillow.reader_of(kind):
         height, width, _ = general.decode(sample).shape
         assert (width, height) == general.upright_size(sample)
-        assert (height > width) == (by_pillow.turns(kind) and kind != "jxl")
+        assert (height > width) == (by_pillow.uprights(kind) and kind != "jxl")
     else:
         assert "nobody" in by_pillow.describe()
 

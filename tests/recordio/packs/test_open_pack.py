@@ -31,7 +31,7 @@ def test_identities_are_left_out_of_rows_and_keep_their_numbers(packs, index):
     with OpenPack(*pack_files(path)) as pack:
         assert len(pack.faces) == 3 and pack.keys.tolist() == [1, 2, 3, 4, 5]
         assert pack.image_spans().tolist() == [[0, 2], [2, 2], [2, 5]]
-        assert pack.place(0) == {"path": str(path), "offset": int(pack.offsets[0]), "record": 1}
+        assert pack.location(0) == {"path": str(path), "offset": int(pack.offsets[0]), "record": 1}
     with OpenPack(*pack_files(path), everything=True) as pack:
         assert len(pack) == 9
 

@@ -1,7 +1,7 @@
 from iterators.core.order import cutting
 
 
-def test_batches_of_a_number_of_places():
+def test_batches_of_a_number_of_positions():
     assert cutting.count_batches(10, 4) == 3
     assert cutting.count_batches(10, 4, "drop") == 2
     assert cutting.bounds(2, batch_size=4, count=10) == (8, 10)

@@ -43,20 +43,20 @@ def packs_of(order, records):
 def test_every_pack_has_its_share_of_every_start_of_an_epoch_to_within_one(mixture, epoch):
     order, numbers = mixture
     packs = packs_of(order, order.at(epoch, np.arange(order.size)))
-    places = np.arange(1, order.size + 1)
+    positions = np.arange(1, order.size + 1)
     for pack, number in enumerate(numbers):
-        wanted = places * number / sum(numbers)
+        wanted = positions * number / sum(numbers)
         assert np.abs(np.cumsum(packs == pack) - wanted).max() <= 1 + 1e-9
 
 
 @given(mixtures(), st.integers(0, 3), st.data())
-def test_places_can_be_asked_for_in_any_order(mixture, epoch, data):
+def test_positions_can_be_asked_for_in_any_order(mixture, epoch, data):
     order, _ = mixture
     everything = order.at(epoch, np.arange(order.size))
-    places = np.array(data.draw(st.lists(st.integers(0, order.size - 1), max_size=20)), np.int64)
-    another = MixedOrder(order._orders, [Fraction(int(w)) for w in order._turns.weights],
+    positions = np.array(data.draw(st.lists(st.integers(0, order.size - 1), max_size=20)), np.int64)
+    another = MixedOrder(order._orders, [Fraction(int(w)) for w in order._alternation.weights],
                          order.size, order._seed)  # fmt: skip
-    assert another.at(epoch, places).tolist() == everything[places].tolist()
+    assert another.at(epoch, positions).tolist() == everything[positions].tolist()
 
 
 @given(mixtures())
@@ -90,26 +90,26 @@ def test_epochs_and_seeds_alternate_differently():
 
 
 @given(weights, st.lists(st.integers(0, 200_000), min_size=1, max_size=4))
-def test_a_schedule_can_be_entered_anywhere(numbers, places):
+def test_a_schedule_can_be_entered_anywhere(numbers, positions):
     total = sum(numbers)
     turns = Alternation(np.array(numbers))
-    for place in places:
-        counts = turns.counts(place)
-        assert counts.sum() == place
-        assert np.abs(counts - place * np.array(numbers) / total).max() < 1
-        packs, before = turns.block(place // BLOCK, key=place)
+    for position in positions:
+        counts = turns.counts(position)
+        assert counts.sum() == position
+        assert np.abs(counts - position * np.array(numbers) / total).max() < 1
+        packs, before = turns.block(position // BLOCK, key=position)
         assert before.tolist() == Alternation(np.array(numbers)).counts(
-            place // BLOCK * BLOCK
+            position // BLOCK * BLOCK
         ).tolist()  # fmt: skip
-        again, _ = turns.block(place // BLOCK, key=place)
+        again, _ = turns.block(position // BLOCK, key=position)
         assert packs.tolist() == again.tolist()
 
 
 def test_long_schedules_are_entered_beyond_what_is_remembered():
     numbers = np.array([123_457, 87_641, 3])
     one, other = Alternation(numbers), Alternation(numbers)
-    for place in (200_000, 70_000, 210_000, 1, 65_536, 131_072, 211_101):
-        assert one.counts(place).tolist() == other.counts(place).tolist()
+    for position in (200_000, 70_000, 210_000, 1, 65_536, 131_072, 211_101):
+        assert one.counts(position).tolist() == other.counts(position).tolist()
         other = Alternation(numbers)
 
 
@@ -167,8 +167,8 @@ def test_a_batch_has_different_classes_and_as_many_images_of_each(case, epoch):
 @given(classed())
 def test_classes_and_images_come_in_turns(case):
     labels, order, images, classes = case
-    places = [order.at(epoch, np.arange(order.size)) for epoch in range(5)]
-    records = np.concatenate(places)
+    positions = [order.at(epoch, np.arange(order.size)) for epoch in range(5)]
+    records = np.concatenate(positions)
     visited = labels[records[::images]]
     count = int(labels.max()) + 1
     for start in range(0, len(visited), count):
@@ -183,11 +183,11 @@ def test_classes_and_images_come_in_turns(case):
 
 
 @given(classed(), st.data())
-def test_places_of_classes_can_be_asked_for_in_any_order(case, data):
+def test_positions_of_classes_can_be_asked_for_in_any_order(case, data):
     _, order, _, _ = case
     everything = order.at(2, np.arange(order.size))
-    places = np.array(data.draw(st.lists(st.integers(0, order.size - 1), max_size=9)), np.int64)
-    assert order.at(2, places).tolist() == everything[places].tolist()
+    positions = np.array(data.draw(st.lists(st.integers(0, order.size - 1), max_size=9)), np.int64)
+    assert order.at(2, positions).tolist() == everything[positions].tolist()
 
 
 def test_many_classes_are_permuted_again_in_every_turn():

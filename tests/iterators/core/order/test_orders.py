@@ -95,9 +95,9 @@ def test_orders_take_no_memory(size):
 
 
 def test_even_sequential_parts_go_on_behind_their_last_record():
-    order = SequentialOrder(8, 10, places=4, size=10)
+    order = SequentialOrder(8, 10, positions=4, size=10)
     assert order.take(0, 0, order.count()).tolist() == [8, 9, 0, 1]
-    assert SequentialOrder(10, 10, places=2, size=10).take(0, 0, 2).tolist() == [0, 1]
+    assert SequentialOrder(10, 10, positions=2, size=10).take(0, 0, 2).tolist() == [0, 1]
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=12), st.booleans(), st.integers(0, 3))
@@ -130,14 +130,14 @@ def test_weights_that_make_no_sense_are_refused(weights):
 
 
 @given(st.integers(1, 20), st.integers(1, 9), st.data())
-def test_a_place_of_a_rolling_epoch_has_the_record_of_its_batch(size, batch_size, data):
+def test_a_position_of_a_rolling_epoch_has_the_record_of_its_batch(size, batch_size, data):
     plan = RollOverPlan(DealtOrder(ShuffledOrder(size, 3)), batch_size)
     done = -data.draw(st.integers(0, batch_size - 1))
     epoch = 10
     for number in range(plan.batches(done)):
         rows, _ = plan.rows(epoch, number, done)
-        places = range(number * batch_size, (number + 1) * batch_size)
-        assert [plan.record(epoch, place, done) for place in places] == rows.tolist()
+        positions = range(number * batch_size, (number + 1) * batch_size)
+        assert [plan.record(epoch, position, done) for position in positions] == rows.tolist()
         assert not plan.is_over(done + number * batch_size)
     assert plan.is_over(done + plan.batches(done) * batch_size)
     assert plan.record(epoch, size - done, done) == plan.record(epoch, 0)
@@ -160,8 +160,8 @@ def test_orders_without_repetitions_have_one_occurrence(order, tail):
 @given(
     size=st.integers(1, 40), parts=st.integers(1, 5), batch=st.integers(1, 7), data=st.data()
 )  # fmt: skip
-def test_occurrences_of_a_weighted_epoch_are_its_places_for_any_world(size, parts, batch, data):
-    """Resumed anywhere and dealt to any number of parts, a place keeps record and number."""
+def test_occurrences_of_a_weighted_epoch_are_its_positions_for_any_world(size, parts, batch, data):
+    """Resumed anywhere and dealt to any number of parts, a position keeps record and number."""
     whole = WeightedOrder(np.arange(1, size + 1), seed=3)
     expected = whole.at(1, np.arange(size))
     done = data.draw(st.integers(0, size - 1))
@@ -190,7 +190,7 @@ def test_what_was_carried_over_is_drawn_anew():
     assert plan.draws(0, -2).tolist() == [8, 9, 0]
 
 
-def test_both_ways_to_count_the_pad_of_a_batch_with_old_places():
+def test_both_ways_to_count_the_pad_of_a_batch_with_old_positions():
     order = SequentialOrder(0, 5)
     for pads_new, pads in ((False, [2, 0]), (True, [1, 0])):
         plan = RollOverPlan(order, 3, pads_new=pads_new)
