@@ -15,7 +15,7 @@ from recordio.packs.labels import LabelChange, label_changes
 
 from ..core.batch import DataDesc
 from ..core.order import check_of
-from ..images.sources.packs import Pack, as_packs, changed_labels, label_source
+from ..images.sources.mixed_packs import Pack, as_packs, changed_labels, label_source
 from ..images.sources.record_source import RecordSource, read_label_list
 from .image_options import ImageRecordOptions
 from .image_sources import ImageSource
