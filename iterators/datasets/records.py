@@ -369,8 +369,8 @@ class ImageRecordDataset(DatasetMixin):
         source = self.source
         file = bisect_right(source.starts, row) - 1
         number = row - int(source.starts[file])
-        offset = int(source.tables[file][number])
-        reader = source.readers[file]
+        offset = int(source.offsets[row])
+        reader = source.files[file].reader
         record, _ = reader.read_at(offset, number, copy=True)
         try:
             record = b"" if record is None else record

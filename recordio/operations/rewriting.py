@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from ..errors import EmptyRecordFileError, LabelError, RecordIOError
-from ..packs.classes import SUFFIX, find_classes, format_classes
+from ..packs.classes import SUFFIX, format_classes
 from ..packs.labels import LabelChange, label_changes
 from ..packs.names import pack_prefix
 from ..packs.scanned_pack import ScannedPack, different
@@ -158,7 +158,7 @@ def class_files(sources: Sequence[ScannedPack], changes: Sequence[LabelChange]) 
     """Name the classes of a pack made of others in its companion; none if nothing is known."""
     names: dict[int, str] = {}
     for source, change in zip(sources, changes, strict=True):
-        for label, name in change.of_names(find_classes(source.file)).items():
+        for label, name in change.of_names(source.classes).items():
             if names.setdefault(label, name) != name and change.table is None:
                 raise RecordIOError(
                     f"class {label} is {name!r} here and {names[label]!r} in a pack before: "

@@ -16,7 +16,6 @@ from ..keywords.checks import boolean, integer, real
 from ..keywords.functions import checked
 from ..keywords.options import option, optional
 from ..packs.chosen import chosen_records
-from ..packs.classes import find_classes
 from ..packs.scanned_pack import ScannedPack
 from .division import class_by_class, grouped_labels
 from .expression import Condition
@@ -237,7 +236,7 @@ def filter(
         if where is not None:
             condition = Condition(where)
             if condition.names_classes:
-                condition = condition.with_classes(find_classes(source.file))
+                condition = condition.with_classes(source.classes)
             rows = np.flatnonzero(wanted)
             columns = _Columns(source.part(rows), run["progress"], run["cancelled"])
             wanted[rows] = condition(len(rows), columns)

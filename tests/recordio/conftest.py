@@ -169,7 +169,7 @@ def small_blocks(monkeypatch):
 
 @pytest.fixture
 def killed_after(small_blocks):
-    """RunOptions ``job(progress)`` in a child that kills itself when so many records are written."""
+    """RunOptions ``job(progress)`` in a child that kills itself after so many records."""
 
     def run(records, job):
         child = os.fork()
