@@ -189,15 +189,16 @@ class OpenPack:
         offset, record = int(self.offsets[row]), int(self.numbers[row])
         return {"path": self.path, "offset": offset, "record": record}
 
-    @cached_property
+    @property
     def classes(self) -> dict[int, str]:
-        """Names of classes, by label; empty where there are none."""
+        """Names of classes, by label, as they are now; empty where there are none."""
         return find_classes(self.file)
 
     @property
     def shown_classes(self) -> dict[int, str]:
-        """The same for people to see: none where im2rec found all images in one folder, "."."""
-        return {} if list(self.classes.values()) == ["."] else self.classes
+        """Names for people to see: none where im2rec found all images in one folder, "."."""
+        classes = self.classes
+        return {} if list(classes.values()) == ["."] else classes
 
     @cached_property
     def list_path(self) -> str | None:
