@@ -100,11 +100,12 @@ def parse_line(line: str, label_width: int | None = None) -> ListEntry:
     return ListEntry(number, labels, path)
 
 
-def entries_among(lines: Iterable[bytes]) -> Iterator[ListEntry]:
+def entries_among(lines: Iterable[str | bytes]) -> Iterator[ListEntry]:
     """Read those of some lines that can be read."""
     for line in lines:
         try:
-            yield parse_line(line.decode("utf-8", "surrogateescape"))
+            text = line if isinstance(line, str) else line.decode("utf-8", "surrogateescape")
+            yield parse_line(text)
         except LabelError:
             continue
 

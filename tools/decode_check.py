@@ -15,9 +15,9 @@ from recordio.content import read_payload
 from recordio.errors import RecordIOError
 from recordio.formats.image_size import DEFAULT_MAX_PIXELS
 from recordio.formats.table import IMAGE_KINDS
-from recordio.frames.check import Problem, Report
+from recordio.frames.check import Problem, Report, keys_by_offset
 from recordio.packs.identities import label_pair
-from recordio.packs.open_pack import keys_by_offset, whole_records
+from recordio.packs.open_pack import whole_records
 
 from .console import progress_bar
 from .images import check_decodes, one_opencv_thread

@@ -17,6 +17,7 @@ from recordio.formats.image_size import DEFAULT_MAX_PIXELS
 from recordio.frames.checksums import checksums_path
 from recordio.ordered import default_threads
 from recordio.packs.names import pack_files, pack_prefix
+from recordio.packs.open_pack import open_pack
 
 from .command import ARGUMENTS, Command, add, natural, show
 from .console import UNNOTICED, Interruption, progress_bar, say
@@ -145,10 +146,11 @@ def _wrong_of_check(settings: argparse.Namespace) -> str:
 
 
 def _check(settings: argparse.Namespace, interruption: Interruption) -> int:
-    pack, index = pack_files(settings.path)
-    beside = checksums_path(pack)
-    checksums = beside if StoredFile.at(beside).exists() else None
+    opened = open_pack(settings.path)
+    pack, checksums = opened.file.name, opened.checksums_path
+    index = None if opened.index is None else opened.index.name
     if settings.write_checksums:
+        beside = checksums_path(pack)
         check_outputs([beside], settings.force)
         report = write_checksums(pack, index)
         _tell(f"wrote {beside}: {report.records} checksums")

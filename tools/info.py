@@ -17,9 +17,9 @@ from recordio import RecordReader, verify
 from recordio.bytes.files import StoredFile
 from recordio.content import read_payload
 from recordio.errors import RecordIOError
+from recordio.frames.check import keys_by_offset
 from recordio.operations.statistics import RecordCounts, in_words
-from recordio.packs.names import pack_files
-from recordio.packs.open_pack import OpenPack, keys_by_offset, whole_records
+from recordio.packs.open_pack import open_pack, whole_records
 
 from .console import progress_bar
 from .payloads import describe, labels_of
@@ -74,8 +74,9 @@ def collect_info(
     path: str, progress: bool | None = None, cancelled: Callable[[], bool] = lambda: False
 ) -> PackInfo:
     """Look at every record of a file; ``PREFIX.idx`` is compared if it is there."""
-    path, index = pack_files(path)
-    report = verify(path, index)
+    pack = open_pack(path)
+    index = None if pack.index is None else pack.index.name
+    report = verify(pack.file.name, index)
     info = PackInfo(
         path=report.path,
         bytes=report.size,
@@ -89,13 +90,8 @@ def collect_info(
     )
     _look_at_records(info, keys_by_offset(index), progress, cancelled)
     if report.ok:
-        info.identities = _count_identities(path)
+        info.identities = None if pack.faces is None else len(pack.faces)
     return info
-
-
-def _count_identities(path: str) -> int | None:
-    faces = OpenPack(*pack_files(path)).faces
-    return None if faces is None else len(faces)
 
 
 def _look_at_records(

@@ -14,11 +14,9 @@ from recordio.bytes.mapping import check_kept
 from recordio.content import WIDE, has_wide_header, read_payload
 from recordio.errors import RecordHeaderError
 from recordio.lists import ListEntry
-from recordio.packs.names import pack_files
-from recordio.packs.open_pack import OpenPack
+from recordio.packs.open_pack import open_pack
 
 from .console import progress_bar
-from .image_list import read_list
 from .payloads import labels_of
 
 __all__ = ["Record", "RecordPack", "name_of"]
@@ -63,12 +61,11 @@ class RecordPack:
         progress: bool | None = None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.pack = OpenPack(*pack_files(path))
+        self.pack = open_pack(path)
         self.path, self.reader = self.pack.path, self.pack.reader
         self._progress = progress  # None: where standard error is a terminal
         self._cancelled = cancelled
         self._part: np.ndarray | None = None
-        self._names: dict[int, ListEntry] = {}  # shared with parts
 
     def __len__(self) -> int:
         return len(self.positions())
@@ -129,14 +126,8 @@ class RecordPack:
         return np.flatnonzero(faces.are_images(self.reader.keys))
 
     def names(self) -> dict[int, ListEntry]:
-        """Read the line of each id in PREFIX.lst; empty where there is no list.
-
-        Bad lines are passed over: a record without a line gets a name made of its key.
-        """
-        path = f"{self.pack.prefix}.lst"
-        if not self._names and os.path.isfile(path):
-            self._names.update((entry.id, entry) for entry in read_list(path).entries)
-        return self._names
+        """Return the line of each id in the list; a record without one is named by its key."""
+        return self.pack.entries
 
 
 def name_of(record: Record, names: dict[int, ListEntry], suffixes: tuple[str, ...]) -> str:

@@ -16,8 +16,7 @@ from recordio.bytes.storage import AtomicOutput, naming_output
 from recordio.content import read_payload
 from recordio.errors import RecordIOError
 from recordio.formats.table import kind_of, suffixes_of
-from recordio.packs.names import pack_files
-from recordio.packs.open_pack import OpenPack
+from recordio.packs.open_pack import open_pack
 
 from .outputs import check_outputs
 from .payloads import describe, labels_of, number_text
@@ -33,7 +32,7 @@ def head_lines(path: str, count: int) -> Iterator[str]:
 
     Lines before a damaged record come before the error.
     """
-    reader = OpenPack(*pack_files(path)).reader
+    reader = open_pack(path).reader
     rows: list[tuple[str, ...]] = [COLUMNS]
     damage: RecordIOError | None = None
     try:
@@ -98,7 +97,7 @@ def write_records(
     `numbers` are keys, or positions, which may count from the end with a minus.  Without `force` a
     terminal gets text alone.
     """
-    reader = OpenPack(*pack_files(path)).reader
+    reader = open_pack(path).reader
     for record in chosen(reader, numbers, by_position):
         content = content_of(record, raw)
         if not force and output.isatty() and not _is_text(content):
@@ -126,7 +125,7 @@ def save_records(
 
     The parameters are those of `write_records`; `force` replaces existing files.
     """
-    reader = OpenPack(*pack_files(path)).reader
+    reader = open_pack(path).reader
     contents = [content_of(record, raw) for record in chosen(reader, numbers, by_position)]
     paths = []
     for number, content in zip(numbers, contents, strict=True):

@@ -31,7 +31,7 @@ from ..core.indexing import resolve_rows
 from ..core.layout import plan
 from ..images.examples import AUGMENTATION, AugmentedExamples
 from ..images.limit_options import LimitOptions
-from ..images.sources.packs import Pack, Packs, as_packs, label_source
+from ..images.sources.mixed_packs import Pack, Packs, as_packs, label_source
 from ..images.sources.record_source import RecordSource, read_label_vectors
 from .decoding import DecodingThreads, ThreadOptions
 from .mixin import DatasetMixin
@@ -369,8 +369,8 @@ class ImageRecordDataset(DatasetMixin):
         source = self.source
         file = bisect_right(source.starts, row) - 1
         number = row - int(source.starts[file])
-        offset = int(source.tables[file][number])
-        reader = source.readers[file]
+        offset = int(source.offsets[row])
+        reader = source.files[file].reader
         record, _ = reader.read_at(offset, number, copy=True)
         try:
             record = b"" if record is None else record

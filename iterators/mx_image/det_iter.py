@@ -24,7 +24,7 @@ from ..core.layout import plan as layout_plan
 from ..images.augment.augmenter import Augmenter, per_channel
 from ..images.linear_render import LinearPlan
 from ..images.plan import RenderPlan
-from ..images.sources.packs import as_packs
+from ..images.sources.mixed_packs import as_packs
 from ..images.sources.record_source import read_label_vectors
 from ..providers.image_iter import (
     TAILS,

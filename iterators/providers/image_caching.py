@@ -26,7 +26,7 @@ from ..core.order import Order, SequentialOrder
 from ..images.cache.file_image_cache import FileImageCache
 from ..images.cache.image_cache import ImageCache, MemoryImageCache
 from ..images.render_cache import CachedImages, cached_bytes, resizes
-from ..images.sources.packs import Pack
+from ..images.sources.mixed_packs import Pack
 from ..images.sources.source import Source
 
 __all__ = ["RAM", "CacheInfo", "cached_recipe", "check_cache", "open_caches", "steady_records"]

@@ -14,7 +14,7 @@ from recordio.keywords.options import accepts, divided
 from ..images.augment.det_labels import longest_listed, without_flat_objects
 from ..images.augment.det_recipe import DetRecipe
 from ..images.det_render import DetPlan
-from ..images.sources.packs import Packs
+from ..images.sources.mixed_packs import Packs
 from ..images.sources.record_source import RecordSource, read_label_vectors
 from .image_labels import Labels
 from .image_options import ImageDetOptions

@@ -24,7 +24,7 @@ from ..images.augment.augmenter import (
 from ..images.augment.named_recipes import NamedRecipe
 from ..images.linear_render import LinearPlan
 from ..images.plan import RenderPlan
-from ..images.sources.packs import Pack
+from ..images.sources.mixed_packs import Pack
 from .image_labels import class_labels
 from .image_options import ImageClassIterOptions, ImageIterOptions
 from .image_provider import ImageJob, RecordImageProvider

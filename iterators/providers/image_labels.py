@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import RecordIOError
-from recordio.packs.classes import shown_classes
 from recordio.packs.labels import LabelChange, label_changes
 
 from ..core.batch import DataDesc
 from ..core.order import check_of
-from ..images.sources.packs import Pack, as_packs, changed_labels, label_source
+from ..images.sources.mixed_packs import Pack, as_packs, changed_labels, label_source
 from ..images.sources.record_source import RecordSource, read_label_list
 from .image_options import ImageRecordOptions
 from .image_sources import ImageSource
@@ -129,8 +128,8 @@ class PackClasses:
         for member, change in zip(self.source.members, self.changes, strict=True):
             if member.is_remote or not isinstance(member, RecordSource):
                 continue
-            for path in member.paths:
-                for label, name in change.of_names(shown_classes(path)).items():
+            for file in member.files:
+                for label, name in change.of_names(file.shown_classes).items():
                     found.setdefault(label, set()).add(name)
         return {label: names.pop() for label, names in found.items() if len(names) == 1}
 

@@ -22,7 +22,7 @@ from ..core.dtypes import dtype_name, quoted
 from ..images.augment.named_recipes import NamedRecipeOptions
 from ..images.augment.rules import EXPOSURE_RULE, PIXEL_RULES, is_integer
 from ..images.limit_options import LimitOptions
-from ..images.sources.packs import as_packs
+from ..images.sources.mixed_packs import as_packs
 from .provider_options import FileOptions, NamedOptions
 
 __all__ = [

@@ -22,7 +22,7 @@ from ..core.order import (
     make_order,
 )
 from ..core.random import derive_key
-from ..images.sources.packs import Pack
+from ..images.sources.mixed_packs import Pack
 from .image_options import ImageRecordOptions
 from .image_sources import ImagePack, ImageSource
 

@@ -133,7 +133,7 @@ def _upright_size(provider: RecordImageProvider, record: int) -> tuple[int, int]
     """Width and height of an image as it is decoded."""
     source = _source(provider)
     file = int(np.searchsorted(source.starts, record, side="right")) - 1
-    data, _ = source.readers[file].read_at(int(source.offsets[record]), record)
+    data, _ = source.files[file].reader.read_at(int(source.offsets[record]), record)
     return general.upright_size(read_payload(data).content)
 
 

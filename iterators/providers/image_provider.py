@@ -26,7 +26,7 @@ from ..core.order.parts import zeros
 from ..images.augment.named_recipes import NamedRecipe
 from ..images.plan import RenderPlan
 from ..images.sections import Section
-from ..images.sources.packs import Pack
+from ..images.sources.mixed_packs import Pack
 from ..images.stage import Stage
 from ..images.view_plans import augment_key, with_views
 from .batch_form import BatchForm

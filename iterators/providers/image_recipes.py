@@ -24,7 +24,7 @@ from ..core.order import BatchPlan, Order
 from ..images.augment.mean_image import read_mean_image, write_mean_image
 from ..images.plan import RenderPlan
 from ..images.sections import Section
-from ..images.sources.packs import Pack
+from ..images.sources.mixed_packs import Pack
 from ..images.stage import Stage
 from ..images.view_plans import same_channels, with_keywords
 from .fetched_ahead import fetched_ahead

@@ -16,7 +16,7 @@ from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import LabelError, RecordIOError
 from recordio.lists import read_entries
 
-from ..images.sources.packs import Pack, Packs, as_packs
+from ..images.sources.mixed_packs import Pack, Packs, as_packs
 from ..images.sources.record_source import file_versions
 from ..images.sources.source import ImageFiles, Source
 from .fetched_ahead import warn_of_refetching

@@ -16,8 +16,8 @@ import numpy as np
 
 from recordio.boxes import boxes_of
 from recordio.errors import LabelError
-from recordio.packs.classes import SUFFIX, read_classes, shown_classes
-from recordio.packs.names import pack_files
+from recordio.packs.classes import SUFFIX, read_classes
+from recordio.packs.open_pack import open_pack
 
 from ..core.batch import DataBatch, axes_of
 from ..core.device import NumpyDevice
@@ -154,7 +154,7 @@ def _names(classes: Classes) -> Mapping[int, str]:
     if not isinstance(classes, (str, os.PathLike)):
         return dict(enumerate(classes))
     path = os.fspath(classes)
-    names = read_classes(path) if path.endswith(SUFFIX) else shown_classes(pack_files(path)[0])
+    names = read_classes(path) if path.endswith(SUFFIX) else open_pack(path).shown_classes
     if not names:
         raise ValueError(f"classes={classes!r}: there are no names of classes beside this pack")
     return names

@@ -34,7 +34,15 @@ from recordio.frames.checksums import (
 from recordio.frames.index_file import format_index, read_index
 from recordio.frames.walk import walk
 
-__all__ = ["Problem", "Report", "repair", "verify", "write_checksums"]
+__all__ = [
+    "Problem",
+    "Report",
+    "keys_by_offset",
+    "readable_lines",
+    "repair",
+    "verify",
+    "write_checksums",
+]
 
 LARGEST_KEY = 2**63 - 1
 
@@ -435,7 +443,7 @@ def _unchanged_records(data, report, table):
             kept += int(ends[end - 1] - offsets[begin])
             yield offsets[begin:end], int(ends[end - 1])
         for number in (np.flatnonzero(~found.holds) + first).tolist():
-            keys = _keys_by_offset(report.index_path) if keys is None else keys
+            keys = (keys_by_offset(report.index_path) or {}) if keys is None else keys
             _note_changed(report, number, int(offsets[number]), int(ends[number]), keys)
         first += len(found.holds)
     if report.size != table.size:
@@ -461,13 +469,18 @@ def _note_size(report, size):
     report.problems.append(Problem(kind, reason, offset, length=report.size - offset))
 
 
-def _keys_by_offset(index):
-    """Read the keys of an index, as far as it can be read."""
+def readable_lines(index):
+    """Read keys and offsets of an index; None without one that can be read."""
     try:
-        keys, offsets = ([], []) if index is None else read_index(index)
+        return None if index is None else read_index(index)
     except IndexFileError:
-        return {}
-    return dict(zip(map(int, offsets), map(int, keys), strict=True))
+        return None
+
+
+def keys_by_offset(index):
+    """Read the key at each offset that an index lists; None without one that can be read."""
+    lines = readable_lines(index)
+    return None if lines is None else dict(zip(lines[1].tolist(), lines[0].tolist(), strict=True))
 
 
 def _framed_records(data, report, listed):

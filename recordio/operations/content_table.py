@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import ImageDecodeError
 from ..formats.image_size import complete_limits
 from ..formats.table import IMAGE_KINDS, kind_of
-from ..packs.source import SourcePack
+from ..packs.scanned_pack import ScannedPack
 from .near import groups_of, near_pairs
 from .options import Limits, Progress
 from .passes import label_bytes, pass_over
@@ -54,7 +54,7 @@ class ContentTable:
     `damaged` are images that cannot be decoded.
     """
 
-    def __init__(self, pack: SourcePack, looks: bool, **limits: Unpack[Limits]) -> None:
+    def __init__(self, pack: ScannedPack, looks: bool, **limits: Unpack[Limits]) -> None:
         count = len(pack)
         self.pack, self.looks, self.limits = pack, looks, complete_limits(limits)
         self.contents = np.zeros((count, HASH_BYTES // 8), np.uint64)

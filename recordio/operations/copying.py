@@ -18,7 +18,7 @@ from ..bytes.mapping import check_kept
 from ..frames.encoder import encode
 from ..frames.head import HEAD_WORDS, MAGIC_WORD
 from ..header import ID_OFFSET, pack, unpack
-from ..packs.source import CHUNK, SourcePack, spans
+from ..packs.scanned_pack import CHUNK, ScannedPack, spans
 
 __all__ = ["Copier", "Edit", "Vectors"]
 
@@ -47,7 +47,7 @@ class Vectors(NamedTuple):
 class Edit:
     """Changes in the records of one source.
 
-    `labels` are new values of its `SourcePack.labels`; `vectors`, instead of them, are all labels
+    `labels` are new values of its `ScannedPack.labels`; `vectors`, instead of them, are all labels
     of each record, which may become more or fewer.  `shift` is added to the id in each header.
     """
 
@@ -60,7 +60,7 @@ class Edit:
         """True if records stay as they are."""
         return self.labels is None and self.shift == 0 and self.vectors is None
 
-    def first_labels(self, source: SourcePack, records: np.ndarray) -> np.ndarray:
+    def first_labels(self, source: ScannedPack, records: np.ndarray) -> np.ndarray:
         """Return the first class label of some records as it becomes; NaN for those without."""
         if self.vectors is not None:
             return self.vectors.values[self.vectors.starts[records]]
@@ -78,7 +78,7 @@ class Copier:
     """
 
     def __init__(
-        self, sources: Sequence[SourcePack], edits: Sequence[Edit], window: int | None = None
+        self, sources: Sequence[ScannedPack], edits: Sequence[Edit], window: int | None = None
     ) -> None:
         self.sources, self.edits = sources, edits
         self.window = window or BLOCK

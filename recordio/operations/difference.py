@@ -18,7 +18,7 @@ from ..header import HEADER, ID_OFFSET
 from ..keywords.checks import integer
 from ..keywords.functions import checked
 from ..keywords.options import option
-from ..packs.source import SourcePack
+from ..packs.scanned_pack import ScannedPack
 from .content_table import hash_of, word_of
 from .options import Progress, Threads, Told
 from .passes import label_bytes, pass_over
@@ -201,7 +201,7 @@ def diff(
     >>> found.equal, found.same, found.labels, str(found.examples[0])
     (False, 1, 1, 'key 1: 1 -> 2')
     """
-    with SourcePack(a, everything=True) as first, SourcePack(b, everything=True) as second:
+    with ScannedPack(a, everything=True) as first, ScannedPack(b, everything=True) as second:
         return _compare_packs(first, second, examples, threads, progress)
 
 
@@ -219,8 +219,8 @@ def _text(value: Any) -> str:
 
 
 def _compare_packs(
-    a: SourcePack,
-    b: SourcePack,
+    a: ScannedPack,
+    b: ScannedPack,
     examples: int,
     threads: int | None,
     progress: Progress | None,
@@ -260,7 +260,7 @@ def _compare_packs(
     )
 
 
-def _rows_of(pack: SourcePack, threads: int | None, progress: Progress) -> np.ndarray:
+def _rows_of(pack: ScannedPack, threads: int | None, progress: Progress) -> np.ndarray:
     """Hash contents, labels and ids, and find empty contents: a `ROW` for each."""
     rows = np.zeros(len(pack), ROW)
 

@@ -18,7 +18,7 @@ from ..keywords.options import option
 from ..packs.chosen import chosen_records
 from ..packs.manifest import Shard, ShardManifest, json_of, sha256_of
 from ..packs.names import pack_prefix
-from ..packs.source import SourcePack
+from ..packs.scanned_pack import ScannedPack
 from .options import Path, RunOptions, Seed, SkipErrors
 from .output import PackReport, PackWritten, Seal, write_packs
 from .rewriting import need_folder, need_records, output_path, plan_of
@@ -135,7 +135,7 @@ def split(
     shares: list[Any] = list(outputs.values())
     if by != "list":
         check_shares(shares)
-    with SourcePack(path, skip_errors) as source:
+    with ScannedPack(path, skip_errors) as source:
         if by == "list":
             parts = _listed(source, outputs)
         elif by == "class":
@@ -182,7 +182,7 @@ def class_by_class(order: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, n
     return order[np.argsort(labels[order], kind="stable")], within
 
 
-def grouped_labels(source: SourcePack) -> np.ndarray:
+def grouped_labels(source: ScannedPack) -> np.ndarray:
     """Number the class of each record from 0; records without label are a class together."""
     source.need_labels()
     labels = source.labels.first_of(np.arange(len(source)))
@@ -194,7 +194,7 @@ def _cut(order: np.ndarray, shares: list[float]) -> list[np.ndarray]:
     return np.split(order, ends[:-1])
 
 
-def _by_class(source: SourcePack, shares: list[float], seed: int) -> list[np.ndarray]:
+def _by_class(source: ScannedPack, shares: list[float], seed: int) -> list[np.ndarray]:
     """Records by class, classes by chance."""
     source.need_labels()
     if source.is_detection:
@@ -213,7 +213,7 @@ def _by_class(source: SourcePack, shares: list[float], seed: int) -> list[np.nda
     return [np.flatnonzero(np.isin(numbers, part)) for part in chosen]
 
 
-def _listed(source: SourcePack, outputs: Mapping[Any, Any]) -> list[np.ndarray]:
+def _listed(source: ScannedPack, outputs: Mapping[Any, Any]) -> list[np.ndarray]:
     owner = np.full(len(source), -1)
     parts = []
     for number, (out, keys) in enumerate(outputs.items()):
@@ -303,7 +303,7 @@ def shard(
     >>> [(shard.file, shard.first) for shard in check_shards(f"{folder}/part.shards.json").shards]
     [('part-00.rec', 0), ('part-01.rec', 3), ('part-02.rec', 7)]
     """
-    with SourcePack(path, skip_errors) as pack:
+    with ScannedPack(path, skip_errors) as pack:
         need_records(pack)
         if len(pack) < n:
             raise EmptyRecordFileError(

@@ -18,7 +18,7 @@ import numpy as np
 from ..keywords.checks import integer
 from ..keywords.functions import checked
 from ..keywords.options import option, optional
-from ..packs.source import SourcePack
+from ..packs.scanned_pack import ScannedPack
 from .content_table import ContentTable, first_of_same, first_of_similar
 from .near import MOST_DISTANCE
 from .options import Cancelled, Limits, Path, SkipErrors, Threads, Told
@@ -202,7 +202,7 @@ def dedup(
     >>> len(RecordReader(found.written.outputs[0].path))
     2
     """
-    with SourcePack(path, skip_errors) as pack:
+    with ScannedPack(path, skip_errors) as pack:
         target = None if out is None else output_path(out)
         if target is not None:
             check_target(pack, target)
@@ -226,7 +226,9 @@ def dedup(
         return replace(found, written=report)
 
 
-def _found(pack: SourcePack, others: np.ndarray, kept: np.ndarray, twins: np.ndarray) -> Duplicates:
+def _found(
+    pack: ScannedPack, others: np.ndarray, kept: np.ndarray, twins: np.ndarray
+) -> Duplicates:
     """Describe duplicates by `ROW`s of each and of what stays, in groups.
 
     `twins` has for each the first record with the same content, which may be itself.

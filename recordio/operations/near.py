@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..packs.source import spans
+from ..packs.scanned_pack import spans
 
 __all__ = ["MOST_DISTANCE", "groups_of", "near_pairs"]
 

@@ -13,7 +13,7 @@ from ..formats.image_size import image_size
 from ..keywords.checks import boolean, choice
 from ..keywords.functions import checked
 from ..keywords.options import option
-from ..packs.source import SourcePack
+from ..packs.scanned_pack import ScannedPack
 from .options import Out, Path, RunOptions, Seed, SkipErrors, Threads, Window
 from .output import PackReport
 from .passes import pass_over
@@ -73,7 +73,7 @@ def shuffle(
     [4, 0, 1, 2, 3]
     """
 
-    def choose(pack: SourcePack) -> np.ndarray:
+    def choose(pack: ScannedPack) -> np.ndarray:
         return np.random.default_rng(seed).permutation(len(pack))
 
     return rewrite(path, out, choose, window=window, skip_errors=skip_errors, **run)
@@ -164,7 +164,7 @@ def sort(
     [0.0, 1.0, 2.0]
     """
 
-    def choose(pack: SourcePack) -> np.ndarray:
+    def choose(pack: ScannedPack) -> np.ndarray:
         if by == "size":
             values, rows = _pixels(pack, threads, run["cancelled"])
             return rows[_order(values[rows], reverse)]
@@ -173,7 +173,7 @@ def sort(
     return rewrite(path, out, choose, window=window, skip_errors=skip_errors, **run)
 
 
-def _values(pack: SourcePack, by: str) -> np.ndarray:
+def _values(pack: ScannedPack, by: str) -> np.ndarray:
     if by == "key":
         return pack.keys
     if by == "bytes":
@@ -192,7 +192,7 @@ def _order(values: np.ndarray, reverse: bool) -> np.ndarray:
 
 
 def _pixels(
-    pack: SourcePack, threads: int | None, cancelled: Callable[[], bool]
+    pack: ScannedPack, threads: int | None, cancelled: Callable[[], bool]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Count the pixels of each image, and find the records that are images."""
 

@@ -22,7 +22,7 @@ from ..frames.frame import scan_offsets
 from ..frames.index_file import format_index
 from ..packs.identity_frames import face_keys, identity_frames
 from ..packs.names import pack_prefix
-from ..packs.source import SourcePack
+from ..packs.scanned_pack import ScannedPack
 from .copying import Copier, Edit
 from .journal import Journal
 from .options import Progress
@@ -127,7 +127,7 @@ class PackReport:
 
 
 def write_packs(
-    sources: Sequence[SourcePack],
+    sources: Sequence[ScannedPack],
     plans: Sequence[Plan],
     edits: Sequence[Edit] | None = None,
     *,
@@ -155,7 +155,7 @@ def write_packs(
     >>> with RecordWriter(f"{folder}/a.rec") as writer:
     ...     for text in (b"one", b"two", b"three"):
     ...         _ = writer.write(text)
-    >>> with SourcePack(f"{folder}/a") as source:
+    >>> with ScannedPack(f"{folder}/a") as source:
     ...     plan = Plan(f"{folder}/b.rec", np.zeros(2, int), np.array([2, 0]))
     ...     write_packs([source], [plan]).records
     2
@@ -209,7 +209,7 @@ def write_packs(
     return PackReport(written, len(problems), tuple(problems), left_out, continued)
 
 
-def _check_files(sources: Sequence[SourcePack], plans: Sequence[Plan]) -> None:
+def _check_files(sources: Sequence[ScannedPack], plans: Sequence[Plan]) -> None:
     """Refuse an output that is a source or another output, or has no record."""
     local = [source for source in sources if source.file.is_local]
     inputs = [path for source in local for path in (source.path, source.index_path) if path]
@@ -229,7 +229,7 @@ def _check_files(sources: Sequence[SourcePack], plans: Sequence[Plan]) -> None:
             taken.add(real)
 
 
-def _labels_of(plan: Plan, sources: Sequence[SourcePack], edits: Sequence[Edit]) -> np.ndarray:
+def _labels_of(plan: Plan, sources: Sequence[ScannedPack], edits: Sequence[Edit]) -> np.ndarray:
     """Find the first class label of each record of a plan as it becomes."""
     labels = np.empty(len(plan.records), np.float32)
     for number, (source, edit) in enumerate(zip(sources, edits, strict=True)):
@@ -239,7 +239,7 @@ def _labels_of(plan: Plan, sources: Sequence[SourcePack], edits: Sequence[Edit])
 
 
 def _identities(
-    sources: Sequence[SourcePack], plans: Sequence[Plan], edits: Sequence[Edit], least: int | None
+    sources: Sequence[ScannedPack], plans: Sequence[Plan], edits: Sequence[Edit], least: int | None
 ) -> int:
     """Count the identities that the new packs list."""
     found = [source.identities for source in sources if source.identities is not None]
@@ -251,7 +251,7 @@ def _identities(
 
 
 def _keys(
-    plan: Plan, sources: Sequence[SourcePack], edits: Sequence[Edit], identities: int
+    plan: Plan, sources: Sequence[ScannedPack], edits: Sequence[Edit], identities: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Number the records of a plan; find the key ranges of its identities."""
     if not identities:
@@ -274,7 +274,7 @@ def _keys(
 
 
 def _fingerprint(
-    sources: Sequence[SourcePack], plans: Sequence[Plan], edits: Sequence[Edit], identities: int
+    sources: Sequence[ScannedPack], plans: Sequence[Plan], edits: Sequence[Edit], identities: int
 ) -> str:
     """Say in one word what is made of what."""
     digest = hashlib.blake2b(digest_size=32)

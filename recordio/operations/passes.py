@@ -12,7 +12,7 @@ from ..content import read_payload
 from ..frames.head import HEAD
 from ..header import HEADER, ID_OFFSET
 from ..ordered import OrderedWork, default_threads
-from ..packs.source import SourcePack
+from ..packs.scanned_pack import ScannedPack
 from .options import Progress
 
 __all__ = ["label_bytes", "pass_over"]
@@ -31,7 +31,7 @@ class _Chunk(NamedTuple):
 
 
 def pass_over(
-    pack: SourcePack,
+    pack: ScannedPack,
     work: Callable[[int, memoryview], Result],
     threads: int | None = None,
     progress: Progress | None = None,
@@ -69,7 +69,7 @@ def pass_over(
         working.close()
 
 
-def _contents(pack: SourcePack, data: memoryview, begin: int, end: int) -> Iterator[memoryview]:
+def _contents(pack: ScannedPack, data: memoryview, begin: int, end: int) -> Iterator[memoryview]:
     rows = slice(begin, end)
     starts = pack.offsets[rows] + HEAD.itemsize + pack.header_sizes(rows)
     stops = pack.offsets[rows] + HEAD.itemsize + pack.sizes[rows]
@@ -78,7 +78,7 @@ def _contents(pack: SourcePack, data: memoryview, begin: int, end: int) -> Itera
         yield data[start:stop] if whole else read_payload(pack.record(number)).content
 
 
-def _chunks(pack: SourcePack) -> Iterator[_Chunk]:
+def _chunks(pack: ScannedPack) -> Iterator[_Chunk]:
     begin = 0
     while begin < len(pack):
         end = int(np.searchsorted(pack.offsets, pack.offsets[begin] + MOST_BYTES))
@@ -87,7 +87,7 @@ def _chunks(pack: SourcePack) -> Iterator[_Chunk]:
         begin = end
 
 
-def label_bytes(pack: SourcePack, number: int) -> bytes:
+def label_bytes(pack: ScannedPack, number: int) -> bytes:
     """Return all labels of a record as they stand in and after its image header, if it has one."""
     if not pack.headed[number]:
         return b""

@@ -16,7 +16,7 @@ from ..keywords.functions import checked
 from ..keywords.options import option
 from ..lists import is_list, read_entries
 from ..packs.names import pack_prefix
-from ..packs.source import SourcePack
+from ..packs.scanned_pack import ScannedPack
 from .copying import Edit, Vectors
 from .options import Out, Path, RunOptions, SkipErrors
 from .output import PackReport, PackWritten, Plan, write_packs
@@ -93,7 +93,7 @@ def relabel(
             f"labels={labels!r}: expected 'dense', the path of a .lst file, a mapping, an array, a "
             "function or None"
         )
-    with SourcePack(path, skip_errors) as source:
+    with ScannedPack(path, skip_errors) as source:
         identities = None
         if is_list(labels):
             source.need_labels()
@@ -112,7 +112,7 @@ def _dense(labels: np.ndarray) -> np.ndarray:
     return np.arange(len(labels))
 
 
-def _listed(source: SourcePack, path: str | os.PathLike[str]) -> Edit:
+def _listed(source: ScannedPack, path: str | os.PathLike[str]) -> Edit:
     """Look up the labels that a list has for each id."""
     ids, lines, counts, values = array("Q"), array("q"), array("q"), array("f")
     for line, entry in read_entries(path):
@@ -196,7 +196,7 @@ def narrow(
     """
     target = output_path(out)
     progress, cancelled = run["progress"], run["cancelled"]
-    with SourcePack(path, skip_errors, everything=True) as source:
+    with ScannedPack(path, skip_errors, everything=True) as source:
         check_target(source, target)
         need_records(source)
         written = 0

@@ -10,10 +10,10 @@ from typing import Any, Unpack
 import numpy as np
 
 from ..errors import EmptyRecordFileError, LabelError, RecordIOError
-from ..packs.classes import SUFFIX, find_classes, format_classes
+from ..packs.classes import SUFFIX, format_classes
 from ..packs.labels import LabelChange, label_changes
 from ..packs.names import pack_prefix
-from ..packs.source import SourcePack, different
+from ..packs.scanned_pack import ScannedPack, different
 from .options import RunOptions
 from .output import PackReport, Plan, write_packs
 
@@ -39,7 +39,7 @@ LARGEST_ID = 2**63 - 1
 def rewrite(
     path: str | os.PathLike[str],
     out: str | os.PathLike[str],
-    choose: Callable[[SourcePack], np.ndarray],
+    choose: Callable[[ScannedPack], np.ndarray],
     *,
     window: int | None = None,
     skip_errors: bool = False,
@@ -47,7 +47,7 @@ def rewrite(
 ) -> PackReport:
     """Make a pack of those records of another whose numbers `choose` returns, in that order."""
     target = output_path(out)
-    with SourcePack(path, skip_errors) as pack:
+    with ScannedPack(path, skip_errors) as pack:
         check_target(pack, target)
         records = choose(pack)
         need_records(pack)
@@ -60,7 +60,7 @@ def output_path(path: str | os.PathLike[str]) -> str:
     return f"{pack_prefix(os.fsdecode(path))}.rec"
 
 
-def check_target(pack: SourcePack, path: str) -> None:
+def check_target(pack: ScannedPack, path: str) -> None:
     """Refuse an output that cannot be, before a long pass over the source."""
     with contextlib.suppress(FileNotFoundError):
         if pack.file.is_local and os.path.samefile(path, pack.path):
@@ -77,20 +77,20 @@ def need_folder(path: str) -> None:
         )
 
 
-def need_records(pack: SourcePack) -> None:
+def need_records(pack: ScannedPack) -> None:
     """Refuse a pack without records, of which nothing can be made."""
     if not len(pack):
         raise EmptyRecordFileError("there is no record in it", path=pack.path)
 
 
-def plan_of(pack: SourcePack, path: str, records: np.ndarray) -> Plan:
+def plan_of(pack: ScannedPack, path: str, records: np.ndarray) -> Plan:
     """Plan a pack of some records of another."""
     companions = class_files([pack], [LabelChange()])
     return Plan(path, np.zeros(len(records), np.int32), records, companions)
 
 
 def label_edits(
-    sources: Sequence[SourcePack], labels: Sequence[Any], classes: Sequence[int | None]
+    sources: Sequence[ScannedPack], labels: Sequence[Any], classes: Sequence[int | None]
 ) -> tuple[list[np.ndarray | None], list[LabelChange], int | None]:
     """Find new values of the class labels of packs, by what was asked for each; see `LabelSource`.
 
@@ -116,7 +116,7 @@ def _only_kept(changes: Sequence[LabelChange]) -> bool:
     return all(change.keeps for change in changes)
 
 
-def _apply(source: SourcePack, change: LabelChange) -> np.ndarray | None:
+def _apply(source: ScannedPack, change: LabelChange) -> np.ndarray | None:
     if change.keeps:
         return None
     table = source.labels
@@ -130,7 +130,7 @@ def _apply(source: SourcePack, change: LabelChange) -> np.ndarray | None:
     return None if np.array_equal(values, table.values, equal_nan=True) else values
 
 
-def id_shifts(sources: Sequence[SourcePack]) -> list[int]:
+def id_shifts(sources: Sequence[ScannedPack]) -> list[int]:
     """Find what is added to the ids of each pack, so that no two packs have one in common.
 
     The ids of a pack stay as they are, unless one of them is also that of a record of a pack
@@ -154,11 +154,11 @@ def id_shifts(sources: Sequence[SourcePack]) -> list[int]:
     return shifts
 
 
-def class_files(sources: Sequence[SourcePack], changes: Sequence[LabelChange]) -> dict[str, bytes]:
+def class_files(sources: Sequence[ScannedPack], changes: Sequence[LabelChange]) -> dict[str, bytes]:
     """Name the classes of a pack made of others in its companion; none if nothing is known."""
     names: dict[int, str] = {}
     for source, change in zip(sources, changes, strict=True):
-        for label, name in change.of_names(find_classes(source.file)).items():
+        for label, name in change.of_names(source.classes).items():
             if names.setdefault(label, name) != name and change.table is None:
                 raise RecordIOError(
                     f"class {label} is {name!r} here and {names[label]!r} in a pack before: "

@@ -16,8 +16,7 @@ from ..keywords.checks import boolean, integer, real
 from ..keywords.functions import checked
 from ..keywords.options import option, optional
 from ..packs.chosen import chosen_records
-from ..packs.classes import find_classes
-from ..packs.source import SourcePack
+from ..packs.scanned_pack import ScannedPack
 from .division import class_by_class, grouped_labels
 from .expression import Condition
 from .options import Out, Path, Progress, RunOptions, Seed, SkipErrors
@@ -112,7 +111,7 @@ def sample(
     if (n is None) == (fraction is None):
         raise ValueError("give either n or fraction")
 
-    def choose(source: SourcePack) -> np.ndarray:
+    def choose(source: ScannedPack) -> np.ndarray:
         count = len(source)
         labels = grouped_labels(source) if per_class else np.zeros(count, np.int64)
         sizes = np.bincount(labels)
@@ -230,14 +229,14 @@ def filter(
     if where is None and keys is None:
         raise ValueError("give a condition, keys, or both")
 
-    def choose(source: SourcePack) -> np.ndarray:
+    def choose(source: ScannedPack) -> np.ndarray:
         wanted = np.ones(len(source), bool)
         if keys is not None:
             wanted = np.isin(np.arange(len(source)), chosen_records(source, keys))
         if where is not None:
             condition = Condition(where)
             if condition.names_classes:
-                condition = condition.with_classes(find_classes(source.file))
+                condition = condition.with_classes(source.classes)
             rows = np.flatnonzero(wanted)
             columns = _Columns(source.part(rows), run["progress"], run["cancelled"])
             wanted[rows] = condition(len(rows), columns)
@@ -253,7 +252,7 @@ class _Columns:
     """Facts about the records of a pack, by the names of `Condition`."""
 
     def __init__(
-        self, pack: SourcePack, progress: Progress | None, cancelled: Callable[[], bool]
+        self, pack: ScannedPack, progress: Progress | None, cancelled: Callable[[], bool]
     ) -> None:
         self.pack, self.progress, self.cancelled = pack, progress, cancelled
 

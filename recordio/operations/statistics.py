@@ -19,7 +19,7 @@ from ..formats.table import kind_of
 from ..keywords.checks import boolean
 from ..keywords.functions import checked
 from ..keywords.options import option
-from ..packs.source import SourcePack
+from ..packs.scanned_pack import ScannedPack
 from .options import Limits, Path, SkipErrors, Threads, Told
 from .passes import pass_over
 from .pictures import channel_sums
@@ -262,7 +262,7 @@ def stats(
     known = complete_limits(limits)
     counts = RecordCounts()
     pixels, sums = 0, np.zeros((2, len(CHANNELS)))
-    with SourcePack(path, skip_errors) as pack:
+    with ScannedPack(path, skip_errors) as pack:
 
         def look(number: int, content: memoryview) -> tuple[str, int, Any]:
             kind = kind_of(content)

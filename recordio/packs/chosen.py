@@ -10,14 +10,14 @@ import numpy as np
 
 from ..errors import KeyNotFoundError, RecordIOError
 from ..lists import entry_lines, is_list, open_list, read_entries
-from .source import SourcePack
+from .scanned_pack import ScannedPack
 
 __all__ = ["chosen_records"]
 
 LARGEST_KEY = 2**63 - 1  # an index ends here
 
 
-def chosen_records(pack: SourcePack, keys: str | os.PathLike[str] | Iterable[int]) -> np.ndarray:
+def chosen_records(pack: ScannedPack, keys: str | os.PathLike[str] | Iterable[int]) -> np.ndarray:
     """Find the rows of the records that keys or a list name, ascending, each once: int64.
 
     Keys are those of the index, or a text file with one in each line; the lines of a ``.lst`` file

@@ -10,7 +10,7 @@ from ..bytes.files import StoredFile, open_text
 from ..errors import RecordIOError
 from ..limits import bounded_lines
 
-__all__ = ["SUFFIX", "find_classes", "format_classes", "read_classes", "shown_classes"]
+__all__ = ["SUFFIX", "find_classes", "format_classes", "read_classes"]
 
 SUFFIX = ".classes.txt"
 #: Endings of the names of parts that share one file of class names.
@@ -41,12 +41,6 @@ def find_classes(path: str | StoredFile) -> dict[int, str]:
         if StoredFile(candidate).exists():
             return read_classes(candidate)
     return {}
-
-
-def shown_classes(path: str | StoredFile) -> dict[int, str]:
-    """Read them for people to see: none where im2rec found all images in one folder, named "."."""
-    classes = find_classes(path)
-    return {} if list(classes.values()) == ["."] else classes
 
 
 def format_classes(classes: Mapping[int, str]) -> bytes:

@@ -180,8 +180,8 @@ class ListedPacks(NamedTuple):
 
     files: list[StoredFile]
     indexes: list[StoredFile | None]
-    #: Identities of the face-recognition pack that a manifest describes, else 0.
-    identities: int
+    #: The manifest that names each.
+    manifests: list[ShardManifest | None]
 
 
 def is_manifest(path: str | os.PathLike[str]) -> bool:
@@ -219,19 +219,22 @@ def listed_packs(
     named = shown(paths) if isinstance(paths, str) else ";".join(map(shown, paths))
     files: list[StoredFile] = []
     beside: list[StoredFile | None] = []
+    named_by: list[ShardManifest | None] = []
     manifests: dict[int, ShardManifest] = {}  # by the position of their first file
     for file in named_files(paths, ".rec", settings):
         if is_manifest(file.name):
             manifest = manifests[len(files)] = ShardManifest.read(file.name, settings)
             files += map(StoredFile.at, manifest.files)
             beside += map(StoredFile.at, manifest.indexes)
+            named_by += [manifest] * len(manifest.shards)
         else:
             files.append(file)
             beside.append(None)
+            named_by.append(None)
     if not files:
         raise ValueError(f"{name}={named!r} names no file")
-    identities = max((manifest.identities for manifest in manifests.values()), default=0)
-    if identities and len(files) != len(manifests[0].shards):
+    with_identities = any(manifest.identities for manifest in manifests.values())
+    if with_identities and any(manifest is not named_by[0] for manifest in named_by):
         raise ValueError(
             f"{name}={named!r}: every face-recognition pack has identities of its own: give each "
             "as a Pack"
@@ -253,7 +256,7 @@ def listed_packs(
     for first, manifest in manifests.items():
         mine = slice(first, first + len(manifest.shards))
         manifest._check_files(files[mine], [one for one in beside[mine] if one is not None])
-    return ListedPacks(files, beside, identities)
+    return ListedPacks(files, beside, named_by)
 
 
 def json_of(manifest: ShardManifest) -> bytes:

@@ -15,15 +15,19 @@ import numpy as np
 from ..bytes.files import StoredFile
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
-from ..errors import IndexFileError, RecordIOError, RemoteFileError
+from ..errors import RecordIOError, RemoteFileError
+from ..frames.check import readable_lines
 from ..frames.index_file import read_index
+from ..frames.mirrored import RemoteRecords
 from ..frames.reader import RecordReader
 from ..frames.walk import Piece, walk
+from ..lists import ListEntry, entries_among, entry_lines, open_list
 from .classes import find_classes
 from .identities import Identities, find_identities, records_by_key
-from .names import pack_prefix
+from .manifest import ShardManifest, listed_packs
+from .names import pack_files, pack_prefix
 
-__all__ = ["OpenPack", "keys_by_offset", "whole_records"]
+__all__ = ["OpenPack", "open_listed", "open_pack", "whole_records"]
 
 
 class OpenPack:
@@ -48,6 +52,7 @@ class OpenPack:
         trusted: bool = True,
         verify: bool = False,
         settings: RemoteSettings | None = None,
+        manifest: ShardManifest | None = None,
     ) -> None:
         self.file = StoredFile.at(file)
         self.index = None if index is None else StoredFile.at(index)
@@ -56,6 +61,8 @@ class OpenPack:
         self.index_path = shown(self.index.name) if self.index else None
         self.prefix = pack_prefix(self.path)
         self.skip_errors, self.everything = skip_errors, everything
+        #: The manifest that names the file, if it was opened by one.
+        self.manifest = manifest
         self._trusted, self._verify, self._settings = trusted, verify, settings
 
     def __len__(self) -> int:
@@ -69,6 +76,11 @@ class OpenPack:
         keywords = {} if self._settings is None else vars(self._settings)
         index = self.index if self._trusted else None
         return RecordReader(self.file, index, self._verify, **keywords)
+
+    @property
+    def remote(self) -> RemoteRecords | None:
+        """The records of a file on a server, as they are fetched; None of local ones."""
+        return self.reader.remote
 
     @cached_property
     def lines(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -177,10 +189,39 @@ class OpenPack:
         offset, record = int(self.offsets[row]), int(self.numbers[row])
         return {"path": self.path, "offset": offset, "record": record}
 
-    @cached_property
+    @property
     def classes(self) -> dict[int, str]:
-        """Names of classes, by label; empty where there are none."""
+        """Names of classes, by label, as they are now; empty where there are none."""
         return find_classes(self.file)
+
+    @property
+    def shown_classes(self) -> dict[int, str]:
+        """Names for people to see: none where im2rec found all images in one folder, "."."""
+        classes = self.classes
+        return {} if list(classes.values()) == ["."] else classes
+
+    @cached_property
+    def list_path(self) -> str | None:
+        """Find its list of images, ``PREFIX.lst``; None where there is none."""
+        return self._beside(".lst")
+
+    @cached_property
+    def entries(self) -> dict[int, ListEntry]:
+        """Read the line of each id in the list; bad lines are passed over."""
+        if self.list_path is None:
+            return {}
+        with open_list(self.list_path, self._settings) as file:
+            lines = (line for _, line in entry_lines(file, self.list_path))
+            return {entry.id: entry for entry in entries_among(lines)}
+
+    @cached_property
+    def checksums_path(self) -> str | None:
+        """Find its checksums, ``PREFIX.crc``; None where there are none."""
+        return self._beside(".crc")
+
+    def _beside(self, suffix: str) -> str | None:
+        file = self.file.beside(suffix)
+        return file.name if file.exists() else None
 
     def close(self) -> None:
         """Let the file go."""
@@ -193,6 +234,26 @@ class OpenPack:
         self.close()
 
 
+def open_pack(path: str | os.PathLike[str], **keywords: Any) -> OpenPack:
+    """Open the record file that a name or URL stands for, with its index if there is one."""
+    return OpenPack(*pack_files(path), **keywords)
+
+
+def open_listed(
+    paths: str | Sequence[str],
+    indexes: str | Sequence[str] = "",
+    name: str = "path",
+    settings: RemoteSettings | None = None,
+    **keywords: Any,
+) -> list[OpenPack]:
+    """Open the files that `recordio.packs.manifest.listed_packs` finds, with their indexes."""
+    found = listed_packs(paths, indexes, name, settings)
+    return [
+        OpenPack(file, index, settings=settings, manifest=manifest, **keywords)
+        for file, index, manifest in zip(*found, strict=True)
+    ]
+
+
 def whole_records(
     data: Any, index: str | None = None
 ) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], list[Piece]]:
@@ -201,7 +262,7 @@ def whole_records(
     An index that can be read gives the numbers; see `recordio.frames.walk.walk`.
     """
     found, damage = [np.empty((3, 0), np.int64)], []
-    lines = _readable_lines(index)
+    lines = readable_lines(index)
     for piece in walk(data, listed=None if lines is None else lines[1]):
         if piece.is_damage:
             damage.append(piece)
@@ -210,19 +271,6 @@ def whole_records(
             found.append(np.stack([piece.offsets, ends, piece.numbers]))
     offsets, ends, numbers = np.concatenate(found, axis=1)
     return (offsets, ends, numbers), damage
-
-
-def keys_by_offset(index: str | None) -> dict[int, int] | None:
-    """Read the key at each offset that an index lists; None without one that can be read."""
-    lines = _readable_lines(index)
-    return None if lines is None else dict(zip(lines[1].tolist(), lines[0].tolist(), strict=True))
-
-
-def _readable_lines(index: str | None) -> tuple[np.ndarray, np.ndarray] | None:
-    try:
-        return None if index is None else read_index(index)
-    except IndexFileError:
-        return None
 
 
 def in_file_order(offsets: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from recordio import IRHeader, RecordReader, RecordWriter, pack, unpack
 from recordio.frames.encoder import encode
 from recordio.operations import copying, output
 from recordio.packs.open_pack import OpenPack
-from recordio.packs.source import SourcePack
+from recordio.packs.scanned_pack import ScannedPack
 
 # Other work on the machine must not fail a test.
 settings.register_profile("patient", deadline=None)
@@ -130,12 +130,12 @@ class Packs:
 
     def ids(self, path):
         """Of all records but those that list identities."""
-        with SourcePack(path) as source:
+        with ScannedPack(path) as source:
             return source.ids.tolist()
 
     def labels(self, path):
         """Class labels, those of objects too."""
-        with SourcePack(path) as source:
+        with ScannedPack(path) as source:
             table = source.labels
             pairs = zip(table.starts[:-1].tolist(), table.starts[1:].tolist(), strict=True)
             return [table.values[first:end].tolist() for first, end in pairs]

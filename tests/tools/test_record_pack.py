@@ -11,7 +11,7 @@ from iterators.images.sources.record_source import RecordSource
 from recordio import IRHeader, RecordIOError, RecordReader, pack, verify
 from recordio.frames.encoder import MAGIC, encode
 from recordio.packs.open_pack import OpenPack, whole_records
-from recordio.packs.source import SourcePack
+from recordio.packs.scanned_pack import ScannedPack
 from recordio.tools.decode_check import check_contents
 from recordio.tools.record_pack import RecordPack
 from recordio.tools.view.pack import ShownPack
@@ -136,7 +136,7 @@ def test_repair(broken, indexed, tmp_path):
 
 def test_the_pack_functions(broken, indexed):
     path, bad, ids = broken
-    with SourcePack(path, skip_errors=True) as source:
+    with ScannedPack(path, skip_errors=True) as source:
         assert dict(zip(source.numbers.tolist(), source.ids.tolist(), strict=True)) == whole(ids)
         assert source.location(COUNT - 3)["record"] == ids.index(int(source.ids[COUNT - 3]))
         problems = [(p.record, p.offset) for p in source.problems]
@@ -185,7 +185,7 @@ def test_readers_and_commands_that_end_at_the_first_damage(broken, indexed):
     for open_all in (
         lambda: len(RecordReader(path)),
         lambda: len(OpenPack(path)),
-        lambda: SourcePack(path),
+        lambda: ScannedPack(path),
         lambda: RecordSource.open(str(path)),
         lambda: len(RecordPack(str(path))),
         lambda: recordio.build_index(path, path.with_suffix(".new")),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from typing import NamedTuple
 
 from recordio import verify
 from recordio.frames.check import Problem, Report
-from recordio.frames.checksums import checksums_path
 from recordio.ordered import default_threads
 
 from .pack import ShownPack
@@ -67,8 +65,7 @@ class Check:
         self.stage = ""
 
     def _checked(self, decode: bool) -> Report:
-        beside = checksums_path(self.pack.path)
-        checksums = beside if os.path.isfile(beside) else None
+        checksums = self.pack.opened.checksums_path
         report = verify(self.pack.path, self.pack.index_path, checksums, self._tell)
         if decode:
             from ..decode_check import check_contents

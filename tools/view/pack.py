@@ -23,10 +23,9 @@ from recordio.formats.table import IMAGE_KINDS
 from recordio.frames.head import part_at
 from recordio.header import IRHeader
 from recordio.lists import entries_among
-from recordio.packs.classes import shown_classes
 from recordio.packs.identities import Identities, find_identities, records_by_key
 from recordio.packs.names import pack_files, pack_prefix
-from recordio.packs.open_pack import OpenPack
+from recordio.packs.open_pack import open_pack
 
 from ..payloads import labels_of, number_text
 from .lines import Lines, NotCounted
@@ -85,7 +84,7 @@ class ShownPack:
     """One pack, read a page at a time."""
 
     def __init__(self, path: str, name: str = "") -> None:
-        self.opened = OpenPack(*pack_files(path), trusted=False)
+        self.opened = open_pack(path, trusted=False)
         self.path, self.index_path = self.opened.path, self.opened.index_path
         self.reader = self.opened.reader
         #: What addresses of pages call it.
@@ -99,11 +98,11 @@ class ShownPack:
         self.notes: list[str] = []
         self.classes: dict[int, str] = {}
         try:
-            self.classes = shown_classes(self.path)
+            self.classes = self.opened.shown_classes
         except (RecordIOError, OSError) as error:
             self.notes.append(f"names of classes are not shown: {error}")
-        listed = f"{self.opened.prefix}.lst"
-        self.list = Lines(listed) if os.path.isfile(listed) else None
+        listed = self.opened.list_path
+        self.list = None if listed is None else Lines(listed)
         self._closing = threading.Event()
 
     def start(self) -> None:

@@ -1,6 +1,6 @@
 """Records of files on servers: fetched and held while they are read.
 
-Every function here takes readers of local files as well, for which there is nothing to fetch.
+Every function here takes local packs as well, for which there is nothing to fetch.
 """
 
 from __future__ import annotations
@@ -8,15 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from recordio.bytes.files import StoredFile
 from recordio.bytes.remote.block_table import BLOCK
 from recordio.bytes.remote.heads import LARGE_RECORD, record_heads
 from recordio.bytes.remote.mirror import MOST_REQUEST, Pin
-from recordio.frames.reader import RecordReader
+from recordio.packs.open_pack import OpenPack
 
 from .source import RecordFiles
 
@@ -81,28 +80,25 @@ class Held:
 
 
 def hold_records(
-    readers: Sequence[RecordReader],
-    offsets: np.ndarray,
-    starts: np.ndarray,
-    records: np.ndarray,
-    stripe: int = 1,
+    packs: Sequence[OpenPack], starts: np.ndarray, records: np.ndarray, stripe: int = 1
 ) -> Held:
-    """Hold records of numbered files, by their numbers in any order.
+    """Hold records of packs, by their numbers in any order; those of each begin at its start.
 
     Of missing blocks so many are fetched at once as a stripe has; see `bytes.remote.mirror.Mirror`.
     """
     records = np.asarray(records, np.int64)
     holds: list[Pin] = []
-    if len(readers) == 1:
+    if len(packs) == 1:
         files = [(0, records)]
     else:
         number = np.searchsorted(starts, records, side="right") - 1
         files = [(int(file), records[number == file]) for file in np.unique(number)]
     try:
         for file, mine in files:
-            remote = readers[file].remote
-            if remote is not None:
-                holds.append(remote.pin(offsets[mine], stripe, urgent=False))
+            pack = packs[file]
+            if pack.remote is not None:
+                offsets = pack.offsets[mine - starts[file]]
+                holds.append(pack.remote.pin(offsets, stripe, urgent=False))
     except BaseException:
         Held(holds).release()
         raise
@@ -112,8 +108,8 @@ def hold_records(
 class FetchedFiles:
     """The files of a source that lie on servers, as one."""
 
-    def __init__(self, readers: Sequence[RecordReader]) -> None:
-        found = {id(r.remote.mirror): r.remote for r in readers if r.remote is not None}
+    def __init__(self, packs: Sequence[OpenPack]) -> None:
+        found = {id(p.remote.mirror): p.remote for p in packs if p.remote is not None}
         self._files = list(found.values())
         mirrors = [file.mirror for file in self._files]
         #: Bytes of all, whether all of them stay on the disk, and what mirrors may take there.
@@ -133,74 +129,73 @@ class FetchedFiles:
 class FetchedRecordFiles(RecordFiles):
     """`RecordFiles` on servers; whoever reads without the GIL has to hold the records meanwhile."""
 
-    def __init__(
-        self, readers: Sequence[RecordReader], offsets: np.ndarray, starts: np.ndarray
-    ) -> None:
-        self._held = readers, offsets, starts
+    def __new__(cls, packs: Sequence[OpenPack], offsets: np.ndarray, starts: np.ndarray) -> Self:
+        """Read from the files of the packs."""
+        return super().__new__(cls, [pack.reader for pack in packs], offsets, starts)
+
+    def __init__(self, packs: Sequence[OpenPack], offsets: np.ndarray, starts: np.ndarray) -> None:
+        self._packs, self._starts = packs, starts
 
     def record(self, number: int) -> bytes:
         """Copy the bytes of one record, which are fetched before."""
-        with hold_records(*self._held, np.array([number])):
+        with hold_records(self._packs, self._starts, np.array([number])):
             return super().record(number)
 
 
-def held_pieces(reader: RecordReader, table: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield offsets of records, a few thousand at a time, with the row of the first of them.
+def held_pieces(pack: OpenPack, table: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield some offsets of records, a few thousand at a time, with the row of the first of them.
 
     The records are there until the next piece is asked for.
     """
     for begin in range(0, len(table), READ_AT_ONCE):
         piece = table[begin : begin + READ_AT_ONCE]
-        if reader.remote is None:
+        if pack.remote is None:
             yield begin, piece
         else:
-            with reader.remote.pin(piece):
+            with pack.remote.pin(piece):
                 yield begin, piece
 
 
-def is_far(reader: RecordReader, table: np.ndarray) -> bool:
+def is_far(pack: OpenPack) -> bool:
     """Tell whether heads of records are fetched alone where only these are wanted."""
-    if reader.remote is None or not len(table):
+    if pack.remote is None or not len(pack):
         return False
-    mirror = reader.remote.mirror
-    return mirror.size // len(table) >= LARGE_RECORD and not mirror.complete
+    mirror = pack.remote.mirror
+    return mirror.size // len(pack) >= LARGE_RECORD and not mirror.complete
 
 
-def far_heads(
-    reader: RecordReader, table: np.ndarray, kind: np.dtype
-) -> Iterator[tuple[int, np.ndarray]]:
+def far_heads(pack: OpenPack, kind: np.dtype) -> Iterator[tuple[int, np.ndarray]]:
     """Yield the first bytes of records as an array of some type, a few thousand at a time.
 
     Each piece comes with the position of its first record; zeros where the file ends within one.
     """
-    remote: Any = reader.remote
-    for position, heads in record_heads(remote.mirror, table, kind.itemsize):
+    remote: Any = pack.remote
+    for position, heads in record_heads(remote.mirror, pack.offsets, kind.itemsize):
         yield position, heads.view(kind)[:, 0]
 
 
-def read_offsets(readers: Sequence[RecordReader]) -> None:
+def read_offsets(packs: Sequence[OpenPack]) -> None:
     """Have the indexes beside remote files fetched, several at a time."""
+    readers = [pack.reader for pack in packs]
     missing = [r for r in readers if r.remote is not None and r.index_path is None]
     if len(missing) > 1:
         with ThreadPoolExecutor(LOOKUPS, "remote-indexes") as pool:
             list(pool.map(len, missing))
 
 
-def mapped(reader: RecordReader) -> memoryview:
+def mapped(pack: OpenPack) -> memoryview:
     """Map the bytes of a file; of one on a server those that are there."""
-    if reader.remote is None:
-        return StoredFile(reader.path).map()
-    return reader.remote.mirror.view
+    return pack.file.map() if pack.remote is None else pack.remote.mirror.view
 
 
-def file_ends(reader: RecordReader, count: int) -> tuple[int, bytes, bytes]:
+def file_ends(pack: OpenPack, count: int) -> tuple[int, bytes, bytes]:
     """Read the size of a file, and its first and last bytes."""
-    if reader.remote is None:
-        with StoredFile(reader.path).open() as file:
+    if pack.remote is None:
+        with pack.file.open() as file:
             head = file.read(count)
             size = file.seek(0, os.SEEK_END)
             file.seek(max(size - count, 0))
             return size, head, file.read(count)
-    mirror = reader.remote.mirror
+    mirror = pack.remote.mirror
     with mirror.pin_bytes(0, count), mirror.pin_bytes(max(mirror.size - count, 0), mirror.size):
         return mirror.size, bytes(mirror.view[:count]), bytes(mirror.view[-count:])

@@ -26,8 +26,7 @@ from recordio.errors import (
 )
 from recordio.lists import read_entries
 from recordio.packs.identities import Identities, count_identities, joined_identities
-from recordio.packs.manifest import listed_packs
-from recordio.packs.open_pack import OpenPack
+from recordio.packs.open_pack import OpenPack, open_listed
 from recordio.partition import part_by_bytes, part_by_count
 
 from ..augment.det_labels import Longest
@@ -55,12 +54,11 @@ class RecordSource:
 
     def __init__(self, files: Sequence[OpenPack], name: str, indexed: bool) -> None:
         self.files, self.name, self.indexed = files, name, indexed
-        self.readers = [file.reader for file in files]
-        #: Offset of every record in its file, ascending, for each file and for all.
-        self.tables = [file.offsets for file in files]
-        self.offsets = self.tables[0] if len(files) == 1 else np.concatenate(self.tables)
+        tables = [file.offsets for file in files]
+        #: Offset of every record in its file, ascending within it.
+        self.offsets = tables[0] if len(files) == 1 else np.concatenate(tables)
         #: Number of the first record of each file.
-        self.starts = np.cumsum([0, *map(len, self.tables[:-1])]).astype(np.int64)
+        self.starts = np.cumsum([0, *map(len, tables[:-1])]).astype(np.int64)
 
     @classmethod
     def open(
@@ -78,18 +76,14 @@ class RecordSource:
         """
         path, index = (os.fspath(p) if isinstance(p, os.PathLike) else p for p in (path, index))
         name = shown(path) if isinstance(path, str) else ";".join(map(shown, path))
-        found, indexes, identities = listed_packs(path, index, "path_imgrec", remote)
         skip = on_error == "skip"
-        files = [
-            OpenPack(*pair, skip_errors=skip, verify=verify, settings=remote)
-            for pair in zip(found, indexes, strict=True)
-        ]
-        read_offsets([file.reader for file in files])
-        alone = len(files) == 1 or identities
+        files = open_listed(path, index, "path_imgrec", remote, skip_errors=skip, verify=verify)
+        read_offsets(files)
+        alone = len(files) == 1 or (files[0].manifest and files[0].manifest.identities)
         has_faces = alone and all([file.faces is not None for file in files])
         for file in files:
             file.everything = not has_faces
-        source = cls(files, name, None not in indexes)
+        source = cls(files, name, all(file.index is not None for file in files))
         if not len(source):
             raise EmptyRecordFileError(
                 "the file holds no records: whatever wrote it had none, so write it again or give "
@@ -131,7 +125,7 @@ class RecordSource:
         """Records of one part, by MXNet's rule: counted with an index, else by bytes."""
         if self.indexed or self.faces:
             return part_by_count(len(self), num_parts, part_index)
-        files = part_by_bytes(self.sizes, self.tables, num_parts, part_index)
+        files = part_by_bytes(self.sizes, [f.offsets for f in self.files], num_parts, part_index)
         pieces = [
             (int(start) + piece.start, int(start) + piece.stop)
             for start, piece in zip(self.starts, files, strict=True)
@@ -142,7 +136,8 @@ class RecordSource:
     def blocks(self, nbytes: int) -> np.ndarray:
         """Cut the records into blocks of about `nbytes` of neighbours in one file: their edges."""
         edges = [0]
-        for start, table in zip(self.starts, self.tables, strict=True):
+        for start, file in zip(self.starts, self.files, strict=True):
+            table = file.offsets
             if len(table):
                 limits = np.arange(table[0], table[-1] + 1, nbytes, dtype=np.int64)[1:]
                 edges.extend((int(start) + np.searchsorted(table, limits)).tolist())
@@ -151,22 +146,23 @@ class RecordSource:
 
     def bytes_source(self) -> Source:
         """Open the records as the image stage reads them."""
-        kind = FetchedRecordFiles if self.is_remote else RecordFiles
-        return kind(self.readers, self.offsets, self.starts)
+        if self.is_remote:
+            return FetchedRecordFiles(self.files, self.offsets, self.starts)
+        return RecordFiles([file.reader for file in self.files], self.offsets, self.starts)
 
     @property
     def is_remote(self) -> bool:
         """True if records have to be held while the image stage reads them."""
-        return any(reader.remote is not None for reader in self.readers)
+        return any(file.remote is not None for file in self.files)
 
     @property
     def fetched(self) -> FetchedFiles:
         """The files that lie on servers."""
-        return FetchedFiles(self.readers)
+        return FetchedFiles(self.files)
 
     def hold(self, records: np.ndarray, stripe: int = 1) -> Held:
         """Have records fetched that lie on servers; see `Held`."""
-        return hold_records(self.readers, self.offsets, self.starts, records, stripe)
+        return hold_records(self.files, self.starts, records, stripe)
 
     def labels(
         self, listed: tuple[np.ndarray, ...] | None = None, on_error: str = "raise"
@@ -177,20 +173,18 @@ class RecordSource:
         """
         labels = np.full(len(self), np.nan, np.float32)
         errors: dict[int, RecordIOError] = {}
-        for start, reader, table in zip(self.starts, self.readers, self.tables, strict=True):
-            mine = labels[start : start + len(table)]
-            left = plain_labels(reader, table, listed, mine)
-            for first, piece in held_pieces(reader, table[left]):
-                positions = left[first : first + len(piece)].tolist()
-                for i, offset in zip(positions, piece.tolist(), strict=True):
+        for start, file in zip(self.starts.tolist(), self.files, strict=True):
+            left = plain_labels(file, listed, labels[start : start + len(file)])
+            for first, piece in held_pieces(file, file.offsets[left]):
+                for row in left[first : first + len(piece)].tolist():
                     try:
-                        labels[start + i] = label_of(reader, offset, i, listed)
+                        labels[start + row] = label_of(file, row, listed)
                     except RemoteFileError:
                         raise
                     except RecordIOError as error:
                         if on_error == "raise":
                             raise
-                        errors[int(start) + i] = error
+                        errors[start + row] = error
         return labels, errors
 
     def longest_label(self, limit: int) -> Longest:
@@ -199,8 +193,8 @@ class RecordSource:
         Malformed labels and damaged records do not count.  Positions are record numbers.
         """
         length, beyond, values = 0, -1, 0
-        for start, reader, table in zip(self.starts, self.readers, self.tables, strict=True):
-            for first, found in longest_labels(reader, table, limit):
+        for start, file in zip(self.starts, self.files, strict=True):
+            for first, found in longest_labels(file, limit):
                 length = max(length, found.longest)
                 if beyond < 0 <= found.too_long:
                     beyond, values = int(start) + first + found.too_long, found.values
@@ -208,25 +202,24 @@ class RecordSource:
 
     def label_vectors(self) -> Iterator[tuple[dict[str, Any], Any]]:
         """Yield location and label of every record, or the error of one that cannot be read."""
-        for reader, table in zip(self.readers, self.tables, strict=True):
-            for number, label in enumerate(whole_labels(reader, table)):
-                location = {"path": reader.path, "offset": int(table[number]), "record": number}
-                yield location, label
+        for file in self.files:
+            for row, label in enumerate(whole_labels(file)):
+                yield {"path": file.path, "offset": int(file.offsets[row]), "record": row}, label
 
     def location_of(self, record: int) -> dict[str, Any]:
         """Name path, offset and number of a record, for errors."""
         file = int(np.searchsorted(self.starts, record, side="right")) - 1
         number = record - int(self.starts[file])
-        offset = int(self.tables[file][number])
+        offset = int(self.offsets[record])
         return {"path": self.files[file].path, "offset": offset, "record": number}
 
     def fingerprint(self) -> str:
         """Short text that tells these files from others; reads a few kilobytes."""
         check = 0
-        for reader, table in zip(self.readers, self.tables, strict=True):
-            sample = table[:: max(len(table) // 1024, 1)]
-            size, head, tail = file_ends(reader, 4096)
-            for piece in (str((size, len(table))).encode(), sample.tobytes(), head, tail):
+        for file in self.files:
+            sample = file.offsets[:: max(len(file) // 1024, 1)]
+            size, head, tail = file_ends(file, 4096)
+            for piece in (str((size, len(file))).encode(), sample.tobytes(), head, tail):
                 check = zlib.crc32(piece, check)
         return f"{len(self)} records, check {check:08x}"
 

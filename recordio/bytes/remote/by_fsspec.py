@@ -1,4 +1,4 @@
-"""Objects through fsspec and the libraries behind it, which reach every other scheme.
+"""Objects through fsspec and its libraries, for every other scheme; ETags are compared here.
 
 fsspec has no conditions, and its ``cat_file`` returns bytes and nothing else.  Bytes of another
 position or version would pass for those that were asked for, so the answers of s3fs and aiohttp are

@@ -9,7 +9,7 @@ import numpy as np
 
 from recordio import IRHeader, RecordWriter, pack
 from recordio.operations.output import Plan, write_packs
-from recordio.packs.source import SourcePack
+from recordio.packs.scanned_pack import ScannedPack
 
 from .mutate import change_line, near
 from .target import Target, clear_folder, scratch
@@ -29,7 +29,7 @@ class Run:
         with RecordWriter(f"{folder}/a.rec", f"{folder}/a.idx") as writer:
             for number in range(RECORDS):
                 writer.write(pack(IRHeader(0, number, number, 0), b"x" * number))
-        self.source = SourcePack(f"{folder}/a.rec")
+        self.source = ScannedPack(f"{folder}/a.rec")
 
     def make(self) -> bytes:
         """Make the output; its bytes."""

@@ -22,7 +22,7 @@ from iterators.images.augment.augmenter import AugmenterOptions
 from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.recipe import Recipe
 from iterators.images.examples import ExampleOptions, SeededRecipeOptions
-from iterators.images.sources.packs import AUGMENTATION_FAMILIES, PackOptions
+from iterators.images.sources.mixed_packs import AUGMENTATION_FAMILIES, PackOptions
 from iterators.mx_image.create import CreateAugmenter, CreateDetAugmenter, DetAugmenterOptions
 from iterators.mx_image.det_iter import ImageDetIter
 from iterators.providers.arrays import ArrayDataProvider, ArrayOptions, NDArrayIter, NDArrayOptions

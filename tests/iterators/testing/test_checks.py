@@ -28,7 +28,7 @@ from iterators.testing import (
     write_list,
     write_pack,
 )
-from recordio.packs.source import SourcePack
+from recordio.packs.scanned_pack import ScannedPack
 
 # -- providers -------------------------------------------------------------------------------------
 
@@ -311,7 +311,7 @@ def test_as_many_labels_as_images(tmp_path):
 def test_a_pack_of_faces_is_one_to_its_readers(tmp_path):
     path = write_faces(tmp_path / "a.rec", [3, 1, 4])
     check_pack(path, records=12, ids=range(12), images=True)
-    with SourcePack(path) as pack:
+    with ScannedPack(path) as pack:
         assert (pack.identities, pack.labels.values.tolist()) == (3, [0, 0, 0, 1, 2, 2, 2, 2])
 
 

@@ -18,7 +18,7 @@ from recordio import (
 from recordio import filter as filter_pack
 from recordio.content import has_wide_header, read_payload
 from recordio.packs.open_pack import OpenPack
-from recordio.packs.source import SourcePack
+from recordio.packs.scanned_pack import ScannedPack
 from recordio.tools.info import collect_info
 
 IMAGE = b"\xff\xd8\xff\xe0 an image"
@@ -51,7 +51,7 @@ def test_a_face_pack_becomes_a_usual_one(packs, first):
     spans = wide_faces(packs.path("a"), first, [5, 1, 4])
     report = narrow(packs.path("a"), packs.path("b"))
     assert (report.records, report.skipped) == (14, 0)
-    with SourcePack(packs.path("b")) as source:
+    with ScannedPack(packs.path("b")) as source:
         assert source.identities == 3 and source.keys.tolist() == list(range(first - 10, first))
         assert source.labels.values.tolist() == [0] * 5 + [1] + [2] * 4
         assert bytes(source.record(0)).endswith(IMAGE)
@@ -61,12 +61,12 @@ def test_a_face_pack_becomes_a_usual_one(packs, first):
 
 def test_errors_name_such_headers(packs):
     wide_faces(packs.path("a"), 17_091_657, [5, 5])
-    for read in (collect_info, stats, SourcePack):
+    for read in (collect_info, stats, ScannedPack):
         with pytest.raises(RecordHeaderError, match=r"a\.rec.*key 0 .*32 bytes.*recordio narrow"):
             read(str(packs.path("a")))
     rows = [wide(number % 3, number, IMAGE) for number in range(1, 9)]
     path = packs.raw("b", rows)
-    with SourcePack(path) as source:
+    with ScannedPack(path) as source:
         with pytest.raises(RecordHeaderError, match="record 0: .*32 bytes.*recordio narrow"):
             source.need_labels()
     with pytest.raises(RecordIOError):

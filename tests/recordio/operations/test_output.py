@@ -18,7 +18,7 @@ from recordio.operations import copying
 from recordio.operations.copying import Edit
 from recordio.operations.journal import Journal
 from recordio.operations.output import Plan, write_packs
-from recordio.packs.source import SourcePack
+from recordio.packs.scanned_pack import ScannedPack
 from recordio.tools.optimize import optimize_records
 
 MAGIC_ID = 0xCED7230A
@@ -37,10 +37,10 @@ def test_any_order_of_two_packs(packs, monkeypatch, small_blocks, long_run):
     rng = np.random.default_rng(0)
     chosen = rng.permuted(np.stack([np.repeat([0, 1], 20), np.tile(np.arange(20), 2)]), axis=1)
     pairs = np.stack([chosen[0], chosen[1]], axis=1)
-    with SourcePack(paths[0]) as first, SourcePack(paths[1]) as second:
+    with ScannedPack(paths[0]) as first, ScannedPack(paths[1]) as second:
         expected = [bytes((first, second)[pack].record(row)) for pack, row in pairs.tolist()]
         report = write_packs([first, second], [plan_of(packs.path("c"), *pairs.tolist())])
-    with SourcePack(packs.path("c")) as source:
+    with ScannedPack(packs.path("c")) as source:
         assert [bytes(source.record(row)) for row in range(40)] == expected
         assert source.keys.tolist() == list(range(40))
     assert report.records == 40 and report.bytes == packs.path("c").stat().st_size
@@ -50,7 +50,7 @@ def test_any_order_of_two_packs(packs, monkeypatch, small_blocks, long_run):
 def test_labels_and_ids_change(packs, small_blocks):
     plain = packs.plain("a", [1, [2, 3], 4, 5, 6], first_id=MAGIC_ID - 3)
     objects = packs.detection("b", [[1], [], [2, 3], [4], [5]])
-    with SourcePack(plain) as first, SourcePack(objects) as second:
+    with ScannedPack(plain) as first, ScannedPack(objects) as second:
         edits = [Edit(first.labels.values + 10, shift=1), Edit(second.labels.values + 20)]
         pairs = [(pack, row) for row in range(5) for pack in range(2)]
         write_packs([first, second], [plan_of(packs.path("c"), *pairs)], edits)
@@ -67,7 +67,7 @@ def test_labels_and_ids_change(packs, small_blocks):
 
 def test_identities_are_the_labels(packs):
     path = packs.faces("a", [2, 0, 3])
-    with SourcePack(path) as source:
+    with ScannedPack(path) as source:
         write_packs([source], [plan_of(packs.path("same"), *[(0, row) for row in range(5)])])
         plan = plan_of(packs.path("b"), (0, 4), (0, 1), (0, 2))
         report = write_packs([source], [plan])
@@ -83,7 +83,7 @@ def test_identities_are_the_labels(packs):
 
 
 def test_what_identities_cannot_list(packs):
-    with SourcePack(packs.faces("a", [2, 1])) as source:
+    with ScannedPack(packs.faces("a", [2, 1])) as source:
         edit = [Edit(np.array([0, 0.5, 1], np.float32))]
         plan = plan_of(packs.path("b"), (0, 0), (0, 1), (0, 2))
         with pytest.raises(LabelError, match=r"a\.rec, offset \d+, record 2: .*0\.5"):
@@ -97,14 +97,14 @@ def test_what_identities_cannot_list(packs):
 def test_a_source_is_not_overwritten(packs, target):
     path = packs.plain("a", [1])
     os.link(path, packs.path("link"))
-    with SourcePack(path) as source, pytest.raises(RecordIOError, match="source"):
+    with ScannedPack(path) as source, pytest.raises(RecordIOError, match="source"):
         write_packs([source], [plan_of(packs.folder / target, (0, 0))])
     assert packs.labels(path) == [[1]]
 
 
 def test_refused_before_anything_is_written(packs):
     path = packs.plain("a", [1])
-    with SourcePack(path) as source:
+    with ScannedPack(path) as source:
         with pytest.raises(EmptyRecordFileError, match=r"c\.rec"):
             write_packs([source], [plan_of(packs.path("b"), (0, 0)), plan_of(packs.path("c"))])
         with pytest.raises(RecordIOError, match="two outputs"):
@@ -120,7 +120,7 @@ def test_companions_of_the_old_pack(packs):
     for suffix in (".classes.txt", ".lst"):
         old.with_suffix(suffix).write_text("0\told\n")
     write_records(old, [b"old"], checksums=True)
-    with SourcePack(path) as source:
+    with ScannedPack(path) as source:
         write_packs([source], [plan_of(old, (0, 0))])
         assert packs.names() == ["a.idx", "a.rec", "b.idx", "b.lst", "b.rec"]
         companions = {".classes.txt": b"1\tnew\n"}
@@ -132,7 +132,7 @@ def test_progress_and_cancelling(packs, small_blocks):
     path = packs.plain("a", range(30))
     plan = plan_of(packs.path("b"), *[(0, row) for row in range(30)])
     seen = []
-    with SourcePack(path) as source:
+    with ScannedPack(path) as source:
         write_packs([source], [plan], progress=lambda *counts: seen.append(counts))
         assert seen[-1] == (30, 30) and len(seen) > 4 and seen == sorted(seen)
         packs.path("b").unlink()
@@ -143,7 +143,7 @@ def test_progress_and_cancelling(packs, small_blocks):
 
 def test_a_source_that_becomes_shorter(packs):
     path = packs.plain("a", range(3000))
-    with SourcePack(path) as source:
+    with ScannedPack(path) as source:
         plan = plan_of(packs.path("b"), *[(0, row) for row in range(3000)])
         os.truncate(path, path.stat().st_size // 2)
         with pytest.raises(TruncatedRecordError, match=r"a\.rec"):
@@ -155,7 +155,7 @@ def test_a_source_that_becomes_shorter(packs):
 @pytest.mark.parametrize("faces", [False, True])
 def test_a_killed_run_goes_on(packs, killed_after, faces):
     path = packs.faces("a", [20, 0, 40]) if faces else packs.plain("a", range(60))
-    with SourcePack(path) as source:
+    with ScannedPack(path) as source:
         edits = [Edit(source.labels.values[::-1].copy())]
         rows = np.random.default_rng(1).permutation(60).reshape(2, 30)
 
@@ -191,7 +191,7 @@ def test_lines_that_no_run_wrote_are_not_believed(packs, line):
     lines = []
 
     def make(progress=None):
-        with SourcePack(path) as source:
+        with ScannedPack(path) as source:
             plan = Plan(str(target), np.zeros(60, int), np.arange(60)[::-1])
             return write_packs([source], [plan], progress=progress)
 
@@ -215,7 +215,7 @@ def test_what_another_run_left_is_not_continued(packs, killed_after, change):
     rows = np.arange(60)
 
     def make(progress=None):
-        with SourcePack(path) as source:
+        with ScannedPack(path) as source:
             plan = Plan(str(packs.path("b")), np.zeros(60, int), rows)
             return write_packs([source], [plan], progress=progress)
 
@@ -235,7 +235,7 @@ def test_what_another_run_left_is_not_continued(packs, killed_after, change):
         partial.write_bytes(bytes(len(data)))
     assert make().continued == 0
     assert packs.names() == ["a.idx", "a.rec", "b.idx", "b.rec"]
-    with SourcePack(path) as old, SourcePack(packs.path("b")) as new:
+    with ScannedPack(path) as old, ScannedPack(packs.path("b")) as new:
         assert new.labels.values.tolist() == old.labels.values[rows].tolist()
 
 
@@ -245,7 +245,7 @@ def test_any_other_output_removes_what_a_killed_run_left(packs, killed_after):
     target = packs.path("b")
 
     def make(progress=None):
-        with SourcePack(path) as source:
+        with ScannedPack(path) as source:
             plan = Plan(str(packs.path("b")), np.zeros(60, int), np.arange(60))
             return write_packs([source], [plan], progress=progress)
 
@@ -278,8 +278,8 @@ def test_what_is_written_is_what_was_planned(data, tmp_path_factory):
         write_records(folder / f"{name}.rec", payloads, index=False)
     every = [(pack, row) for pack in range(2) for row in range(len(contents[pack]))]
     chosen = data.draw(st.lists(st.sampled_from(every), min_size=1))
-    with SourcePack(folder / "a") as first, SourcePack(folder / "b") as second:
+    with ScannedPack(folder / "a") as first, ScannedPack(folder / "b") as second:
         write_packs([first, second], [plan_of(folder / "c.rec", *chosen)])
-    with SourcePack(folder / "c") as source:
+    with ScannedPack(folder / "c") as source:
         written = [bytes(source.record(row)) for row in range(len(source))]
     assert written == [contents[pack][row] for pack, row in chosen]

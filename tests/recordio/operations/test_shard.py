@@ -10,13 +10,13 @@ import recordio
 from iterators.testing import write_records
 from recordio import EmptyRecordFileError, ManifestError, RecordIOError
 from recordio.operations.division import _cuts
-from recordio.packs.source import SourcePack
+from recordio.packs.scanned_pack import ScannedPack
 
 
 def records(*paths):
     found = []
     for path in paths:
-        with SourcePack(path) as source:
+        with ScannedPack(path) as source:
             found += [bytes(source.record(row)) for row in range(len(source))]
     return found
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from recordio import IRHeader, RecordHeaderError, RecordReader, RecordWriter, pack, split, stats
 from recordio.packs.identities import joined_identities, keys_of
 from recordio.packs.open_pack import OpenPack
-from recordio.packs.source import SourcePack
+from recordio.packs.scanned_pack import ScannedPack
 from recordio.tools.info import collect_info
 
 #: Where the images of packs end: around powers of two, and in the packs that people have.
@@ -70,7 +70,7 @@ def test_images_at_the_edges_are_enough(packs, first):
 @pytest.mark.parametrize("first", ENDS)
 def test_everything_that_counts_identities_says_the_same(packs, first):
     path = packs.large_faces("a", first, [4, 2, 3])
-    with SourcePack(path) as source:
+    with ScannedPack(path) as source:
         assert source.identities == 3 and len(source) == 9
         assert source.keys.tolist() == list(range(first - 9, first))
     assert collect_info(str(path)).identities == stats(path).identities == 3
@@ -150,7 +150,7 @@ def test_where_identity_records_begin_must_show(packs):
     lines = [line for line in lines if not line.startswith(f"{first - 1}\t")]
     index.write_text("\n".join(lines) + "\n")
     with pytest.raises(RecordHeaderError, match=r"a\.rec: .*begin at key 17091655 to 17091657"):
-        SourcePack(path)
+        ScannedPack(path)
 
 
 def test_records_behind_the_identities(packs):
@@ -159,7 +159,7 @@ def test_records_behind_the_identities(packs):
     for more in (first + 2, first + 40):  # the float of the end stands for the first of them, too
         with RecordWriter(path, path.with_suffix(".idx"), append=True) as writer:
             writer.write(pack(IRHeader(0, 5, more, 0), b"more"), more)
-        with SourcePack(path) as source:
+        with ScannedPack(path) as source:
             assert source.identities == 2 and len(source) == 6
 
 
@@ -171,7 +171,7 @@ def test_two_labels_alone_are_no_face_pack(packs):
         with RecordWriter(path, path.with_suffix(".idx")) as writer:
             writer.write(row, 0)
             writer.write(rows[2], 20_000_000)
-        with SourcePack(path) as source:
+        with ScannedPack(path) as source:
             assert source.identities is None and len(source) == 2
 
 
@@ -183,18 +183,18 @@ def test_a_damaged_large_pack_keeps_its_identities(packs):
     path = packs.large_faces("a", first, [3, 4])
     whole = path.read_bytes()
     path.write_bytes(whole[:-40])  # without the last identity
-    with SourcePack(path, skip_errors=True) as source:
+    with ScannedPack(path, skip_errors=True) as source:
         assert source.identities == 2 and len(source) == 7
     path.with_suffix(".idx").unlink()
     path.write_bytes(whole[:-8])
     with pytest.raises(RecordHeaderError, match="only an index says"):
-        SourcePack(path, skip_errors=True)
+        ScannedPack(path, skip_errors=True)
 
 
 def test_a_damaged_small_pack_needs_no_index(packs):
     path = packs.faces("a", [2, 1], index=False)
     path.write_bytes(path.read_bytes()[:-8])
-    with SourcePack(path, skip_errors=True) as source:
+    with ScannedPack(path, skip_errors=True) as source:
         assert source.identities == 2 and len(source) == 3
 
 

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
+import recordio
 from recordio import RecordReader
 from recordio.errors import CorruptRecordError, RecordIOError
 from recordio.packs.names import pack_files
-from recordio.packs.open_pack import OpenPack
+from recordio.packs.open_pack import OpenPack, open_listed, open_pack
 
 
 def test_opening_reads_nothing(tmp_path):
@@ -55,3 +56,31 @@ def test_an_error_names_the_number_of_the_record(packs):
     with OpenPack(*pack_files(path)) as pack, pytest.raises(CorruptRecordError) as error:
         pack.record(3)
     assert (error.value.record, error.value.offset) == (3, int(pack.offsets[3]))
+
+
+def test_what_lies_beside_it_is_found_when_asked_for(packs):
+    path = packs.plain("a", range(3))
+    with open_pack(path.with_suffix("")) as pack:
+        assert (pack.list_path, pack.entries, pack.checksums_path, pack.manifest) == (
+            None,
+            {},
+            None,
+            None,
+        )
+    path.with_suffix(".lst").write_text("# names\n1\t5\tb.jpg\nbad\n0\t7\ta.jpg\n")
+    recordio.frames.check.write_checksums(path)
+    with open_pack(path) as pack:
+        assert pack.entries == {1: (1, (5.0,), "b.jpg"), 0: (0, (7.0,), "a.jpg")}
+        assert (pack.list_path, pack.checksums_path) == (
+            str(path.with_suffix(".lst")),
+            str(path.with_suffix(".crc")),
+        )
+
+
+def test_files_of_a_manifest_know_it(packs, parts):
+    recordio.shard(packs.faces("a", [2, 2]), parts, 2)
+    opened = open_listed(str(parts / "a.shards.json"))
+    assert [pack.manifest.identities for pack in opened] == [2, 2]
+    other = str(packs.plain("b", range(2)))
+    with pytest.raises(ValueError, match="identities of its own"):
+        open_listed([other, str(parts / "a.shards.json")])

@@ -148,7 +148,7 @@ def test_a_server_that_does_not_answer_is_no_bad_record(server, tmp_path, impati
         with impatient(0.2), pytest.raises(RemoteFileError, match="remote_timeout"):
             read()
     server.faults.clear()
-    folder = Path(source.readers[0].remote.mirror.path).parent
+    folder = Path(source.files[0].remote.mirror.path).parent
     assert not [name for name in os.listdir(folder) if name.startswith("heads")]
     assert len(source.labels(on_error="skip")[1]) == 3
 
@@ -175,4 +175,4 @@ def test_small_records_come_with_their_blocks(server, tmp_path):
         f"{server.url}/small.rec", remote=RemoteSettings(tmp_path / "mirrors", None, 20)
     )
     assert source.labels()[0].tolist() == list(range(500))
-    assert len(server.ranges("small.rec")) <= 3 and source.readers[0].remote.mirror.complete
+    assert len(server.ranges("small.rec")) <= 3 and source.files[0].remote.mirror.complete

@@ -1,4 +1,4 @@
-"""A pack opened so that its records can be copied: where each begins and ends, its header, labels.
+"""A pack whose file was scanned: where each record begins and ends, headers and labels as tables.
 
 Everything is a table with a row for each record, filled a chunk at a time by NumPy; no content is
 read before it is asked for.
@@ -27,7 +27,7 @@ from .labels import LabelSource
 from .names import pack_files
 from .open_pack import OpenPack, whole_records
 
-__all__ = ["CHUNK", "ClassLabels", "SourcePack"]
+__all__ = ["CHUNK", "ClassLabels", "ScannedPack"]
 
 logger = logging.getLogger("recordio")
 
@@ -63,7 +63,7 @@ class ClassLabels(NamedTuple):
         return labels
 
 
-class SourcePack(OpenPack):
+class ScannedPack(OpenPack):
     """A pack whose file is all there, and whose index is compared with it.
 
     Opening finds every record, or notes in `problems` what is left out when errors are skipped.
@@ -74,7 +74,7 @@ class SourcePack(OpenPack):
     >>> with RecordWriter(path) as writer:
     ...     for number in range(3):
     ...         _ = writer.write(pack(IRHeader(0, number * 2, number, 0), b"content"))
-    >>> with SourcePack(path) as source:
+    >>> with ScannedPack(path) as source:
     ...     len(source), source.labels.values.tolist(), bytes(source.record(2))[-7:]
     (3, [0.0, 2.0, 4.0], b'content')
     """
@@ -84,10 +84,13 @@ class SourcePack(OpenPack):
     ) -> None:
         files = pack_files(path)
         super().__init__(*files, skip_errors=skip_errors, everything=everything, trusted=False)
+        #: What is left out, and why: only where errors are skipped.
         self.problems: list[Problem] = []
+        #: All bytes of the file, mapped.
         self.data = self.file.map()
         #: The file as words of 4 bytes, little-endian: records begin at whole words.
         self.words = np.frombuffer(self.data, "<u4", len(self.data) // 4)
+        #: Sizes and times of change of both files, by which a run that goes on knows them.
         self.version = [self.file.version(), self.index.version() if self.index else None]
         self._find_records()
         #: How many identities a face-recognition pack has; None for an ordinary pack.
@@ -119,6 +122,7 @@ class SourcePack(OpenPack):
             ]
         self.offsets = self.all_offsets = offsets
         self.keys = self.all_keys = keys
+        #: Where each record ends, and its number in the file: int64.
         self.ends, self.numbers = ends, numbers
 
     def _listed(
@@ -188,7 +192,7 @@ class SourcePack(OpenPack):
         keys = self.all_keys
         return None if (keys[1:] >= keys[:-1]).all() else np.argsort(keys, kind="stable")
 
-    def part(self, rows: np.ndarray) -> SourcePack:
+    def part(self, rows: np.ndarray) -> ScannedPack:
         """Return the same pack with some of its records only, by their rows, ascending."""
         part = copy.copy(self)
         part._keep(rows)

@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 from iterators.testing import write_rows
 from recordio import RecordIOError, build_index, pack, unpack
 from recordio.errors import CorruptRecordError, IndexFileError, RecordHeaderError
-from recordio.packs.source import SourcePack
+from recordio.packs.scanned_pack import ScannedPack
 
 MAGIC_ID = 0xCED7230A
 
 
 def test_tables_say_what_the_records_say(packs):
     path = packs.plain("a", [3, [1, 2, 5], 7.5, 0, 2, [4, 5]], first_id=MAGIC_ID - 2)
-    with SourcePack(path) as source:
+    with ScannedPack(path) as source:
         rows = [unpack(source.record(number)) for number in range(len(source))]
         assert source.ids.tolist() == [header.id for header, _ in rows]
         assert source.flags.tolist() == [header.flag for header, _ in rows]
@@ -27,7 +27,7 @@ def test_tables_say_what_the_records_say(packs):
 @pytest.mark.parametrize("name", [str, lambda path: str(path)[:-4]])
 def test_a_name_without_suffix_and_one_without_index(packs, name):
     path = packs.plain("a", [1, 2], index=False)
-    with SourcePack(name(path)) as source:
+    with ScannedPack(name(path)) as source:
         assert source.index_path is None and source.keys.tolist() == [0, 1]
 
 
@@ -35,26 +35,26 @@ def test_the_index_says_which_records_exist(packs):
     path = packs.plain("a", [0, 1, 2, 3])
     lines = path.with_suffix(".idx").read_text().splitlines()
     path.with_suffix(".idx").write_text("\n".join([lines[3].replace("3", "9", 1), lines[1]]))
-    with SourcePack(path) as source:
+    with ScannedPack(path) as source:
         assert source.keys.tolist() == [1, 9] and source.labels.values.tolist() == [1, 3]
 
 
 def test_objects_of_detection_records(packs):
     path = packs.detection("a", [[3, 1], [], [2, 2, 9]])
-    with SourcePack(path) as source:
+    with ScannedPack(path) as source:
         assert source.is_detection and source.labels.values.tolist() == [3, 1, 2, 2, 9]
         assert source.labels.starts.tolist() == [0, 2, 2, 5]
     path = packs.plain("b", [[4, 5, 7, 7, 3, 0, 0, 1, 1], [2, 5]])
-    with SourcePack(path) as source:
+    with ScannedPack(path) as source:
         assert source.is_detection
     path = packs.plain("c", [[4, 5, 7, 7, 3, 0, 0, 1, 1], [1, 1]])
-    with SourcePack(path) as source:
+    with ScannedPack(path) as source:
         assert not source.is_detection and source.labels.values.tolist() == [4, 1]
 
 
 def test_identities_are_no_records(packs):
     for index in (True, False):
-        with SourcePack(packs.faces("a", [2, 0, 3], index)) as source:
+        with ScannedPack(packs.faces("a", [2, 0, 3], index)) as source:
             assert source.identities == 3 and source.keys.tolist() == [1, 2, 3, 4, 5]
             assert source.labels.values.tolist() == [0, 0, 2, 2, 2]
 
@@ -62,11 +62,11 @@ def test_identities_are_no_records(packs):
 def test_records_without_header(packs):
     rows = [b"", b"text", b"a line of text that is longer than 24 bytes", pack((0, 1, 2, 0), b"")]
     path = packs.raw("a", rows)
-    with SourcePack(path) as source:
+    with ScannedPack(path) as source:
         assert source.headed.tolist() == [False, False, False, True]
         with pytest.raises(RecordHeaderError, match="record 0"):
             source.need_labels()
-    with SourcePack(path, skip_errors=True) as source:
+    with ScannedPack(path, skip_errors=True) as source:
         source.need_labels()
         assert len(source) == 1 and len(source.problems) == 3
         assert source.labels.values.tolist() == [1]
@@ -74,7 +74,7 @@ def test_records_without_header(packs):
 
 def test_headers_with_a_second_id_before_unknown_content(packs, caplog):
     rows = [pack((0, number, 100 + number, 1 << 40), b"unknown content") for number in range(4)]
-    with SourcePack(packs.raw("a", rows)) as source:
+    with ScannedPack(packs.raw("a", rows)) as source:
         assert source.headed.all() and source.ids.tolist() == [100, 101, 102, 103]
         assert source.labels.values.tolist() == [0, 1, 2, 3]
     assert not caplog.records
@@ -83,28 +83,28 @@ def test_headers_with_a_second_id_before_unknown_content(packs, caplog):
 def test_data_without_header_may_begin_like_one(packs, caplog):
     rows = [np.arange(start, start + 9, dtype="<i8").tobytes() for start in (0, 1, 0, 12, 70, 0)]
     path = packs.raw("a", rows)
-    with SourcePack(path) as source:
+    with ScannedPack(path) as source:
         assert not source.headed.any() and not source.ids.any()
     assert f"{path}, offset 0, record 0: it begins like an image header" in caplog.text
     assert "and so do 2 more" in caplog.text
     # The id is the key: nothing but a header has it there.
     rows.append(pack((0, 5, 6, 7), b"unknown content"))
-    with SourcePack(packs.raw("b", rows)) as source:
+    with ScannedPack(packs.raw("b", rows)) as source:
         assert source.headed.tolist() == [False] * 6 + [True]
 
 
 @pytest.mark.parametrize("index", [False, True])
 def test_damage_raises_or_is_left_out(packs, index):
     path = packs.plain("a", range(10), index)
-    with SourcePack(path) as source:
+    with ScannedPack(path) as source:
         at = int(source.offsets[4])
     data = bytearray(path.read_bytes())
     data[at : at + 4] = b"oops"
     path.write_bytes(data)
     with pytest.raises(CorruptRecordError) as caught:
-        SourcePack(path)
+        ScannedPack(path)
     assert (caught.value.path, caught.value.offset, caught.value.record) == (str(path), at, 4)
-    with SourcePack(path, skip_errors=True) as source:
+    with ScannedPack(path, skip_errors=True) as source:
         assert source.labels.values.tolist() == [0, 1, 2, 3, 5, 6, 7, 8, 9]
         assert [problem.offset for problem in source.problems] == [at]
 
@@ -114,22 +114,22 @@ def test_the_index_of_another_file(packs):
     index = path.with_suffix(".idx")
     index.write_text(index.read_text() + "4\t4\n")
     with pytest.raises(IndexFileError, match="line 5.*offset 4"):
-        SourcePack(path)
-    with SourcePack(path, skip_errors=True) as source:
+        ScannedPack(path)
+    with ScannedPack(path, skip_errors=True) as source:
         assert len(source) == 4 and source.problems[0].key == 4
 
 
 def test_a_damaged_face_pack_still_is_one(packs):
     path = packs.faces("a", [2, 3])
     path.write_bytes(path.read_bytes()[:-8])
-    with SourcePack(path, skip_errors=True) as source:
+    with ScannedPack(path, skip_errors=True) as source:
         assert source.identities == 2 and source.keys.tolist() == [1, 2, 3, 4, 5]
         assert len(source.problems) == 1
 
 
 def test_a_missing_file(tmp_path):
     with pytest.raises(RecordIOError, match="no such file"):
-        SourcePack(tmp_path / "none")
+        ScannedPack(tmp_path / "none")
 
 
 @given(
@@ -148,7 +148,7 @@ def test_any_records(rows, tmp_path_factory):
     rows = [(number, label, content) for label, number, content in rows]
     write_rows(path, rows, index=False)
     assert build_index(path, path.with_suffix(".idx")) == len(rows)
-    with SourcePack(path) as source:
+    with ScannedPack(path) as source:
         assert source.ids.tolist() == [number for number, _, _ in rows]
         assert (
             source.ends.tolist() == [*source.offsets[1:].tolist(), path.stat().st_size][: len(rows)]
