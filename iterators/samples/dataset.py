@@ -17,13 +17,7 @@ from .fields import on_axis, remaining, selects
 from .region import Endless, is_index_list, select_rows
 from .sample import NOTHING, Later, Sample, data_of, equal
 
-__all__ = [
-    "Dataset",
-    "Minibatches",
-    "fields",
-    "minibatches",
-    "shape",
-]
+__all__ = ["Dataset", "Minibatches", "fields", "minibatches", "shape"]
 
 
 class Dataset(Sample):

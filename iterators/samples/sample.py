@@ -21,11 +21,7 @@ from .fields import Group, Selector, check_name, declared, on_axis, remaining
 from .region import ReadOnlyError, Region
 from .sequence_region import region_of
 
-__all__ = [
-    "Sample",
-    "computed",
-    "equal",
-]
+__all__ = ["Sample", "computed", "equal"]
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 

@@ -6,6 +6,7 @@ of a form, and `iterators.core.layout` does the conversions and their adjoints.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 from ..core.layout import Layout, LayoutPlan, plan
@@ -17,6 +18,17 @@ from .view import View
 __all__ = ["DataView"]
 
 Self = TypeVar("Self", bound="DataView")
+
+
+def to_form(name: str) -> Callable[[Any], LayoutPlan]:
+    """Make the method of a view that returns the conversion of its base to a form."""
+
+    def conversion(self: Any) -> LayoutPlan:
+        return self._plan(self._name(name))
+
+    conversion.__name__ = name
+    conversion.__doc__ = f"Return the conversion of the base to ``{name}``, with its `adjoint`."
+    return conversion
 
 
 class DataView(View):
@@ -232,17 +244,9 @@ class DataView(View):
         assert self._layout is not None
         return plan(*forms.permuted(self._layout, view))
 
-    def default(self) -> LayoutPlan:
-        """Return the conversion of the base to itself."""
-        return self._plan(self._name("default"))
-
-    def bf(self) -> LayoutPlan:
-        """Return the conversion of the base to ``bf``: callable, with an `adjoint`."""
-        return self._plan(self._name("bf"))
-
-    def b(self) -> LayoutPlan:
-        """Return the conversion of the base to ``b``."""
-        return self._plan(self._name("b"))
+    default = to_form("default")
+    bf = to_form("bf")
+    b = to_form("b")
 
     # -- gradients ------------------------------------------------------------------------------
 
