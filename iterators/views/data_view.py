@@ -372,7 +372,6 @@ class DataView(View):
         self.forward_put(self._view, data)
 
     def flush(self) -> None:
-        """Forget converted copies; the base and the recorded gradients stay."""
         self._handed_out.clear()
         self._plans.clear()
 
@@ -467,14 +466,9 @@ class DataView(View):
 
     @property
     def input(self) -> Any:
-        """The base array; None before the first `forward_put`."""
         return self._input
 
     def set_input(self, x: Any) -> None:
-        """Exchange the base without any check and without forgetting converted copies.
-
-        Only for data of the same order of axes, shape and element type.
-        """
         self._base()
         self._input = x
 
@@ -497,11 +491,9 @@ class DataView(View):
         return view.index(ch)
 
     def n_sample(self) -> int:
-        """Return the number of rows; 0 before the first `forward_put`."""
         return self._input.shape[self.find_axis("b")] if self._view else 0
 
     def sample_size(self) -> int:
-        """Return the number of elements of one row."""
         self._base()
         assert self._layout is not None
         return self._layout.total

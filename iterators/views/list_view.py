@@ -88,19 +88,15 @@ class ListView(View):
     # -- values and gradients -------------------------------------------------------------------
 
     def forward_put(self, view: Any, data: Any) -> None:
-        """Replace the base arrays; see `DataView.forward_put`."""
         self._put("forward_put", view, data, "arrays")
 
     def forward_get(self, view: Any = "default", dtype: Any = None) -> list[Any]:
-        """Return the values of every component in a list; see `DataView.forward_get`."""
         return self._got("forward_get", view, dtype)
 
     def backward_put(self, view: Any, grad: Any) -> None:
-        """Record one gradient for every component; see `DataView.backward_put`."""
         self._put("backward_put", view, grad, "gradients")
 
     def backward_get(self, view: Any = None, dtype: Any = None) -> list[Any]:
-        """Return the summed gradients of every component in a list; see `DataView.backward_get`."""
         return self._got("backward_get", view, dtype)
 
     @staticmethod
@@ -110,7 +106,6 @@ class ListView(View):
         return is_array(x)
 
     def replace(self, view: Any, data: Any, inplace: bool = False) -> None:
-        """Make values in some form the base of every component; see `DataView.replace`."""
         self._put("replace", view, data, "arrays", inplace)
 
     def flush(self) -> None:
@@ -135,7 +130,6 @@ class ListView(View):
     def sub(
         self, start: int, stop: int, out: ListView | None = None, share: bool = False
     ) -> ListView:
-        """Return a list of views with rows ``[start, stop)``; see `DataView.sub`."""
         return self._fill(
             out, lambda component, target: component.sub(start, stop, out=target, share=share)
         )
@@ -164,7 +158,6 @@ class ListView(View):
         return [component.input for component in self]
 
     def set_input(self, x: Any) -> None:
-        """Exchange the base arrays without any check; see `DataView.set_input`."""
         for component, array in zip(self, self._listed(x, "arrays"), strict=True):
             component.set_input(array)
 
@@ -184,7 +177,6 @@ class ListView(View):
     # -- life -----------------------------------------------------------------------------------
 
     def to(self, dtype: Any) -> ListView:
-        """Convert the base of every component; see `DataView.to`."""
         for component, kind in zip(self, self._each(dtype, "element types"), strict=True):
             component.to(kind)
         return self
