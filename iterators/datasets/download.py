@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import hashlib
 import json
 import os
@@ -341,12 +342,17 @@ class _Part:
         return open(self.path, "wb")
 
     def receive(
-        self, source: Any, version: str | None, start: int, total: int | None, bar: _Bar
+        self,
+        source: Any,
+        version: str | None,
+        start: int,
+        total: int | None,
+        bar: Callable[..., Any],
     ) -> int:
         """Append everything that the source gives; the number of bytes there are then."""
         done = start
         try:
-            with self.open(version, start) as file, bar.shown(start, total) as shown:
+            with self.open(version, start) as file, bar(start, total) as shown:
                 file.seek(start)
                 while block := source.read(CHUNK):
                     file.write(block)
@@ -361,31 +367,25 @@ class _Part:
         return done
 
 
-class _Bar:
-    """A progress bar, made only when bytes come."""
+def _bar(url: str, progress: bool | None, start: int, total: int | None) -> Any:
+    """Return a progress bar; called only when bytes come."""
+    from tqdm import tqdm
 
-    def __init__(self, url: str, progress: bool | None) -> None:
-        self.name = urllib.parse.urlsplit(url).path.rpartition("/")[2] or url
-        self.disable = None if progress is None else not progress
-
-    def shown(self, start: int, total: int | None) -> Any:
-        from tqdm import tqdm
-
-        return tqdm(
-            desc=self.name,
-            initial=start,
-            total=total,
-            unit="B",
-            unit_scale=True,
-            unit_divisor=1024,
-            disable=self.disable,
-        )
+    return tqdm(
+        desc=urllib.parse.urlsplit(url).path.rpartition("/")[2] or url,
+        initial=start,
+        total=total,
+        unit="B",
+        unit_scale=True,
+        unit_divisor=1024,
+        disable=None if progress is None else not progress,
+    )
 
 
 def _fetch_http(url: str, path: str, progress: bool | None) -> None:
     from http.client import HTTPException
 
-    part, bar = _Part(path), _Bar(url, progress)
+    part, bar = _Part(path), functools.partial(_bar, url, progress)
     while True:
         version, have = part.state()
         try:
@@ -445,7 +445,7 @@ def _fetch_file(url: str, path: str, progress: bool | None) -> None:
     """Fetch from a local file, or from anything that fsspec can open."""
     from urllib.request import url2pathname
 
-    part, bar = _Part(path), _Bar(url, progress)
+    part, bar = _Part(path), functools.partial(_bar, url, progress)
     with contextlib.ExitStack() as stack:
         if url.lower().startswith("file:"):
             local = url2pathname(urllib.parse.urlsplit(url).path)
