@@ -2,15 +2,29 @@
 
 from . import gluon, tabular
 from .augmented import AugmentedDataset
-from .cache import (
+from .combine import (
+    ConcatenatedDataset,
+    DictDataset,
+    SubDataset,
+    TransformDataset,
+    TupleDataset,
+    get_cross_validation_datasets,
+    get_cross_validation_datasets_random,
+    split_dataset,
+    split_dataset_n,
+    split_dataset_n_random,
+    split_dataset_random,
+)
+from .design_matrix import DenseDesignMatrix, from_dataset
+from .download import (
+    ChecksumError,
+    DigestError,
     cache_or_load_file,
+    cached_download,
     get_dataset_directory,
     get_dataset_root,
     set_dataset_root,
 )
-from .combine import ConcatenatedDataset, DictDataset, TupleDataset
-from .design_matrix import DenseDesignMatrix, from_dataset
-from .download import ChecksumError, DigestError, cached_download
 from .image_files import (
     ImageDataset,
     LabeledImageDataset,
@@ -26,20 +40,9 @@ from .pickle import (
     open_pickle_dataset_writer,
 )
 from .records import ImageRecordDataset, RecordDataset
-from .split import (
-    SubDataset,
-    get_cross_validation_datasets,
-    get_cross_validation_datasets_random,
-    split_dataset,
-    split_dataset_n,
-    split_dataset_n_random,
-    split_dataset_random,
-)
 from .tabular import TabularDataset
 from .text import TextDataset
-from .transform import TransformDataset
-from .transformer import TransformerDataset
-from .vector_spaces import VectorSpacesDataset
+from .vector_spaces import TransformerDataset, VectorSpacesDataset
 from .view_converter import DefaultViewConverter
 from .well_known import (
     get_cifar10,

@@ -1,4 +1,4 @@
-"""Files from the network, each fetched once: `cached_download`.
+"""The folder in which prepared data is kept, and the files in it: made once, or fetched once.
 
 A download that was cut off goes on where it ended, and a file appears under its name only when it
 is whole.  Nothing is unpacked.  pooch 1.9 does the second only: it begins a broken download again,
@@ -9,17 +9,192 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import hashlib
 import json
 import os
 import urllib.parse
+from collections.abc import Callable
 from typing import Any, BinaryIO, NamedTuple
 
 from recordio.bytes.files import filesystem
+from recordio.bytes.temporary import Temporary
 
-from .cache import get_dataset_root, lock
+__all__ = [
+    "ChecksumError",
+    "DigestError",
+    "cache_or_load_file",
+    "cached_download",
+    "get_dataset_directory",
+    "get_dataset_root",
+    "set_dataset_root",
+]
 
-__all__ = ["ChecksumError", "DigestError", "cached_download"]
+#: Looked at in this order, once, when this module is imported.
+VARIABLES = ("ITERATORS_DATASET_ROOT", "CHAINER_DATASET_ROOT")
+
+_root = next(
+    (os.environ[name] for name in VARIABLES if os.environ.get(name)),
+    os.path.join(os.path.expanduser("~"), ".chainer", "dataset"),
+)
+
+
+def get_dataset_root() -> str:
+    """Return the folder in which datasets are kept.
+
+    What `set_dataset_root` said last, else the environment variable ``ITERATORS_DATASET_ROOT``,
+    else ``CHAINER_DATASET_ROOT``, else ``~/.chainer/dataset``, where data that Chainer downloaded
+    is found.  The variables are read once, when datasets are first used.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> isinstance(get_dataset_root(), str)
+    True
+    """
+    return _root
+
+
+def set_dataset_root(path: str | os.PathLike[str]) -> None:
+    """Choose the folder in which datasets are kept, for this process.
+
+    Parameters
+    ----------
+    path : path
+        Made when it is needed.
+
+    Examples
+    --------
+    >>> before = get_dataset_root()
+    >>> set_dataset_root("/data/sets")
+    >>> get_dataset_root()
+    '/data/sets'
+    >>> set_dataset_root(before)
+    """
+    global _root
+    _root = os.fspath(path)
+
+
+def get_dataset_directory(dataset_name: str, create_directory: bool = True) -> str:
+    """Return the folder of one dataset below the root.
+
+    Parameters
+    ----------
+    dataset_name : str
+        May contain slashes.
+    create_directory : bool
+        Make the folder if it does not exist.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be made, or something else has its name.
+
+    Examples
+    --------
+    >>> get_dataset_directory("me/digits", create_directory=False).endswith("digits")
+    True
+    """
+    path = os.path.join(get_dataset_root(), dataset_name)
+    if create_directory:
+        os.makedirs(path, exist_ok=True)
+    return path
+
+
+def cache_or_load_file(
+    path: str | os.PathLike[str],
+    creator: Callable[[str], Any],
+    loader: Callable[[str], Any],
+) -> Any:
+    """Load a file if it exists, else make it.
+
+    Parameters
+    ----------
+    path : path
+        The file; its folder is made if there is none.
+    creator : callable
+        ``creator(temporary_path)`` writes the file and returns its content.  The path does not
+        exist yet, lies in a new folder beside `path`, and has the same name.
+    loader : callable
+        ``loader(path)`` returns the content of an existing file.
+
+    Returns
+    -------
+    object
+        What `creator` or `loader` returned.
+
+    Raises
+    ------
+    RuntimeError
+        If the root folder of the datasets cannot be made.
+    FileNotFoundError
+        If `creator` wrote no file.
+    OSError
+        If the file cannot be put in place.
+
+    Notes
+    -----
+    The file appears whole or not at all, by a rename on one file system.  Several processes may
+    call this at once for one path: more than one may then run its `creator`, the first that is done
+    provides the file, and the others keep what they made to themselves.  An exception, Ctrl-C
+    included, leaves nothing behind.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> before = get_dataset_root()
+    >>> set_dataset_root(tempfile.mkdtemp())
+    >>> path = pathlib.Path(get_dataset_directory("numbers"), "squares.npy")
+    >>> def make(temporary):
+    ...     squares = np.arange(4) ** 2
+    ...     np.save(temporary, squares)
+    ...     return squares
+    >>> cache_or_load_file(path, make, np.load), cache_or_load_file(path, make, np.load)
+    (array([0, 1, 4, 9]), array([0, 1, 4, 9]))
+    >>> set_dataset_root(before)
+    """
+    path = os.path.abspath(path)
+    if os.path.exists(path):
+        return loader(path)
+    root = get_dataset_root()
+    try:
+        os.makedirs(root, exist_ok=True)
+    except OSError as error:
+        raise RuntimeError(f"cannot make the root folder of the datasets, {root}") from error
+    folder, name = os.path.split(path)
+    os.makedirs(folder, exist_ok=True)
+    temporary = Temporary(path, folder=True)
+    try:
+        temporary.make()
+        made = os.path.join(temporary.path, name)
+        content = creator(made)
+        if not os.path.exists(made):
+            raise FileNotFoundError(f"the creator wrote no file {made}, which was to become {path}")
+        with lock(os.path.join(root, "_create_lock")):
+            if not os.path.exists(path):
+                os.replace(made, path)
+    finally:
+        temporary.remove()
+    return content
+
+
+def lock(path: str) -> Any:
+    """Return a lock between processes and threads, for a ``with``; freed by the system at worst.
+
+    Waiting can be interrupted with Ctrl-C.
+    """
+    import filelock
+
+    return filelock.FileLock(path, thread_local=False)
+
 
 CHUNK = 1 << 18
 #: Seconds without a byte after which a server counts as gone.
@@ -167,12 +342,17 @@ class _Part:
         return open(self.path, "wb")
 
     def receive(
-        self, source: Any, version: str | None, start: int, total: int | None, bar: _Bar
+        self,
+        source: Any,
+        version: str | None,
+        start: int,
+        total: int | None,
+        bar: Callable[..., Any],
     ) -> int:
         """Append everything that the source gives; the number of bytes there are then."""
         done = start
         try:
-            with self.open(version, start) as file, bar.shown(start, total) as shown:
+            with self.open(version, start) as file, bar(start, total) as shown:
                 file.seek(start)
                 while block := source.read(CHUNK):
                     file.write(block)
@@ -187,31 +367,25 @@ class _Part:
         return done
 
 
-class _Bar:
-    """A progress bar, made only when bytes come."""
+def _bar(url: str, progress: bool | None, start: int, total: int | None) -> Any:
+    """Return a progress bar; called only when bytes come."""
+    from tqdm import tqdm
 
-    def __init__(self, url: str, progress: bool | None) -> None:
-        self.name = urllib.parse.urlsplit(url).path.rpartition("/")[2] or url
-        self.disable = None if progress is None else not progress
-
-    def shown(self, start: int, total: int | None) -> Any:
-        from tqdm import tqdm
-
-        return tqdm(
-            desc=self.name,
-            initial=start,
-            total=total,
-            unit="B",
-            unit_scale=True,
-            unit_divisor=1024,
-            disable=self.disable,
-        )
+    return tqdm(
+        desc=urllib.parse.urlsplit(url).path.rpartition("/")[2] or url,
+        initial=start,
+        total=total,
+        unit="B",
+        unit_scale=True,
+        unit_divisor=1024,
+        disable=None if progress is None else not progress,
+    )
 
 
 def _fetch_http(url: str, path: str, progress: bool | None) -> None:
     from http.client import HTTPException
 
-    part, bar = _Part(path), _Bar(url, progress)
+    part, bar = _Part(path), functools.partial(_bar, url, progress)
     while True:
         version, have = part.state()
         try:
@@ -271,7 +445,7 @@ def _fetch_file(url: str, path: str, progress: bool | None) -> None:
     """Fetch from a local file, or from anything that fsspec can open."""
     from urllib.request import url2pathname
 
-    part, bar = _Part(path), _Bar(url, progress)
+    part, bar = _Part(path), functools.partial(_bar, url, progress)
     with contextlib.ExitStack() as stack:
         if url.lower().startswith("file:"):
             local = url2pathname(urllib.parse.urlsplit(url).path)

@@ -319,12 +319,10 @@ class _Chosen(GluonDataset):
         return self._data[self._indices[i]]
 
 
-class _Transformed(GluonDataset):
+class _Transformed(SimpleDataset):
     def __init__(self, data: Any, fn: Transform) -> None:
-        self._data, self._fn = data, fn
-
-    def __len__(self) -> int:
-        return len(self._data)
+        super().__init__(data)
+        self._fn = fn
 
     def get_example(self, i: Any) -> Any:
         sample = self._data[i]

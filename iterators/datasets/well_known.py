@@ -12,13 +12,7 @@ from recordio.image_sets import read_cifar, read_mnist
 from ..core.layout import Layout, plan
 from .combine import TupleDataset
 
-__all__ = [
-    "get_cifar10",
-    "get_cifar100",
-    "get_fashion_mnist",
-    "get_kuzushiji_mnist",
-    "get_mnist",
-]
+__all__ = ["get_cifar10", "get_cifar100", "get_fashion_mnist", "get_kuzushiji_mnist", "get_mnist"]
 
 Path = str | os.PathLike[str]
 
@@ -97,30 +91,8 @@ def get_mnist(
     return part("train"), part("test")
 
 
-def get_fashion_mnist(
-    path: Path,
-    withlabel: bool = True,
-    ndim: int = 1,
-    scale: float = 1.0,
-    dtype: Any = None,
-    label_dtype: Any = np.int32,
-    rgb_format: bool = False,
-) -> tuple[Any, Any]:
-    """Return the training and the test set of Fashion-MNIST, whose files have MNIST's names."""
-    return get_mnist(path, withlabel, ndim, scale, dtype, label_dtype, rgb_format)
-
-
-def get_kuzushiji_mnist(
-    path: Path,
-    withlabel: bool = True,
-    ndim: int = 1,
-    scale: float = 1.0,
-    dtype: Any = None,
-    label_dtype: Any = np.int32,
-    rgb_format: bool = False,
-) -> tuple[Any, Any]:
-    """Return the training and the test set of Kuzushiji-MNIST, whose files have MNIST's names."""
-    return get_mnist(path, withlabel, ndim, scale, dtype, label_dtype, rgb_format)
+#: Fashion-MNIST and Kuzushiji-MNIST, whose files have MNIST's names.
+get_fashion_mnist = get_kuzushiji_mnist = get_mnist
 
 
 def get_cifar10(

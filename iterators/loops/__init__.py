@@ -1,10 +1,9 @@
 """Floor 3: Chainer's iterators, over anything with a length and an index; batches are lists."""
 
 from ..core.order.sweep_orders import OrderSampler, SeededOrderSampler, ShuffleOrderSampler
-from .iterator import Iterator
+from .iterator import Iterator, SerialIterator
 from .multiprocess import MultiprocessIterator, TimeoutWarning
 from .multithread import MultithreadIterator
-from .serial import SerialIterator
 from .serializers import (
     Deserializer,
     DictionarySerializer,

@@ -1,13 +1,15 @@
 """Chainer's protocol of iterators over a data set, and states to resume from.
 
 `Iterator` is the protocol.  `DatasetIterator` keeps the position of a run, plans the batches ahead
-of it and saves and loads it; its subclasses define how the examples of a planned batch are fetched.
+of it and saves and loads it; its subclasses define how the examples of a planned batch are fetched:
+`SerialIterator` in the caller's thread, those of `PrefetchingIterator` in the background.
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
+import itertools
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +24,15 @@ from ..core.order.position import Position
 from ..core.order.sweep_orders import ShuffleOrderSampler
 from ..core.order.sweeps import NO_DETAIL, Sweep, advance, checked_order, first_sweep
 
-__all__ = ["DatasetIterator", "Iterator", "Planned", "fetch"]
+__all__ = [
+    "DatasetIterator",
+    "Iterator",
+    "Planned",
+    "PrefetchingIterator",
+    "SerialIterator",
+    "fetch",
+    "shares",
+]
 
 
 class Iterator:
@@ -373,3 +383,138 @@ def fetch(dataset: Any, indices: list[int]) -> list[Any]:
             f"{len(indices)} indices"
         )
     return examples
+
+
+class SerialIterator(DatasetIterator):
+    """Iterate over a data set in the caller's thread (Chainer's ``SerialIterator``).
+
+    Parameters
+    ----------
+    dataset : object
+        Anything with ``len(dataset)`` and ``dataset[i]``; ``dataset.__getitems__(indices)`` is used
+        where there is one.
+    batch_size : int
+        Examples of a batch, at least 1.
+    repeat : bool
+        Go on for ever, filling a batch from the next sweep where one ends; else stop after one
+        sweep, whose last batch may be short.
+    shuffle : bool, optional
+        False for the order of the data set, True or None for a random one from NumPy's global
+        generator.
+    order_sampler : callable, optional
+        Gives the order of every sweep, see `OrderSampler`; then `shuffle` must be None.
+
+    Notes
+    -----
+    An exception of the data set comes out of the call; the next call goes on behind that batch.
+
+    Examples
+    --------
+    >>> batches = SerialIterator([1, 2, 3, 4, 5], batch_size=2, shuffle=False)
+    >>> [next(batches) for _ in range(3)], batches.epoch, batches.epoch_detail
+    ([[1, 2], [3, 4], [5, 1]], 1, 1.2)
+    """
+
+    def __next__(self) -> list[Any]:
+        with self._access.lock:
+            return self._next()
+
+    def _next(self) -> list[Any]:
+        # Planned before, if an interrupt (Ctrl-C) came in between.
+        planned = self._planned[0] if self._planned else self._plan()
+        if planned is None:
+            raise self._stop()
+        try:
+            examples = fetch(self.dataset, planned.indices)
+        except Exception:
+            self._delivered()
+            raise
+        self._delivered()
+        return examples
+
+
+class PrefetchingIterator(DatasetIterator):
+    """Base class of the iterators that fetch in the background, `_ahead` batches ahead.
+
+    A subclass starts a batch and waits for it; batches, their order and the handling of errors are
+    the same for all.
+    """
+
+    #: Batches under way while the consumer works on another one.
+    _ahead = 1
+    #: Errors of the machinery, not of the data set: the batch is made again by the next call.
+    _failures: tuple[type[Exception], ...] = ()
+    #: False inside `next`, and after one that was interrupted anywhere (Ctrl-C).
+    _in_order = True
+
+    def __next__(self) -> list[Any]:
+        with self._access.lock:
+            return self._next_in_order()
+
+    def _next_in_order(self) -> list[Any]:
+        if not self._in_order:
+            self._abandon()
+        self._in_order = False
+        try:
+            examples = self._next()
+        except self._failures:
+            raise
+        except Exception:
+            self._in_order = True
+            raise
+        self._in_order = True
+        return examples
+
+    def _next(self) -> list[Any]:
+        self._plan_ahead()
+        if not self._planned:
+            raise self._stop()
+        self._prepare()
+        for planned in self._planned:
+            if planned.parts is None:
+                self._start(planned)
+        try:
+            results = self._await(self._planned[0])
+        except self._failures:
+            raise
+        except Exception:
+            self._delivered()  # the next call goes on behind this batch
+            raise
+        self._delivered()
+        examples = results[0]
+        for more in results[1:]:
+            examples += more
+        return examples
+
+    def _plan_ahead(self) -> None:
+        while len(self._planned) <= self._ahead:
+            try:
+                if self._plan() is None:
+                    return
+            except Exception:
+                if not self._planned:
+                    raise
+                return  # raised when it is the turn of that batch
+
+    def _prepare(self) -> None:
+        """Make sure that batches can be started."""
+
+    def _start(self, planned: Planned) -> None:
+        """Begin to fetch a batch and set its `parts`."""
+        raise TypeError(f"{type(self).__name__} does not define _start()")
+
+    def _await(self, planned: Planned) -> list[list[Any]]:
+        """Wait for the examples of each part; raises what fetching raised."""
+        raise TypeError(f"{type(self).__name__} does not define _await()")
+
+    def _abandon(self) -> None:
+        for planned in self._planned:
+            planned.parts = None
+        self._in_order = True
+
+
+def shares(indices: list[int], count: int) -> list[list[int]]:
+    """Cut the indices into at most `count` runs of nearly equal length."""
+    count = max(min(count, len(indices)), 1)
+    edges = [len(indices) * i // count for i in range(count + 1)]
+    return [indices[a:b] for a, b in itertools.pairwise(edges)]

@@ -16,8 +16,7 @@ import numpy as np
 
 from recordio.keywords.checks import integer, real
 
-from .iterator import Planned
-from .prefetching import PrefetchingIterator, shares
+from .iterator import Planned, PrefetchingIterator, shares
 from .worker_pool import WorkerDiedError, WorkerPool
 
 __all__ = ["MultiprocessIterator", "TimeoutWarning"]

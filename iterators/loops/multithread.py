@@ -11,8 +11,7 @@ from typing import Any
 from recordio.keywords.checks import integer
 
 from ..core.prefetch import Prefetcher
-from .iterator import Planned, fetch
-from .prefetching import PrefetchingIterator, shares
+from .iterator import Planned, PrefetchingIterator, fetch, shares
 
 __all__ = ["MultithreadIterator"]
 

@@ -87,7 +87,6 @@ class DictionarySerializer(Serializer):
         self.path = path
 
     def __getitem__(self, key: str) -> DictionarySerializer:
-        """Return the serializer of a child."""
         return DictionarySerializer(self.target, f"{self.path}{key.strip('/')}/")
 
     def __call__(self, key: str, value: Any) -> Any:
@@ -132,7 +131,6 @@ class NpzDeserializer(Deserializer):
         self.ignore_names = [names] if isinstance(names, str) or callable(names) else names or []
 
     def __getitem__(self, key: str) -> NpzDeserializer:
-        """Return the deserializer of a child."""
         path = f"{self.path}{key.strip('/')}/"
         return NpzDeserializer(self.npz, path, self.strict, self.ignore_names)
 

@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .iterator import fetch
-from .packing import Packed, pack
-from .segments import Segment
+from .packing import Packed, Segment, pack
 
 __all__ = ["Answer", "DatasetParcel", "Failure", "Task", "WorkerError", "work"]
 

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..core.joinable import JoinableMemory
-from .packing import unpack
-from .segments import receive
+from .packing import receive, unpack
 from .worker import Answer, DatasetParcel, Failure, Task, WorkerError, work
 
 __all__ = ["WorkerDiedError", "WorkerPool"]

@@ -4,26 +4,24 @@ from ..core.example_random import example_random
 from ..providers.image_iter import ImageIter
 from .augmenters import (
     Augmenter,
+    BrightnessJitterAug,
     CastAug,
     CenterCropAug,
-    ForceResizeAug,
-    HorizontalFlipAug,
-    ImageAugmenter,
-    RandomCropAug,
-    RandomOrderAug,
-    RandomSizedCropAug,
-    ResizeAug,
-    SequentialAug,
-)
-from .colours import (
-    BrightnessJitterAug,
     ColorJitterAug,
     ColorNormalizeAug,
     ContrastJitterAug,
+    ForceResizeAug,
+    HorizontalFlipAug,
     HueJitterAug,
+    ImageAugmenter,
     LightingAug,
+    RandomCropAug,
     RandomGrayAug,
+    RandomOrderAug,
+    RandomSizedCropAug,
+    ResizeAug,
     SaturationJitterAug,
+    SequentialAug,
 )
 from .create import CreateAugmenter, CreateDetAugmenter, DescribedSteps
 from .crops import center_crop, fixed_crop, random_crop, random_size_crop, scale_down
@@ -43,9 +41,10 @@ from .functions import (
     imdecode,
     imread,
     imresize,
+    imrotate,
+    random_rotate,
     resize_short,
 )
-from .rotate import imrotate, random_rotate
 
 __all__ = [
     "Augmenter",

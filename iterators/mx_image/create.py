@@ -17,14 +17,18 @@ from ..images.augment.policy_options import PolicyOptions
 from .augmenters import (
     CastAug,
     CenterCropAug,
+    ColorJitterAug,
+    ColorNormalizeAug,
     ForceResizeAug,
     HorizontalFlipAug,
+    HueJitterAug,
     ImageAugmenter,
+    LightingAug,
     RandomCropAug,
+    RandomGrayAug,
     RandomSizedCropAug,
     ResizeAug,
 )
-from .colours import ColorJitterAug, ColorNormalizeAug, HueJitterAug, LightingAug, RandomGrayAug
 from .detection import (
     CreateMultiRandCropAugmenter,
     DetAugmenter,

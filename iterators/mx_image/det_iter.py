@@ -1,6 +1,7 @@
 """`ImageDetIter`: MXNet's Python iterator over images with boxes, augmented in Python.
 
-`ImageDetRecordIter` does the same kind of work in the image stage, with parameters of its own.
+Labels come from records, list files and lists in memory.  `ImageDetRecordIter` does the same kind
+of work in the image stage, with parameters of its own.
 """
 
 from __future__ import annotations
@@ -13,15 +14,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from recordio.boxes import LEAST_HEADER, LEAST_OBJECT, boxes_of
+from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import LabelError, RecordIOError
 from recordio.header import IRHeader
 from recordio.keywords.checks import integers
 from recordio.keywords.options import accepts, divided
+from recordio.lists import read_entries
 
 from ..core.batch import DataDesc
 from ..core.dtypes import FLOAT_TYPES
 from ..core.layout import plan as layout_plan
 from ..images.augment.augmenter import Augmenter, per_channel
+from ..images.contact_sheet import COLOURS
 from ..images.linear_render import LinearPlan
 from ..images.plan import RenderPlan
 from ..images.sources.mixed_packs import as_packs
@@ -41,18 +46,23 @@ from ..providers.image_iter import (
 from ..providers.image_labels import Labels, distinct_classes
 from ..providers.image_options import ImageDetIterOptions
 from ..providers.image_provider import ImageEngines, ImageJob, RecordImageProvider
-from ..providers.image_sources import ImageFileSource
+from ..providers.image_sources import ImageFileSource, listed_items
 from ..providers.python_images import PythonImages, listed_labels
-from .boxes import drawn_boxes
 from .create import CreateDetAugmenter, DetAugmenterOptions
-from .det_labels import Vectors, described_files, listed_labels_of, objects_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ..core.keywords import ImageDetIterParameters
 
-__all__ = ["ImageDetIter"]
+__all__ = [
+    "ImageDetIter",
+    "Vectors",
+    "described_files",
+    "drawn_boxes",
+    "listed_labels_of",
+    "objects_of",
+]
 
 logger = logging.getLogger("iterators")
 
@@ -366,3 +376,90 @@ def _labels(source: Any, listed: Vectors | None, options: ImageDetIterOptions) -
         raise LabelError("no image has a label that can be used", path=source.name)
     plans = [{"label_width": 0, "labels": listed}]
     return Labels(shape=(most, width), plans=plans, distinct=distinct_classes)
+
+
+#: Fewest values of a label that has an object.
+LEAST_VALUES = LEAST_HEADER + LEAST_OBJECT
+
+#: Ascending ids, where the values of each begin, and the values.
+Vectors = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def objects_of(values: Any, raw_width: int = -1) -> np.ndarray:
+    """Return the objects of a label as float32 rows, (objects, B); those without area are left out.
+
+    A label is ``[A, B, A - 2 more values, objects of B values]``, of `raw_width` values if that is
+    above 0.  It is a LabelError if the values contradict each other or no object has an area.
+    """
+    label = np.atleast_1d(np.asarray(values, np.float32))
+    if raw_width > 0 and len(label) != raw_width:
+        raise LabelError(f"the label has {len(label)} values, label_width is {raw_width}")
+    if len(label) < LEAST_VALUES:
+        raise LabelError(
+            f"the label has {len(label)} values, fewer than the {LEAST_VALUES} of a header and one "
+            "object"
+        )
+    objects = boxes_of(label)
+    objects = objects[(objects[:, 3] > objects[:, 1]) & (objects[:, 4] > objects[:, 2])]
+    if not len(objects):
+        raise LabelError("no object of the label has an area")
+    return objects
+
+
+def described_files(
+    imglist: Sequence[Any] | None, path_imglist: str, remote: RemoteSettings | None = None
+) -> tuple[list[str], np.ndarray, Vectors]:
+    """Return paths, ids and labels of the images of a list in memory or of a list file."""
+    if imglist is not None:
+        names, rows = listed_items(imglist)
+        ids = list(range(len(names)))
+    else:
+        entries = [entry for _, entry in read_entries(path_imglist, settings=remote)]
+        ids = [entry.id for entry in entries]
+        rows = [entry.labels for entry in entries]
+        names = [entry.path for entry in entries]
+    keys, counts = np.unique(np.array(ids, np.uint64), return_counts=True)
+    if (counts > 1).any():
+        raise LabelError(
+            "the id comes twice in the list", path=path_imglist, record_id=int(keys[counts > 1][0])
+        )
+    table = dict(zip(ids, rows, strict=True))
+    ordered = [np.array(table[int(key)], np.float32) for key in keys]
+    starts = np.cumsum([0, *map(len, ordered)]).astype(np.int64)
+    values = np.concatenate([np.zeros(0, np.float32), *ordered])
+    return names, np.array(ids, np.uint64), (keys, starts, values)
+
+
+def listed_labels_of(listed: Vectors, path: str) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Return location and label of every line of a list."""
+    ids, starts, values = listed
+    for row, key in enumerate(ids.tolist()):
+        yield {"path": path, "record_id": key}, values[starts[row] : starts[row + 1]]
+
+
+def drawn_boxes(
+    image: np.ndarray,
+    objects: np.ndarray,
+    color: Any = None,
+    thickness: int = 2,
+    names: Mapping[int, str] | None = None,
+) -> np.ndarray:
+    """Draw the boxes of objects on a copy of a BGR image, (height, width, 3), as OpenCV shows it.
+
+    `objects` has rows of class, xmin, ymin, xmax, ymax in fractions of the image; those with a
+    negative class are padding.  `color` is RGB, by default one for each class; `names` are written
+    beside the boxes.
+    """
+    import cv2
+
+    drawn = np.ascontiguousarray(image).copy()
+    height, width = drawn.shape[:2]
+    for row in objects[objects[:, 0] >= 0]:
+        kind = int(row[0])
+        box = (row[1:5] * (width, height, width, height)).astype(int).tolist()
+        colour = COLOURS[kind % len(COLOURS)] if color is None else tuple(color)
+        cv2.rectangle(drawn, box[:2], box[2:], colour[::-1], thickness)
+        if names is not None and kind in names:
+            corner = (box[0] + 5, box[1] + 15)
+            cv2.putText(drawn, names[kind], corner, cv2.FONT_HERSHEY_SIMPLEX, 0.5, (255,) * 3, 2)
+    return drawn

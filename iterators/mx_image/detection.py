@@ -87,7 +87,6 @@ class DetBorrowAug(DetAugmenter):
         return [type(self).__name__.lower(), self.augmenter.dumps()]
 
     def __call__(self, src: Any, label: np.ndarray) -> Found:
-        """Return the image and its objects after the step."""
         return self.augmenter(src), label
 
     def __repr__(self) -> str:
@@ -125,7 +124,6 @@ class DetRandomSelectAug(DetAugmenter):
         return [type(self).__name__.lower(), [step.dumps() for step in self.aug_list]]
 
     def __call__(self, src: Any, label: np.ndarray) -> Found:
-        """Return the image and its objects after the step."""
         draw = example_random()
         if draw.random() < self.skip_prob:
             return src, label
@@ -157,7 +155,6 @@ class DetHorizontalFlipAug(DetAugmenter):
         self.p = p
 
     def __call__(self, src: Any, label: np.ndarray) -> Found:
-        """Return the image and its objects after the step."""
         image = image_of(src)
         if example_random().random() >= self.p:
             return image, label
@@ -220,7 +217,6 @@ class DetRandomCropAug(DetAugmenter):
         self.aspect_ratio_range, self.area_range = aspect_ratio_range, area_range
 
     def __call__(self, src: Any, label: np.ndarray) -> Found:
-        """Return the image and its objects after the step."""
         image = image_of(src)
         height, width = image.shape[:2]
         for _ in range(self.max_attempts):
@@ -328,7 +324,6 @@ class DetRandomPadAug(DetAugmenter):
         self.max_attempts, self.pad_val = max_attempts, pad_val
 
     def __call__(self, src: Any, label: np.ndarray) -> Found:
-        """Return the image and its objects after the step."""
         image = image_of(src)
         height, width, channels = image.shape
         for _ in range(self.max_attempts):

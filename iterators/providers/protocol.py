@@ -13,8 +13,7 @@ import numpy as np
 
 from ..core.batch import DataBatch
 from ..core.dtypes import array_over, tensor_over
-from ..views.batch_views import view_batch
-from ..views.sets import Batch
+from ..views.sets import Batch, view_batch
 
 __all__ = [
     "AbstractDataProviderState",

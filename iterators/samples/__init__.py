@@ -6,8 +6,7 @@ tensor, a memory-mapped file, a list or a record file, and nothing is read befor
 methods begin with an underscore, because all other names belong to the fields.
 """
 
-from .dataset import Dataset, Minibatches
-from .functions import fields, minibatches, shape
+from .dataset import Dataset, Minibatches, fields, minibatches, shape
 from .region import ReadOnlyError
 from .sample import Sample
 from .stream import StreamDataset

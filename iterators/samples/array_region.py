@@ -25,14 +25,12 @@ class _Shaped(Region):
     """A region whose shape is known without reading."""
 
     def length(self) -> float:
-        """Return the number of elements along the first axis."""
         shape = self.shape()
         if not shape:
             raise TypeError("a single value has no length")
         return shape[0]
 
     def axis_length(self, axis: int) -> int | None:
-        """Return the length of an axis, where it is known without reading."""
         shape = self.shape()
         return shape[axis] if axis < len(shape) else None
 
@@ -46,13 +44,11 @@ class ArrayRegion(_Shaped):
 
     @property
     def storage(self) -> Any:
-        """The data that the region is part of."""
         return self._array
 
     # -- selecting --------------------------------------------------------------------------------
 
     def select(self, index: Any, rowwise: bool = False) -> Region:
-        """Return the part that an index expression names; see `Region.select`."""
         kept = [axis for axis, chosen in enumerate(self._choices) if not isinstance(chosen, int)]
         parts = _per_axis(index, len(kept), is_tensor(self._array))
         if parts is None:
@@ -74,11 +70,9 @@ class ArrayRegion(_Shaped):
     # -- facts ------------------------------------------------------------------------------------
 
     def shape(self) -> tuple[int, ...]:
-        """Return the length of every axis."""
         return tuple(len(chosen) for chosen in self._choices if not isinstance(chosen, int))
 
     def same_as(self, other: Region) -> bool:
-        """Return whether both name the same part of the same storage."""
         return (
             isinstance(other, ArrayRegion)
             and self._array is other._array
@@ -88,13 +82,11 @@ class ArrayRegion(_Shaped):
     # -- data -------------------------------------------------------------------------------------
 
     def read(self) -> Any:
-        """Return the data."""
         basic, lists = self._split()
         view = self._array[basic]
         return self._listed(view, lists) if lists else view
 
     def write(self, value: Any) -> None:
-        """Store a value, broadcast to the shape of the region."""
         self._check_writable()
         basic, lists = self._split()
         value = _plain(value, self._array)
@@ -155,15 +147,12 @@ class _Indexed(_Shaped):
 
     @property
     def storage(self) -> Any:
-        """The data that the region is part of."""
         return self._base.storage
 
     def read(self) -> Any:
-        """Return the data."""
         return self._base.read()[_for_storage(self._index, self.storage)]
 
     def write(self, value: Any) -> None:
-        """Store a value, broadcast to the shape of the region."""
         self._check_writable()
         array = self.storage
         positions = np.unravel_index(self.positions(), tuple(array.shape))
@@ -172,7 +161,6 @@ class _Indexed(_Shaped):
         _assign(array, positions, _plain(value, array))
 
     def positions(self) -> np.ndarray:
-        """Return positions of the elements in the flattened storage."""
         positions = self._base.positions()
         if not is_tensor(self.storage):
             return positions[_for_numpy(self._index)]
@@ -184,13 +172,11 @@ class _Indexed(_Shaped):
         self._base._check_writable()
 
     def select(self, index: Any, rowwise: bool = False) -> Region:
-        """Return the part that an index expression names; see `Region.select`."""
         if isinstance(index, (int, np.integer)) and not -self.length() <= index < self.length():
             raise IndexError(f"index {index} is out of range for {self.length()} rows")
         return _Indexed(self, index)
 
     def shape(self) -> tuple[int, ...]:
-        """Return the length of every axis."""
         # An array of that shape that takes no memory has the index applied to it.
         if is_tensor(self.storage):
             import torch
@@ -200,7 +186,6 @@ class _Indexed(_Shaped):
         return np.broadcast_to(np.int8(0), self._base.shape())[_for_numpy(self._index)].shape
 
     def same_as(self, other: Region) -> bool:
-        """Return whether both name the same part of the same storage."""
         return (
             isinstance(other, _Indexed)
             and self._base.same_as(other._base)

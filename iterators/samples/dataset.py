@@ -1,4 +1,7 @@
-"""`Dataset`: samples along the first axis, and `Minibatches` of its rows."""
+"""`Dataset`: samples along the first axis, and `Minibatches` of its rows.
+
+The methods of samples are here as functions too, for readers who dislike names with underscores.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,11 @@ import numpy as np
 
 from ..core.backend import is_tensor
 from ..core.order.cutting import count_batches
-from .arithmetic import equal
 from .fields import on_axis, remaining, selects
 from .region import Endless, is_index_list, select_rows
-from .sample import NOTHING, Later, Sample, data_of
+from .sample import NOTHING, Later, Sample, data_of, equal
 
-__all__ = ["Dataset", "Minibatches"]
+__all__ = ["Dataset", "Minibatches", "fields", "minibatches", "shape"]
 
 
 class Dataset(Sample):
@@ -243,3 +245,36 @@ class Minibatches(Dataset):
     @property
     def _deterministic(self) -> bool:
         return self._source._deterministic
+
+
+def fields(sample: Sample) -> dict[str, Sample]:
+    """Return the fields of a sample by name.
+
+    Examples
+    --------
+    >>> {name: part() for name, part in fields(Sample([1, 2], {"a": 0, "b": 1})).items()}
+    {'a': 1, 'b': 2}
+    """
+    return dict(sample._iter_fields())
+
+
+def shape(sample: Sample) -> tuple[int, ...]:
+    """Return the lengths of the axes of a sample's data.
+
+    Examples
+    --------
+    >>> shape(Sample([[1, 2, 3], [4, 5, 6]]))
+    (2, 3)
+    """
+    return sample._shape()
+
+
+def minibatches(dataset: Dataset, batch_size: int, drop_last: bool = False) -> Any:
+    """Return the rows of a data set, `batch_size` at a time.
+
+    Examples
+    --------
+    >>> [batch() for batch in minibatches(Dataset([5, 6, 7]), 2)]
+    [[5, 6], [7]]
+    """
+    return dataset._minibatches(batch_size, drop_last)

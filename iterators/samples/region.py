@@ -83,40 +83,22 @@ class FailedRegion(Region):
         self._error = error
         self._storage = storage
 
-    def _fail(self) -> Any:
+    def _fail(self, *arguments: Any, **keywords: Any) -> Any:
         raise self._error
 
-    def read(self) -> Any:
-        """Return the data."""
-        return self._fail()
-
-    def write(self, value: Any) -> None:
-        """Store a value, broadcast to the shape of the region."""
-        self._fail()
+    read = write = length = shape = _fail
 
     def select(self, index: Any, rowwise: bool = False) -> Region:
-        """Return the part that an index expression names; see `Region.select`."""
         return self
 
-    def length(self) -> float:
-        """Return the number of elements along the first axis."""
-        return self._fail()
-
-    def shape(self) -> tuple[int, ...]:
-        """Return the length of every axis."""
-        return self._fail()
-
     def axis_length(self, axis: int) -> int | None:
-        """Return the length of an axis, where it is known without reading."""
         return None
 
     def same_as(self, other: Region) -> bool:
-        """Return whether both name the same part of the same storage."""
         return self is other
 
     @property
     def storage(self) -> Any:
-        """The data that the region is part of."""
         return self._storage
 
 

@@ -63,7 +63,6 @@ class SequenceRegion(Region):
 
     @property
     def storage(self) -> Any:
-        """The data that the region is part of."""
         return self._data
 
     @property
@@ -76,7 +75,6 @@ class SequenceRegion(Region):
     # -- selecting --------------------------------------------------------------------------------
 
     def select(self, index: Any, rowwise: bool = False) -> Region:
-        """Return the part that an index expression names; see `Region.select`."""
         if isinstance(self.rows, int):
             if isinstance(index, tuple) and len(index) == 1:
                 (index,) = index
@@ -104,13 +102,11 @@ class SequenceRegion(Region):
     # -- facts ------------------------------------------------------------------------------------
 
     def length(self) -> float:
-        """Return the number of elements along the first axis."""
         if isinstance(self.rows, int):
             return self._row(self.rows).length()
         return math.inf if isinstance(self.rows, Endless) else len(self.rows)
 
     def shape(self) -> tuple[int, ...]:
-        """Return the length of every axis."""
         try:
             numbers = np.asarray(self.read())
         except ValueError:
@@ -120,13 +116,11 @@ class SequenceRegion(Region):
         return numbers.shape
 
     def axis_length(self, axis: int) -> int | None:
-        """Return the length of an axis, where it is known without reading."""
         if axis or isinstance(self.rows, (int, Endless)):
             return None
         return len(self.rows)
 
     def same_as(self, other: Region) -> bool:
-        """Return whether both name the same part of the same storage."""
         return (
             isinstance(other, SequenceRegion)
             and self._data is other._data
@@ -138,7 +132,6 @@ class SequenceRegion(Region):
     # -- data -------------------------------------------------------------------------------------
 
     def read(self) -> Any:
-        """Return the data."""
         if isinstance(self.rows, int):
             return self._row(self.rows).read()
         if isinstance(self.rows, Endless):
@@ -149,7 +142,6 @@ class SequenceRegion(Region):
         return [self._row(number).read() for number in self._numbers()]
 
     def write(self, value: Any) -> None:
-        """Store a value, broadcast to the shape of the region."""
         if isinstance(self.rows, Endless):
             raise TypeError("data without an end cannot be written as a whole: choose rows")
         if isinstance(self.rows, int):
@@ -183,7 +175,6 @@ class _StackedRegion(SequenceRegion):
     """Some rows of `Rows`, and the index expressions that are applied to each."""
 
     def read(self) -> Any:
-        """Return the data."""
         found = super().read()
         return found if isinstance(self.rows, int) else stacked(list(found))
 
@@ -196,41 +187,33 @@ class _Value(Region):
 
     @property
     def storage(self) -> Any:
-        """The data that the region is part of."""
         return self._value
 
     def read(self) -> Any:
-        """Return the data."""
         return self._value[()] if isinstance(self._value, np.ndarray) else self._value
 
     def write(self, value: Any) -> None:
-        """Store a value, broadcast to the shape of the region."""
         if not isinstance(self._value, np.ndarray):
             raise ReadOnlyError(f"a single {type(self._value).__name__} cannot be written")
         self._value[...] = value
 
     def select(self, index: Any, rowwise: bool = False) -> Region:
-        """Return the part that an index expression names; see `Region.select`."""
         if index == () or index is Ellipsis:
             return self
         return region_of(self._value[index])  # fails, or not, as the value does
 
     def length(self) -> float:
-        """Return the number of elements along the first axis."""
         return len(self._value)
 
     def shape(self) -> tuple[int, ...]:
-        """Return the length of every axis."""
         if isinstance(self._value, (str, bytes)):
             raise TypeError("only numbers have a shape")
         return np.shape(self._value)
 
     def axis_length(self, axis: int) -> int | None:
-        """Return the length of an axis, where it is known without reading."""
         return None
 
     def same_as(self, other: Region) -> bool:
-        """Return whether both name the same part of the same storage."""
         return isinstance(other, _Value) and self._value is other._value
 
 

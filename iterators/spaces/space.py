@@ -16,13 +16,75 @@ import numpy as np
 
 from recordio.extras import need
 
-from ..core.backend import backend_of, is_stored_sparse
+from ..core.backend import backend_of, is_sparse, is_stored_sparse, is_tensor
 from ..core.dtypes import dtype_name, torch_dtype
 from ..core.layout import Layout, plan
 from ..core.spec import FieldSpec, Form, SpecError
-from .batches import is_numeric_batch, is_symbolic_batch
 
-__all__ = ["SimpleSpace", "Space", "space_of"]
+__all__ = [
+    "SimpleSpace",
+    "Space",
+    "is_dataless_batch",
+    "is_numeric_batch",
+    "is_symbolic_batch",
+    "space_of",
+]
+
+
+def _families(batch: Any) -> set[str]:
+    if isinstance(batch, list):
+        raise TypeError("a composite batch is a tuple, not a list")
+    if batch is None:
+        return set()
+    if isinstance(batch, tuple):
+        families: set[str] = set().union(*map(_families, batch))
+        if families >= {"numeric", "symbolic"}:
+            raise SpecError("a batch is either of arrays or of tensors, not of both")
+        return families
+    if isinstance(batch, np.ndarray) or is_sparse(batch):
+        return {"numeric"}
+    return {"symbolic"} if is_tensor(batch) else {"other"}
+
+
+def is_numeric_batch(batch: Any) -> bool:
+    """Return whether a batch consists of NumPy arrays and scipy sparse matrices, or of no data.
+
+    Raises
+    ------
+    TypeError
+        For a list.
+    AssertionError
+        For a tuple of both families.
+
+    Examples
+    --------
+    >>> is_numeric_batch((np.zeros(3), None)), is_numeric_batch(5)
+    (True, False)
+    """
+    return _families(batch) <= {"numeric"}
+
+
+def is_symbolic_batch(batch: Any) -> bool:
+    """Return whether a batch consists of torch tensors, or of no data.
+
+    Examples
+    --------
+    >>> is_symbolic_batch(np.zeros(3)), is_symbolic_batch(())
+    (False, True)
+    """
+    return _families(batch) <= {"symbolic"}
+
+
+def is_dataless_batch(batch: Any) -> bool:
+    """Return whether a batch has no data at all: None, or a tuple of nothing else.
+
+    Examples
+    --------
+    >>> is_dataless_batch((None, ()))
+    True
+    """
+    return not _families(batch)
+
 
 #: Axes of rows, through which spaces of other axes meet.
 ROWS = "bf"
@@ -75,9 +137,13 @@ class Space(Form):
     def _validate(self, batch: Any, numeric: bool) -> None:
         """Check a batch of the right family."""
 
-    @abc.abstractmethod
     def _check_sizes(self, space: Space) -> None:
         """Refuse a target that cannot hold as much."""
+        if space.is_null:
+            raise self._no_conversion(space)
+        here, there = self.get_total_dimension(), space.get_total_dimension()
+        if here != there:
+            raise ValueError(f"{self} has {here} elements and {space} has {there}")
 
     @abc.abstractmethod
     def _conversion(self, space: Space) -> Conversion:
@@ -337,13 +403,6 @@ class SimpleSpace(Space):
     def _check_container(self, batch: Any) -> None:
         if is_stored_sparse(batch):
             raise TypeError(f"a batch of {self} is dense, not a sparse {type(batch).__name__}")
-
-    def _check_sizes(self, space: Space) -> None:
-        if space.is_null:
-            raise self._no_conversion(space)
-        here, there = self.get_total_dimension(), space.get_total_dimension()
-        if here != there:
-            raise ValueError(f"{self} has {here} elements and {space} has {there}")
 
     def _conversion(self, space: Any) -> Conversion:
         """Convert to other orders of the axes, or to and from rows."""

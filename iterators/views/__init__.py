@@ -4,11 +4,9 @@ A `View` holds one array and hands it out in other orders of axes, element types
 `DataSet`, `Batch` and the samplers put inputs and targets together; `preprocess` transforms them.
 """
 
-from .batch_views import view_batch
-from .class_view import ClassView
+from .array_views import ClassView, ImageView, SequenceView
 from .data_view import DataView
 from .image_sets import ImageClassSet
-from .image_view import ImageView
 from .list_view import ListView
 from .named_sources import Cifar10, Cifar100, Mnist, NotMnist, SmallImageSource
 from .preprocess import (
@@ -21,14 +19,10 @@ from .preprocess import (
     Preprocess,
     Standardize,
 )
-from .samplers import Epoch, RandomSampler, Sampler, ShuffleSampler
-from .sequence_view import SequenceView
-from .sets import BaseSet, Batch, DataSet, DataSource
-from .side_data import Carry
-from .text_samplers import SentenceSampler, TextSampler
-from .text_sets import SentenceSet, TextSet
-from .text_sources import PennTreeBank, TextSource
-from .view import View
+from .samplers import Epoch, RandomSampler, Sampler, SentenceSampler, ShuffleSampler, TextSampler
+from .sets import BaseSet, Batch, DataSet, DataSource, view_batch
+from .text_sets import PennTreeBank, SentenceSet, TextSet, TextSource
+from .view import Carry, View
 
 __all__ = [
     "GCN",

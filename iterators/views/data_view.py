@@ -6,6 +6,7 @@ of a form, and `iterators.core.layout` does the conversions and their adjoints.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 from ..core.layout import Layout, LayoutPlan, plan
@@ -17,6 +18,17 @@ from .view import View
 __all__ = ["DataView"]
 
 Self = TypeVar("Self", bound="DataView")
+
+
+def to_form(name: str) -> Callable[[Any], LayoutPlan]:
+    """Make the method of a view that returns the conversion of its base to a form."""
+
+    def conversion(self: Any) -> LayoutPlan:
+        return self._plan(self._name(name))
+
+    conversion.__name__ = name
+    conversion.__doc__ = f"Return the conversion of the base to ``{name}``, with its `adjoint`."
+    return conversion
 
 
 class DataView(View):
@@ -232,17 +244,9 @@ class DataView(View):
         assert self._layout is not None
         return plan(*forms.permuted(self._layout, view))
 
-    def default(self) -> LayoutPlan:
-        """Return the conversion of the base to itself."""
-        return self._plan(self._name("default"))
-
-    def bf(self) -> LayoutPlan:
-        """Return the conversion of the base to ``bf``: callable, with an `adjoint`."""
-        return self._plan(self._name("bf"))
-
-    def b(self) -> LayoutPlan:
-        """Return the conversion of the base to ``b``."""
-        return self._plan(self._name("b"))
+    default = to_form("default")
+    bf = to_form("bf")
+    b = to_form("b")
 
     # -- gradients ------------------------------------------------------------------------------
 
@@ -368,7 +372,6 @@ class DataView(View):
         self.forward_put(self._view, data)
 
     def flush(self) -> None:
-        """Forget converted copies; the base and the recorded gradients stay."""
         self._handed_out.clear()
         self._plans.clear()
 
@@ -463,14 +466,9 @@ class DataView(View):
 
     @property
     def input(self) -> Any:
-        """The base array; None before the first `forward_put`."""
         return self._input
 
     def set_input(self, x: Any) -> None:
-        """Exchange the base without any check and without forgetting converted copies.
-
-        Only for data of the same order of axes, shape and element type.
-        """
         self._base()
         self._input = x
 
@@ -493,11 +491,9 @@ class DataView(View):
         return view.index(ch)
 
     def n_sample(self) -> int:
-        """Return the number of rows; 0 before the first `forward_put`."""
         return self._input.shape[self.find_axis("b")] if self._view else 0
 
     def sample_size(self) -> int:
-        """Return the number of elements of one row."""
         self._base()
         assert self._layout is not None
         return self._layout.total

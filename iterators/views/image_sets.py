@@ -22,9 +22,8 @@ from recordio.formats.image_size import complete_limits, open_within_limits
 from recordio.keywords.checks import integer, integers
 
 from . import batch_rows as rows
-from .image_view import ImageView
-from .made_sets import MadeSet
-from .sets import Batch
+from .array_views import ImageView
+from .sets import Batch, MadeSet
 
 __all__ = ["ImageClassSet"]
 

@@ -75,35 +75,29 @@ class ListView(View):
             raise ValueError(f"{len(values)} {what} for {self.size()} components")
         return list(values)
 
+    def _put(self, method: str, view: Any, values: Any, what: str, *more: Any) -> None:
+        views, arrays = self._each(view, "views"), self._listed(values, what)
+        for component, name, array in zip(self, views, arrays, strict=True):
+            getattr(component, method)(name, array, *more)
+
+    def _got(self, method: str, view: Any, dtype: Any) -> list[Any]:
+        views, types = self._each(view, "views"), self._each(dtype, "element types")
+        pairs = zip(self, views, types, strict=True)
+        return [getattr(component, method)(name, kind) for component, name, kind in pairs]
+
     # -- values and gradients -------------------------------------------------------------------
 
     def forward_put(self, view: Any, data: Any) -> None:
-        """Replace the base arrays; see `DataView.forward_put`."""
-        views, arrays = self._each(view, "views"), self._listed(data, "arrays")
-        for component, name, array in zip(self, views, arrays, strict=True):
-            component.forward_put(name, array)
+        self._put("forward_put", view, data, "arrays")
 
     def forward_get(self, view: Any = "default", dtype: Any = None) -> list[Any]:
-        """Return the values of every component in a list; see `DataView.forward_get`."""
-        views, types = self._each(view, "views"), self._each(dtype, "element types")
-        return [
-            component.forward_get(name, kind)
-            for component, name, kind in zip(self, views, types, strict=True)
-        ]
+        return self._got("forward_get", view, dtype)
 
     def backward_put(self, view: Any, grad: Any) -> None:
-        """Record one gradient for every component; see `DataView.backward_put`."""
-        views, arrays = self._each(view, "views"), self._listed(grad, "gradients")
-        for component, name, array in zip(self, views, arrays, strict=True):
-            component.backward_put(name, array)
+        self._put("backward_put", view, grad, "gradients")
 
     def backward_get(self, view: Any = None, dtype: Any = None) -> list[Any]:
-        """Return the summed gradients of every component in a list; see `DataView.backward_get`."""
-        views, types = self._each(view, "views"), self._each(dtype, "element types")
-        return [
-            component.backward_get(name, kind)
-            for component, name, kind in zip(self, views, types, strict=True)
-        ]
+        return self._got("backward_get", view, dtype)
 
     @staticmethod
     def _holds_arrays(x: Any) -> bool:
@@ -112,10 +106,7 @@ class ListView(View):
         return is_array(x)
 
     def replace(self, view: Any, data: Any, inplace: bool = False) -> None:
-        """Make values in some form the base of every component; see `DataView.replace`."""
-        views, arrays = self._each(view, "views"), self._listed(data, "arrays")
-        for component, name, array in zip(self, views, arrays, strict=True):
-            component.replace(name, array, inplace)
+        self._put("replace", view, data, "arrays", inplace)
 
     def flush(self) -> None:
         """Forget converted copies of all components."""
@@ -139,7 +130,6 @@ class ListView(View):
     def sub(
         self, start: int, stop: int, out: ListView | None = None, share: bool = False
     ) -> ListView:
-        """Return a list of views with rows ``[start, stop)``; see `DataView.sub`."""
         return self._fill(
             out, lambda component, target: component.sub(start, stop, out=target, share=share)
         )
@@ -168,7 +158,6 @@ class ListView(View):
         return [component.input for component in self]
 
     def set_input(self, x: Any) -> None:
-        """Exchange the base arrays without any check; see `DataView.set_input`."""
         for component, array in zip(self, self._listed(x, "arrays"), strict=True):
             component.set_input(array)
 
@@ -188,7 +177,6 @@ class ListView(View):
     # -- life -----------------------------------------------------------------------------------
 
     def to(self, dtype: Any) -> ListView:
-        """Convert the base of every component; see `DataView.to`."""
         for component, kind in zip(self, self._each(dtype, "element types"), strict=True):
             component.to(kind)
         return self

@@ -15,9 +15,8 @@ import numpy as np
 from recordio.image_sets import read_cifar, read_mnist
 from recordio.keywords.checks import boolean, integer, real
 
-from .class_view import ClassView
+from .array_views import ClassView, ImageView
 from .image_sets import ImageClassSet
-from .image_view import ImageView
 from .sets import DataSet, DataSource
 
 __all__ = ["Cifar10", "Cifar100", "Mnist", "NotMnist", "SmallImageSource"]

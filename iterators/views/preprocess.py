@@ -462,7 +462,17 @@ class Binarize(Preprocess):
         view.replace(view.view, np.where(x < self.threshold, 0, 1).astype(x.dtype))
 
 
-class Pipeline(Preprocess):
+class _OfSteps(Preprocess):
+    """Base of the preprocesses that are made of others."""
+
+    def __init__(self, steps: Iterable[Any]) -> None:
+        self.steps = tuple(steps)
+        for number, step in enumerate(self.steps):
+            if not callable(getattr(step, "apply", None)):
+                raise TypeError(f"step {number} is a {type(step).__name__}, which has no apply()")
+
+
+class Pipeline(_OfSteps):
     """Several preprocesses one after another.
 
     Parameters
@@ -478,25 +488,19 @@ class Pipeline(Preprocess):
     [[0.0], [1.0]]
     """
 
-    def __init__(self, steps: Iterable[Any]) -> None:
-        self.steps = _steps(steps)
-
     def apply(self, view: View, can_fit: bool = False) -> None:
         """Apply every step; later ones are fitted to what earlier ones made."""
         for step in self.steps:
             step.apply(view, can_fit)
 
 
-class ParallelPreprocess(Preprocess):
+class ParallelPreprocess(_OfSteps):
     """One preprocess for every component of a `ListView`.
 
     Parameters
     ----------
     steps : iterable of preprocess
     """
-
-    def __init__(self, steps: Iterable[Any]) -> None:
-        self.steps = _steps(steps)
 
     def apply(self, view: View, can_fit: bool = False) -> None:
         """Apply every step to its component.
@@ -514,11 +518,3 @@ class ParallelPreprocess(Preprocess):
             raise ValueError(f"{len(self.steps)} preprocesses for {view.size()} components")
         for step, component in zip(self.steps, view, strict=True):
             step.apply(component, can_fit)
-
-
-def _steps(steps: Iterable[Any]) -> tuple[Any, ...]:
-    steps = tuple(steps)
-    for number, step in enumerate(steps):
-        if not callable(getattr(step, "apply", None)):
-            raise TypeError(f"step {number} is a {type(step).__name__}, which has no apply()")
-    return steps

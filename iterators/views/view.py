@@ -1,12 +1,13 @@
 """`View`: the base of all views, whether they hold one array or a list of views.
 
-It defines the operations and how they combine.  It holds no array and converts none.
+It defines the operations and how they combine.  It holds no array and converts none.  `Carry` has
+views and objects that travel along with a batch, besides inputs and targets.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,22 @@ from recordio.keywords.checks import integer
 
 from ..core.backend import is_sparse, is_tensor
 
-__all__ = ["View", "is_array"]
+__all__ = ["Carry", "View", "is_array"]
 
 
 def is_array(x: Any) -> bool:
     """Return whether `x` is an array and not the name of a type."""
     return isinstance(x, np.ndarray) or is_tensor(x) or is_sparse(x)
+
+
+def _named(dtype: str) -> Callable[[Any], Any]:
+    """Make the method of a view that converts to an element type."""
+
+    def convert(self: Any) -> Any:
+        return self.to(dtype)
+
+    convert.__doc__ = f"Convert to {dtype}; see `View.to`."
+    return convert
 
 
 class _TypeNames:
@@ -29,41 +40,15 @@ class _TypeNames:
     def to(self, dtype: Any) -> Any:
         raise TypeError("only views can be converted")
 
-    def byte(self) -> Any:
-        """Convert to uint8; see `View.to`."""
-        return self.to("uint8")
-
-    def char(self) -> Any:
-        """Convert to int8; see `View.to`."""
-        return self.to("int8")
-
-    def short(self) -> Any:
-        """Convert to int16; see `View.to`."""
-        return self.to("int16")
-
-    def int(self) -> Any:
-        """Convert to int32; see `View.to`."""
-        return self.to("int32")
-
-    def long(self) -> Any:
-        """Convert to int64; see `View.to`."""
-        return self.to("int64")
-
-    def half(self) -> Any:
-        """Convert to float16; see `View.to`."""
-        return self.to("float16")
-
-    def float(self) -> Any:
-        """Convert to float32; see `View.to`."""
-        return self.to("float32")
-
-    def double(self) -> Any:
-        """Convert to float64; see `View.to`."""
-        return self.to("float64")
-
-    def cuda(self) -> Any:
-        """Convert to float32 on the current CUDA device; see `View.to`."""
-        return self.to("cuda")
+    byte = _named("uint8")
+    char = _named("int8")
+    short = _named("int16")
+    int = _named("int32")
+    long = _named("int64")
+    half = _named("float16")
+    float = _named("float32")
+    double = _named("float64")
+    cuda = _named("cuda")
 
     def type(self, dtype: Any) -> Any:
         """Convert; dp's name for `View.to`."""
@@ -217,3 +202,80 @@ class View(_TypeNames, ABC):
     def __iter__(self) -> Iterator[View]:
         """Iterate over the views of this one: itself, or the components of a `ListView`."""
         yield self
+
+
+class Carry:
+    """Objects and views by name, handed from one place to another beside a batch.
+
+    Parameters
+    ----------
+    obj_store : mapping, optional
+        Objects, which stay as they are when rows are taken.
+    view_store : mapping of View, optional
+        Views, of which the same rows are taken.
+
+    Raises
+    ------
+    TypeError
+        If something among the views is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from iterators import DataView
+    >>> carry = Carry()
+    >>> carry.put_obj("epoch", 3)
+    >>> carry.put_view("weights", DataView("b", np.array([0.5, 1.0, 2.0])))
+    >>> part = carry.index([2, 0])
+    >>> part.get_obj("epoch"), part.get_view("weights").forward_get("b").tolist()
+    (3, [2.0, 0.5])
+    """
+
+    def __init__(
+        self,
+        obj_store: Mapping[Any, Any] | None = None,
+        view_store: Mapping[Any, View] | None = None,
+    ) -> None:
+        self._objects = dict(obj_store or {})
+        self._views: dict[Any, View] = {}
+        for key, view in (view_store or {}).items():
+            self.put_view(key, view)
+
+    def put_obj(self, key: Any, value: Any) -> None:
+        """Keep an object under a name."""
+        self._objects[key] = value
+
+    def get_obj(self, key: Any) -> Any:
+        """Return the object of that name, or None."""
+        return self._objects.get(key)
+
+    def put_view(self, key: Any, view: View) -> None:
+        """Keep a view under a name.
+
+        Raises
+        ------
+        TypeError
+            If it is none.
+        """
+        if not isinstance(view, View):
+            raise TypeError(f"{key!r} is a {type(view).__name__}, no View: put_obj keeps objects")
+        self._views[key] = view
+
+    def get_view(self, key: Any) -> View | None:
+        """Return the view of that name, or None."""
+        return self._views.get(key)
+
+    def sub(self, start: int, stop: int) -> Carry:
+        """Return the same objects, and copies of rows ``[start, stop)`` of all views."""
+        return Carry(self._objects, {k: view.sub(start, stop) for k, view in self._views.items()})
+
+    def index(self, ids: Any) -> Carry:
+        """Return the same objects, and copies of these rows of all views."""
+        return Carry(self._objects, {key: view.index(ids) for key, view in self._views.items()})
+
+    def clone(self) -> Carry:
+        """Return another one with the same objects and views."""
+        return Carry(self._objects, self._views)
+
+    def __repr__(self) -> str:
+        return f"Carry({list(self._objects)}, {list(self._views)})"

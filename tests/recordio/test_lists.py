@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from iterators.images.sources.record_source import read_label_list, read_label_vectors
-from iterators.mx_image.det_labels import described_files
+from iterators.mx_image.det_iter import described_files
 from iterators.providers.image_sources import read_image_list
 from recordio import IRHeader, RecordReader, RecordWriter, filter, pack, relabel, unpack
 from recordio.errors import LabelError

@@ -1,7 +1,7 @@
 """`TabularDataset`: the methods of every table, made of its length, keys, mode and a way to read.
 
 A table is read in columns.  The operations read nothing: each is a `DelegateDataset` around lazy
-`TableColumns` of the modules beside this one.
+`TableColumns` of `operations`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,16 @@ from ...core.backend import is_tensor
 from ...core.collate import concat_examples
 from ...core.indexing import resolve_rows, rows_as_index
 from ..mixin import DatasetMixin
-from .columns import TableColumns
-from .stack import Concatenation, Join
-from .table_transform import Transform, TransformBatch
-from .table_view import Slice, WithConverter, WithMode
+from .operations import (
+    Concatenation,
+    Join,
+    Slice,
+    TableColumns,
+    Transform,
+    TransformBatch,
+    WithConverter,
+    WithMode,
+)
 
 __all__ = ["DelegateDataset", "TabularDataset"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .dataset import DelegateDataset, TabularDataset
-from .stack import GeneratedKey, Join
+from .operations import GeneratedKey, Join
 
 __all__ = ["from_data"]
 

@@ -18,7 +18,7 @@ import pytest
 
 from iterators import MultiprocessIterator, SerialIterator, concat_examples
 from iterators.core.joinable import joined
-from iterators.loops import WorkerDiedError, WorkerError, segments
+from iterators.loops import WorkerDiedError, WorkerError, packing
 
 #: Newer versions of Python warn when a process that has threads is forked.
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -155,7 +155,7 @@ def no_more_memory(*_):
 
 @pytest.mark.skipif("fork" not in METHODS, reason="needs fork")
 def test_no_shared_memory_at_all_is_a_warning(monkeypatch):
-    monkeypatch.setattr(segments, "anonymous", no_more_memory)
+    monkeypatch.setattr(packing, "anonymous", no_more_memory)
     with MultiprocessIterator(Arrays(), 5, shuffle=False, n_processes=1, context="fork") as batches:
         with pytest.warns(UserWarning, match="df /dev/shm"):
             same(next(batches), next(SerialIterator(Arrays(), 5, shuffle=False)))
@@ -174,7 +174,7 @@ def test_shared_memory_that_had_a_name_has_lost_it(monkeypatch, tmp_path):
             with open(names, "a") as file:
                 print(self.name, file=file)
 
-    monkeypatch.setattr(segments, "SharedMemory", Noted)
+    monkeypatch.setattr(packing, "SharedMemory", Noted)
     with MultiprocessIterator(Arrays(), 5, shuffle=False, n_processes=2, context="fork") as batches:
         plain = SerialIterator(Arrays(), 5, shuffle=False)
         for _ in range(6):

@@ -1,4 +1,4 @@
-from iterators.loops.prefetching import shares
+from iterators.loops.iterator import shares
 
 
 def test_indices_in_runs_of_nearly_equal_length():

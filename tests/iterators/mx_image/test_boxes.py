@@ -1,6 +1,6 @@
 import numpy as np
 
-from iterators.mx_image.boxes import drawn_boxes
+from iterators.mx_image.det_iter import drawn_boxes
 
 
 def test_a_box_is_drawn_on_a_copy():

@@ -1,6 +1,6 @@
-"""`ClassView`: classes of rows, one or several each.
+"""`ImageView`, `SequenceView` and `ClassView`: arrays with axes of a known meaning.
 
-This module lists the forms; `DataView` does the work.
+This module lists their forms; `DataView` does the work.
 """
 
 from __future__ import annotations
@@ -8,11 +8,54 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from ..core.layout import Layout, LayoutPlan
+from ..core.layout import Layout
 from . import view_layouts as forms
-from .data_view import DataView
+from .data_view import DataView, to_form
 
-__all__ = ["ClassView"]
+__all__ = ["ClassView", "ImageView", "SequenceView"]
+
+
+class ImageView(DataView):
+    """Images: any order of ``b``, ``h``, ``w`` and ``c``.
+
+    Offers ``bhwc``, ``bchw`` and ``chwb`` besides what `DataView` offers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> view = ImageView("chwb", np.arange(12).reshape(3, 2, 2, 1))
+    >>> view.forward_get("bf").tolist()
+    [[0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]]
+    >>> view.forward_get("bchw", "float@cpu").shape
+    torch.Size([1, 3, 2, 2])
+    """
+
+    letters = forms.LETTERS
+    offered = ("default", "bf", "b", "bhwc", "bchw", "chwb")
+
+    bhwc = to_form("bhwc")
+    bchw = to_form("bchw")
+    chwb = to_form("chwb")
+
+
+class SequenceView(DataView):
+    """Sequences of vectors: any order of ``b``, ``w`` (position) and ``c`` (channel).
+
+    Offers ``bwc`` and ``bcw`` besides what `DataView` offers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> SequenceView("bwc", np.zeros((8, 10, 50))).forward_get("bcw").shape
+    (8, 50, 10)
+    """
+
+    letters = forms.LETTERS
+    offered = ("default", "bf", "b", "bwc", "bcw")
+
+    bwc = to_form("bwc")
+    bcw = to_form("bcw")
+
 
 Self = TypeVar("Self", bound="ClassView")
 
@@ -65,6 +108,4 @@ class ClassView(DataView):
             return self._layout, self._layout
         return forms.primary(self._layout) if name == "b" else forms.slots(self._layout)
 
-    def bt(self) -> LayoutPlan:
-        """Return the conversion of the base to ``bt``."""
-        return self._plan(self._name("bt"))
+    bt = to_form("bt")
