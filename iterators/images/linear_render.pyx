@@ -18,6 +18,8 @@ from iterators.images.row_writer cimport RowWriter
 
 from iterators.core.dtypes import FLOAT_TYPES
 
+__all__ = ["LinearPlan"]
+
 
 cdef class LinearPlan(RenderPlan):
     """`RenderPlan` for an `Augmenter`, of float pixels.

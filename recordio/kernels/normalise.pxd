@@ -5,7 +5,7 @@ from libc.stdint cimport uint8_t
 
 
 cdef extern from "recordio/kernels/normalise.h" nogil:
-    # Element types by their names, -1 for others; whether they are floats; one of the floats stored.
+    # Element types by their names, -1 for others; whether they are floats; a float stored as one.
     int normalise_type(const char* name)
     int normalise_is_float(int type)
     void normalise_store_float(int type, void* slot, ptrdiff_t at, float value)

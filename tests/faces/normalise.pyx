@@ -12,7 +12,6 @@ from recordio.kernels.resample cimport SIMD_LEVEL_AVX512
 from recordio.kernels.resample import LEVELS
 
 
-
 cdef int _check(status, text) except -1:
     if not status:
         raise ValueError(text)
