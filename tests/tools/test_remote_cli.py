@@ -1,15 +1,10 @@
 """`recordio` over URLs: fetched, indexed, looked into and checked."""
 
-import sys
-from pathlib import Path
-
 import pytest
+from range_server import RangeServer
 
 import recordio
 from recordio.tools.cli import main
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from range_server import RangeServer  # noqa: E402
 
 pytest.importorskip("aiohttp")
 

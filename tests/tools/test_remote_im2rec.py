@@ -8,12 +8,10 @@ import threading
 from pathlib import Path
 
 import pytest
+from range_server import RangeServer
 
 import recordio
 from recordio.tools.im2rec import main
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from range_server import RangeServer  # noqa: E402
 
 SECRET = "hunter2-hunter2"
 

@@ -1,11 +1,9 @@
 """Mosaics of `ImageDetRecordIter`: four records in one image, with the objects of all."""
 
-import sys
-from pathlib import Path
-
 import cv2
 import numpy as np
 import pytest
+from range_server import RangeServer
 from scipy import stats
 
 import recordio
@@ -13,9 +11,6 @@ from iterators import ImageDetRecordIter, Pack
 from iterators.testing import copies, encode, maker, same, samples, write_rows
 from recordio.bytes.remote.block_table import HAS_LOCKS
 from recordio.errors import ImageDecodeError, LabelError
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-from range_server import RangeServer  # noqa: E402
 
 COUNT = 24
 SIDE = 64

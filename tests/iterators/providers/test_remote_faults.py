@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from range_server import RangeServer
 
 import recordio
 from iterators import ImageRecordIter
@@ -24,9 +25,6 @@ from iterators.testing import encode, noise, write_pack
 from recordio.bytes.remote.block_table import BLOCK, HAS_LOCKS
 from recordio.bytes.remote.mirror import Mirror
 from recordio.errors import RemoteChangedError, RemoteFileError
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-from range_server import RangeServer  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not HAS_LOCKS, reason="mirrors are bounded on Linux only")
 

@@ -2,13 +2,12 @@
 
 import pickle
 import signal
-import sys
 import threading
-from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
+from range_server import RangeServer
 
 import recordio
 from iterators import CSVIter, ImageDetRecordIter, ImageIter, ImageRecordIter, LibSVMIter, Pack
@@ -17,9 +16,6 @@ from iterators.mx_image import ImageDetIter
 from iterators.testing import encode, write_faces, write_pack
 from recordio.bytes.remote.block_table import BLOCK, HAS_LOCKS
 from recordio.errors import RemoteChangedError, RemoteFileError
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-from range_server import RangeServer  # noqa: E402
 
 COUNT = 90
 SHAPE = (3, 40, 40)

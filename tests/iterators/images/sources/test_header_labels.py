@@ -1,11 +1,11 @@
 """Labels of packs on servers equal those of the local file; of large records heads are read."""
 
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from range_server import RangeServer
 
 import recordio
 from iterators.images.sources.record_source import RecordSource
@@ -14,9 +14,6 @@ from recordio.bytes.remote.block_table import BLOCK, HAS_LOCKS
 from recordio.bytes.remote.heads import MOST_GAP
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import RemoteFileError
-
-sys.path.insert(0, str(Path(__file__).parents[3]))
-from range_server import RangeServer  # noqa: E402
 
 COUNT = 60
 MAGIC = b"\x0a\x23\xd7\xce"

@@ -1,14 +1,9 @@
 """Servers, and settings with a folder of mirrors of their own."""
 
-import sys
-from pathlib import Path
-
 import pytest
+from range_server import RangeServer
 
 from recordio.bytes.remote.settings import RemoteSettings
-
-sys.path.insert(0, str(Path(__file__).parents[3]))
-from range_server import RangeServer  # noqa: E402
 
 
 @pytest.fixture(params=["obstore", "fsspec"])
