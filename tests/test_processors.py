@@ -125,7 +125,9 @@ def test_photographs_have_the_same_pixels(request, photos, tmp_path, processor, 
     source, result = tmp_path / "pixels", tmp_path / "result"
     size = np.array([image.shape[1], image.shape[0]], "<i4")
     source.write_bytes(size.tobytes() + image.tobytes())
-    run(command, 3, source, result)
+    # The driver takes a level as it is; QEMU's processor has NEON.
+    best = 3 if processor == "arm" else LEVELS[variants()[-1]]
+    run(command, best, source, result)
     assert result.read_bytes() == b"".join(expected(image))
 
 

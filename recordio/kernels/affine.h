@@ -45,8 +45,8 @@ static SIMD_UNUSED void affine_inside(double slope, double across, double offset
                                       int* last) {
     int begin = *first, end = *last;
     if (slope == 0) {
-        const double place = affine_at(slope, across, offset, begin);
-        if (!(place >= 0 && place < limit)) *last = begin;
+        const double coordinate = affine_at(slope, across, offset, begin);
+        if (!(coordinate >= 0 && coordinate < limit)) *last = begin;
         return;
     }
     /* A guess by division, mended by looking. */
@@ -110,20 +110,31 @@ static SIMD_UNUSED void affine_inside_fixed(int64_t start, int64_t step, int64_t
     if (end < *last) *last = end > *first ? (int)end : *first;
 }
 
-SIMD_INLINE void affine_nearest(const affine_map* map, const affine_image* image, int channels,
-                                uint8_t* out) {
+/* What is wanted of the result. */
+typedef struct {
+    int left;
+    int top;
+    int width;
+    int height;
+} affine_window;
+
+SIMD_INLINE void affine_nearest(const affine_map* map, const affine_image* image, const affine_window* window,
+                                int channels, uint8_t* out) {
     const double* m = map->matrix;
-    const int width = image->width, height = image->height, size = width * channels;
+    const int width = window->width, stride = width * channels;
+    const ptrdiff_t size = (ptrdiff_t)image->width * channels;
     const int shifts = m[0] == 1 && m[3] == 0; /* rows move as they are */
-    /* Pillow does not round where nothing turns or leans. */
+    /* Pillow does not round where nothing is rotated or sheared. */
     const double rounding = m[1] == 0 && m[3] == 0 ? 0 : 0.5;
     const int64_t across = affine_fixed(m[0], rounding), down = affine_fixed(m[3], rounding);
     int64_t x_start = affine_fixed(m[2] + m[0] * 0.5 + m[1] * 0.5, rounding);
     int64_t y_start = affine_fixed(m[5] + m[3] * 0.5 + m[4] * 0.5, rounding);
-    for (int y = 0; y < height; y++, out += size) {
+    x_start += window->left * across + window->top * affine_fixed(m[1], rounding);
+    y_start += window->left * down + window->top * affine_fixed(m[4], rounding);
+    for (int y = 0; y < window->height; y++, out += stride) {
         int first = 0, last = width;
-        affine_inside_fixed(x_start, across, (int64_t)width << 16, &first, &last);
-        affine_inside_fixed(y_start, down, (int64_t)height << 16, &first, &last);
+        affine_inside_fixed(x_start, across, (int64_t)image->width << 16, &first, &last);
+        affine_inside_fixed(y_start, down, (int64_t)image->height << 16, &first, &last);
         affine_fill(map->fill, first, channels, out);
         affine_fill(map->fill, width - last, channels, out + last * channels);
         if (shifts && last > first) {
@@ -152,12 +163,12 @@ SIMD_INLINE void affine_nearest(const affine_map* map, const affine_image* image
 typedef struct {
     int64_t x;
     int64_t y;
-} affine_place;
+} affine_point;
 
-SIMD_INLINE void affine_bilinear_pixel(const affine_image* image, affine_place place, int channels,
+SIMD_INLINE void affine_bilinear_pixel(const affine_image* image, affine_point point, int channels,
                                        uint8_t* out) {
-    const int64_t x = place.x >> 32, y = place.y >> 32;
-    const int right = (int)(place.x >> 21) & 2047, low = (int)(place.y >> 21) & 2047;
+    const int64_t x = point.x >> 32, y = point.y >> 32;
+    const int right = (int)(point.x >> 21) & 2047, low = (int)(point.y >> 21) & 2047;
     const int left = 2048 - right, high = 2048 - low;
     const int x0 = affine_clamp(x, image->width - 1), x1 = affine_clamp(x + 1, image->width - 1);
     const ptrdiff_t size = (ptrdiff_t)image->width * channels;
@@ -181,13 +192,13 @@ SIMD_INLINE void affine_cubic(float at, float weights[4]) {
     weights[3] = cube - square;
 }
 
-SIMD_INLINE void affine_bicubic_pixel(const affine_image* image, affine_place place, int channels,
+SIMD_INLINE void affine_bicubic_pixel(const affine_image* image, affine_point point, int channels,
                                       uint8_t* out) {
-    const int64_t x = place.x >> 32, y = place.y >> 32;
+    const int64_t x = point.x >> 32, y = point.y >> 32;
     const ptrdiff_t size = (ptrdiff_t)image->width * channels;
     float across[4], down[4], sums[4] = {0};
-    affine_cubic((float)(uint32_t)place.x * AFFINE_UNIT, across);
-    affine_cubic((float)(uint32_t)place.y * AFFINE_UNIT, down);
+    affine_cubic((float)(uint32_t)point.x * AFFINE_UNIT, across);
+    affine_cubic((float)(uint32_t)point.y * AFFINE_UNIT, down);
     for (int j = 0; j < 4; j++) {
         const uint8_t* row = image->pixels + affine_clamp(y + j - 1, image->height - 1) * size;
         const uint8_t* from[4];
@@ -221,27 +232,27 @@ SIMD_INLINE void affine_smooth(int level, const affine_map* map, const affine_im
         affine_inside(m[3], y_part, m[5], height, &first, &last);
         affine_fill(map->fill, first, channels, out);
         affine_fill(map->fill, width - last, channels, out + last * channels);
-        affine_place place;
-        place.x = (int64_t)floor((affine_at(m[0], x_part, m[2], first) - 0.5) * 4294967296.0);
-        place.y = (int64_t)floor((affine_at(m[3], y_part, m[5], first) - 0.5) * 4294967296.0);
+        affine_point point;
+        point.x = (int64_t)floor((affine_at(m[0], x_part, m[2], first) - 0.5) * 4294967296.0);
+        point.y = (int64_t)floor((affine_at(m[3], y_part, m[5], first) - 0.5) * 4294967296.0);
 #if SIMD_X86
         if (level >= SIMD_LEVEL_AVX2 && channels > 1) {
-            affine_run_avx2(map->method, image, place, across, down, last - first, out + first * channels);
+            affine_run_avx2(map->method, image, point, across, down, last - first, out + first * channels);
             continue;
         }
 #endif
 #if SIMD_VECTORS
         if (level >= SIMD_LEVEL_SSE41 && channels > 1 && map->method == AFFINE_BILINEAR) {
-            affine_bilinear_128(image, place, across, down, last - first, out + first * channels);
+            affine_bilinear_128(image, point, across, down, last - first, out + first * channels);
             continue;
         }
 #endif
         (void)level;
-        for (int x = first; x < last; x++, place.x += across, place.y += down) {
+        for (int x = first; x < last; x++, point.x += across, point.y += down) {
             if (map->method == AFFINE_BILINEAR)
-                affine_bilinear_pixel(image, place, channels, out + x * channels);
+                affine_bilinear_pixel(image, point, channels, out + x * channels);
             else
-                affine_bicubic_pixel(image, place, channels, out + x * channels);
+                affine_bicubic_pixel(image, point, channels, out + x * channels);
         }
     }
 }
@@ -250,22 +261,34 @@ SIMD_INLINE void affine_smooth(int level, const affine_map* map, const affine_im
 static SIMD_UNUSED void affine_transform(int level, const affine_map* map, const affine_image* image,
                                          uint8_t* out) {
     const int nearest = map->method == AFFINE_NEAREST;
+    const affine_window all = {0, 0, image->width, image->height};
     if (image->channels == 1)
-        nearest ? affine_nearest(map, image, 1, out) : affine_smooth(level, map, image, 1, out);
+        nearest ? affine_nearest(map, image, &all, 1, out) : affine_smooth(level, map, image, 1, out);
     else if (image->channels == 3)
-        nearest ? affine_nearest(map, image, 3, out) : affine_smooth(level, map, image, 3, out);
+        nearest ? affine_nearest(map, image, &all, 3, out) : affine_smooth(level, map, image, 3, out);
     else
-        nearest ? affine_nearest(map, image, 4, out) : affine_smooth(level, map, image, 4, out);
+        nearest ? affine_nearest(map, image, &all, 4, out) : affine_smooth(level, map, image, 4, out);
+}
+
+/* Degrees in radians, as Python's math.radians has them. */
+SIMD_INLINE double affine_radians(double degrees) {
+    return degrees * (3.14159265358979323846 / 180.0);
+}
+
+/* Rounded to 15 digits, as Python's round does for numbers of -1 to 1: the product's error counts. */
+static SIMD_UNUSED double affine_round(double value) {
+    const double product = value * 1e15, error = fma(value, 1e15, -product), whole = floor(product);
+    return (product - whole + error < 0.5 ? whole : whole + 1) / 1e15;
 }
 
 /* The matrix of a turn about the centre, counter-clockwise, in degrees: Pillow's Image.rotate. */
 static SIMD_UNUSED void affine_rotation(double degrees, int width, int height, double matrix[6]) {
-    const double angle = -degrees * 3.14159265358979323846 / 180.0;
+    const double turned = fmod(degrees, 360.0);
+    const double angle = -affine_radians(turned < 0 ? turned + 360.0 : turned);
     const double x = width / 2.0, y = height / 2.0;
-    const double turn = floor(cos(angle) * 1e15 + 0.5) / 1e15;
-    const double lean = floor(sin(angle) * 1e15 + 0.5) / 1e15;
-    matrix[0] = turn, matrix[1] = lean, matrix[2] = x - turn * x - lean * y;
-    matrix[3] = -lean, matrix[4] = turn, matrix[5] = y + lean * x - turn * y;
+    const double turn = affine_round(cos(angle)), lean = affine_round(sin(angle));
+    matrix[0] = turn, matrix[1] = lean, matrix[2] = turn * -x + lean * -y + x;
+    matrix[3] = -lean, matrix[4] = turn, matrix[5] = -lean * -x + turn * -y + y;
 }
 
 #endif

@@ -15,7 +15,7 @@ SIMD_INLINE void affine_store(uint32_t value, int channels, int is_last, uint8_t
         memcpy(out, &value, 4);
 }
 
-SIMD_128 SIMD_INLINE void affine_bilinear_run(const affine_image* image, affine_place place, int64_t across,
+SIMD_128 SIMD_INLINE void affine_bilinear_run(const affine_image* image, affine_point point, int64_t across,
                                               int64_t down, int count, int channels, uint8_t* out) {
     const ptrdiff_t size = (ptrdiff_t)image->width * channels;
     /* Two neighbours of each channel side by side, 16 bits each. */
@@ -23,13 +23,13 @@ SIMD_128 SIMD_INLINE void affine_bilinear_run(const affine_image* image, affine_
                                   ? simd_bytes(0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1)
                                   : simd_bytes(0, -1, 4, -1, 1, -1, 5, -1, 2, -1, 6, -1, 3, -1, 7, -1);
     const simd_v gather = simd_bytes(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
-    for (int i = 0; i < count; i++, place.x += across, place.y += down, out += channels) {
-        const int64_t x = place.x >> 32, y = place.y >> 32;
+    for (int i = 0; i < count; i++, point.x += across, point.y += down, out += channels) {
+        const int64_t x = point.x >> 32, y = point.y >> 32;
         if (x < 0 || y < 0 || x > image->width - 2 || y > image->height - 2) {
-            affine_bilinear_pixel(image, place, channels, out);
+            affine_bilinear_pixel(image, point, channels, out);
             continue;
         }
-        const int right = (int)(place.x >> 21) & 2047, low = (int)(place.y >> 21) & 2047;
+        const int right = (int)(point.x >> 21) & 2047, low = (int)(point.y >> 21) & 2047;
         const uint8_t* from = image->pixels + y * size + x * channels;
         const simd_v weights = simd_set((2048 - right) | right << 16);
         simd_v above = simd_shuffle(simd_load_8_bytes(from), neighbours);
@@ -42,12 +42,12 @@ SIMD_128 SIMD_INLINE void affine_bilinear_run(const affine_image* image, affine_
 }
 
 /* A run of pixels of a row, of 3 or 4 channels. */
-SIMD_128 static SIMD_UNUSED void affine_bilinear_128(const affine_image* image, affine_place place,
+SIMD_128 static SIMD_UNUSED void affine_bilinear_128(const affine_image* image, affine_point point,
                                                      int64_t across, int64_t down, int count, uint8_t* out) {
     if (image->channels == 3)
-        affine_bilinear_run(image, place, across, down, count, 3, out);
+        affine_bilinear_run(image, point, across, down, count, 3, out);
     else
-        affine_bilinear_run(image, place, across, down, count, 4, out);
+        affine_bilinear_run(image, point, across, down, count, 4, out);
 }
 #endif
 
@@ -63,7 +63,7 @@ SIMD_AVX2 static inline __m128 affine_four(const uint8_t* from, __m128i first, _
     return _mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps(sum, 1));
 }
 
-SIMD_AVX2 static inline void affine_bicubic_run(const affine_image* image, affine_place place, int64_t across,
+SIMD_AVX2 static inline void affine_bicubic_run(const affine_image* image, affine_point point, int64_t across,
                                                 int64_t down, int count, int channels, uint8_t* out) {
     const ptrdiff_t size = (ptrdiff_t)image->width * channels;
     const __m128i gather = _mm_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
@@ -73,15 +73,15 @@ SIMD_AVX2 static inline void affine_bicubic_run(const affine_image* image, affin
     const __m128i second = channels == 3
                                ? _mm_setr_epi8(6, 7, 8, -1, 9, 10, 11, -1, -1, -1, -1, -1, -1, -1, -1, -1)
                                : _mm_setr_epi8(8, 9, 10, 11, 12, 13, 14, 15, -1, -1, -1, -1, -1, -1, -1, -1);
-    for (int i = 0; i < count; i++, place.x += across, place.y += down, out += channels) {
-        const int64_t x = place.x >> 32, y = place.y >> 32;
+    for (int i = 0; i < count; i++, point.x += across, point.y += down, out += channels) {
+        const int64_t x = point.x >> 32, y = point.y >> 32;
         if (x < 1 || y < 1 || x > image->width - 3 || y > image->height - 3) {
-            affine_bicubic_pixel(image, place, channels, out);
+            affine_bicubic_pixel(image, point, channels, out);
             continue;
         }
         float a[4], d[4];
-        affine_cubic((float)(uint32_t)place.x * AFFINE_UNIT, a);
-        affine_cubic((float)(uint32_t)place.y * AFFINE_UNIT, d);
+        affine_cubic((float)(uint32_t)point.x * AFFINE_UNIT, a);
+        affine_cubic((float)(uint32_t)point.y * AFFINE_UNIT, d);
         const __m256 outer = _mm256_setr_ps(a[0], a[0], a[0], a[0], a[1], a[1], a[1], a[1]);
         const __m256 inner = _mm256_setr_ps(a[2], a[2], a[2], a[2], a[3], a[3], a[3], a[3]);
         const uint8_t* from = image->pixels + (y - 1) * size + (x - 1) * channels;
@@ -96,17 +96,17 @@ SIMD_AVX2 static inline void affine_bicubic_run(const affine_image* image, affin
 }
 
 /* A run of pixels of a row, of 3 or 4 channels. */
-SIMD_AVX2 static SIMD_UNUSED void affine_run_avx2(int method, const affine_image* image, affine_place place,
+SIMD_AVX2 static SIMD_UNUSED void affine_run_avx2(int method, const affine_image* image, affine_point point,
                                                   int64_t across, int64_t down, int count, uint8_t* out) {
     const int channels = image->channels;
     if (method == AFFINE_BILINEAR && channels == 3)
-        affine_bilinear_run(image, place, across, down, count, 3, out);
+        affine_bilinear_run(image, point, across, down, count, 3, out);
     else if (method == AFFINE_BILINEAR)
-        affine_bilinear_run(image, place, across, down, count, 4, out);
+        affine_bilinear_run(image, point, across, down, count, 4, out);
     else if (channels == 3)
-        affine_bicubic_run(image, place, across, down, count, 3, out);
+        affine_bicubic_run(image, point, across, down, count, 3, out);
     else
-        affine_bicubic_run(image, place, across, down, count, 4, out);
+        affine_bicubic_run(image, point, across, down, count, 4, out);
 }
 
 #endif

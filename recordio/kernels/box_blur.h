@@ -43,8 +43,8 @@ static SIMD_UNUSED box_blur box_blur_of(float deviation) {
     return box;
 }
 
-SIMD_INLINE int box_blur_place(int place, int count) {
-    return place < 0 ? 0 : place >= count ? count - 1 : place;
+SIMD_INLINE int box_blur_index(int index, int count) {
+    return index < 0 ? 0 : index >= count ? count - 1 : index;
 }
 
 /* From sums of the box and of its two edges to a value.  All weights together are at most 2^24, and so
@@ -70,14 +70,14 @@ SIMD_INLINE void box_blur_columns(const box_blur* box, const uint8_t* from, int 
         const uint8_t* column = from + x;
         memset(sums, 0, sizeof(sums));
         for (int d = -box->radius; d <= box->radius; d++) {
-            const uint8_t* row = column + (ptrdiff_t)box_blur_place(d, height) * size;
+            const uint8_t* row = column + (ptrdiff_t)box_blur_index(d, height) * size;
             for (int i = 0; i < run; i++)
                 sums[i] += row[i];
         }
         for (int y = 0; y < height; y++) {
-            const uint8_t* before = column + (ptrdiff_t)box_blur_place(y - box->radius - 1, height) * size;
-            const uint8_t* after = column + (ptrdiff_t)box_blur_place(y + box->radius + 1, height) * size;
-            const uint8_t* first = column + (ptrdiff_t)box_blur_place(y - box->radius, height) * size;
+            const uint8_t* before = column + (ptrdiff_t)box_blur_index(y - box->radius - 1, height) * size;
+            const uint8_t* after = column + (ptrdiff_t)box_blur_index(y + box->radius + 1, height) * size;
+            const uint8_t* first = column + (ptrdiff_t)box_blur_index(y - box->radius, height) * size;
             box_blur_weigh(box, sums, before, after, run, to + (ptrdiff_t)y * size + x);
             for (int i = 0; i < run; i++)
                 sums[i] += (uint32_t)after[i] - first[i];
@@ -147,7 +147,7 @@ static SIMD_UNUSED size_t box_blur_room(int width, int height, int channels, int
 
 /* ---- small boxes in vectors: three passes of a row while it is in the cache, then from row to row ---- */
 
-/* Values of `count` places: taps[k] has the pixels that lie k - radius - 1 away.  `out` overlaps none of
+/* Writes `count` values: taps[k] has the pixels that lie k - radius - 1 away.  `out` overlaps none of
    them. */
 typedef void (*box_blur_kernel)(const box_blur* box, const uint8_t* const* taps, ptrdiff_t count,
                                 uint8_t* out);
@@ -188,7 +188,7 @@ static SIMD_UNUSED void box_blur_small_columns(box_blur_kernel kernel, const box
     for (int y = 0, rows; y < height; y += rows) {
         rows = y == reach && inside > 0 ? inside : 1;
         for (int k = 0; k <= 2 * reach; k++)
-            taps[k] = from + (ptrdiff_t)box_blur_place(y + k - reach, height) * size;
+            taps[k] = from + (ptrdiff_t)box_blur_index(y + k - reach, height) * size;
         kernel(box, taps, (ptrdiff_t)rows * size, to + (ptrdiff_t)y * size);
     }
 }

@@ -1,4 +1,4 @@
-/* One row of interleaved uint8 pixels into its place in a batch, in any layout and element type.
+/* One row of interleaved uint8 pixels into its slot in a batch, in any layout and element type.
  *
  *   float32   ((float)x - mean) * factor + offset, three float32 operations, never fused
  *   float16   the float32 value rounded to nearest even

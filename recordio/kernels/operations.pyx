@@ -1,7 +1,7 @@
 # cython: language_level=3
 """Change uint8 images as Pillow does: the Python face of ``operations.h``.
 
-Shears, shifts and turns, enhancements, tables and blurs: the operations of the recipes of
+Shears, shifts and rotations, enhancements, tables and blurs: the operations of the recipes of
 torchvision and timm.  The image stage applies the same code.
 """
 

@@ -1,9 +1,10 @@
 /* A separable resampler fed row by row: uint8 pixels in, uint8 pixels out, 1, 3 or 4 channels.
  *
  * It produces what OpenCV's 8-bit resize gives (to the bit, except that cubic is always computed in
- * integers), for any window of the target, from rows of the whole image, of a crop, or of an image
- * decoded at a half, a quarter or an eighth.  It never reads outside the crop, never allocates while
- * rows arrive, never touches Python, and gives the same bytes on every machine.
+ * integers) or, with the methods of filters.h, what Pillow's gives (to the bit), for any window of the
+ * target, from rows of the whole image, of a crop, or of an image decoded at a half, a quarter or an
+ * eighth.  It never reads outside the crop, never allocates while rows arrive, never touches Python, and
+ * gives the same bytes on every machine.
  *
  * Use: resampler_begin, then push the rows of the rectangle that resampler_source names, top down.
  */
@@ -15,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "filters.h"
+#include "premultiply.h"
 #include "resample_avx512.h"
 #include "resample_rows.h"
 #include "resample_simd.h"
@@ -32,8 +35,19 @@ typedef enum {
     RESAMPLE_BLEND, /* two taps, int16 rows */
     RESAMPLE_SUM,   /* four or eight taps, int32 rows */
     RESAMPLE_BOXES, /* area, whole factors */
-    RESAMPLE_CELLS  /* area, any factor */
+    RESAMPLE_CELLS, /* area, any factor */
+    RESAMPLE_FILTER /* Pillow's filters */
 } resample_plan;
+
+/* RESAMPLE_FILTER: the axes, and what the wanted target pixels need of them. */
+typedef struct {
+    filter_axis x, y;
+    int across, down, down_first; /* the passes that there are, and their order */
+    int x_first, x_end, x_most, x_pairs;
+    int y_first, y_end, y_most, y_pairs;
+    int multiplies; /* colours by alpha */
+    size_t stride;  /* of the rows that are kept */
+} resample_passes;
 
 typedef struct resampler {
     int level; /* instruction set, see simd.h */
@@ -53,13 +67,17 @@ typedef struct resampler {
     int16_t *x_weight, *y_weight, *x_lanes;
     int groups; /* of the tables for AVX-512; 0: they are not used */
     resample_window* x_windows;
-    uint8_t* x_places;
+    uint8_t* x_indices;
     int16_t* x_pairs;
     float *x_share, *y_share;
     uint8_t* source;                /* the pushed row with slack behind it */
     void* rows[RESAMPLE_MOST_TAPS]; /* row r of the rectangle, resampled across, is rows[r % taps] */
     int32_t* sums;
     float *row_share, *sum_share;
+    resample_passes passes; /* RESAMPLE_FILTER, and the rest */
+    double* values;
+    const uint8_t** taken;         /* rows that make one target row */
+    uint8_t *kept, *line, *across; /* rows of the rectangle in turns; a row after the second pass */
 
     unsigned char* memory;
     size_t capacity;
@@ -86,8 +104,16 @@ static SIMD_UNUSED void resampler_limit(resampler* r, int level) {
 static SIMD_UNUSED int resample_denominator(int method, int source_w, int target_w, int source_h,
                                             int target_h) {
     int d = 1;
-    if (method == RESAMPLE_NEAREST) return 1;
+    if (method == RESAMPLE_NEAREST || method >= FILTER_NEAREST) return 1;
     while (d < 8 && (int64_t)target_w * d * 2 <= source_w && (int64_t)target_h * d * 2 <= source_h)
+        d *= 2;
+    return d;
+}
+
+/* The same by the rule of Pillow's draft: the decoded crop is at least `gap` times as large. */
+static SIMD_UNUSED int resample_draft(double gap, int source_w, int target_w, int source_h, int target_h) {
+    int d = 1;
+    while (d < 8 && target_w * gap * d * 2 <= source_w && target_h * gap * d * 2 <= source_h)
         d *= 2;
     return d;
 }
@@ -96,7 +122,8 @@ static int resample_axis_valid(const resample_axis* a) {
     const int d = a->denominator;
     return a->source > 0 && a->target > 0 && a->begin >= 0 && a->count > 0 &&
            a->begin <= a->target - a->count && a->origin >= 0 && a->source < (1 << 28) &&
-           a->target < (1 << 28) && a->origin < (1 << 28) &&
+           a->target < (1 << 28) && a->origin < (1 << 28) && a->low >= 0 && a->high >= a->low &&
+           a->high <= (float)a->source && (a->high > a->low || a->high == 0) &&
            (d == 1 || ((d == 2 || d == 4 || d == 8) && a->source <= a->stored - a->origin));
 }
 
@@ -138,7 +165,7 @@ static size_t resampler_lay_out(resampler* r, unsigned char* memory, const resam
             const size_t groups = (size_t)resample_wide_groups(r->columns);
             const size_t products = (size_t)resample_wide_products(r->taps);
             r->x_windows = (resample_window*)resample_take(memory, &used, groups, sizeof(resample_window));
-            r->x_places = (uint8_t*)resample_take(memory, &used, groups, 2 * products);
+            r->x_indices = (uint8_t*)resample_take(memory, &used, groups, 2 * products);
             r->x_pairs = (int16_t*)resample_take(memory, &used, groups, products * sizeof(int16_t));
         }
         for (size_t k = 0; k < taps; k++)
@@ -147,6 +174,21 @@ static size_t resampler_lay_out(resampler* r, unsigned char* memory, const resam
     case RESAMPLE_BOXES:
         r->sums = (int32_t*)resample_take(memory, &used, values * (size_t)r->factor_x, sizeof(int32_t));
         break;
+    case RESAMPLE_FILTER: {
+        const resample_passes* p = &r->passes;
+        const size_t x_pairs = (size_t)p->x_pairs, y_pairs = (size_t)p->y_pairs;
+        r->x_index = (int32_t*)resample_take(memory, &used, columns, sizeof(int32_t));
+        r->x_weight = (int16_t*)resample_take(memory, &used, columns * x_pairs, 4 * sizeof(int16_t));
+        r->y_index = (int32_t*)resample_take(memory, &used, lines, sizeof(int32_t));
+        r->y_weight = (int16_t*)resample_take(memory, &used, lines * y_pairs, 4 * sizeof(int16_t));
+        r->values = (double*)resample_take(
+            memory, &used, (size_t)(p->x_most > p->y_most ? p->x_most : p->y_most), sizeof(double));
+        r->taken = (const uint8_t**)resample_take(memory, &used, 2 * y_pairs, sizeof(uint8_t*));
+        r->kept = (uint8_t*)resample_take(memory, &used, 2 * y_pairs, p->stride);
+        r->line = (uint8_t*)resample_take(memory, &used, 1, p->stride);
+        r->across = (uint8_t*)resample_take(memory, &used, values, 1);
+        break;
+    }
     case RESAMPLE_CELLS: {
         const size_t most_x = (size_t)resample_cells_most(gx), most_y = (size_t)resample_cells_most(gy);
         r->x_from = (int32_t*)resample_take(memory, &used, columns + 1, sizeof(int32_t));
@@ -163,14 +205,55 @@ static size_t resampler_lay_out(resampler* r, unsigned char* memory, const resam
     return used;
 }
 
+static int resample_is_whole(const resample_axis* a) {
+    return a->high == 0 || (a->low == 0 && a->high == (float)a->source);
+}
+
+/* An axis in the words of Pillow. */
+static filter_axis resample_filter_axis(const resample_axis* a, const resample_geometry* g) {
+    const double d = a->denominator, end = a->high > 0 ? g->shift + a->high / d : g->end;
+    const filter_axis axis = {
+        (float)(g->shift + a->low / d), (float)end, g->extent, a->target, g->begin, g->count};
+    return axis;
+}
+
+static int resample_has_pass(const filter_axis* a) {
+    return a->target != a->size || a->low != 0 || a->high != (float)a->size;
+}
+
+/* What Pillow's filters need; of an axis that stays as it is, the wanted pixels. */
+static void resampler_find_passes(resampler* r, int method, const resample_axis* x, const resample_axis* y,
+                                  const resample_geometry* gx, const resample_geometry* gy) {
+    resample_passes* p = &r->passes;
+    const int nearest = method == FILTER_NEAREST;
+    size_t widest;
+    p->x = resample_filter_axis(x, gx);
+    p->y = resample_filter_axis(y, gy);
+    if (nearest) return;
+    p->across = resample_has_pass(&p->x);
+    p->down = resample_has_pass(&p->y);
+    p->down_first = p->across && p->down && filter_down_first(&p->x, &p->y);
+    p->x_first = x->begin, p->x_end = x->begin + x->count, p->x_most = 1;
+    p->y_first = y->begin, p->y_end = y->begin + y->count, p->y_most = 1;
+    if (p->across) p->x_most = filter_extent(&p->x, method, &p->x_first, &p->x_end);
+    if (p->down) p->y_most = filter_extent(&p->y, method, &p->y_first, &p->y_end);
+    p->x_pairs = filter_pairs(p->x_most, r->channels == 1 ? 4 : 1);
+    p->y_pairs = filter_pairs(p->y_most, 1);
+    p->multiplies = r->channels == 4;
+    widest = (size_t)(p->down_first || !p->across ? p->x_end - p->x_first : x->count);
+    p->stride = (widest * (size_t)r->channels + FILTER_SLACK + 63) & ~(size_t)63;
+}
+
 /* Choose the plan that applies; also the whole factors. */
 static resample_plan resampler_choose(resampler* r, int method, const resample_axis* x,
                                       const resample_axis* y, const resample_geometry* gx,
                                       const resample_geometry* gy) {
     const double epsilon = 2.220446049250313e-16;
-    if (x->source == x->target && y->source == y->target && x->denominator == 1 && y->denominator == 1)
+    if (x->source == x->target && y->source == y->target && x->denominator == 1 && y->denominator == 1 &&
+        resample_is_whole(x) && resample_is_whole(y))
         return RESAMPLE_COPY;
-    if (method == RESAMPLE_NEAREST) return RESAMPLE_PICK;
+    if (method == RESAMPLE_NEAREST || method == FILTER_NEAREST) return RESAMPLE_PICK;
+    if (method > FILTER_NEAREST) return RESAMPLE_FILTER;
     if (method == RESAMPLE_CUBIC || method == RESAMPLE_LANCZOS4) return RESAMPLE_SUM;
     r->factor_x = resample_floor(gx->scale + 0.5);
     r->factor_y = resample_floor(gy->scale + 0.5);
@@ -209,8 +292,13 @@ static void resampler_build(resampler* r, int method, const resample_axis* x, co
         r->y += y->begin, r->height = y->count;
         break;
     case RESAMPLE_PICK:
-        resample_nearest(x, r->x_index);
-        resample_nearest(y, r->y_index);
+        if (method == FILTER_NEAREST) {
+            filter_nearest(&r->passes.x, r->x_index);
+            filter_nearest(&r->passes.y, r->y_index);
+        } else {
+            resample_nearest(x, r->x_index);
+            resample_nearest(y, r->y_index);
+        }
         r->x += resample_rebase(r->x_index, r->columns, r->channels, 1, gx->extent, &r->width);
         r->y += resample_rebase(r->y_index, r->lines, 1, 1, gy->extent, &r->height);
         break;
@@ -222,7 +310,7 @@ static void resampler_build(resampler* r, int method, const resample_axis* x, co
         r->y += resample_rebase(r->y_index, r->lines * r->taps, 1, 1, gy->extent, &r->height);
         if (resampler_is_wide(r))
             r->groups = resample_wide_tables(r->x_index, r->x_weight, r->columns, r->taps,
-                                             r->width * r->channels, r->x_windows, r->x_places, r->x_pairs);
+                                             r->width * r->channels, r->x_windows, r->x_indices, r->x_pairs);
         if (r->level > SIMD_LEVEL_PLAIN && r->groups == 0) { /* the last group repeats a pixel */
             n = r->columns;
             for (int i = n; i < n + RESAMPLE_GROUP; i++)
@@ -236,6 +324,18 @@ static void resampler_build(resampler* r, int method, const resample_axis* x, co
         r->x += x->begin * r->factor_x, r->width = x->count * r->factor_x;
         r->y += y->begin * r->factor_y, r->height = y->count * r->factor_y;
         break;
+    case RESAMPLE_FILTER: {
+        const resample_passes* p = &r->passes;
+        r->x += p->x_first, r->width = p->x_end - p->x_first;
+        r->y += p->y_first, r->height = p->y_end - p->y_first;
+        if (p->across)
+            filter_table(&p->x, method, p->x_pairs, p->x_first, p->x_end, r->x_index, r->x_weight, r->values);
+        for (int i = 0; p->across && i < r->columns; i++)
+            r->x_index[i] *= r->channels;
+        if (p->down)
+            filter_table(&p->y, method, p->y_pairs, p->y_first, p->y_end, r->y_index, r->y_weight, r->values);
+        break;
+    }
     case RESAMPLE_CELLS:
         n = resample_cells(gx, r->x_from, r->x_index, r->x_share);
         r->x += resample_rebase(r->x_index, n, r->channels, 1, gx->extent, &r->width);
@@ -248,7 +348,8 @@ static void resampler_build(resampler* r, int method, const resample_axis* x, co
 static SIMD_UNUSED int resampler_begin(resampler* r, int method, const resample_axis* x,
                                        const resample_axis* y, int channels, uint8_t* out,
                                        ptrdiff_t out_stride) {
-    if (r == NULL || out == NULL || method < RESAMPLE_NEAREST || method > RESAMPLE_LANCZOS4 ||
+    if (r == NULL || out == NULL || method < RESAMPLE_NEAREST || method > FILTER_LANCZOS ||
+        (method > RESAMPLE_LANCZOS4 && method < FILTER_NEAREST) ||
         (channels != 1 && channels != 3 && channels != 4) || !resample_axis_valid(x) ||
         !resample_axis_valid(y))
         return RESAMPLE_BAD_ARGUMENT;
@@ -258,6 +359,7 @@ static SIMD_UNUSED int resampler_begin(resampler* r, int method, const resample_
     r->columns = x->count;
     r->lines = y->count;
     r->plan = resampler_choose(r, method, x, y, &gx, &gy);
+    if (method >= FILTER_NEAREST) resampler_find_passes(r, method, x, y, &gx, &gy);
     const size_t needed = resampler_lay_out(r, NULL, &gx, &gy, gx.extent);
     if (needed > r->capacity) {
         const size_t capacity = needed + needed / 2;
@@ -305,7 +407,7 @@ static void resampler_across(resampler* r, const uint8_t* row, int at) {
     void* out = r->rows[at % r->taps];
 #if SIMD_X86
     if (r->groups > 0) {
-        resample_across_avx512(row, r->x_windows, r->x_places, r->x_pairs, r->groups, r->taps, out);
+        resample_across_avx512(row, r->x_windows, r->x_indices, r->x_pairs, r->groups, r->taps, out);
         return;
     }
 #endif
@@ -383,6 +485,58 @@ static void resampler_push_cells(resampler* r, const uint8_t* row, int at) {
     }
 }
 
+/* A row that may be read beyond its end. */
+static void resampler_load(const resampler* r, const uint8_t* row, uint8_t* to) {
+    if (r->passes.multiplies)
+        premultiply(row, r->width, to);
+    else
+        memcpy(to, row, (size_t)r->width * (size_t)r->channels);
+}
+
+/* Writes one target row, made of the rows that are kept, the last of which is number `at`. */
+static void resampler_filter_row(resampler* r, int at) {
+    const resample_passes* p = &r->passes;
+    const int room = 2 * p->y_pairs, n = (p->down_first || !p->across ? r->width : r->columns) * r->channels;
+    const uint8_t* line = r->kept + (size_t)(at % room) * p->stride;
+    if (p->down) {
+        const int first = r->y_index[r->done];
+        for (int k = 0; k < room; k++) {
+            const int row = first + k < r->height ? first + k : r->height - 1;
+            r->taken[k] = r->kept + (size_t)(row % room) * p->stride;
+        }
+        filter_down_at(r->level, r->taken, r->y_weight + 4 * (ptrdiff_t)r->done * p->y_pairs, p->y_pairs, n,
+                       r->line);
+        line = r->line;
+    }
+    if (p->down_first) {
+        filter_across_at(r->level, line, r->x_index, r->x_weight, p->x_pairs, r->columns, r->channels,
+                         r->across);
+        line = r->across;
+    }
+    if (p->multiplies)
+        unpremultiply(line, r->columns, resampler_out(r));
+    else
+        memcpy(resampler_out(r), line, (size_t)r->columns * (size_t)r->channels);
+}
+
+static void resampler_push_filter(resampler* r, const uint8_t* row, int at) {
+    const resample_passes* p = &r->passes;
+    uint8_t* kept = r->kept + (size_t)(at % (2 * p->y_pairs)) * p->stride;
+    if (p->across && !p->down_first) {
+        resampler_load(r, row, r->source);
+        filter_across_at(r->level, r->source, r->x_index, r->x_weight, p->x_pairs, r->columns, r->channels,
+                         kept);
+    } else {
+        resampler_load(r, row, kept);
+    }
+    while (r->done < r->lines) {
+        const int end = p->down ? r->y_index[r->done] + 2 * p->y_pairs : r->done + 1;
+        if ((end < r->height ? end : r->height) - 1 > at) return;
+        resampler_filter_row(r, at);
+        r->done++;
+    }
+}
+
 /* Takes the next row of the rectangle; returns how many target rows are complete. */
 static SIMD_UNUSED int resampler_push(resampler* r, const uint8_t* row) {
     const int at = r->pushed;
@@ -404,6 +558,9 @@ static SIMD_UNUSED int resampler_push(resampler* r, const uint8_t* row) {
         break;
     case RESAMPLE_BOXES:
         resampler_push_boxes(r, row, at);
+        break;
+    case RESAMPLE_FILTER:
+        resampler_push_filter(r, row, at);
         break;
     case RESAMPLE_CELLS:
         resampler_push_cells(r, row, at);

@@ -11,6 +11,8 @@ cdef extern from "recordio/kernels/resample.h" nogil:
         RESAMPLE_CUBIC
         RESAMPLE_AREA
         RESAMPLE_LANCZOS4
+        FILTER_NEAREST
+        FILTER_LANCZOS
         RESAMPLE_OK
         RESAMPLE_NO_MEMORY
         RESAMPLE_BAD_ARGUMENT
@@ -23,6 +25,8 @@ cdef extern from "recordio/kernels/resample.h" nogil:
         int origin
         int denominator
         int stored
+        float low
+        float high
 
     ctypedef struct resampler:
         pass
@@ -31,6 +35,8 @@ cdef extern from "recordio/kernels/resample.h" nogil:
     void resampler_free(resampler* r)
     void resampler_limit(resampler* r, int level)
     int resample_denominator(int method, int source_w, int target_w, int source_h, int target_h)
+    int resample_draft(
+        double gap, int source_w, int target_w, int source_h, int target_h)
     int resampler_begin(
         resampler* r, int method, const resample_axis* x, const resample_axis* y, int channels,
         uint8_t* out, ptrdiff_t out_stride)

@@ -2,7 +2,7 @@
 """Resize whole images: the Python face of ``resample.h``.
 
 The image stage and the packing tool use the same streaming resampler.  The arithmetic is OpenCV's
-with 8 bits, on every machine.
+or Pillow's with 8 bits, on every machine.
 """
 
 from libc.stdint cimport uint8_t
@@ -36,13 +36,15 @@ cdef void _fill(resample_axis* axis, int source, int target) noexcept nogil:
     axis.target = axis.count = target
     axis.begin = axis.origin = 0
     axis.denominator = 1
+    axis.low = axis.high = 0
 
 
 def resize(const uint8_t[:, :, ::1] image not None, size, method=1):
     """Resize an image of 8-bit pixels with 1, 3 or 4 channels to (width, height) pixels.
 
     The result is that of OpenCV's ``resize`` (cubic may differ by 1 where OpenCV does not compute
-    in integers).  `method` is 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos over 8 x 8 pixels.
+    in integers).  `method` is 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos over 8 x 8 pixels;
+    16 to 21 are Pillow's nearest, box, bilinear, Hamming, bicubic and Lanczos of `Image.resize`.
     """
     cdef resample_axis x, y
     cdef uint8_t[:, :, ::1] target

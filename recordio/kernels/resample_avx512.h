@@ -34,24 +34,24 @@ static int resample_wide_products(int taps) {
 }
 
 /* Tables for `count` target pixels of three channels, whose first of 2, 4 or 8 taps begins at byte index[i]
- * of a row of `row_size` bytes.  For each vector of 16 values, and for each pair of taps: `places` holds a
+ * of a row of `row_size` bytes.  For each vector of 16 values, and for each pair of taps: `indices` holds a
  * byte of the window, then a byte that is not used, twice for every value, and `weights` two of its weights.
  * Returns the number of groups, 0 if one does not fit its window. */
 static int resample_wide_tables(const int32_t* index, const int16_t* weight, int count, int taps,
-                                int row_size, resample_window* windows, uint8_t* places, int16_t* weights) {
+                                int row_size, resample_window* windows, uint8_t* indices, int16_t* weights) {
     const int groups = resample_wide_groups(count), products = resample_wide_products(taps);
-    memset(places, 0, (size_t)groups * 2 * (size_t)products);
-    for (int g = 0; g < groups; g++, places += 2 * products, weights += products) {
+    memset(indices, 0, (size_t)groups * 2 * (size_t)products);
+    for (int g = 0; g < groups; g++, indices += 2 * products, weights += products) {
         const int32_t base = index[g * RESAMPLE_WIDE];
         int32_t end = base;
         for (int v = 0; v < RESAMPLE_WIDE_VALUES; v++) {
             const int i = g * RESAMPLE_WIDE + v / 3, pixel = i < count ? i : count - 1;
-            const int32_t place = index[pixel] - base;
-            if (place < 0 || place > RESAMPLE_WIDE_WINDOW - 3 * taps) return 0;
+            const int32_t start = index[pixel] - base;
+            if (start < 0 || start > RESAMPLE_WIDE_WINDOW - 3 * taps) return 0;
             if (index[pixel] + 3 * taps > end) end = index[pixel] + 3 * taps;
             for (int k = 0; k < taps; k++) {
                 const int at = v / 16 * 16 * taps + k / 2 * 32 + v % 16 * 2 + k % 2;
-                places[2 * at] = (uint8_t)(place + 3 * k + v % 3);
+                indices[2 * at] = (uint8_t)(start + 3 * k + v % 3);
                 weights[at] = i < count ? weight[(ptrdiff_t)i * taps + k] : 0;
             }
         }
@@ -69,7 +69,7 @@ SIMD_AVX512 static inline __mmask64 resample_first_bytes(int n) {
 
 /* Writes whole groups: of two taps the sums without their four lowest bits, else whole ones. */
 SIMD_AVX512 SIMD_INLINE void resample_across_avx512_n(const uint8_t* row, const resample_window* windows,
-                                                      const uint8_t* places, const int16_t* weights,
+                                                      const uint8_t* indices, const int16_t* weights,
                                                       int groups, int taps, void* out) {
     const __mmask64 used = 0x5555555555555555; /* the upper bytes of the 16-bit values become 0 */
     for (int g = 0; g < groups; g++) {
@@ -79,9 +79,9 @@ SIMD_AVX512 SIMD_INLINE void resample_across_avx512_n(const uint8_t* row, const 
         const __m512i high = _mm512_maskz_loadu_epi8(resample_first_bytes(size - 64), first + 64);
         for (int v = 0; v < RESAMPLE_WIDE_VALUES; v += 16) {
             __m512i sums = _mm512_setzero_si512();
-            for (int k = 0; k < taps; k += 2, places += 64, weights += 32) {
+            for (int k = 0; k < taps; k += 2, indices += 64, weights += 32) {
                 const __m512i pairs =
-                    _mm512_maskz_permutex2var_epi8(used, low, _mm512_loadu_si512(places), high);
+                    _mm512_maskz_permutex2var_epi8(used, low, _mm512_loadu_si512(indices), high);
                 sums = _mm512_add_epi32(sums, _mm512_madd_epi16(pairs, _mm512_loadu_si512(weights)));
             }
             const ptrdiff_t at = (ptrdiff_t)g * RESAMPLE_WIDE_VALUES + v;
@@ -95,14 +95,14 @@ SIMD_AVX512 SIMD_INLINE void resample_across_avx512_n(const uint8_t* row, const 
 }
 
 SIMD_AVX512 static void resample_across_avx512(const uint8_t* row, const resample_window* windows,
-                                               const uint8_t* places, const int16_t* weights, int groups,
+                                               const uint8_t* indices, const int16_t* weights, int groups,
                                                int taps, void* out) {
     if (taps == 2)
-        resample_across_avx512_n(row, windows, places, weights, groups, 2, out);
+        resample_across_avx512_n(row, windows, indices, weights, groups, 2, out);
     else if (taps == 4)
-        resample_across_avx512_n(row, windows, places, weights, groups, 4, out);
+        resample_across_avx512_n(row, windows, indices, weights, groups, 4, out);
     else
-        resample_across_avx512_n(row, windows, places, weights, groups, 8, out);
+        resample_across_avx512_n(row, windows, indices, weights, groups, 8, out);
 }
 
 #endif

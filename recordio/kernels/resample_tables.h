@@ -31,6 +31,7 @@ typedef struct {
     int origin;      /* where the image being resized begins in the stored image, full resolution */
     int denominator; /* 1, 2, 4, 8: the pixels pushed come from an image decoded at 1/denominator */
     int stored;      /* full-resolution size of the stored image; read when denominator > 1 */
+    float low, high; /* Pillow's box for its filters, from the origin on; 0, 0 for the whole */
 } resample_axis;
 
 /* An axis expressed in decoded pixels, counted from the first one that the crop touches. */

@@ -53,7 +53,7 @@ SIMD_128 static inline simd_v simd_shuffle(simd_v x, simd_v numbers) {
 SIMD_128 static inline simd_v simd_join(simd_v x, simd_v y) {
     return (simd_v)_mm_unpacklo_epi64((__m128i)x, (__m128i)y);
 }
-/* The first two numbers of 32 bits of both, in turns. */
+/* The first two numbers of 32 bits of both, interleaved. */
 SIMD_128 static inline simd_v simd_mingle(simd_v x, simd_v y) {
     return (simd_v)_mm_unpacklo_epi32((__m128i)x, (__m128i)y);
 }

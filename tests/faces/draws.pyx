@@ -11,15 +11,18 @@ from iterators.images.augment.jitter cimport Jitter
 from iterators.images.augment.linear_colour cimport (
     ColourRecipe, ColourSteps, compose, draw_colours, linear_colour, load_colours,
 )
-from iterators.images.augment.photometric cimport DrawnPhotometric
 from iterators.images.augment.pixel_change cimport PixelChange
 from iterators.images.augment.policy cimport Drawn, PolicyChange
+from iterators.images.augment.policy cimport State as PolicyState
+from iterators.images.augment.step_program cimport (
+    STEP_AFFINE, STEP_JITTER, STEP_PERSPECTIVE, STEP_POLICY, DrawnStep, StepChange,
+)
 from recordio.kernels.normalise cimport normalise_recipe
 
 from iterators.images.augment.det_jitter import DetColourJitter
 from iterators.images.augment.face_changes import FaceChange
 from iterators.images.augment.jitter import ColourJitter
-from iterators.images.augment.photometric import Photometric
+from iterators.images.augment.changes import photometric_steps
 from recordio.kernels.operations import METHODS, NAMES
 
 
@@ -134,12 +137,42 @@ def drawn_face(recipe, key, epoch, record, occurrence=0):
 
 def drawn_photometric(recipe, key, epoch, record, occurrence=0):
     """Return the photometric changes drawn for one image: names and values, in their order."""
-    cdef int i
-    change = Photometric(recipe)
-    cdef DrawnPhotometric* drawn = <DrawnPhotometric*>draw_change(
-        change, image_key(key, epoch, record, occurrence))
-    return [(NAMES[<int>drawn.operations[i].kind], drawn.operations[i].value)
-            for i in range(drawn.count)]
+    change = StepChange(recipe, photometric_steps(recipe))
+    return [(name, values[0]) for name, *values in steps_of(change, key, epoch, record, occurrence)]
+
+
+def drawn_steps(recipe, key, epoch, record, occurrence=0):
+    """Return the steps drawn for one image, each a name and its numbers, in their order."""
+    return steps_of(StepChange(recipe, recipe.steps), key, epoch, record, occurrence)
+
+
+def steps_of(StepChange change, key, epoch, record, occurrence=0):
+    """Return the steps drawn for one image.
+
+    A jitter is the operations that it consists of; those of a policy come one by one.
+    """
+    cdef const DrawnStep* done
+    cdef Drawn* operations
+    cdef int i, j, count
+    found = []
+    draw_change(change, image_key(key, epoch, record, occurrence))
+    names = [None, None, "gaussian_blur", "rotate", "affine", "perspective", None]
+    for i in range(change.state.num_drawn):
+        done = &change.state.drawn[i]
+        if done.node.kind == STEP_POLICY:
+            operations = &(<PolicyState*>done.node.policy.state).drawn
+            for j in range(operations.count):
+                found.append((NAMES[<int>operations.operations[j].kind],
+                              operations.operations[j].value))
+            continue
+        count = {STEP_AFFINE: 6, STEP_PERSPECTIVE: 8}.get(done.node.kind, 1)
+        name = names[<int>done.node.kind]
+        if done.node.kind <= STEP_JITTER:
+            name = NAMES[<int>done.operation]
+        elif name is None:
+            name = {2: "hflip", 4: "vflip"}[done.node.orientation]
+        found.append((name, *(<float>done.values[j] for j in range(count))))
+    return found
 
 
 def drawn_operations(recipe, key, epoch, record, occurrence=0):

@@ -8,7 +8,7 @@ from libc.stdint cimport uint8_t
 import numpy as np
 
 from recordio.kernels.resample cimport (
-    RESAMPLE_NO_MEMORY, RESAMPLE_OK, resample_axis, resample_denominator, resampler,
+    RESAMPLE_NO_MEMORY, RESAMPLE_OK, resample_axis, resample_denominator, resample_draft, resampler,
     resampler_begin, resampler_free, resampler_limit, resampler_new, resampler_push,
     resampler_source,
 )
@@ -24,8 +24,13 @@ def denominator(method, source, target):
     return resample_denominator(method, source[0], target[0], source[1], target[1])
 
 
+def draft(gap, source, target):
+    """Return the reduction of Pillow's draft for `thumbnail` with that `reducing_gap`."""
+    return resample_draft(gap, source[0], target[0], source[1], target[1])
+
+
 cdef int _fill(
-    resample_axis* axis, source, target, begin, count, origin, denominator, stored
+    resample_axis* axis, source, target, begin, count, origin, denominator, stored, box
 ) except -1:
     axis.source = source
     axis.target = target
@@ -34,6 +39,7 @@ cdef int _fill(
     axis.origin = origin
     axis.denominator = denominator
     axis.stored = stored
+    axis.low, axis.high = box
     return 0
 
 
@@ -63,8 +69,8 @@ cdef class _Resampler:
 
 
 def resize(
-    image, size, method=1, *, crop=None, window=None, denominator=1, stored=None, out=None,
-    variant=None,
+    image, size, method=1, *, crop=None, window=None, box=None, denominator=1, stored=None,
+    out=None, variant=None,
 ):
     """Resize an image of 8-bit pixels with 1, 3 or 4 channels.
 
@@ -73,7 +79,8 @@ def resize(
     cubic, 3 area, 4 Lanczos over 8 x 8 pixels.  `crop` (x, y, width, height) is the part of the
     stored image that is resized, pixels outside having no influence; `window` the part of the
     result that is returned.  An image that was decoded at a fraction, 1 / `denominator`, of the
-    stored size has crop and `stored`, its (width, height), in stored pixels.
+    stored size has crop and `stored`, its (width, height), in stored pixels.  Methods 16 to 21 are
+    Pillow's; `box` (left, top, right, bottom) is then that of `Image.resize`, within the crop.
     """
     cdef resample_axis x, y
     cdef Py_buffer source, target
@@ -110,8 +117,8 @@ def resize(
         if window[i] < 0 or window[i + 2] < 1 or window[i] + window[i + 2] > size[i]:
             raise ValueError(
                 f"the window {tuple(window)} is not inside a result of {tuple(size)} pixels")
-    if method not in (0, 1, 2, 3, 4):
-        raise ValueError(f"method must be 0, 1, 2, 3 or 4, not {method}")
+    if method not in (*range(5), *range(16, 22)):
+        raise ValueError(f"method must be 0 to 4 or 16 to 21, not {method}")
     if variant is not None and variant not in variants():
         raise ValueError(f"variant must be one of {variants()}, not {variant!r}")
 
@@ -124,8 +131,9 @@ def resize(
     ):
         raise ValueError(f"out must be a writeable C-contiguous array of uint8 of shape {shape}")
 
-    _fill(&x, crop[2], size[0], window[0], window[2], crop[0], denominator, stored[0])
-    _fill(&y, crop[3], size[1], window[1], window[3], crop[1], denominator, stored[1])
+    box = (0, 0, 0, 0) if box is None else box
+    _fill(&x, crop[2], size[0], window[0], window[2], crop[0], denominator, stored[0], box[::2])
+    _fill(&y, crop[3], size[1], window[1], window[3], crop[1], denominator, stored[1], box[1::2])
     source_stride = image.strides[0]
     target_stride = out.strides[0]
     code = method

@@ -1,0 +1,444 @@
+/* Pillow's filters: which source pixels make a target pixel, and rows resampled by them, to Pillow's bytes.
+ *
+ * A filter grows with the factor by which an image shrinks.  Weights have 22 bits, each axis rounds its sums
+ * to 8 bits, and colours are multiplied by their alpha before.  Every weight is kept as an upper and a lower
+ * half of 16 bits (weight = upper * 2048 + lower), so that 16-bit products sum it up exactly: for each pair of
+ * taps there are the two upper halves, then the two lower ones.
+ *
+ * The plain forms define the results.  All read and write up to FILTER_SLACK bytes beyond a row (what is
+ * read there gets weight 0).
+ */
+#ifndef RECORDIO_FILTERS_H
+#define RECORDIO_FILTERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "pixel.h"
+#include "simd.h"
+#include "vectors.h"
+
+enum {
+    FILTER_NEAREST = 16, /* beyond the numbers of `inter_method` */
+    FILTER_BOX = 17,
+    FILTER_BILINEAR = 18,
+    FILTER_HAMMING = 19,
+    FILTER_BICUBIC = 20,
+    FILTER_LANCZOS = 21
+};
+
+enum { FILTER_BITS = 22, FILTER_HALF_BITS = 11, FILTER_SLACK = 64 };
+
+/* One axis in pixels of the image that is resized, as single precision numbers: Pillow's box. */
+typedef struct {
+    float low, high;
+    int size;         /* pixels that there are */
+    int target;       /* pixels after the resize */
+    int begin, count; /* those of them that are wanted */
+} filter_axis;
+
+/* ---- weights ---- */
+
+/* sin(pi x) for |x| <= 3, by its power series: C libraries differ in the last bit. */
+static double filter_sine(double x) {
+    const double pi = 3.14159265358979323846;
+    const int whole = (int)(x < 0 ? x - 0.5 : x + 0.5);
+    const double turn = (x - whole) * pi, square = turn * turn;
+    double series = 0;
+    for (int k = 26; k >= 2; k -= 2)
+        series = (1 - series) * square / ((double)k * (k + 1));
+    return (whole & 1 ? -turn : turn) * (1 - series);
+}
+
+static double filter_sinc(double x) {
+    return x == 0 ? 1.0 : filter_sine(x) / (x * 3.14159265358979323846);
+}
+
+static double filter_value(int method, double x) {
+    const double distance = x < 0 ? -x : x;
+    switch (method) {
+    case FILTER_BOX:
+        return x > -0.5 && x <= 0.5 ? 1.0 : 0.0;
+    case FILTER_BILINEAR:
+        return distance < 1 ? 1 - distance : 0.0;
+    case FILTER_HAMMING:
+        if (distance == 0) return 1.0;
+        return distance < 1 ? filter_sinc(distance) * (0.54f + 0.46f * filter_sine(distance + 0.5)) : 0.0;
+    case FILTER_BICUBIC:
+        if (distance < 1) return ((-0.5 + 2.0) * distance - (-0.5 + 3.0)) * distance * distance + 1;
+        return distance < 2 ? (((distance - 5) * distance + 8) * distance - 4) * -0.5 : 0.0;
+    default:
+        return -3 <= x && x < 3 ? filter_sinc(x) * filter_sinc(x / 3) : 0.0;
+    }
+}
+
+/* How far a filter reaches, in target pixels of an image that shrinks. */
+static double filter_reach(int method) {
+    return method == FILTER_BOX ? 0.5 : method == FILTER_BICUBIC ? 2.0 : method == FILTER_LANCZOS ? 3.0 : 1.0;
+}
+
+static double filter_scale(const filter_axis* axis) {
+    return (double)(axis->high - axis->low) / axis->target;
+}
+
+/* The source pixels of one target pixel: how many, and the first one. */
+static int filter_span(const filter_axis* axis, int method, int t, int* first) {
+    const double scale = filter_scale(axis);
+    const double support = filter_reach(method) * (scale < 1 ? 1.0 : scale);
+    const double centre = axis->low + (t + 0.5) * scale;
+    int from = (int)(centre - support + 0.5), end = (int)(centre + support + 0.5);
+    if (from < 0) from = 0;
+    if (end > axis->size) end = axis->size;
+    if (from > axis->size - 1) from = axis->size - 1; /* a box that reaches beyond the image by rounding */
+    *first = from;
+    return end > from ? end - from : 1;
+}
+
+/* What the wanted target pixels are made of: the first source pixel, the end of them, and the most that one
+   target pixel takes. */
+static int filter_extent(const filter_axis* axis, int method, int* first, int* end) {
+    int most = 0;
+    *first = axis->size;
+    *end = 0;
+    for (int i = 0; i < axis->count; i++) {
+        int from;
+        const int taps = filter_span(axis, method, axis->begin + i, &from);
+        if (from < *first) *first = from;
+        if (from + taps > *end) *end = from + taps;
+        if (taps > most) most = taps;
+    }
+    return most;
+}
+
+/* Pairs of taps, in steps: grey rows take four pairs at once. */
+static int filter_pairs(int most, int step) {
+    return ((most + 1) / 2 + step - 1) / step * step;
+}
+
+/* Tables: target pixel begin + i is made of the 2 * pairs source pixels from index[i] on, which counts from
+   source pixel `first`.  They lie before `end`, unless there are too few.  `values` has room for all taps. */
+static void filter_table(const filter_axis* axis, int method, int pairs, int first, int end, int32_t* index,
+                         int16_t* weight, double* values) {
+    const double scale = filter_scale(axis), finer = 1.0 / (scale < 1 ? 1.0 : scale);
+    const int last = end - first > 2 * pairs ? end - first - 2 * pairs : 0;
+    memset(weight, 0, (size_t)axis->count * (size_t)pairs * 4 * sizeof(int16_t));
+    for (int i = 0; i < axis->count; i++, weight += 4 * (ptrdiff_t)pairs) {
+        const double centre = axis->low + (axis->begin + i + 0.5) * scale;
+        int from;
+        const int taps = filter_span(axis, method, axis->begin + i, &from);
+        double sum = 0;
+        for (int k = 0; k < taps; k++) {
+            values[k] = filter_value(method, (k + from - centre + 0.5) * finer);
+            sum += values[k];
+        }
+        index[i] = from - first < last ? from - first : last;
+        for (int k = 0; k < taps; k++) {
+            const double share = (sum != 0 ? values[k] / sum : values[k]) * (1 << FILTER_BITS);
+            const int32_t whole = (int32_t)(share < 0 ? share - 0.5 : share + 0.5);
+            const int32_t lower = whole & ((1 << FILTER_HALF_BITS) - 1);
+            const int tap = k + from - first - index[i];
+            weight[tap / 2 * 4 + tap % 2] = (int16_t)((whole - lower) / (1 << FILTER_HALF_BITS));
+            weight[tap / 2 * 4 + 2 + tap % 2] = (int16_t)lower;
+        }
+    }
+}
+
+/* Nearest: Pillow adds the step up from pixel to pixel. */
+static void filter_nearest(const filter_axis* axis, int32_t* index) {
+    const double scale = filter_scale(axis);
+    double position = axis->low + scale * 0.5;
+    for (int t = 0; t < axis->begin + axis->count; t++, position += scale) {
+        const int pixel = position < 0 ? 0 : (int)position;
+        if (t >= axis->begin) index[t - axis->begin] = pixel < axis->size ? pixel : axis->size - 1;
+    }
+}
+
+/* Whether Pillow (13 and later) resizes the height first: it then has less to do. */
+static int filter_down_first(const filter_axis* x, const filter_axis* y) {
+    return y->target < y->size && (int64_t)y->size - y->target > 2 * ((int64_t)x->size - x->target);
+}
+
+/* ---- rows, plainly ---- */
+
+SIMD_INLINE int32_t filter_product(int first, int second, const int16_t* weight) {
+    const int upper = first * weight[0] + second * weight[1];
+    const int lower = first * weight[2] + second * weight[3];
+    return upper * (1 << FILTER_HALF_BITS) + lower;
+}
+
+SIMD_INLINE uint8_t filter_round(uint32_t sum) {
+    return pixel_saturate((int32_t)(sum + (1u << (FILTER_BITS - 1))) >> FILTER_BITS);
+}
+
+/* index counts bytes. */
+static void filter_across(const uint8_t* row, const int32_t* index, const int16_t* weight, int pairs,
+                          int count, int channels, uint8_t* out) {
+    for (int i = 0; i < count; i++, weight += 4 * (ptrdiff_t)pairs, out += channels) {
+        for (int c = 0; c < channels; c++) {
+            const uint8_t* s = row + index[i] + c;
+            uint32_t sum = 0;
+            for (int p = 0; p < pairs; p++, s += 2 * channels)
+                sum += (uint32_t)filter_product(s[0], s[channels], weight + 4 * (ptrdiff_t)p);
+            out[c] = filter_round(sum);
+        }
+    }
+}
+
+static void filter_down(const uint8_t* const* rows, const int16_t* weight, int pairs, int n, uint8_t* out) {
+    for (int i = 0; i < n; i++) {
+        uint32_t sum = 0;
+        for (int p = 0; p < pairs; p++)
+            sum += (uint32_t)filter_product(rows[2 * p][i], rows[2 * p + 1][i], weight + 4 * (ptrdiff_t)p);
+        out[i] = filter_round(sum);
+    }
+}
+
+/* ---- rows with vectors ---- */
+
+#if SIMD_VECTORS
+
+/* Byte shuffles: two neighbouring taps as 16-bit values, each twice: for upper and for lower halves. */
+#define FILTER_FIRST_1  0, -1, 1, -1, 0, -1, 1, -1, 2, -1, 3, -1, 2, -1, 3, -1
+#define FILTER_SECOND_1 4, -1, 5, -1, 4, -1, 5, -1, 6, -1, 7, -1, 6, -1, 7, -1
+#define FILTER_FIRST_3  0, -1, 3, -1, 0, -1, 3, -1, 1, -1, 4, -1, 1, -1, 4, -1
+#define FILTER_SECOND_3 2, -1, 5, -1, 2, -1, 5, -1, -1, -1, -1, -1, -1, -1, -1, -1
+#define FILTER_FIRST_4  0, -1, 4, -1, 0, -1, 4, -1, 1, -1, 5, -1, 1, -1, 5, -1
+#define FILTER_SECOND_4 2, -1, 6, -1, 2, -1, 6, -1, 3, -1, 7, -1, 3, -1, 7, -1
+/* Two rows: eight bytes of each, value by value side by side. */
+#define FILTER_ROWS_FIRST  0, -1, 8, -1, 1, -1, 9, -1, 2, -1, 10, -1, 3, -1, 11, -1
+#define FILTER_ROWS_SECOND 4, -1, 12, -1, 5, -1, 13, -1, 6, -1, 14, -1, 7, -1, 15, -1
+
+/* Upper and lower sums, in turns, to whole ones: two of each vector. */
+SIMD_128 static inline simd_v filter_join(simd_v a, simd_v b) {
+    const simd_v shifts = (simd_v){1 << FILTER_HALF_BITS, 1, 1 << FILTER_HALF_BITS, 1};
+    return simd_pair_sums(simd_multiply(a, shifts), simd_multiply(b, shifts));
+}
+
+SIMD_128 static inline simd_v filter_finish(simd_v sum) {
+    return simd_shift_right(sum + simd_set(1 << (FILTER_BITS - 1)), FILTER_BITS);
+}
+
+SIMD_128 static void filter_across_128(const uint8_t* row, const int32_t* index, const int16_t* weight,
+                                       int pairs, int count, int channels, uint8_t* out) {
+    const simd_v first = channels == 3 ? simd_bytes(FILTER_FIRST_3) : simd_bytes(FILTER_FIRST_4);
+    const simd_v second = channels == 3 ? simd_bytes(FILTER_SECOND_3) : simd_bytes(FILTER_SECOND_4);
+    for (int i = 0; i < count; i++, out += channels) {
+        const uint8_t* s = row + index[i];
+        simd_v low = simd_set(0), high = simd_set(0);
+        for (int p = 0; p < pairs; p++, s += 2 * channels, weight += 4) {
+            const simd_v pixels = simd_load_8_bytes(s), four = simd_load_8_bytes(weight);
+            const simd_v weights = simd_join(four, four);
+            low += simd_pair_products_16(simd_shuffle(pixels, first), weights);
+            high += simd_pair_products_16(simd_shuffle(pixels, second), weights);
+        }
+        const simd_v words = filter_finish(filter_join(low, high));
+        const simd_v narrow = simd_narrow(words, words);
+        simd_store_4_bytes(out, simd_narrow_16_to_bytes(narrow, narrow));
+    }
+}
+
+/* Grey: four pairs at once. */
+SIMD_128 static void filter_across_grey_128(const uint8_t* row, const int32_t* index, const int16_t* weight,
+                                            int pairs, int count, uint8_t* out) {
+    const simd_v first = simd_bytes(FILTER_FIRST_1), second = simd_bytes(FILTER_SECOND_1);
+    for (int i = 0; i < count; i++) {
+        const uint8_t* s = row + index[i];
+        simd_v sum = simd_set(0);
+        for (int p = 0; p < pairs; p += 4, s += 8, weight += 16) {
+            const simd_v pixels = simd_load_8_bytes(s);
+            sum += simd_pair_products_16(simd_shuffle(pixels, first), simd_load(weight));
+            sum += simd_pair_products_16(simd_shuffle(pixels, second), simd_load(weight + 8));
+        }
+        sum = filter_join(sum, sum);
+        out[i] = filter_round((uint32_t)sum[0] + (uint32_t)sum[1]);
+    }
+}
+
+SIMD_128 static void filter_down_128(const uint8_t* const* rows, const int16_t* weight, int pairs, int n,
+                                     uint8_t* out) {
+    const simd_v first = simd_bytes(FILTER_ROWS_FIRST), second = simd_bytes(FILTER_ROWS_SECOND);
+    for (int i = 0; i < n; i += 8) {
+        simd_v upper[2] = {simd_set(0), simd_set(0)}, lower[2] = {simd_set(0), simd_set(0)};
+        for (int p = 0; p < pairs; p++) {
+            const simd_v both =
+                simd_join(simd_load_8_bytes(rows[2 * p] + i), simd_load_8_bytes(rows[2 * p + 1] + i));
+            const simd_v low = simd_shuffle(both, first), high = simd_shuffle(both, second);
+            const simd_v weights = simd_load_8_bytes(weight + 4 * (ptrdiff_t)p);
+            const simd_v wu = simd_repeat(weights, 0), wl = simd_repeat(weights, 1);
+            upper[0] += simd_pair_products_16(low, wu);
+            lower[0] += simd_pair_products_16(low, wl);
+            upper[1] += simd_pair_products_16(high, wu);
+            lower[1] += simd_pair_products_16(high, wl);
+        }
+        const simd_v shift = simd_set(1 << FILTER_HALF_BITS);
+        const simd_v words = simd_narrow(filter_finish(simd_multiply(upper[0], shift) + lower[0]),
+                                         filter_finish(simd_multiply(upper[1], shift) + lower[1]));
+        simd_store_8_bytes(out + i, simd_narrow_16_to_bytes(words, words));
+    }
+}
+#endif
+
+#if SIMD_X86
+
+SIMD_AVX2 static inline __m256i filter_load_8_bytes(const void* from) {
+    int64_t eight;
+    memcpy(&eight, from, sizeof eight);
+    return _mm256_set1_epi64x(eight);
+}
+
+/* One target pixel: sums of upper and lower halves in turns, two channels in each half of the vector. */
+SIMD_AVX2 SIMD_INLINE __m256i filter_pixel_avx2(const uint8_t* s, const int16_t* weight, int pairs,
+                                                int channels, __m256i places) {
+    __m256i sum = _mm256_setzero_si256();
+    for (int p = 0; p < pairs; p++, s += 2 * channels, weight += 4)
+        sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_shuffle_epi8(filter_load_8_bytes(s), places),
+                                                      filter_load_8_bytes(weight)));
+    return _mm256_sllv_epi32(sum, _mm256_setr_epi32(FILTER_HALF_BITS, 0, FILTER_HALF_BITS, 0,
+                                                    FILTER_HALF_BITS, 0, FILTER_HALF_BITS, 0));
+}
+
+/* The rounded bytes of two pixels, those of the second from byte 4 on. */
+SIMD_AVX2 static inline int64_t filter_two_avx2(__m256i a, __m256i b) {
+    const __m256i half = _mm256_set1_epi32(1 << (FILTER_BITS - 1));
+    const __m256i words = _mm256_srai_epi32(_mm256_add_epi32(_mm256_hadd_epi32(a, b), half), FILTER_BITS);
+    const __m128i low = _mm256_castsi256_si128(words), high = _mm256_extracti128_si256(words, 1);
+    const __m128i in_order = _mm_packs_epi32(_mm_unpacklo_epi64(low, high), _mm_unpackhi_epi64(low, high));
+    int64_t bytes;
+    _mm_storel_epi64((__m128i*)&bytes, _mm_packus_epi16(in_order, in_order));
+    return bytes;
+}
+
+SIMD_AVX2 SIMD_INLINE void filter_across_avx2_n(const uint8_t* row, const int32_t* index,
+                                                const int16_t* weight, int pairs, int count, int channels,
+                                                uint8_t* out) {
+    const __m256i places = channels == 3   ? _mm256_setr_epi8(FILTER_FIRST_3, FILTER_SECOND_3)
+                           : channels == 4 ? _mm256_setr_epi8(FILTER_FIRST_4, FILTER_SECOND_4)
+                                           : _mm256_setr_epi8(FILTER_FIRST_1, FILTER_SECOND_1);
+    int i = 0;
+    for (; i <= count - 2; i += 2, weight += 8 * (ptrdiff_t)pairs, out += 2 * channels) {
+        const __m256i a = filter_pixel_avx2(row + index[i], weight, pairs, channels, places);
+        const __m256i b =
+            filter_pixel_avx2(row + index[i + 1], weight + 4 * (ptrdiff_t)pairs, pairs, channels, places);
+        const int64_t bytes = filter_two_avx2(a, b);
+        const int32_t last = (int32_t)(bytes >> 32);
+        memcpy(out, &bytes, 4);
+        memcpy(out + channels, &last, 4);
+    }
+    if (i < count) {
+        const __m256i a = filter_pixel_avx2(row + index[i], weight, pairs, channels, places);
+        const int64_t bytes = filter_two_avx2(a, a);
+        memcpy(out, &bytes, 4);
+    }
+}
+
+SIMD_AVX2 static void filter_across_avx2(const uint8_t* row, const int32_t* index, const int16_t* weight,
+                                         int pairs, int count, int channels, uint8_t* out) {
+    if (channels == 3)
+        filter_across_avx2_n(row, index, weight, pairs, count, 3, out);
+    else
+        filter_across_avx2_n(row, index, weight, pairs, count, 4, out);
+}
+
+/* Four pairs of grey at once. */
+SIMD_AVX2 static void filter_across_grey_avx2(const uint8_t* row, const int32_t* index, const int16_t* weight,
+                                              int pairs, int count, uint8_t* out) {
+    const __m256i places = _mm256_setr_epi8(FILTER_FIRST_1, FILTER_SECOND_1);
+    for (int i = 0; i < count; i++) {
+        const uint8_t* s = row + index[i];
+        __m256i sums = _mm256_setzero_si256();
+        for (int p = 0; p < pairs; p += 4, s += 8, weight += 16)
+            sums =
+                _mm256_add_epi32(sums, _mm256_madd_epi16(_mm256_shuffle_epi8(filter_load_8_bytes(s), places),
+                                                         _mm256_loadu_si256((const __m256i*)weight)));
+        __m128i two = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+        two = _mm_add_epi32(two, _mm_unpackhi_epi64(two, two));
+        uint32_t halves[2];
+        _mm_storel_epi64((__m128i*)halves, two);
+        out[i] = filter_round((halves[0] << FILTER_HALF_BITS) + halves[1]);
+    }
+}
+
+/* Sums of 16 values of all pairs of rows to 16-bit values. */
+SIMD_AVX2 static inline __m256i filter_down_16_avx2(const uint8_t* const* rows, const int16_t* weight,
+                                                    int pairs, int i) {
+    __m256i u0 = _mm256_setzero_si256(), u1 = u0, l0 = u0, l1 = u0;
+    for (int p = 0; p < pairs; p++, weight += 4) {
+        int32_t upper, lower;
+        memcpy(&upper, weight, 4);
+        memcpy(&lower, weight + 2, 4);
+        const __m256i wu = _mm256_set1_epi32(upper), wl = _mm256_set1_epi32(lower);
+        const __m128i a = _mm_loadu_si128((const __m128i*)(rows[2 * p] + i));
+        const __m128i b = _mm_loadu_si128((const __m128i*)(rows[2 * p + 1] + i));
+        const __m256i low = _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(a, b));
+        const __m256i high = _mm256_cvtepu8_epi16(_mm_unpackhi_epi8(a, b));
+        u0 = _mm256_add_epi32(u0, _mm256_madd_epi16(low, wu));
+        l0 = _mm256_add_epi32(l0, _mm256_madd_epi16(low, wl));
+        u1 = _mm256_add_epi32(u1, _mm256_madd_epi16(high, wu));
+        l1 = _mm256_add_epi32(l1, _mm256_madd_epi16(high, wl));
+    }
+    const __m256i half = _mm256_set1_epi32(1 << (FILTER_BITS - 1));
+    u0 = _mm256_add_epi32(_mm256_add_epi32(_mm256_slli_epi32(u0, FILTER_HALF_BITS), l0), half);
+    u1 = _mm256_add_epi32(_mm256_add_epi32(_mm256_slli_epi32(u1, FILTER_HALF_BITS), l1), half);
+    return _mm256_permute4x64_epi64(
+        _mm256_packs_epi32(_mm256_srai_epi32(u0, FILTER_BITS), _mm256_srai_epi32(u1, FILTER_BITS)), 0xd8);
+}
+
+SIMD_AVX2 static void filter_down_avx2(const uint8_t* const* rows, const int16_t* weight, int pairs, int n,
+                                       uint8_t* out) {
+    for (int i = 0; i < n; i += 32) {
+        const __m256i low = filter_down_16_avx2(rows, weight, pairs, i);
+        const __m256i high = filter_down_16_avx2(rows, weight, pairs, i + 16);
+        _mm256_storeu_si256((__m256i*)(out + i),
+                            _mm256_permute4x64_epi64(_mm256_packus_epi16(low, high), 0xd8));
+    }
+}
+#endif
+
+/* ---- the best form up to a level ---- */
+
+static void filter_across_at(int level, const uint8_t* row, const int32_t* index, const int16_t* weight,
+                             int pairs, int count, int channels, uint8_t* out) {
+    (void)level;
+#if SIMD_X86
+    if (level >= SIMD_LEVEL_AVX2 && channels > 1) {
+        filter_across_avx2(row, index, weight, pairs, count, channels, out);
+        return;
+    }
+    if (level >= SIMD_LEVEL_AVX2) {
+        filter_across_grey_avx2(row, index, weight, pairs, count, out);
+        return;
+    }
+#endif
+#if SIMD_VECTORS
+    if (level >= SIMD_LEVEL_SSE41 && channels > 1) {
+        filter_across_128(row, index, weight, pairs, count, channels, out);
+        return;
+    }
+    if (level >= SIMD_LEVEL_SSE41) {
+        filter_across_grey_128(row, index, weight, pairs, count, out);
+        return;
+    }
+#endif
+    filter_across(row, index, weight, pairs, count, channels, out);
+}
+
+static void filter_down_at(int level, const uint8_t* const* rows, const int16_t* weight, int pairs, int n,
+                           uint8_t* out) {
+    (void)level;
+#if SIMD_X86
+    if (level >= SIMD_LEVEL_AVX2) {
+        filter_down_avx2(rows, weight, pairs, n, out);
+        return;
+    }
+#endif
+#if SIMD_VECTORS
+    if (level >= SIMD_LEVEL_SSE41) {
+        filter_down_128(rows, weight, pairs, n, out);
+        return;
+    }
+#endif
+    filter_down(rows, weight, pairs, n, out);
+}
+
+#endif
