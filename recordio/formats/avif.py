@@ -51,8 +51,8 @@ def avif_size(view: memoryview) -> tuple[int, int] | None:
 
 def avif_is_turned(view: memoryview) -> bool:
     """Return True if its pictures are to be turned by a quarter."""
-    turns = (box[0] for box in inside(view, b"meta", b"iprp", b"ipco", b"irot") if len(box))
-    return next(turns, 0) % 2 == 1
+    rotations = (box[0] for box in inside(view, b"meta", b"iprp", b"ipco", b"irot") if len(box))
+    return next(rotations, 0) % 2 == 1
 
 
 def avif_frames(view: memoryview) -> list[tuple[int, int]]:
@@ -75,7 +75,7 @@ def _items(view: memoryview) -> Iterator[tuple[bytes, bytes]]:
         kinds = dict(_kinds(meta))
         stores = {0: view, 1: next(boxes(meta, b"idat"), view[:0])}
         for table in boxes(meta, b"iloc"):
-            for item, method, extents in _places(table):
+            for item, method, extents in _extents(table):
                 store, parts = stores.get(method, view[:0]), []
                 for offset, length in extents if item in kinds else ():
                     part = store[offset : offset + length if length else None]
@@ -93,7 +93,7 @@ def _kinds(meta: memoryview) -> Iterator[tuple[int, bytes]]:
             yield number, bytes(entry[6 + size : 10 + size])
 
 
-def _places(table: memoryview) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
+def _extents(table: memoryview) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
     """Yield number and storage of each item, and (offset, length) of its extents; 0: to the end."""
     at = 0
 

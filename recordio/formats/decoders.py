@@ -1,7 +1,8 @@
 """Our own decoders of JPEG, PNG and raw images, asked in one way.
 
 Each gets a file, the channels that are wanted, and limits; `deep` asks for all bits, `least_side`
-for no more pixels than its longer side needs.  None is what they leave to the general decoder.
+for no more pixels than its longer side needs, `upright` for the EXIF orientation.  None is what
+they leave to the general decoder.
 """
 
 from __future__ import annotations
@@ -21,9 +22,15 @@ JPEG_EOI, JPEG_SOS = b"\xff\xd9", 0xDA
 
 
 def decode_jpeg(
-    data: memoryview, channels: int, *, deep: bool, least_side: int, limits: dict[str, int]
+    data: memoryview,
+    channels: int,
+    *,
+    deep: bool,
+    least_side: int,
+    upright: bool,
+    limits: dict[str, int],
 ) -> Any:
-    """Decode the usual JPEG by libjpeg-turbo, upright, and refuse all that is truncated."""
+    """Decode the usual JPEG by libjpeg-turbo, and refuse all that is truncated."""
     if data[:3] != b"\xff\xd8\xff":
         return None
     if channels == 4:
@@ -35,7 +42,8 @@ def decode_jpeg(
             while least_side and fraction < 8 and _longest(header) // (2 * fraction) >= least_side:
                 fraction *= 2
             pixels = jpeg.decode(data, channels, denominator=fraction, **limits)  # type: ignore[arg-type]
-            return pixels if header.orientation == 1 else orient(pixels, header.orientation)
+            turned = upright and header.orientation != 1
+            return orient(pixels, header.orientation) if turned else pixels
     # OpenCV would fill up with grey what is missing.  Coded data contains no marker by chance; a
     # thumbnail in a segment before it may.
     scans = (end for marker, _, end, _ in segments(data) if marker == JPEG_SOS)
@@ -49,14 +57,26 @@ def _longest(header: Any) -> int:
 
 
 def decode_png(
-    data: memoryview, channels: int, *, deep: bool, least_side: int, limits: dict[str, int]
+    data: memoryview,
+    channels: int,
+    *,
+    deep: bool,
+    least_side: int,
+    upright: bool,
+    limits: dict[str, int],
 ) -> Any:
     """Decode a PNG image in which nothing is odd."""
     return png.decode(data, channels, deep=deep, max_pixels=limits["max_pixels"])
 
 
 def decode_raw(
-    data: memoryview, channels: int, *, deep: bool, least_side: int, limits: dict[str, int]
+    data: memoryview,
+    channels: int,
+    *,
+    deep: bool,
+    least_side: int,
+    upright: bool,
+    limits: dict[str, int],
 ) -> Any:
     """Copy the pixels of a raw image."""
     if channels == 4 or deep:

@@ -22,12 +22,12 @@ __all__ = ["decode", "decode_as_opencv", "describe", "imdecode", "upright_size"]
 DTYPES = ("uint8", "float32")
 
 
-def decode(data, channels=3, *, dtype="uint8", least_side=0, **limits):
+def decode(data, channels=3, *, dtype="uint8", least_side=0, upright=True, **limits):
     """Decode an image, upright, to 8 bits per channel or to the values that are stored.
 
     Three channels are RGB, one is grey, both converted from whatever is stored and turned as the
     EXIF orientation says.  Four are RGBA: the image must have them, and is taken as stored.  Of
-    several frames the first counts.
+    several frames the first counts.  Without `upright` the EXIF orientation is ignored.
 
     ``"uint8"`` means the upper 8 bits of images of 16; ``"float32"`` the values themselves, up to
     255 or 65535, or whatever a TIFF of floating point or signed numbers holds, for 1 or 3 channels:
@@ -60,14 +60,18 @@ def decode(data, channels=3, *, dtype="uint8", least_side=0, **limits):
     row = row_of(data)
     if dtype == "float32":
         if row.has_eight_bits:
-            return decode(data, channels, least_side=least_side, **limits).astype(np.float32)
-        return _decode_values(data, row, channels, limits)
-    pixels = row.decode(data, channels, deep=False, least_side=least_side, limits=limits)
+            pixels = decode(data, channels, least_side=least_side, upright=upright, **limits)
+            return pixels.astype(np.float32)
+        return _decode_values(data, row, channels, limits, upright)
+    pixels = row.decode(
+        data, channels, deep=False, least_side=least_side, upright=upright, limits=limits
+    )
     if pixels is not None:
         return pixels
     if _is_foreign(row):
-        return _with_channels(by_pillow.decode(data, row, limits, channels != 4), channels)
-    return _decode_with_opencv(data, channels, limits)
+        pixels = by_pillow.decode(data, row, limits, upright and channels != 4)
+        return _with_channels(pixels, channels)
+    return _decode_with_opencv(data, channels, limits, upright)
 
 
 def decode_as_opencv(data, mode, limits, lift="max_pixels"):
@@ -166,15 +170,16 @@ def _lacks_channels(found):
     return ImageDecodeError(f"the image has {found} channels, not the 4 that were asked for")
 
 
-def _decode_values(data, row, channels, limits):
+def _decode_values(data, row, channels, limits, upright):
     """Decode to float32, with every bit."""
     import cv2
 
     if _is_foreign(row):
         raise ImageDecodeError(f"{row.name} has 8 bits here: ask for uint8, or store PNG or TIFF")
-    pixels = row.decode(data, channels, deep=True, least_side=0, limits=limits)
+    pixels = row.decode(data, channels, deep=True, least_side=0, upright=upright, limits=limits)
     if pixels is None:
         flag = cv2.IMREAD_GRAYSCALE if channels == 1 else cv2.IMREAD_COLOR
+        flag |= 0 if upright else cv2.IMREAD_IGNORE_ORIENTATION
         pixels = decode_as_opencv(data, flag | cv2.IMREAD_ANYDEPTH, limits)
         if channels == 3:
             pixels = pixels[:, :, ::-1]
@@ -186,11 +191,13 @@ def _decode_values(data, row, channels, limits):
     return values
 
 
-def _decode_with_opencv(data, channels, limits):
+def _decode_with_opencv(data, channels, limits, upright):
     """Decode with OpenCV to 8 bits."""
     import cv2
 
     flags = {1: cv2.IMREAD_GRAYSCALE, 3: cv2.IMREAD_COLOR, 4: cv2.IMREAD_UNCHANGED}[channels]
+    if not upright and channels != 4:  # IMREAD_UNCHANGED is -1, all bits
+        flags |= cv2.IMREAD_IGNORE_ORIENTATION
     pixels = decode_as_opencv(data, flags, limits)
     if channels == 1:
         return pixels.reshape(pixels.shape[0], pixels.shape[1], 1)

@@ -30,11 +30,11 @@ cdef class GeneralRows(RowDecoder):
 
     cdef State state
     cdef int channels
-    cdef dict limits
+    cdef dict settings          # limits, and whether images are turned upright
     cdef object decoded         # alive while its pixels are read
 
-    def __cinit__(self, int channels, **limits):
-        self.channels, self.limits = channels, limits
+    def __cinit__(self, int channels, **settings):
+        self.channels, self.settings = channels, settings
         self.state.owner = <void*>self
         self.state.pixels.pixel_size = channels
         read_pixels(&self.source, &self.state.pixels)
@@ -50,7 +50,7 @@ cdef int open_any(RowSource* source, const uint8_t* data, size_t size, ImageInfo
     try:
         # A copy: the span may be a worker's scratch memory, and Python code can keep it.
         copy = PyBytes_FromStringAndSize(<const char*>data, <Py_ssize_t>size)
-        view = decoder.decoded = general.decode(copy, decoder.channels, **decoder.limits)
+        view = decoder.decoded = general.decode(copy, decoder.channels, **decoder.settings)
     except MemoryError:
         outcome_fail(outcome, RENDER_MEMORY, b"")
         return SOURCE_FAILED

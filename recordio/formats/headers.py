@@ -68,9 +68,9 @@ def png_size(view: memoryview) -> Size:
 
 
 def png_chunks(view: memoryview) -> Iterator[tuple[bytes, int, int]]:
-    """Yield kind, place and announced length of each chunk, as far as the lengths lead.
+    """Yield kind, offset and announced length of each chunk, as far as the lengths lead.
 
-    The place is that of its first byte; the length leaves out the 12 bytes around its content.
+    The offset is that of its first byte; the length leaves out the 12 bytes around its content.
     """
     at = 8
     while at + 4 <= len(view):

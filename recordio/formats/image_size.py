@@ -21,7 +21,6 @@ from recordio.formats.table import FORMATS, row_of
 __all__ = [
     "DEFAULT_LIMITS",
     "DEFAULT_MAX_PIXELS",
-    "PILLOW_FORMATS",
     "check_chunks",
     "check_for_opencv",
     "check_limits",
@@ -79,10 +78,10 @@ def open_image(file, formats=None):
 
 def _behind_wide_header(start):
     """Say more in an error where an image begins late, as behind a header of 32 bytes."""
-    for place in range(8, 28, 4):  # behind one label in the header, or up to four after it
-        if start[place : place + 3] == b"\xff\xd8\xff" or start[place : place + 4] == b"\x89PNG":
+    for at in range(8, 28, 4):  # behind one label in the header, or up to four after it
+        if start[at : at + 3] == b"\xff\xd8\xff" or start[at : at + 4] == b"\x89PNG":
             return (
-                f": one begins {place} bytes later, as behind a header of 32 bytes with labels of "
+                f": one begins {at} bytes later, as behind a header of 32 bytes with labels of "
                 "64 bits, which `recordio narrow` turns into the usual one"
             )
     return ""

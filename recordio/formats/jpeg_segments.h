@@ -1,7 +1,7 @@
 /* The markers of a JPEG file, one after another: the one walk for all that look at a file without
  * decoding it.  It never reads behind the data, whatever is in it.
  *
- * libjpeg is the judge of a damaged file; a walk only has to agree with it on sound ones, and to see
+ * libjpeg decides about a damaged file; a walk only has to agree with it on sound ones, and to see
  * every scan that it might decode of others.
  */
 #ifndef RECORDIO_JPEG_SEGMENTS_H
@@ -40,27 +40,27 @@ typedef struct {
 /* The next segment from `*at` on; `*at` moves behind it.  Fill bytes are no gap. */
 static inline jpeg_segment next_segment(const uint8_t* data, size_t size, size_t* at) {
     jpeg_segment found = {0, NULL, 0, 0, 0};
-    const uint8_t *const end = data + size, *place = data + *at, *expected = place;
+    const uint8_t *const end = data + size, *cursor = data + *at, *expected = cursor;
     size_t length;
-    while (end - place >= 2 &&
-           (place = (const uint8_t*)memchr(place, 0xFF, (size_t)(end - place - 1))) != NULL) {
-        const unsigned marker = place[1];
+    while (end - cursor >= 2 &&
+           (cursor = (const uint8_t*)memchr(cursor, 0xFF, (size_t)(end - cursor - 1))) != NULL) {
+        const unsigned marker = cursor[1];
         if (marker == 0xFF) {
-            expected += place == expected;
-            place++;
+            expected += cursor == expected;
+            cursor++;
             continue;
         }
         if (marker < JPEG_MARKER_SOF0 || (marker >= JPEG_MARKER_RST0 && marker <= JPEG_MARKER_SOI)) {
-            place += 2; /* not followed by a length */
+            cursor += 2; /* not followed by a length */
             continue;
         }
-        length = marker == JPEG_MARKER_EOI ? 0 : end - place < 4 ? 1 : (size_t)place[2] << 8 | place[3];
+        length = marker == JPEG_MARKER_EOI ? 0 : end - cursor < 4 ? 1 : (size_t)cursor[2] << 8 | cursor[3];
         found.marker = (int)marker;
-        found.data = place;
-        found.gap = place != expected;
-        found.whole = marker == JPEG_MARKER_EOI || (length >= 2 && length <= (size_t)(end - place - 2));
-        found.size = length + 2 < (size_t)(end - place) ? length + 2 : (size_t)(end - place);
-        *at = (size_t)(place - data) + found.size;
+        found.data = cursor;
+        found.gap = cursor != expected;
+        found.whole = marker == JPEG_MARKER_EOI || (length >= 2 && length <= (size_t)(end - cursor - 2));
+        found.size = length + 2 < (size_t)(end - cursor) ? length + 2 : (size_t)(end - cursor);
+        *at = (size_t)(cursor - data) + found.size;
         return found;
     }
     *at = size;

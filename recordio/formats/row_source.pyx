@@ -11,7 +11,7 @@ from libc.string cimport memset
 
 
 cdef class RowDecoder:
-    """Base class of what owns a source: made of a number of channels and limits."""
+    """Base class of what owns a source: made of channels, limits, and whether to turn images."""
 
     def __cinit__(self, *args, **keywords):
         memset(&self.source, 0, sizeof(RowSource))

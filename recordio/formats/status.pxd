@@ -28,5 +28,5 @@ cdef struct Outcome:
 
 # Notes a failure and returns its status.
 cdef int outcome_fail(Outcome* outcome, int status, const char* message) noexcept nogil
-# The exception for an outcome that is not RENDER_OK; `place` holds keywords of RecordIOError.
-cdef object outcome_error(Outcome* outcome, Py_ssize_t label_width, dict place)
+# The exception for an outcome that is not RENDER_OK; `location` holds keywords of RecordIOError.
+cdef object outcome_error(Outcome* outcome, Py_ssize_t label_width, dict location)

@@ -14,25 +14,25 @@ cdef int outcome_fail(Outcome* outcome, int status, const char* message) noexcep
     return status
 
 
-cdef object outcome_error(Outcome* outcome, Py_ssize_t label_width, dict place):
+cdef object outcome_error(Outcome* outcome, Py_ssize_t label_width, dict location):
     """The exception for a sample that could not be rendered."""
-    place = dict(place)
+    location = dict(location)
     cdef int status = outcome.status
     if status == RENDER_MEMORY:
         return MemoryError("no memory to decode and resample an image")
     if status == RENDER_SHORT_HEADER:
         return RecordHeaderError(
-            f"the record is shorter than the {HEADER_SIZE} bytes of an image header", **place)
-    place["record_id"] = outcome.record_id
+            f"the record is shorter than the {HEADER_SIZE} bytes of an image header", **location)
+    location["record_id"] = outcome.record_id
     if status == RENDER_SHORT_LABELS:
         return RecordHeaderError(
             f"the header announces {outcome.found} labels, which the record is too short for",
-            **place)
+            **location)
     if status == RENDER_LABEL_WIDTH:
         return LabelError(
-            f"the record has {outcome.found} labels, label_width is {label_width}", **place)
+            f"the record has {outcome.found} labels, label_width is {label_width}", **location)
     if status == RENDER_NOT_LISTED:
-        return LabelError("the list of labels has no line for this id", **place)
+        return LabelError("the list of labels has no line for this id", **location)
     if status == RENDER_LABEL:
-        return LabelError(outcome.message.decode("utf-8", "replace"), **place)
-    return ImageDecodeError(outcome.message.decode("utf-8", "replace"), **place)
+        return LabelError(outcome.message.decode("utf-8", "replace"), **location)
+    return ImageDecodeError(outcome.message.decode("utf-8", "replace"), **location)

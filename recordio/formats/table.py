@@ -1,4 +1,4 @@
-"""The table of image formats: all that the rest of the house knows of one is in its row.
+"""The table of image formats: all that the rest of the package knows of one is in its row.
 
 A new format is a module that decodes it and a row here.  Nothing is decoded in this module.
 """
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 Size = tuple[int, int]
-#: Bytes at their places, all of which must be there.
+#: Bytes at their offsets, all of which must be there.
 Marks = tuple[tuple[int, bytes], ...]
 
 
@@ -227,11 +227,11 @@ _BY_FIRST_BYTE: dict[int, list[tuple[str, Marks]]] = {}
 for _kind, _, _signatures in _KINDS:
     for _marks in _signatures:
         _BY_FIRST_BYTE.setdefault(_marks[0][1][0], []).append((_kind, _marks))
-#: Place and bytes that are enough for decoders, and the row.
+#: Offset and bytes that are enough for decoders, and the row.
 _ENOUGH = tuple(
-    (place, mark, row)
+    (offset, mark, row)
     for row in FORMATS
-    for place, mark in row.enough or (marks[0] for marks in row.signatures)
+    for offset, mark in row.enough or (marks[0] for marks in row.signatures)
 )
 
 
@@ -245,7 +245,7 @@ def kind_of(content: Any) -> str:
         return "empty"
     start = bytes(content[:16])
     for kind, marks in _BY_FIRST_BYTE.get(start[0], ()):
-        if all(start[place : place + len(mark)] == mark for place, mark in marks):
+        if all(start[offset : offset + len(mark)] == mark for offset, mark in marks):
             return kind
     return "other"
 
@@ -256,8 +256,8 @@ def row_of(content: Any) -> Format:
     What `kind_of` calls other may be decoded, and the same limits are for it.
     """
     start = bytes(content[:16])
-    for place, mark, row in _ENOUGH:
-        if start.startswith(mark, place):
+    for offset, mark, row in _ENOUGH:
+        if start.startswith(mark, offset):
             return row
     return OTHER
 

@@ -21,7 +21,7 @@ typedef struct {
     int keep;        /* of a first scan, whether to note which coefficients are not zero */
 } band_scan;
 
-/* The next bits of a refinement scan: a code, and the sign of the coefficient that it places. */
+/* The next bits of a refinement scan: a code, and the sign of the coefficient that it sets. */
 typedef struct {
     uint8_t drop; /* 0: its code does not fit */
     uint8_t kind;
@@ -29,7 +29,7 @@ typedef struct {
     uint8_t run;  /* zeros that are passed; of an end how many bits say of how many blocks */
 } refining_entry;
 
-enum { REFINING_PLACE, REFINING_END, REFINING_RARE };
+enum { REFINING_VALUE, REFINING_END, REFINING_RARE };
 
 typedef struct {
     refining_entry entries[1 << HUFFMAN_BITS];
@@ -148,7 +148,7 @@ SIMD_INLINE int band_symbol(band_scan* scan, bit_reader* reader, const huffman_t
     }
     k += step;
     if (k > scan->last + 1) return 0;
-    block[places[k]] = (JCOEF)(value * scan->scale);
+    block[zigzag[k]] = (JCOEF)(value * scan->scale);
     if (value != 0) *nonzero |= bit_before(k);
     return k;
 }
@@ -169,8 +169,8 @@ SIMD_INLINE int decode_band(band_scan* scan, bit_reader* reader, const huffman_t
             if (next >= limit) break;
             value = first_value(reader, entry);
             drop(reader, move & 0xFF);
-            block[places[next]] = (JCOEF)(entry->second_value * scale); /* as in blocks.h */
-            block[places[k + entry->first_step]] = (JCOEF)(value * scale);
+            block[zigzag[next]] = (JCOEF)(entry->second_value * scale); /* as in blocks.h */
+            block[zigzag[k + entry->first_step]] = (JCOEF)(value * scale);
             if (keep)
                 *nonzero |= (uint64_t)(entry->second_value != 0) << (DCTSIZE2 - next) |
                             (uint64_t)(value != 0) << (DCTSIZE2 - k - entry->first_step);
@@ -180,7 +180,7 @@ SIMD_INLINE int decode_band(band_scan* scan, bit_reader* reader, const huffman_t
         if (entry->step != HUFFMAN_RARE && entry->step >= HUFFMAN_END && k + entry->first_step < limit) {
             const int written = entry->step == HUFFMAN_END ? k + 1 : k + entry->first_step;
             drop(reader, entry->drop);
-            block[places[written]] = (JCOEF)(entry->value * scale);
+            block[zigzag[written]] = (JCOEF)(entry->value * scale);
             if (keep) *nonzero |= (uint64_t)(entry->value != 0) << (DCTSIZE2 - written);
             scan->ended = ended_blocks(reader, entry->second_value) - 1;
             return 1;
@@ -219,7 +219,7 @@ SIMD_INLINE int decode_bands(band_scan* scan, const huffman_table* table, JBLOCK
 static inline void refining_fill(refining_table* table, uint32_t code, int length, int symbol) {
     const int spare = HUFFMAN_BITS - length, size = symbol & 15;
     refining_entry* entry = table->entries + (code << spare);
-    refining_entry filled = {(uint8_t)length, REFINING_PLACE, 0, (uint8_t)(symbol >> 4)};
+    refining_entry filled = {(uint8_t)length, REFINING_VALUE, 0, (uint8_t)(symbol >> 4)};
     int i;
     if (size > 1 || size > spare) {
         filled.kind = REFINING_RARE;
@@ -228,7 +228,7 @@ static inline void refining_fill(refining_table* table, uint32_t code, int lengt
         filled.kind = REFINING_END;
     for (i = 0; i < 1 << spare; i++) {
         entry[i] = filled;
-        if (filled.kind == REFINING_PLACE && size == 1) {
+        if (filled.kind == REFINING_VALUE && size == 1) {
             entry[i].drop++;
             entry[i].value = i >> (spare - 1) ? 1 : -1;
         }
@@ -258,7 +258,7 @@ SIMD_INLINE int rare_refinement(bit_reader* reader, const refining_table* table,
     drop(reader, length);
     entry->run = (uint8_t)(symbol >> 4);
     entry->value = 0;
-    entry->kind = (symbol & 15) == 0 && symbol != 0xF0 ? REFINING_END : REFINING_PLACE;
+    entry->kind = (symbol & 15) == 0 && symbol != 0xF0 ? REFINING_END : REFINING_VALUE;
     entry->drop = (uint8_t)(symbol & 15);
     if (symbol & 15) entry->value = peek(reader, 1) ? 1 : -1;
     return 1;
@@ -306,7 +306,7 @@ SIMD_INLINE int refine_band(band_scan* scan, bit_reader* reader, const refining_
         passed = known & (~target + 1); /* those at lower positions */
         known &= target - 1;
         grown |= growing(reader, passed, bmi2);
-        block[places[DCTSIZE2 - lowest_bit(target)]] = (JCOEF)(entry.value * scale);
+        block[zigzag[DCTSIZE2 - lowest_bit(target)]] = (JCOEF)(entry.value * scale);
         if (entry.value != 0) found |= target;
         if (target == final) break;
     }
@@ -315,7 +315,7 @@ SIMD_INLINE int refine_band(band_scan* scan, bit_reader* reader, const refining_
         if (known != 0) grown |= growing(reader, known, bmi2);
     }
     for (; grown != 0; grown &= grown - 1) {
-        JCOEF* coefficient = &block[places[DCTSIZE2 - lowest_bit(grown)]];
+        JCOEF* coefficient = &block[zigzag[DCTSIZE2 - lowest_bit(grown)]];
         const int sign = -(*coefficient < 0); /* no branch, as nothing could predict it */
         *coefficient = (JCOEF)(*coefficient + ((scale ^ sign) - sign));
     }

@@ -22,8 +22,8 @@ typedef struct {
     const uint8_t* end; /* where the data or, once it has been met, the marker is */
 } bit_reader;
 
-/* Where the coefficient before position `k` of the order in which they are coded belongs. */
-static const uint8_t places[DCTSIZE2 + 1] = {
+/* The zigzag order: the index in its block of the coefficient that is coded before position `k`. */
+static const uint8_t zigzag[DCTSIZE2 + 1] = {
     0,  0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40,
     48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15,
     23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
@@ -176,7 +176,7 @@ SIMD_INLINE int decode_ac_symbol(bit_reader* reader, const huffman_table* table,
     if (step == HUFFMAN_END) return DCTSIZE2;
     k += step;
     if (k > DCTSIZE2) return 0;
-    if (block != NULL) block[places[k]] = (JCOEF)value;
+    if (block != NULL) block[zigzag[k]] = (JCOEF)value;
     return k;
 }
 
@@ -196,8 +196,8 @@ SIMD_INLINE int decode_ac(bit_reader* reader, const huffman_table* table, JCOEF*
             if (next >= DCTSIZE2) break;
             value = first_value(reader, entry);
             drop(reader, move & 0xFF);
-            block[places[next]] = entry->second_value;           /* if there is one, otherwise ... */
-            block[places[k + entry->first_step]] = (JCOEF)value; /* ... in the same place */
+            block[zigzag[next]] = entry->second_value;           /* if there is one, otherwise ... */
+            block[zigzag[k + entry->first_step]] = (JCOEF)value; /* ... at the same index */
             k = next;
         }
         if (i == 3) continue;
@@ -205,7 +205,7 @@ SIMD_INLINE int decode_ac(bit_reader* reader, const huffman_table* table, JCOEF*
             /* The end alone writes the zero that is there, which costs less than finding out. */
             const int written = entry->step == HUFFMAN_END ? k + 1 : k + entry->first_step;
             drop(reader, entry->drop);
-            block[places[written]] = entry->value;
+            block[zigzag[written]] = entry->value;
             return 1;
         }
         /* The block may be full before the second symbol, which then belongs to the next. */

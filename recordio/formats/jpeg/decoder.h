@@ -4,8 +4,8 @@
  * it allocates it keeps.  It belongs to one thread at a time; different decoders share nothing.
  * Nothing here prints, exits, jumps out of a call, or touches Python.
  *
- * The pixels handed out are exactly those that a decode of the whole image at the same scale has in
- * that place (accurate integer DCT, smooth chroma upsampling: what OpenCV and Pillow use).
+ * The pixels handed out are exactly those that a decode of the whole image at the same scale has
+ * there (accurate integer DCT, smooth chroma upsampling: what OpenCV and Pillow use).
  *
  *     open -> start -> rows, rows, ... -> finish, then open the next image
  */

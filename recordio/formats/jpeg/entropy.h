@@ -3,7 +3,7 @@
  *
  * The sequential one decodes sound data only.  At the first bit that it would not vouch for (a code that
  * does not exist, data that ends, a marker out of place) it gives the scan back to the library's own
- * decoder, which reads it again from its start up to the same place and goes on from there.  So whatever is
+ * decoder, which reads it again from its start up to the same byte and goes on from there.  So whatever is
  * wrong with an image has the outcome that it has with the library alone, and the pixels of sound
  * ones are the same anyway.
  *

@@ -1,6 +1,6 @@
 /* A trial of our entropy decoders with the libjpeg-turbo that is found at run time.
  *
- * They are handed to the library at a place that is no interface, and the library may be another than
+ * They are handed to the library by a member that is no interface, and the library may be another than
  * the one this was compiled for.  So before they are used, built-in images are decoded with them and
  * without, sound and damaged, whole and in part: status, warnings and pixels must be the same, and ours
  * must really have been called.  They must also have passed over what a part has no need of.
@@ -84,13 +84,13 @@ static int passes_over(jpeg_decoder* own, const uint8_t* data, const uint8_t* da
     return memcmp(&found[0], &found[1], sizeof found[0]) == 0;
 }
 
-/* A copy in which eight bytes at `place` are zeros, or the one there is another number. */
-static const uint8_t* damage(uint8_t* copy, const uint8_t* data, size_t size, size_t place, int number) {
+/* A copy in which eight bytes at `offset` are zeros, or the one there is another number. */
+static const uint8_t* damage(uint8_t* copy, const uint8_t* data, size_t size, size_t offset, int number) {
     memcpy(copy, data, size);
     if (number)
-        copy[place] ^= 4;
+        copy[offset] ^= 4;
     else
-        memset(copy + place, 0, 8);
+        memset(copy + offset, 0, 8);
     return copy;
 }
 

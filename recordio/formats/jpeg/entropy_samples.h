@@ -10,13 +10,13 @@
 #define SAMPLE_WIDTH  80
 #define SAMPLE_HEIGHT 64
 
-/* Places in the coded data of the sequential one: behind the first restart marker, the number of the
+/* Offsets in the coded data of the sequential one: behind the first restart marker, the number of the
  * second, and behind the fourth. */
 #define EARLY         420
 #define SECOND_MARKER 476
 #define MIDDLE        800
 
-/* A restart marker every 3 MCUs, so that they lie in all places of a row. */
+/* A restart marker every 3 MCUs, so that they lie at all positions of a row. */
 static const uint8_t sequential_sample[] = {
     0xFF, 0xD8, 0xFF, 0xDB, 0x00, 0x43, 0x00, 0x0C, 0x08, 0x09, 0x0B, 0x09, 0x08, 0x0C, 0x0B, 0x0A, 0x0B,
     0x0E, 0x0D, 0x0C, 0x0E, 0x12, 0x1E, 0x14, 0x12, 0x11, 0x11, 0x12, 0x25, 0x1B, 0x1C, 0x16, 0x1E, 0x2C,
@@ -85,7 +85,7 @@ static const uint8_t sequential_sample[] = {
     0x91, 0x46, 0x48, 0xC0, 0x52, 0x17, 0x2C, 0x19, 0x2D, 0x39, 0xDD, 0x06, 0xC3, 0xD1, 0x7F, 0xFF, 0xD9,
 };
 
-/* Places in the other one: in the first scan of AC coefficients, in their first refinement, and in the
+/* Offsets in the other one: in the first scan of AC coefficients, in their first refinement, and in the
  * last one; and there the number of a restart marker. */
 #define FIRST_BAND      365
 #define FIRST_REFINING  750

@@ -4,7 +4,7 @@
  * value follows.  Code and value together are mostly short, so one look at the next HUFFMAN_BITS bits
  * finds both, and often those of the next coefficient as well; or all of the code and the upper bits
  * of the value, to which the lower ones are added.  What does not fit is found the slow way.  Tables are
- * built only from codes that libjpeg accepts as well; all others are left for it to judge.
+ * built only from codes that libjpeg accepts as well; all others are left for it to decide.
  */
 #ifndef ITERATORS_JPEG_HUFFMAN_H
 #define ITERATORS_JPEG_HUFFMAN_H
@@ -42,7 +42,7 @@ typedef struct {
 typedef struct {
     int count;
     uint32_t limit[HUFFMAN_LONGEST + 1];    /* codes up to this length are below it, as 16 bits */
-    int32_t symbol_at[HUFFMAN_LONGEST + 1]; /* place of a symbol minus its code */
+    int32_t symbol_at[HUFFMAN_LONGEST + 1]; /* index of a symbol minus its code */
     uint8_t lengths[HUFFMAN_LONGEST + 1];   /* how many codes have a length */
     uint8_t symbols[256];
 } huffman_codes;

@@ -330,6 +330,7 @@ cdef struct State:
     jpeg_decoder* decoder
     jpeg_limits limits
     int channels
+    bint upright
 
 
 cdef class JpegRows(RowDecoder):
@@ -341,10 +342,10 @@ cdef class JpegRows(RowDecoder):
     cdef _Decoder decoder
     cdef State state
 
-    def __cinit__(self, int channels, **limits):
+    def __cinit__(self, int channels, *, bint upright=True, **limits):
         self.decoder = _Decoder()
         load_limits(&self.state.limits, limits)
-        self.state.channels = channels
+        self.state.channels, self.state.upright = channels, upright
         self.state.decoder = self.decoder.decoder
         self.source.state = &self.state
         self.source.open, self.source.start = open_jpeg, start_jpeg
@@ -361,9 +362,10 @@ cdef int open_jpeg(RowSource* source, const uint8_t* data, size_t size, ImageInf
     status = jpeg_decoder_open(state.decoder, data, size, &state.limits, &found)
     if status == JPEG_OK and found.supported:
         info.width, info.height = found.width, found.height
-        if orient_exchanges_sides(found.orientation):
+        if state.upright:
+            info.orientation = found.orientation
+        if orient_exchanges_sides(info.orientation):
             info.width, info.height = found.height, found.width
-        info.orientation = found.orientation
         info.scales = True
         return SOURCE_OPEN
     jpeg_decoder_finish(state.decoder)

@@ -223,7 +223,7 @@ static void undo_row(JBLOCK* blocks, JDIMENSION count, int first, int last, int 
     int k;
     for (i = 0; i < count; i++)
         for (k = first; k <= last; k++) {
-            JCOEF* coefficient = &blocks[i][places[k + 1]];
+            JCOEF* coefficient = &blocks[i][zigzag[k + 1]];
             if (!refined)
                 *coefficient = 0;
             else if (k == 0 || *coefficient >= 0) /* of DC coefficients bits are set, whatever the sign */

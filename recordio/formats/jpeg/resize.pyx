@@ -70,6 +70,7 @@ cdef void _set_axis(resample.resample_axis* axis, int source, int target, int or
     axis.origin = origin
     axis.denominator = 1
     axis.stored = stored
+    axis.low = axis.high = 0
 
 
 cdef bint _run(_Engine engine, int method, int samples, const resample.resample_axis* columns,

@@ -37,7 +37,7 @@ static inline double restart_overshoot(int restart, int mcus_per_row, double lef
     const double last = restart - 1.0;
     if (restart == 0) return gap;
     if (mcus_per_row % restart == 0) gap = left < gap ? left : gap;
-    if (last <= gap) /* every place before the row is as likely as any other */
+    if (last <= gap) /* every position before the row is as likely as any other */
         return last / 2;
     return (gap * (gap + 1) / 2 + (last - gap) * gap) / restart;
 }
