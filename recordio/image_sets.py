@@ -165,7 +165,7 @@ def _check_size(size, path):
         raise ArrayFileError(f"has {size} bytes, more than a file of CIFAR", path=str(path))
 
 
-def _batch(data, key, place, classes):
+def _batch(data, key, source, classes):
     """Return images and labels of one file."""
     try:
         stored = _Unpickler(data).load()
@@ -174,13 +174,13 @@ def _batch(data, key, place, classes):
     except (MemoryError, RecursionError):
         raise
     except Exception as error:
-        raise ArrayFileError(f"is no batch of CIFAR: {error!r}", path=place) from error
+        raise ArrayFileError(f"is no batch of CIFAR: {error!r}", path=source) from error
     if images.ndim != 2 or images.shape[1] != np.prod(_CIFAR_IMAGE):
-        raise ArrayFileError(f"holds images of shape {images.shape[1:]}, not (3072,)", path=place)
+        raise ArrayFileError(f"holds images of shape {images.shape[1:]}, not (3072,)", path=source)
     if labels.shape != images.shape[:1] or (labels.size and labels.dtype.kind not in "iu"):
-        raise ArrayFileError(f"has {len(images)} images and {labels.shape} labels", path=place)
+        raise ArrayFileError(f"has {len(images)} images and {labels.shape} labels", path=source)
     if labels.size and not 0 <= labels.min() <= labels.max() < classes:
-        raise ArrayFileError(f"has labels from {labels.min()} to {labels.max()}", path=place)
+        raise ArrayFileError(f"has labels from {labels.min()} to {labels.max()}", path=source)
     return images.reshape(len(images), *_CIFAR_IMAGE), labels.astype(np.uint8)
 
 

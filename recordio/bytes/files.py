@@ -23,7 +23,7 @@ from recordio.bytes.remote.by_fsspec import filesystem
 from recordio.bytes.remote.fetching import in_background
 from recordio.bytes.remote.folder import open_mirror, open_mirrors
 from recordio.bytes.remote.mirror import Mirror
-from recordio.bytes.remote.objects import is_folder, is_there, list_urls, looked_up, open_stream
+from recordio.bytes.remote.objects import is_there, library_of, list_urls, looked_up, open_stream
 from recordio.bytes.remote.output import RemoteOutput, remove
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.bytes.storage import AtomicOutput
@@ -239,7 +239,7 @@ def _listed_urls(
     # An HTTP server would be asked for all of the file: it knows no folders, only pages with links.
     settings = settings or RemoteSettings()
     if look and not url.startswith(("http://", "https://")) and not url.endswith("/"):
-        url += "/" * is_folder(url, settings)
+        url += "/" * library_of(url, settings, text=True).is_folder(url, settings)
     return [StoredFile(name) for name in list_urls(url, suffix, settings)]
 
 

@@ -331,7 +331,7 @@ def repair(path, out, index=None, out_index=None, checksums=None):
             written += output.write(view[begin:end])
             check_kept(view[begin:end], path=report.path, offset=begin)
         before, after = np.concatenate(old), np.concatenate(new)
-        for piece in format_index(_carry_keys(before, listed, index), after):
+        for piece in format_index(_matched_keys(before, listed, index), after):
             output.files[1].write(piece)
         if table is not None:
             entries = table.entries[np.isin(table.offsets, before)]
@@ -527,7 +527,7 @@ def _compare_index(report, listed, offsets):
         )
 
 
-def _carry_keys(offsets, listed, path):
+def _matched_keys(offsets, listed, path):
     """Find keys for the records that stood at `offsets`, from the old index where it lists them."""
     if listed is None:
         return np.arange(len(offsets))

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..keywords.functions import checked
 from ..keywords.options import option
-from ..packs.manifest import ShardManifest, is_manifest
+from ..packs.manifest import named_manifest
 from ..packs.scanned_pack import ScannedPack
 from .copying import Edit
 from .options import RunOptions, SkipErrors
@@ -112,10 +112,12 @@ def join(
     """
     if not len(packs) or isinstance(packs, (str, os.PathLike)):
         raise ValueError(f"packs={packs!r}: expected a sequence of record files")
-    if any(map(is_manifest, packs)):
+    manifests = [named_manifest(path) for path in packs]
+    if any(manifests):
         if labels != "keep":
             raise ValueError(f"labels={labels!r}: those of shards are kept; relabel the pack")
-        packs = [file for path in packs for file in _files_of(path)]
+        pairs = zip(packs, manifests, strict=True)
+        packs = [file for path, shards in pairs for file in (shards.files if shards else [path])]
     asked = _each(labels, len(packs), "labels", _is_one_for_each(labels))
     counts = _each(classes, len(packs), "classes", isinstance(classes, Sequence))
     with ExitStack() as stack:
@@ -130,14 +132,6 @@ def join(
             class_files(sources, changes),
         )
         return write_packs(sources, [plan], edits, identities=identities, **run)
-
-
-def _files_of(path: str | os.PathLike[str]) -> Sequence[str | os.PathLike[str]]:
-    if not is_manifest(path):
-        return [path]
-    manifest = ShardManifest.read(path)
-    manifest.check_sizes()
-    return manifest.files
 
 
 def _is_one_for_each(labels: Any) -> bool:

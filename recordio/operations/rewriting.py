@@ -30,7 +30,7 @@ __all__ = [
     "rewrite",
 ]
 
-#: Bytes that are put together before they are written, where records change places.
+#: Bytes that are put together before they are written, where records change their order.
 WINDOW = 128 << 20
 #: Tools number images up to here.
 LARGEST_ID = 2**63 - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -10,7 +11,8 @@ from typing import Annotated, Any, Unpack
 import numpy as np
 
 from ..errors import EmptyRecordFileError, ImageDecodeError
-from ..formats.image_size import PILLOW_FORMATS, image_size, open_within_limits
+from ..formats.general import decode
+from ..formats.image_size import image_size
 from ..formats.table import kind_of
 from ..keywords.checks import boolean, integer, real
 from ..keywords.functions import checked
@@ -204,7 +206,7 @@ def filter(
     ``width, height``    of the image in pixels, as its header says
     ``bytes``            size of the content, without image header
     ``format``           ``"jpeg"``, ``"png"``, ``"webp"``, ... ``"npy"``, ``"empty"``, ``"other"``
-    ``decodable``        whether it is an image within the default limits that Pillow can decode
+    ``decodable``        whether it is an image within the default limits that training can decode
     ``id, key``          the id in the image header, and the key in the index
     ==================== ===========================================================================
 
@@ -299,15 +301,16 @@ def _size(axis: int) -> Callable[[memoryview], float]:
     return size
 
 
+#: What may be asked of an image; TIFF of floating point has one of the last alone.
+PIXELS = ((3, "uint8"), (1, "float32"), (3, "float32"))
+
+
 def _decodable(content: memoryview) -> bool:
-    try:
-        with open_within_limits(content, {}, PILLOW_FORMATS) as image:
-            image.load()
-    except MemoryError:
-        raise
-    except Exception:  # the plugins of Pillow raise what they like
-        return False
-    return True
+    for channels, dtype in PIXELS:
+        with contextlib.suppress(ImageDecodeError):
+            decode(content, channels, dtype=dtype)
+            return True
+    return False
 
 
 #: Facts that are in the content itself.

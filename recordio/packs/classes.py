@@ -10,7 +10,7 @@ from ..bytes.files import StoredFile, open_text
 from ..errors import RecordIOError
 from ..limits import bounded_lines
 
-__all__ = ["SUFFIX", "find_classes", "format_classes", "read_classes"]
+__all__ = ["SUFFIX", "find_classes", "format_classes", "labels_of_names", "read_classes"]
 
 SUFFIX = ".classes.txt"
 #: Endings of the names of parts that share one file of class names.
@@ -41,6 +41,18 @@ def find_classes(path: str | StoredFile) -> dict[int, str]:
         if StoredFile(candidate).exists():
             return read_classes(candidate)
     return {}
+
+
+def labels_of_names(names: Mapping[int, str]) -> dict[str, int]:
+    """Return the label of each name, in the order of the labels; the first of several.
+
+    >>> labels_of_names({3: "dog", 1: "cat", 4: "dog"})
+    {'cat': 1, 'dog': 3}
+    """
+    found: dict[str, int] = {}
+    for label in sorted(names):
+        found.setdefault(names[label], label)
+    return found
 
 
 def format_classes(classes: Mapping[int, str]) -> bytes:

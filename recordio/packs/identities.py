@@ -90,17 +90,17 @@ def identity_keys(
     if not 1 < pair[0] <= pair[1] <= float(np.float32(most)):
         return None
     lows, highs = keys_of(pair)
-    first = _turn(int(lows[0]), int(highs[0]), "begin", read, path)
+    first = _boundary(int(lows[0]), int(highs[0]), "begin", read, path)
     low, high = int(lows[1]), int(highs[1])
     if last_key is not None and low <= most <= high and _kind_of(*read([last_key])) != "image":
         low = high = most  # they are the last records
-    end = _turn(low, high, "end", read, path)
+    end = _boundary(low, high, "end", read, path)
     if first is None or end is None or not first < end <= most:
         return None
     return range(first, end)
 
 
-def _turn(low: int, high: int, what: str, read: RecordsByKey, path: str) -> int | None:
+def _boundary(low: int, high: int, what: str, read: RecordsByKey, path: str) -> int | None:
     """The key at which identity records begin or end; None if there is none of them."""
     if low == high:
         return low

@@ -31,6 +31,7 @@ __all__ = [
     "is_manifest",
     "json_of",
     "listed_packs",
+    "named_manifest",
     "sha256_of",
     "write_manifest",
 ]
@@ -191,6 +192,15 @@ def is_manifest(path: str | os.PathLike[str]) -> bool:
     (True, False)
     """
     return shown(os.fsdecode(path)).endswith(".json")
+
+
+def named_manifest(path: str | os.PathLike[str]) -> ShardManifest | None:
+    """Read the manifest that a path names and check its sizes; None for a record file."""
+    if not is_manifest(path):
+        return None
+    manifest = ShardManifest.read(path)
+    manifest.check_sizes()
+    return manifest
 
 
 def listed_packs(

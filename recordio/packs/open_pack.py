@@ -22,7 +22,7 @@ from ..frames.mirrored import RemoteRecords
 from ..frames.reader import RecordReader
 from ..frames.walk import Piece, walk
 from ..lists import ListEntry, entries_among, entry_lines, open_list
-from .classes import find_classes
+from .classes import find_classes, labels_of_names
 from .identities import Identities, find_identities, records_by_key
 from .manifest import ShardManifest, listed_packs
 from .names import pack_files, pack_prefix
@@ -181,13 +181,17 @@ class OpenPack:
         try:
             record, _ = self.reader.read_at(int(self.offsets[row]))
         except RecordIOError as error:
-            raise error.at(record=int(self.numbers[row])) from None
+            raise error.at(record=self.number_of(row)) from None
         return memoryview(b"") if record is None else record
+
+    def number_of(self, row: int) -> int:
+        """Return the number of a record in the file, by which errors name it."""
+        return row if self.everything or self.faces is None else int(self.numbers[row])
 
     def location(self, row: int) -> dict[str, Any]:
         """Name path, offset and number of a record, for errors."""
-        offset, record = int(self.offsets[row]), int(self.numbers[row])
-        return {"path": self.path, "offset": offset, "record": record}
+        offset = int(self.offsets[row])
+        return {"path": self.path, "offset": offset, "record": self.number_of(row)}
 
     @property
     def classes(self) -> dict[int, str]:
@@ -199,6 +203,11 @@ class OpenPack:
         """Names for people to see: none where im2rec found all images in one folder, "."."""
         classes = self.classes
         return {} if list(classes.values()) == ["."] else classes
+
+    @property
+    def class_to_idx(self) -> dict[str, int]:
+        """The label of each name of a class, as torchvision's data sets have it."""
+        return labels_of_names(self.shown_classes)
 
     @cached_property
     def list_path(self) -> str | None:

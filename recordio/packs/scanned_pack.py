@@ -125,6 +125,10 @@ class ScannedPack(OpenPack):
         #: Where each record ends, and its number in the file: int64.
         self.ends, self.numbers = ends, numbers
 
+    def number_of(self, row: int) -> int:
+        """Return the number of a record in the file, damaged ones counted."""
+        return int(self.numbers[row])
+
     def _listed(
         self, offsets: np.ndarray, keys: np.ndarray, listed: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ..bytes.files import StoredFile
 from ..bytes.remote.objects import shown
 from ..errors import EmptyRecordFileError, RecordIOError
-from ..packs.manifest import ShardManifest, is_manifest, listed_packs
+from ..packs.manifest import listed_packs, named_manifest
 from ..packs.open_pack import OpenPack
 
 __all__ = ["RecordFile", "RecordRange", "cut_ranges", "listed_record_files"]
@@ -85,9 +85,8 @@ def listed_record_files(paths: str | os.PathLike[str] | Sequence[str]) -> list[R
     names = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     found: list[RecordFile] = []
     for name in map(os.fsdecode, names):
-        if is_manifest(name):
-            manifest = ShardManifest.read(name)
-            manifest.check_sizes()
+        manifest = named_manifest(name)
+        if manifest is not None:
             rows = zip(manifest.files, manifest.indexes, manifest.shards, strict=True)
             found += [
                 RecordFile(path, index, shard.records, shard.bytes) for path, index, shard in rows

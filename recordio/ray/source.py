@@ -242,8 +242,8 @@ def _blocks(
         except RecordIOError as error:
             if skip:
                 continue
-            place = {"path": shown(piece.file.path), "record": number}
-            raise type(error)(error.reason, **place) from None
+            location = {"path": shown(piece.file.path), "record": number}
+            raise type(error)(error.reason, **location) from None
         for name, value in row.items():
             columns.setdefault(name, []).append(value)
         held += len(row["bytes"]) if channels is None else row["image"].nbytes

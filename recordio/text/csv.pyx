@@ -1,7 +1,7 @@
 """Numbers in CSV text to arrays, at once or in chunks.
 
 Every field is a decimal number; there are no quotes, no names and no missing values.  Text that is
-anything else is an error with its place, never a guess.
+anything else is an error with its line and column, never a guess.
 """
 
 import weakref
@@ -24,7 +24,7 @@ from recordio.text.csv_format import CSVFormat, whole_number
 from recordio.errors import TextFormatError
 from recordio.text.lines import MAX_BAD_ROWS, MAX_LINE_BYTES, LineChunks, note_bad_row
 from recordio.ordered import OrderedWork
-from recordio.text.row_count import RowPlaces
+from recordio.text.row_count import RowPositions
 from recordio.text.growing_array import Table
 
 __all__ = ["CSVReader", "read_csv"]
@@ -47,7 +47,7 @@ cdef enum Status:
     JUNK
     OVERFLOW
 
-cdef struct Place:
+cdef struct Fault:
     Status status
     int64_t line            # from 0
     int64_t column          # from 0
@@ -141,11 +141,11 @@ cdef int64_t _parse_rows(
     uint8_t delimiter,
     number* out,
     int64_t room,
-    Place* place,
+    Fault* fault,
 ) noexcept nogil:
     """Parse whole lines as long as there is room for a row, and move `start` behind them.
 
-    Returns the rows; at the first error its place is left.
+    Returns the rows; at the first error `fault` describes it.
     """
     cdef const uint8_t* at = start[0]
     cdef int64_t rows = 0, column, line = 0
@@ -173,7 +173,7 @@ cdef int64_t _parse_rows(
                 at = next + 1
                 column += 1
                 continue
-            place.field = at
+            fault.field = at
             status = _any_field(&at, delimiter, False, out + column)
             if status != OK:
                 break
@@ -185,26 +185,26 @@ cdef int64_t _parse_rows(
             elif next != NULL and next[0] == c'\r' and next[1] == c'\n':
                 at = next + 2
             else:
-                place.field = at
+                fault.field = at
                 status = _any_field(&at, delimiter, True, out + column)
         line += 1
         if status == OK:
             rows += 1
             out += columns
-        elif status == TOO_SHORT and column == 0 and _skip_blanks(place.field, 0)[0] == c'\n':
-            at = _skip_blanks(place.field, 0) + 1
+        elif status == TOO_SHORT and column == 0 and _skip_blanks(fault.field, 0)[0] == c'\n':
+            at = _skip_blanks(fault.field, 0) + 1
             status = OK             # a blank line
         else:
-            if status == TOO_SHORT and at[0] == c'\n' and at > place.field:
+            if status == TOO_SHORT and at[0] == c'\n' and at > fault.field:
                 column += 1         # the field is fine, the next one is missing
             elif status == TOO_LONG:
                 column += 1
-                place.field = at
-            place.status = status
-            place.line = line - 1
-            place.column = column
+                fault.field = at
+            fault.status = status
+            fault.line = line - 1
+            fault.column = column
             return rows
-    place.status = OK
+    fault.status = OK
     start[0] = at
     return rows
 
@@ -212,7 +212,7 @@ cdef int64_t _parse_rows(
 cdef int64_t _most_rows(TextChunk chunk, int64_t columns, uint8_t delimiter, bint skipping):
     """Return the most rows of a chunk: blank lines are none, and a number takes two bytes.
 
-    Bad rows have a place, too: the first one, or with `skipping` as many as are allowed.
+    Bad rows count, too: the first one, or with `skipping` as many as are allowed.
     """
     cdef int64_t fitting = chunk.length // (2 * columns) + 1
     cdef const uint8_t[::1] text
@@ -231,7 +231,7 @@ cdef int64_t _parse_chunk(
 
     There must be room for `_most_rows`.
 
-    With `bad` a row that cannot be read is zero, and the list gets pairs of its place in the chunk
+    With `bad` a row that cannot be read is zero, and the list gets pairs of its row in the chunk
     and its error; with None that is raised.
     """
     cdef const uint8_t[::1] text = chunk.buffer
@@ -239,7 +239,7 @@ cdef int64_t _parse_chunk(
     cdef int64_t rows = 0, left, line = 0, itemsize = array.itemsize, row_bytes
     cdef int64_t room = _most_rows(chunk, columns, delimiter, bad is not None)
     cdef char kind = ord(array.dtype.kind)
-    cdef Place place
+    cdef Fault fault
     if raw.shape[0] < (row + room) * columns * itemsize:
         raise ValueError("more rows than room")
     if chunk.length == 0 or chunk.buffer[chunk.length - 1] != 10:
@@ -250,53 +250,53 @@ cdef int64_t _parse_chunk(
     row_bytes = columns * itemsize
     while True:
         out = &raw[0] + (row + rows) * row_bytes
-        place.status = OK
-        place.line = place.column = 0
-        place.field = at
+        fault.status = OK
+        fault.line = fault.column = 0
+        fault.field = at
         left = room - rows
         with nogil:
             if kind == c'f' and itemsize == 4:
-                rows += _parse_rows(&at, end, columns, delimiter, <float*>out, left, &place)
+                rows += _parse_rows(&at, end, columns, delimiter, <float*>out, left, &fault)
             elif kind == c'f':
-                rows += _parse_rows(&at, end, columns, delimiter, <double*>out, left, &place)
+                rows += _parse_rows(&at, end, columns, delimiter, <double*>out, left, &fault)
             elif kind == c'i' and itemsize == 4:
-                rows += _parse_rows(&at, end, columns, delimiter, <int32_t*>out, left, &place)
+                rows += _parse_rows(&at, end, columns, delimiter, <int32_t*>out, left, &fault)
             elif kind == c'i':
-                rows += _parse_rows(&at, end, columns, delimiter, <int64_t*>out, left, &place)
+                rows += _parse_rows(&at, end, columns, delimiter, <int64_t*>out, left, &fault)
             else:
-                rows += _parse_rows(&at, end, columns, delimiter, <uint8_t*>out, left, &place)
-        if place.status == OK:
+                rows += _parse_rows(&at, end, columns, delimiter, <uint8_t*>out, left, &fault)
+        if fault.status == OK:
             if rows_in(at, end, delimiter):
                 raise ValueError("more rows than room")
             return rows
-        place.line += line
-        error = _error(chunk, place.field - &text[0], place, columns, chr(delimiter), array.dtype)
+        fault.line += line
+        error = _error(chunk, fault.field - &text[0], fault, columns, chr(delimiter), array.dtype)
         note_bad_row(bad, rows, error)
         memset(&raw[0] + (row + rows) * row_bytes, 0, row_bytes)
         rows += 1
-        line = place.line + 1
-        at = <const uint8_t*>memchr(place.field, c'\n', end - place.field) + 1
+        line = fault.line + 1
+        at = <const uint8_t*>memchr(fault.field, c'\n', end - fault.field) + 1
         if at == end:
             return rows
 
 
-cdef object _error(TextChunk chunk, start, Place place, columns, delimiter, dtype):
+cdef object _error(TextChunk chunk, start, Fault fault, columns, delimiter, dtype):
     text = bytes(chunk.buffer[start:chunk.buffer.find(b"\n", start)])
-    if place.status != TOO_SHORT:
+    if fault.status != TOO_SHORT:
         text = text.split(delimiter.encode(), 1)[0]
     shown = text.strip().decode("utf-8", "backslashreplace")
     shown = repr(shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "...")
     kind = "a decimal number" if dtype.kind == "f" else "a decimal integer"
     reason = {
-        TOO_SHORT: f"the row has {place.column} fields instead of {columns}; it ends with {shown}",
+        TOO_SHORT: f"the row has {fault.column} fields instead of {columns}; it ends with {shown}",
         TOO_LONG: f"the row has more than {columns} fields; the next one is {shown}",
         EMPTY: f"the field is empty; every row needs {columns} numbers",
         JUNK: f"{shown} is not {kind}; fields are separated by {delimiter!r}, and header lines"
               " need skip_header",
         OVERFLOW: f"{shown} does not fit into {dtype}",
-    }[place.status]
+    }[fault.status]
     return TextFormatError(
-        reason, path=chunk.path, line=chunk.first_line + place.line, column=place.column + 1
+        reason, path=chunk.path, line=chunk.first_line + fault.line, column=fault.column + 1
     )
 
 
@@ -472,7 +472,7 @@ class CSVReader:
             remote_options,
         )
         self._chunk_bytes = whole_number("chunk_bytes", chunk_bytes, 1)
-        self._places = None
+        self._positions = None
         self._running = weakref.WeakSet()
         self._closed = False
         self.path = self._format.path
@@ -510,13 +510,13 @@ class CSVReader:
         TextFormatError, OSError
             If it cannot be read; what is no number is a row like others.
         """
-        if self._places is None:
+        if self._positions is None:
             form = self._format
-            self._places = RowPlaces(
+            self._positions = RowPositions(
                 form.path, form.skip_header, form.delimiter, min(self._chunk_bytes, 1 << 20),
                 form.max_line_bytes, form.remote_options,
             )
-        return self._places.count
+        return self._positions.count
 
     def rows(self, start=0, bad_rows=None):
         """Iterate from any row on, without parsing more than a chunk of those before it.
@@ -551,15 +551,15 @@ class CSVReader:
 
     def _iterate(self, start, bad_rows):
         form = self._format
-        place = None
+        nearest = None
         if start:
             if start >= self.count():
                 return
-            place = self._places.before(start)
+            nearest = self._positions.before(start)
 
         def parse(chunk):
             # Errors before the first row that is wanted are not reported.
-            is_first = place is not None and (chunk.file_number, chunk.offset) == place[1:3]
+            is_first = nearest is not None and (chunk.file_number, chunk.offset) == nearest[1:3]
             bad = [] if is_first or bad_rows is not None else None
             room = _most_rows(chunk, form.columns, ord(form.delimiter), bad is not None)
             form.check(room, chunk.length)
@@ -574,9 +574,9 @@ class CSVReader:
             max_line_bytes=form.max_line_bytes, remote_options=form.remote_options,
         ) as chunks:
             first = 0
-            if place is not None:
-                first = place[0]
-                chunks.go_to(*place[1:])
+            if nearest is not None:
+                first = nearest[0]
+                chunks.go_to(*nearest[1:])
             work = OrderedWork(
                 chunks.read, parse, threads=form.threads, ahead=2 * form.threads + 2
             )

@@ -37,7 +37,7 @@ cdef enum Status:
     NEGATIVE
     TOO_LARGE
 
-cdef struct Place:
+cdef struct Fault:
     Status status
     int64_t line            # from 0
     int64_t column          # item of the line, from 0
@@ -135,7 +135,7 @@ cdef Status _parse_rows(
     int64_t* indices,
     real* values,
     Parsed* parsed,
-    Place* place,
+    Fault* fault,
 ) noexcept nogil:
     """Parse whole lines behind what is parsed; stops at the first one that is wrong."""
     cdef int64_t line = 0, entries = parsed.entries, first, largest, ignored = 0
@@ -143,11 +143,11 @@ cdef Status _parse_rows(
     cdef const uint8_t* next
     cdef Status status = OK
     while at < end:
-        place.column = 0
+        fault.column = 0
         while _is_blank(at[0]):
             at += 1
         if at[0] != c'\n' and at[0] != c'#':
-            place.item = at
+            fault.item = at
             status = _parse_label(&at, labels + parsed.rows, &parsed.weights)
             first = entries
             largest = parsed.largest
@@ -156,8 +156,8 @@ cdef Status _parse_rows(
                     at += 1
                 if at[0] == c'\n' or at[0] == c'#':
                     break
-                place.column += 1
-                place.item = at
+                fault.column += 1
+                fault.item = at
                 if _is_query(at):
                     next = parse_integer(at + 4, &ignored, &overflow)
                     if next == NULL or not _ends_item(next[0]):
@@ -172,8 +172,8 @@ cdef Status _parse_rows(
                         largest = indices[entries]
                     entries += 1
             if status != OK:
-                place.status = status
-                place.line = line
+                fault.status = status
+                fault.line = line
                 return status
             counts[parsed.rows] = entries - first
             parsed.rows += 1
@@ -191,7 +191,7 @@ cdef object _parse_chunk(TextChunk chunk, dtype, int64_t base, int64_t limit, li
     """Return labels, row sizes, indices, values, the largest index, `bad`, and what is dropped.
 
     With the list `bad` a row that cannot be read is empty, its label is 0, and the list gets its
-    place in the chunk and its error; with None that is raised.
+    row in the chunk and its error; with None that is raised.
     """
     cdef const uint8_t[::1] text = chunk.buffer
     cdef int64_t entries, line = 0, length = chunk.length
@@ -199,7 +199,7 @@ cdef object _parse_chunk(TextChunk chunk, dtype, int64_t base, int64_t limit, li
     cdef const uint8_t* at = &text[0]
     cdef const uint8_t* end = at + length
     cdef Parsed parsed
-    cdef Place place
+    cdef Fault fault
     cdef float[::1] labels32, values32
     cdef double[::1] labels64, values64
     with nogil:     # an entry has a colon; one more of everything, so that there is a first one
@@ -219,22 +219,22 @@ cdef object _parse_chunk(TextChunk chunk, dtype, int64_t base, int64_t limit, li
             if single:
                 status = _parse_rows(
                     at, end, base, limit, &labels32[0], &count_view[0], &index_view[0],
-                    &values32[0], &parsed, &place,
+                    &values32[0], &parsed, &fault,
                 )
             else:
                 status = _parse_rows(
                     at, end, base, limit, &labels64[0], &count_view[0], &index_view[0],
-                    &values64[0], &parsed, &place,
+                    &values64[0], &parsed, &fault,
                 )
         if status == OK:
             break
-        place.line += line
-        error = _error(chunk, place.item - &text[0], place, base, limit)
+        fault.line += line
+        error = _error(chunk, fault.item - &text[0], fault, base, limit)
         note_bad_row(bad, parsed.rows, error)
         labels[parsed.rows] = counts[parsed.rows] = 0
         parsed.rows += 1
-        line = place.line + 1
-        at = <const uint8_t*>memchr(place.item, c'\n', end - place.item) + 1
+        line = fault.line + 1
+        at = <const uint8_t*>memchr(fault.item, c'\n', end - fault.item) + 1
     return (
         _used(labels, parsed.rows), _used(counts, parsed.rows), _used(indices, parsed.entries),
         _used(values, parsed.entries), parsed.largest, bad,
@@ -247,7 +247,7 @@ cdef object _used(array, int64_t count):
     return array[:count] if 2 * count > len(array) else array[:count].copy()
 
 
-cdef object _error(TextChunk chunk, start, Place place, base, limit):
+cdef object _error(TextChunk chunk, start, Fault fault, base, limit):
     text = bytes(chunk.buffer[start:chunk.buffer.find(b"\n", start)])
     shown = text.decode("utf-8", "backslashreplace")
     for end in " \t\r#":       # not split(), which knows more white space
@@ -264,9 +264,9 @@ cdef object _error(TextChunk chunk, start, Place place, base, limit):
         + ("" if base == 0 else "; zero_based=True reads files that count from 0"),
         TOO_LARGE: f"the index in {shown} is too large"
         + (f" for num_features={limit}" if limit != INT64_MAX else ""),
-    }[place.status]
+    }[fault.status]
     return TextFormatError(
-        reason, path=chunk.path, line=chunk.first_line + place.line, column=place.column + 1
+        reason, path=chunk.path, line=chunk.first_line + fault.line, column=fault.column + 1
     )
 
 

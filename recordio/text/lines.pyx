@@ -125,7 +125,7 @@ class LineChunks:
         self._chunk_bytes = min(chunk_bytes, first_bytes or chunk_bytes)
         self._skip_header = skip_header
         self._file = self._path = None
-        self._carry = b""
+        self._rest = b""
         self._offset = 0        # bytes of text before what `_fill` gives next
         self._line = 1
         self._skip = 0
@@ -148,7 +148,7 @@ class LineChunks:
         return sum(file.size() for file in self._files if file.is_local)
 
     def _close_file(self):
-        file, self._file, self._carry = self._file, None, b""
+        file, self._file, self._rest = self._file, None, b""
         if file is not None:
             file.close()
 
@@ -157,7 +157,7 @@ class LineChunks:
         self._next += 1
         self._path = file.name
         self._file, packed = unpacked(file.open(0, self._settings))
-        self._place = self._file.stored_read if packed else self._file.tell
+        self._stored_position = self._file.stored_read if packed else self._file.tell
         self._before = self.stored_read
         self._offset = 0
         self._line = 1
@@ -204,7 +204,7 @@ class LineChunks:
                     return None
                 self._open_next()
             buffer, length = self._fill(buffer)
-            self.stored_read = self._before + self._place()
+            self.stored_read = self._before + self._stored_position()
             if length == 0:
                 self.sizes.append(self._offset)
                 self._close_file()
@@ -237,12 +237,12 @@ class LineChunks:
     def _fill(self, buffer):
         """Read whole lines of the open file; return the buffer, perhaps another, and their size."""
         self._added = 0
-        have = len(self._carry)
+        have = len(self._rest)
         stop = 0        # behind the last line end
         while have + TEXT_PADDING >= len(buffer):
             buffer = bytearray(2 * len(buffer))
-        buffer[:have] = self._carry
-        self._carry = b""
+        buffer[:have] = self._rest
+        self._rest = b""
         while True:
             got = self._read_into(memoryview(buffer)[have:len(buffer) - TEXT_PADDING])
             PyErr_CheckSignals()
@@ -258,7 +258,7 @@ class LineChunks:
                 stop = newline + 1
             # Less than half a chunk (from a pipe, say) is not worth a chunk of its own.
             if stop and 2 * have >= self._chunk_bytes:
-                self._carry = bytes(memoryview(buffer)[stop:have])
+                self._rest = bytes(memoryview(buffer)[stop:have])
                 return buffer, stop
             if not stop and have > self._max_line_bytes:
                 raise TextFormatError(

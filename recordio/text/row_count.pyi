@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RowPlaces", "count_rows", "row_starts"]
+__all__ = ["RowPositions", "count_rows", "row_starts"]
 
-class RowPlaces:
+class RowPositions:
     count: int
     def __init__(
         self,

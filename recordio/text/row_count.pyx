@@ -17,7 +17,7 @@ from recordio.text.lines cimport TextChunk, rows_in
 
 from recordio.text.lines import MAX_LINE_BYTES, LineChunks
 
-__all__ = ["RowPlaces", "count_rows", "row_starts"]
+__all__ = ["RowPositions", "count_rows", "row_starts"]
 
 
 cdef int64_t starts_in(const uint8_t* text, int64_t length, int64_t offset, uint8_t comment,
@@ -72,7 +72,7 @@ def row_starts(path, comment="#", max_line_bytes=MAX_LINE_BYTES, remote_options=
     )
 
 
-class RowPlaces:
+class RowPositions:
     """Number of rows in a text file or folder, and the position of every row that begins a chunk.
 
     The parameters are those of `recordio.read_csv`.  A chunk has about `chunk_bytes` of text, and
@@ -94,8 +94,8 @@ class RowPlaces:
             remote_options=remote_options,
         ) as chunks:
             while (chunk := chunks.read(buffer)) is not None:
-                place = rows, chunk.file_number, chunk.offset, chunk.first_line
-                for column, value in zip(self._columns, place):
+                position = rows, chunk.file_number, chunk.offset, chunk.first_line
+                for column, value in zip(self._columns, position):
                     column.append(value)
                 buffer = chunk.buffer
                 text = buffer
@@ -116,4 +116,4 @@ class RowPlaces:
 
 def count_rows(path, skip_header=0, delimiter=",", max_line_bytes=MAX_LINE_BYTES):
     """Count the rows of a text file or of all files in a folder, as `recordio.read_csv` does."""
-    return RowPlaces(path, skip_header, delimiter, max_line_bytes=max_line_bytes).count
+    return RowPositions(path, skip_header, delimiter, max_line_bytes=max_line_bytes).count

@@ -11,7 +11,7 @@ import pytest
 from recordio.extras import EXTRAS, PACKAGES, command, need
 
 #: For those who work on this package, and the one that is made of the others.
-NOT_FOR_USERS = {"all", "bench", "browser", "demo", "docs", "lint", "test"}
+NOT_FOR_USERS = {"all", "bench", "browser", "demo", "docs", "frameworks", "lint", "test"}
 
 
 def requirements():

@@ -11,7 +11,6 @@ import functools
 import os
 import struct
 import tempfile
-import time
 import zlib
 from collections.abc import Iterator
 
@@ -20,7 +19,7 @@ import numpy as np
 from recordio.bytes.crc32c import crc32c
 from recordio.bytes.remote.block_table import BLOCK
 from recordio.bytes.remote.fetching import Job, fetcher
-from recordio.bytes.remote.mirror import Mirror
+from recordio.bytes.remote.mirror import Mirror, Pin
 
 __all__ = ["LARGE_RECORD", "record_heads"]
 
@@ -109,19 +108,9 @@ def _fetched(mirror: Mirror, begins: np.ndarray, nbytes: int) -> np.ndarray:
         for group in (runs[i : i + REQUESTS_OF_A_JOB]
                       for i in range(0, len(runs), REQUESTS_OF_A_JOB))
     ]  # fmt: skip
-    begun = time.perf_counter()
     fetcher().submit(jobs)
-    try:
-        fetcher().wait_for(jobs)
-        for job in jobs:
-            if job.error is not None:
-                raise job.error
-    finally:
-        mirror.counters["wait_seconds"] += time.perf_counter() - begun
-        with fetcher().changed:
-            for job in jobs:
-                job.wanted = 0
-    return heads
+    with Pin(mirror, np.zeros(0, np.int64), jobs):
+        return heads
 
 
 def _runs(begins: np.ndarray, ends: np.ndarray) -> list[tuple[int, int, int, int]]:

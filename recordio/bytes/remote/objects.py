@@ -22,7 +22,6 @@ from recordio.errors import RemoteChangedError, RemoteFileError, RemoteMissingEr
 __all__ = [
     "LIBRARIES",
     "RemoteObject",
-    "is_folder",
     "is_there",
     "library_of",
     "list_urls",
@@ -63,10 +62,6 @@ class RemoteObject:
         self._library = library_of(url, access)(url, access)
         self.version = self._library.head()
 
-    def cause(self, error: BaseException) -> str:
-        """Shorten an error of the library to a line without credentials."""
-        return redacted(error, self.access.options)
-
     def read(self, start: int, end: int) -> memoryview:
         """Read the bytes ``[start, end)`` by one request; errors are those of the library, too."""
         data = memoryview(self._library.read(start, end, self.version)).cast("B")
@@ -97,7 +92,9 @@ class RemoteObject:
             )
         except GaveUp as last:
             error = last.cause
-            cause = error.reason if isinstance(error, RemoteFileError) else self.cause(error)
+            cause = redacted(error, self.access.options)
+            if isinstance(error, RemoteFileError):
+                cause = error.reason
             raise RemoteFileError(
                 f"bytes {start} to {end - 1} cannot be read, {last.effort}: {cause}",
                 path=self.url,
@@ -195,11 +192,6 @@ class _Ranges(io.RawIOBase):
 
 
 # -- folders --------------------------------------------------------------------------------------
-
-
-def is_folder(url: str, access: Access) -> bool:
-    """Find out whether a URL without a slash at its end is a folder."""
-    return library_of(url, access, text=True).is_folder(url, access)
 
 
 def list_urls(url: str, suffix: str, access: Access) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -17,7 +16,6 @@ from .objects import LIBRARIES
 __all__ = [
     "RemoteOptions",
     "RemoteSettings",
-    "default_cache",
     "is_url",
 ]
 
@@ -34,19 +32,6 @@ def is_url(name: str) -> bool:
     (True, False)
     """
     return "://" in name
-
-
-def default_cache() -> str:
-    """The folder of mirrors where none is given.
-
-    ``RECORDIO_REMOTE_CACHE`` of the environment, or ``recordio/remote`` in the user's folder of
-    caches.
-    """
-    named = os.environ.get(CACHE_VARIABLE)
-    if named:
-        return named
-    folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return str(Path(folder, "recordio", "remote"))
 
 
 def _seconds(name: str, value: Any) -> float:
@@ -132,7 +117,11 @@ class RemoteSettings(RemoteOptions):
     @property
     def folder(self) -> str:
         """Absolute path of the folder of mirrors."""
-        return os.path.abspath(self.remote_cache or default_cache())
+        chosen = self.remote_cache or os.environ.get(CACHE_VARIABLE)
+        if not chosen:
+            caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+            chosen = Path(caches, "recordio", "remote")
+        return os.path.abspath(chosen)
 
     @property
     def timeout(self) -> float:
@@ -148,7 +137,3 @@ class RemoteSettings(RemoteOptions):
     def library(self) -> str | None:
         """Name of the library that has to be used, if one is given."""
         return (self.remote_options or {}).get("library")
-
-    def access(self) -> str:
-        """Describe the way to a server as text, which holds credentials: never show it."""
-        return json.dumps([self.library, self.options], sort_keys=True, default=repr)

@@ -12,6 +12,7 @@ from recordio import (
     filter,
     pack,
 )
+from recordio.formats.image_size import DEFAULT_LIMITS
 
 
 def kept(packs, *words, **options):
@@ -56,6 +57,25 @@ def pictures(packs):
 def test_contents(packs, pictures, where, expected):
     assert kept(packs, where) == expected
     assert kept(packs, where, drop=True) == [row for row in range(6) if row not in expected]
+
+
+def test_decodable_is_what_training_decodes_and_not_what_pillow_does(packs):
+    jpeg, png = image("jpeg", 60, 40), image("png", 30, 50)
+    wide = io.BytesIO()
+    Image.fromarray(np.ones((9, 9), np.float32)).save(wide, "tiff")
+    contents = [jpeg, jpeg[:-2], png, png[:-12], image("dib", 20, 10), wide.getvalue()]
+    packs.raw("a", [pack(IRHeader(0, 0, number, 0), c) for number, c in enumerate(contents)])
+    assert kept(packs, "decodable") == [0, 1, 2, 5]
+
+
+def test_decodable_heeds_the_limit_on_scans(packs, monkeypatch):
+    target = io.BytesIO()
+    Image.open(io.BytesIO(image("jpeg", 60, 40))).save(target, "jpeg", progressive=True)
+    packs.raw("a", [pack(IRHeader(0, 0, 0, 0), target.getvalue())])
+    assert kept(packs, "decodable") == [0]
+    monkeypatch.setitem(DEFAULT_LIMITS, "max_scans", 1)
+    with pytest.raises(EmptyRecordFileError):
+        kept(packs, "decodable")
 
 
 def test_labels(packs):

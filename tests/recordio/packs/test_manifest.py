@@ -5,6 +5,7 @@ import pytest
 
 import recordio
 from recordio import ManifestError
+from recordio.packs.manifest import named_manifest
 
 
 @pytest.mark.parametrize(
@@ -38,6 +39,16 @@ def test_what_is_wrong_is_named(packs, parts, change, said):
     change(parts)
     with pytest.raises(ManifestError, match=said):
         recordio.check_shards(parts / "a.shards.json")
+
+
+def test_a_manifest_is_read_by_its_name_with_a_look_at_its_files(packs, parts):
+    path = packs.plain("a", range(9))
+    recordio.shard(path, parts, 2)
+    assert named_manifest(path) is None
+    assert named_manifest(parts / "a.shards.json").records == 9
+    os.truncate(parts / "a-000001.rec", 8)
+    with pytest.raises(ManifestError, match="it has 8 bytes"):
+        named_manifest(parts / "a.shards.json")
 
 
 def flip(path):

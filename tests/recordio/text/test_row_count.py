@@ -1,6 +1,6 @@
 """Rows are counted and found without being parsed."""
 
-from recordio.text.row_count import RowPlaces, count_rows, row_starts
+from recordio.text.row_count import RowPositions, count_rows, row_starts
 
 
 def test_rows_are_lines_with_anything_in_them(tmp_path):
@@ -9,11 +9,11 @@ def test_rows_are_lines_with_anything_in_them(tmp_path):
     assert count_rows(path, skip_header=1) == 2
 
 
-def test_the_place_before_a_row(tmp_path):
+def test_the_position_before_a_row(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("1,2\n\n3,4\n5,6\n")
-    places = RowPlaces(path, chunk_bytes=5)
-    assert (places.count, places.before(1)) == (3, (1, 0, 5, 3))
+    positions = RowPositions(path, chunk_bytes=5)
+    assert (positions.count, positions.before(1)) == (3, (1, 0, 5, 3))
 
 
 def test_comments_are_no_rows(tmp_path):
