@@ -9,16 +9,18 @@ import argparse
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
 
 from recordio.bytes.files import StoredFile
 from recordio.bytes.remote.settings import is_url
-from recordio.formats.image_size import DEFAULT_MAX_PIXELS
 
+from .command import add_option, as_flags, flag_of, is_flag
 from .completion import add_completion
 from .console import Parser, add_version
-from .image_list import split_entries
-from .outputs import local_path, output_place
-from .scan import DEFAULT_EXTENSIONS, READABLE_EXTENSIONS
+from .im2rec_options import DEFAULT_EXTENSIONS, ENCODINGS, Im2recOptions, ListOptions
+from .outputs import local_path, output_target
+from .scan import READABLE_EXTENSIONS
 
 __all__ = [
     "IMAGE_OPTIONS",
@@ -30,39 +32,35 @@ __all__ = [
     "parse_arguments",
 ]
 
+OPTIONS = {item.name: item for item in fields(Im2recOptions)}
 #: Options without a value.  Older versions of MXNet's tool took one: ``--list True``, ``--list=1``.
-FLAGS = (
-    "--list",
-    "--recursive",
-    "--shuffle",
-    "--stratify",
-    "--pass-through",
-    "--center-crop",
-    "--pack-label",
-    "--optimize",
-    "--checksums",
-    "--skip-errors",
-    "--strict",
-)
-#: Options that matter only where a list is made, and only where images are changed or packed.
-LIST_OPTIONS = ("recursive", "exts", "shuffle", "train_ratio", "test_ratio", "stratify", "chunks")
+FLAGS = tuple(flag_of(name) for name, item in OPTIONS.items() if is_flag(item))
+#: Options that matter only where a list is made, and only where images are changed.
+LIST_OPTIONS = tuple(item.name for item in fields(ListOptions))
 IMAGE_OPTIONS = ("resize", "center_crop", "quality", "encoding", "color", "inter_method")
-PACK_OPTIONS = (
-    *IMAGE_OPTIONS,
-    "pass_through",
-    "pack_label",
-    "num_thread",
-    "check",
-    "optimize",
-    "max_pixels",
-    "checksums",
-    "shards",
-    "part",
-    "ray",
+#: Groups of ``--help``: title, description and options.
+GROUPS = (
+    ("making lists", None, ("list", *LIST_OPTIONS)),
+    ("changing images", None, ("pass_through", *IMAGE_OPTIONS)),
+    ("packing", None, ("pack_label", "optimize", "checksums", "num_thread")),
+    (
+        "shards",
+        "Several record files with a manifest, PREFIX.shards.json, which path_imgrec= of the\n"
+        "iterators takes.  They depend on the list and the options alone, not on who makes them.\n"
+        "Shards that are whole are not made again.",
+        ("shards", "part", "ray"),
+    ),
+    (
+        "bad images",
+        "Images that are missing, damaged or truncated are left out and named in\n"
+        "PREFIX.skipped.txt; the rest is packed, and the exit code is 1.",
+        ("skip_errors", "strict", "check", "max_pixels"),
+    ),
 )
-
-#: Encodings of `encode`, whose import takes a while.
-ENCODINGS = (".jpg", ".png", "raw")
+#: Options of which one at most is given.
+EITHER = ("skip_errors", "strict")
+#: Options that matter only where something is packed.
+PACK_OPTIONS = tuple(name for _, _, names in GROUPS[1:] for name in names if name not in EITHER)
 
 BOOLEAN_WORDS = {
     "true": True,
@@ -113,6 +111,26 @@ exit codes:
 """
 
 
+def _encoding(word: str) -> str:
+    """Return one spelling: ``JPEG`` and ``jpg`` are ``.jpg``, ``.raw`` is ``raw``."""
+    name = word.lower().lstrip(".").replace("jpeg", "jpg")
+    return name if name in ENCODINGS else f".{name}"
+
+
+#: Words for ``add_argument`` that do not follow from an option.
+DIFFERENT: dict[str, dict[str, Any]] = {
+    "exts": {"action": "append", "default": None, "metavar": ".EXT ..."},
+    "shuffle": {"help": "keep the order of the scan (default: shuffle, the same way every time)"},
+    "train_ratio": {"metavar": "R"},
+    "test_ratio": {"metavar": "R"},
+    "resize": {"metavar": "PIXELS"},
+    "quality": {"metavar": "Q"},
+    "encoding": {"type": _encoding},
+    "part": {"metavar": "K/N"},
+    "ray": {"metavar": "[ADDRESS]"},
+}
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the current spelling."""
     parser = Parser(
@@ -126,193 +144,20 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "prefix",
         metavar="PREFIX",
-        type=output_place,
+        type=output_target,
         help="start of the output names, also an s3://, gs:// or az:// URL.  Every .lst file whose "
         "path starts with it is packed; if it is a folder (a URL with a slash at its end), every "
         ".lst file in it",
     )
     parser.add_argument("root", metavar="ROOT", type=local_path, help="the folder with the images")
 
-    lists = parser.add_argument_group("making lists")
-    lists.add_argument(
-        "--list", action="store_true", help="only write the list and the class names, pack nothing"
-    )
-    lists.add_argument(
-        "--recursive",
-        action="store_true",
-        default=None,
-        help="walk sub-folders and label images by folder.  With --list the default is the files "
-        "directly in ROOT, all with label 0; without --list, to walk when there are sub-folders "
-        "with images",
-    )
-    lists.add_argument(
-        "--exts",
-        action="append",
-        metavar=".EXT ...",
-        help="suffixes to accept, in any case, such as .webp .gif .bmp .tiff; what else there is "
-        "is counted in a note (default: .jpeg .jpg .png)",
-    )
-    lists.add_argument(
-        "--no-shuffle",
-        dest="shuffle",
-        action="store_false",
-        help="keep the order of the scan (default: shuffle, the same way every time)",
-    )
-    lists.add_argument(
-        "--train-ratio",
-        type=float,
-        default=1.0,
-        metavar="R",
-        help="part of the images for PREFIX_train.lst; what neither this nor --test-ratio takes "
-        "goes to PREFIX_val.lst (default: 1, a single PREFIX.lst)",
-    )
-    lists.add_argument(
-        "--test-ratio",
-        type=float,
-        default=0.0,
-        metavar="R",
-        help="part of the images for PREFIX_test.lst; needs --train-ratio below 1 (default: 0)",
-    )
-    lists.add_argument(
-        "--stratify",
-        action="store_true",
-        help="split every class in the same proportions (default: the list as a whole)",
-    )
-    lists.add_argument(
-        "--chunks",
-        type=int,
-        default=1,
-        metavar="N",
-        help="cut the list into N files PREFIX_0.lst, PREFIX_1.lst, ... (default: 1)",
-    )
-
-    images = parser.add_argument_group("changing images")
-    images.add_argument(
-        "--pass-through",
-        action="store_true",
-        help="store the files as they are; the other options of this group then do nothing",
-    )
-    images.add_argument(
-        "--resize",
-        type=int,
-        default=0,
-        metavar="PIXELS",
-        help="scale the short side to this size, up or down (default: 0, keep the size)",
-    )
-    images.add_argument(
-        "--center-crop", action="store_true", help="cut out the square in the centre before scaling"
-    )
-    images.add_argument(
-        "--quality",
-        type=int,
-        metavar="Q",
-        help="JPEG quality 0-100, or PNG compression 0-9 (higher is 9), none for raw; default: 95, "
-        "and images that need no change are stored untouched.  If given, every image is encoded "
-        "again",
-    )
-    images.add_argument(
-        "--encoding",
-        type=_encoding,
-        choices=ENCODINGS,
-        default=".jpg",
-        help="format of the stored images.  raw: pixels that need no decoding, larger and much "
-        "faster to read; meant for use with --resize (default: .jpg)",
-    )
-    images.add_argument(
-        "--color",
-        type=int,
-        choices=[-1, 0, 1],
-        default=1,
-        help="1: colour, EXIF orientation applied, alpha dropped; 0: grey; -1: as stored, 16 bits "
-        "and alpha kept with --encoding .png (default: 1)",
-    )
-    images.add_argument(
-        "--inter-method",
-        type=int,
-        choices=[0, 1, 2, 3, 4, 9],
-        default=1,
-        help="resampling: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 cubic to enlarge and "
-        "area to shrink (default: 1)",
-    )
-
-    packing = parser.add_argument_group("packing")
-    packing.add_argument(
-        "--pack-label",
-        action="store_true",
-        help="store all labels of lines with several (default: the first label)",
-    )
-    packing.add_argument(
-        "--optimize",
-        action="store_true",
-        help="rewrite JPEG images without loss, whatever they come from, so that parts of them are "
-        "decoded faster: not progressive, with restart markers; the pixels stay the same",
-    )
-    packing.add_argument(
-        "--checksums",
-        action="store_true",
-        help="write PREFIX.crc as well, a checksum of every record, which recordio check and the "
-        "iterators (verify=True) compare",
-    )
-    packing.add_argument(
-        "--num-thread",
-        type=int,
-        metavar="N",
-        help="number of encoding threads (default: all cores; with --ray 1 for each shard)",
-    )
-
-    sharding = parser.add_argument_group(
-        "shards",
-        "Several record files with a manifest, PREFIX.shards.json, which path_imgrec= of the\n"
-        "iterators takes.  They depend on the list and the options alone, not on who makes them.\n"
-        "Shards that are whole are not made again.",
-    )
-    sharding.add_argument(
-        "--shards",
-        type=int,
-        metavar="N",
-        help="cut the list into N shards, PREFIX-000000.rec and so on (default with --part and "
-        "--ray: one for every 10000 images)",
-    )
-    sharding.add_argument(
-        "--part",
-        type=_part,
-        metavar="K/N",
-        help="make only those of worker K of N, from 1 to N; the list must exist.  The last worker "
-        "to finish writes the manifest",
-    )
-    sharding.add_argument(
-        "--ray",
-        metavar="[ADDRESS]",
-        help="make the shards as tasks of a Ray cluster whose nodes find the files under the same "
-        "paths: that at ADDRESS, such as 10.0.0.1:6379, or without one that of RAY_ADDRESS or of "
-        "this machine, started if there is none.  Needs ray",
-    )
-
-    errors = parser.add_argument_group(
-        "bad images",
-        "Images that are missing, damaged or truncated are left out and named in\n"
-        "PREFIX.skipped.txt; the rest is packed, and the exit code is 1.",
-    )
-    choice = errors.add_mutually_exclusive_group()
-    choice.add_argument("--skip-errors", action="store_true", help="exit with 0 all the same")
-    choice.add_argument(
-        "--strict", action="store_true", help="stop at the first one, write nothing"
-    )
-    errors.add_argument(
-        "--check",
-        choices=["header", "decode", "none"],
-        default="header",
-        help="how to examine files that are stored untouched.  header: JPEG and PNG must be "
-        "complete, other formats are decoded; decode: decode all; none: store any file "
-        "(default: header)",
-    )
-    errors.add_argument(
-        "--max-pixels",
-        type=int,
-        default=DEFAULT_MAX_PIXELS,
-        metavar="N",
-        help="leave out images with more pixels that would have to be decoded (default: 2**26)",
-    )
+    for title, description, names in GROUPS:
+        group = parser.add_argument_group(title, description)
+        either = group.add_mutually_exclusive_group() if title == "bad images" else group
+        for name in names:
+            add_option(
+                either if name in EITHER else group, OPTIONS[name], **DIFFERENT.get(name, {})
+            )
     # The opposites that older spellings (`--shuffle True`, `--recursive=0`) are translated to.
     for flag in FLAGS:
         opposite = flag.replace("--", "--no-")
@@ -373,20 +218,6 @@ def _looks_like_suffix(word: str) -> bool:
     return word.startswith(".") and word.strip(".") != "" and not any(c in word for c in "/\\")
 
 
-def _encoding(word: str) -> str:
-    """Return one spelling: ``JPEG`` and ``jpg`` are ``.jpg``, ``.raw`` is ``raw``."""
-    name = word.lower().lstrip(".").replace("jpeg", "jpg")
-    return name if name in ENCODINGS else f".{name}"
-
-
-def _part(word: str) -> tuple[int, int]:
-    """Read ``3/16`` as two numbers."""
-    part, slash, parts = word.partition("/")
-    if slash and part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts):
-        return int(part), int(parts)
-    raise argparse.ArgumentTypeError(f"expected K/N with K from 1 to N, such as 3/16, not {word!r}")
-
-
 def _with_dot(suffix: str) -> str:
     suffix = suffix.lower().removeprefix("*")
     return suffix if suffix.startswith(".") else f".{suffix}"
@@ -407,34 +238,16 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
         settings.prefix = os.path.abspath(settings.prefix)
     settings.root = os.path.abspath(settings.root)
     settings.exts = tuple(settings.exts or DEFAULT_EXTENSIONS)
-    try:
-        split_entries(
-            settings.prefix, (), settings.chunks, settings.train_ratio, settings.test_ratio
-        )
-    except ValueError as error:
-        parser.error(str(error))
-    if settings.num_thread is not None and settings.num_thread < 1:
-        parser.error(f"argument --num-thread: must be at least 1, not {settings.num_thread}")
-    if settings.part is not None and settings.ray is not None:
-        parser.error("argument --part: with --ray one process makes all shards; drop one of both")
+    for rule in Im2recOptions.rules:
+        for name in rule.names.split():
+            if getattr(settings, name) != OPTIONS[name].default and rule.when(settings):
+                parser.error(f"argument {flag_of(name)}: it {as_flags(rule.text)}")
     shards = [name for name in ("shards", "part", "ray") if getattr(settings, name) is not None]
     if shards and is_url(settings.prefix):
         parser.error(
             f"argument --{shards[0]}: shards are made in a folder that all workers share, not at a "
             "URL: give its path, and upload the files when the manifest is there"
         )
-    if settings.shards is not None and settings.shards < 1:
-        parser.error(f"argument --shards: must be at least 1, not {settings.shards}")
-    if settings.max_pixels < 1:
-        parser.error(f"argument --max-pixels: must be at least 1, not {settings.max_pixels}")
-    if settings.resize < 0:
-        parser.error(f"argument --resize: must be 0 or a number of pixels, not {settings.resize}")
-    if settings.quality is not None and not 0 <= settings.quality <= 100:
-        parser.error(f"argument --quality: must lie between 0 and 100, not {settings.quality}")
-    if settings.quality is not None and settings.encoding == "raw":
-        parser.error("argument --quality: raw images have none; drop it or --encoding raw")
-    if settings.optimize and settings.encoding != ".jpg" and not settings.pass_through:
-        parser.error(f"argument --optimize: it is for JPEG, not for --encoding {settings.encoding}")
     return settings
 
 
@@ -443,7 +256,7 @@ def given_options(settings: argparse.Namespace, names: Sequence[str]) -> list[st
     defaults = vars(parse_arguments(["PREFIX", "ROOT"]))
     spelled = {"shuffle": "--no-shuffle"}
     return [
-        spelled.get(name, f"--{name.replace('_', '-')}")
+        spelled.get(name, flag_of(name))
         for name in names
         if getattr(settings, name) != defaults[name]
     ]

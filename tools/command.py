@@ -18,6 +18,9 @@ __all__ = [
     "Command",
     "add",
     "add_option",
+    "as_flags",
+    "flag_of",
+    "is_flag",
     "natural",
     "positive",
     "show",
@@ -84,7 +87,7 @@ def add(group: Any, name: str, **different: Any) -> None:
     if name in BY_POSITION and "flag" not in words:
         group.add_argument(name, **words)
     else:
-        group.add_argument(words.pop("flag", _flag(name)), dest=name, **words)
+        group.add_argument(words.pop("flag", flag_of(name)), dest=name, **words)
 
 
 def add_option(group: Any, item: Field[Any], **different: Any) -> None:
@@ -94,30 +97,42 @@ def add_option(group: Any, item: Field[Any], **different: Any) -> None:
     """
     check, text = item.metadata["check"], item.metadata["text"]
     found: dict[str, Any] = {} if text is ... else {"help": _help(text, item.default)}
-    if item.default is False:
-        found["action"] = "store_true"
-    elif "allowed" in getattr(check, "keywords", {}):
-        found["choices"] = list(check.keywords["allowed"])
+    flag = flag_of(item.name)
+    if is_flag(item):
+        found["action"] = "store_false" if item.default is True else "store_true"
+        flag = flag.replace("--", "--no-") if item.default is True else flag
+    elif allowed := getattr(check, "keywords", {}).get("allowed"):
+        found |= {"type": type(allowed[0]), "choices": list(allowed)}
     else:
         found |= {"type": _typed(item.name, check), "metavar": _metavar(item)}
-    if item.default is MISSING:
-        group.add_argument(item.name, **{**found, **different})
-    else:
-        words = {"default": item.default, **found, **different}
-        group.add_argument(words.pop("flag", _flag(item.name)), dest=item.name, **words)
+    if item.default is not MISSING:
+        found |= {"default": item.default, "dest": item.name}
+    words = {**found, **different}
+    group.add_argument(item.name if item.default is MISSING else words.pop("flag", flag), **words)
 
 
-def _flag(name: str) -> str:
+def is_flag(item: Field[Any]) -> bool:
+    """Return True for an option without a value."""
+    return "bool" in item.metadata["kind"]
+
+
+def flag_of(name: str) -> str:
+    """Return the option of a parameter."""
     return f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
 
 
+def as_flags(text: str) -> str:
+    """Return a text with the options of the parameters that it names."""
+    return re.sub(r"(?<!`)`(\w+)`(?!`)", lambda found: flag_of(found[1]), text)
+
+
 def _help(text: str, default: Any) -> str:
-    """Write a description as ``--help`` has it; names of parameters become those of options."""
-    text = re.sub(r"(?<!`)`(\w+)`(?!`)", lambda found: _flag(found[1]), text)
-    text = text.replace("``", "").replace("%", "%%").rstrip(".")
-    has_none = default is None or default is False or default is MISSING
+    """Write a description as ``--help`` has it, with the default unless the text says it."""
+    text = as_flags(text).replace("``", "").replace("%", "%%").rstrip(".")
+    has_none = default is None or default is False or default is MISSING or "default:" in text
     shown = "" if has_none else f" (default: {default})"
-    return f"{text[0].lower()}{text[1:]}{shown}"
+    first = text[0] if text[1].isupper() else text[0].lower()
+    return f"{first}{text[1:]}{shown}"
 
 
 def _metavar(item: Field[Any]) -> str:

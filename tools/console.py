@@ -153,8 +153,8 @@ def run_command(command: str, action: Callable[[Interruption], int]) -> int:
         _forget_output()
         return BROKEN_PIPE
     except OSError as error:
-        place = f"{error.filename}: " if error.filename is not None else ""
-        say(command, f"error: {place}{error.strerror or error}")
+        name = f"{error.filename}: " if error.filename is not None else ""
+        say(command, f"error: {name}{error.strerror or error}")
     except (ValueError, ImportError) as error:  # a RecordIOError is a ValueError
         say(command, f"error: {error}")
     except MemoryError:

@@ -54,9 +54,9 @@ def check_contents(
     ):
         identities = bool(offsets) and label_pair(reader.read_at(offsets[0])[0]) is not None
 
-        def examine(place: int) -> tuple[bool, str]:
+        def examine(position: int) -> tuple[bool, str]:
             """Return whether a record holds an image, and the fault of its content."""
-            record, _ = reader.read_at(offsets[place], numbers[place], copy=True)
+            record, _ = reader.read_at(offsets[position], numbers[position], copy=True)
             if identities and label_pair(record) is not None:
                 return False, ""
             _, content, kind = read_payload(record)
@@ -73,18 +73,18 @@ def check_contents(
                 return kind in IMAGE_KINDS, str(error) or "not enough memory"
             return kind in IMAGE_KINDS, ""
 
-        place = 0
+        position = 0
         parts = map_in_order(examine, range(len(offsets)), threads, cancelled=cancelled)
         with contextlib.closing(parts):
             for part in parts:
                 for is_image, reason in part:
                     report.images += is_image and not reason
                     if reason:
-                        offset, number = offsets[place], numbers[place]
+                        offset, number = offsets[position], numbers[position]
                         listed = None if number < 0 else number
                         report.problems.append(
                             Problem("content", reason, offset, listed, key=keys.get(offset))
                         )
-                    place += 1
+                    position += 1
                 advance(len(part))
-                tell(place, len(offsets))
+                tell(position, len(offsets))

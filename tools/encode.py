@@ -11,7 +11,6 @@ import errno
 import os
 import stat
 import struct
-from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -22,7 +21,6 @@ from recordio.formats import by_opencv, pnm
 from recordio.formats.general import decode_as_opencv
 from recordio.formats.image_header import ImageHeader
 from recordio.formats.image_size import (
-    DEFAULT_MAX_PIXELS,
     check_pixels,
     image_size,
     read_image_header,
@@ -30,20 +28,16 @@ from recordio.formats.image_size import (
 from recordio.formats.jpeg.resize import decode_resized
 from recordio.lists import ListEntry
 
+from .im2rec_options import EncodeOptions
 from .images import JPEG_QUALITY, check_jpeg
 from .optimize import Tally, optimize_image
 
 __all__ = [
-    "CHECKS",
-    "ENCODINGS",
-    "INTERPOLATIONS",
     "EncodeOptions",
     "encode_image",
     "encode_record",
 ]
 
-CHECKS = ("header", "decode", "none")
-ENCODINGS = (".jpg", ".png", "raw")
 INTERPOLATIONS = {
     0: cv2.INTER_NEAREST,
     1: cv2.INTER_LINEAR,
@@ -65,54 +59,6 @@ LARGEST_IMAGE = 2**30  # pixels; what OpenCV's readers accept
 OPEN_FLAGS = os.O_RDONLY | sum(
     getattr(os, name, 0) for name in ("O_NONBLOCK", "O_BINARY", "O_CLOEXEC")
 )
-
-
-@dataclass(frozen=True)
-class EncodeOptions:
-    """Settings for every image; a value out of range is a ValueError."""
-
-    #: Store the bytes of the files unchanged; only `pack_label` and `check` have an effect then.
-    pass_through: bool = False
-    #: New length in pixels of the short side; the long side follows, rounded down.  0: as it is.
-    resize: int = 0
-    center_crop: bool = False  # before resizing
-    #: JPEG quality, or PNG compression level (more than 9 means 9).  None: 95, and a file of the
-    #: wanted format that needs no other change is stored untouched.
-    quality: int | None = None
-    #: "raw": uint8 pixels behind a PNM header, P6 for RGB and P5 for grey.
-    encoding: str = ".jpg"
-    color: int = 1  # 1: colour, 8 bits, upright, no alpha; 0: grey, 8 bits, upright; -1: as stored
-    inter_method: int = 1  # as in `INTERPOLATIONS`; 9: cubic to enlarge and area to shrink
-    pack_label: bool = False  # all labels of an entry, otherwise the first alone
-    #: "header": files that are stored untouched must be complete, as far as headers, ends and PNG
-    #: checksums tell; "decode": everything is decoded, and a warning of libjpeg counts as damage;
-    #: "none": untouched files are not looked at, and truncated ones are decoded as far as possible.
-    check: str = "header"
-    #: Rewrite what is stored without loss, so that parts of it are decoded faster.
-    optimize: bool = False
-    max_pixels: int = DEFAULT_MAX_PIXELS
-
-    def __post_init__(self):
-        if self.resize < 0:
-            raise ValueError(f"resize must be 0 or a number of pixels, not {self.resize}")
-        if self.quality is not None and not 0 <= self.quality <= 100:
-            raise ValueError(f"quality must lie between 0 and 100, not {self.quality}")
-        if self.max_pixels < 1:
-            raise ValueError(f"max_pixels must be at least 1, not {self.max_pixels}")
-        if self.encoding not in ENCODINGS:
-            raise ValueError(
-                f"encoding must be one of {', '.join(ENCODINGS)}, not {self.encoding!r}"
-            )
-        if self.encoding == "raw" and self.quality is not None:
-            raise ValueError(f"raw images have no quality: {self.quality} must be None")
-        if self.color not in (-1, 0, 1):
-            raise ValueError(f"color must be -1, 0 or 1, not {self.color}")
-        if self.inter_method not in (*INTERPOLATIONS, AUTOMATIC_INTERPOLATION):
-            raise ValueError(f"inter_method must be 0 to 4 or 9, not {self.inter_method}")
-        if self.check not in CHECKS:
-            raise ValueError(f"check must be one of {', '.join(CHECKS)}, not {self.check!r}")
-        if self.optimize and self.encoding != ".jpg" and not self.pass_through:
-            raise ValueError("optimize rewrites JPEG images, and encoding asks for others")
 
 
 def encode_record(

@@ -25,6 +25,7 @@ from recordio.lists import ListEntry
 
 from .arguments import IMAGE_OPTIONS, LIST_OPTIONS, PACK_OPTIONS, given_options, parse_arguments
 from .console import UNNOTICED, Interruption, printable, run_command, say, say_skipped
+from .im2rec_options import encode_options
 from .image_list import (
     ImageList,
     read_list,
@@ -54,14 +55,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = parse_arguments(sys.argv[1:] if arguments is None else arguments)
 
     def action(interruption: Interruption) -> int:
-        _check_places(settings)
+        _check_root(settings)
         _settle_prefix(settings)
         return _make_lists(settings) if settings.list else _pack(settings, interruption)
 
     return run_command("im2rec", action)
 
 
-def _check_places(settings: argparse.Namespace) -> None:
+def _check_root(settings: argparse.Namespace) -> None:
     if not os.path.isdir(settings.root):
         what = "is not a folder" if os.path.exists(settings.root) else "does not exist"
         if os.path.isdir(settings.prefix):
@@ -313,16 +314,13 @@ def _pack_lists(
     interruption: Interruption,
 ) -> tuple[dict[str, PackingReport], int]:
     """Pack every list beside itself; the reports of those that were packed, and the exit code."""
-    from .encode import EncodeOptions  # loading OpenCV takes longer than making a list
-    from .images import warnings_are_noticed
+    from .images import warnings_are_noticed  # loading OpenCV takes longer than making a list
     from .pack import PackingError, pack, pack_together
 
     if settings.check == "decode" and not warnings_are_noticed():
         say("im2rec", f"note: {UNNOTICED}")
     common = {
-        "options": EncodeOptions(
-            **{name: getattr(settings, name) for name in EncodeOptions.__dataclass_fields__}
-        ),
+        "options": encode_options(settings),
         "threads": settings.num_thread,
         "checksums": settings.checksums,
         "progress": sys.stderr.isatty(),

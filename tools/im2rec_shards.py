@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from recordio.extras import need
 
 from .console import Interruption, progress_bar, say
-from .encode import EncodeOptions
+from .im2rec_options import encode_options
 from .pack_shards import ShardNote, ShardTask, finish, part_of, shard_tasks
 
 __all__ = ["pack_in_shards"]
@@ -24,9 +24,7 @@ def pack_in_shards(
 
     The exit code is 1 if images were skipped, also in shards that had been made before.
     """
-    options = EncodeOptions(
-        **{name: getattr(settings, name) for name in EncodeOptions.__dataclass_fields__}
-    )
+    options = encode_options(settings)
     skipped = 0
     with interruption.deferring():
         for path in paths:

@@ -18,6 +18,8 @@ from recordio.bytes.files import open_output, remove_output
 from recordio.errors import RecordIOError
 from recordio.lists import ListEntry, entry_lines, open_list, parse_line
 
+from .im2rec_options import ListOptions
+
 __all__ = [
     "ImageList",
     "Skipped",
@@ -88,13 +90,7 @@ def split_entries(
     the same labels: the share of the class rounded up or down, or one image more or less where that
     keeps the sizes of the parts.  Inside a part the entries keep their order.  A part may be empty.
     """
-    if chunks < 1:
-        raise ValueError(f"the number of chunks must be at least 1, not {chunks}")
-    for name, ratio in (("train", train_ratio), ("test", test_ratio)):
-        if not 0 <= ratio <= 1:
-            raise ValueError(f"the {name} ratio must lie between 0 and 1, not {ratio}")
-    if train_ratio != 1 and train_ratio + test_ratio > 1 + 1e-9:
-        raise ValueError(f"train and test ratio add up to {train_ratio + test_ratio}, more than 1")
+    ListOptions(chunks=chunks, train_ratio=train_ratio, test_ratio=test_ratio)
     positions = _by_share(entries) if stratify else range(len(entries))
     chunk_size = -(-len(entries) // chunks)
     train_size, test_size = int(chunk_size * train_ratio), int(chunk_size * test_ratio)
@@ -117,16 +113,16 @@ def _by_share(entries: Sequence[ListEntry]) -> list[int]:
     """Order positions so that every stretch of them holds the same share of each class.
 
     The i-th of n entries of a class stands at (i + start) / n of the way.  The start differs from
-    class to class, so that small classes do not all have their first entry at the same place.
+    class to class, so that small classes do not all have their first entry at the same position.
     """
     classes: dict[tuple[float, ...], list[int]] = {}
     for position, entry in enumerate(entries):
         classes.setdefault(entry.labels, []).append(position)
-    places = []
+    shares = []
     for number, members in enumerate(classes.values()):
         start = (number + 0.5) * GOLDEN_RATIO % 1
-        places += [((i + start) / len(members), position) for i, position in enumerate(members)]
-    return [position for _, position in sorted(places)]
+        shares += [((i + start) / len(members), position) for i, position in enumerate(members)]
+    return [position for _, position in sorted(shares)]
 
 
 def format_line(entry: ListEntry) -> str:

@@ -18,7 +18,7 @@ __all__ = [
     "check_outputs",
     "local_path",
     "new_folder",
-    "output_place",
+    "output_target",
     "path_or_url",
     "temporary_folder",
     "url",
@@ -59,7 +59,7 @@ def local_path(text: str) -> str:
     return text
 
 
-def output_place(text: str) -> str:
+def output_target(text: str) -> str:
     """Return an argument that is a path or a writable URL; for ``add_argument(type=...)``."""
     if text.startswith(("http://", "https://")):
         raise argparse.ArgumentTypeError(

@@ -24,7 +24,7 @@ __all__ = ["build_parser", "main"]
 
 DESCRIPTION = """\
 Write the index (.idx) of a record file (.rec).  By default the keys are 0, 1, 2, ... in file order.
-The index appears whole or not at all; damage in the record file is reported with its place.
+The index appears whole or not at all; damage in the record file is reported with its offset.
 """
 
 

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator
 from recordio.formats.table import FORMATS, is_read_everywhere
 from recordio.lists import ListEntry
 
+from .im2rec_options import DEFAULT_EXTENSIONS
 from .image_list import ImageList, Skipped
 
-__all__ = ["DEFAULT_EXTENSIONS", "READABLE_EXTENSIONS", "describe_left_out", "scan_images"]
+__all__ = ["READABLE_EXTENSIONS", "describe_left_out", "scan_images"]
 
-DEFAULT_EXTENSIONS = (".jpeg", ".jpg", ".png")
 #: Suffixes that can be packed when they are asked for.
 READABLE_EXTENSIONS = frozenset(
     suffix for row in FORMATS if is_read_everywhere(row) for suffix in row.suffixes

@@ -1,4 +1,5 @@
 import os
+from dataclasses import fields
 
 import pytest
 
@@ -11,6 +12,7 @@ from recordio.tools.arguments import (
     parse_arguments,
 )
 from recordio.tools.encode import EncodeOptions
+from recordio.tools.im2rec_options import Im2recOptions
 
 
 def parse(*words):
@@ -38,6 +40,44 @@ def test_defaults_are_those_of_mxnets_tool_but_for_the_number_of_threads():
     assert settings["quality"] is None
     assert settings["prefix"] == os.path.abspath("prefix")
     assert settings["root"] == os.path.abspath("root")
+
+
+def test_the_command_line_has_the_options_of_the_table_with_their_defaults():
+    settings = vars(parse())
+    assert settings.keys() - {"prefix", "root", "slash"} == {f.name for f in fields(Im2recOptions)}
+    assert {f.name: settings[f.name] for f in fields(Im2recOptions)} == {
+        f.name: f.default for f in fields(Im2recOptions)
+    }
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"resize": -5},
+        {"quality": 101},
+        {"num_thread": 0},
+        {"chunks": 0},
+        {"train_ratio": 1.5},
+        {"train_ratio": 0.8, "test_ratio": 0.5},
+        {"encoding": ".gif"},
+        {"encoding": "raw", "quality": 95},
+        {"encoding": ".png", "optimize": True},
+        {"color": 2},
+        {"part": (4, 3)},
+        {"part": (1, 3), "ray": ""},
+        {"shards": 0},
+        {"max_pixels": 0},
+    ],
+)
+def test_the_table_refuses_the_same_in_python_and_on_the_command_line(options, capsys):
+    with pytest.raises(ValueError, match="=|encoding"):
+        Im2recOptions(**options)
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+    words = [word.replace("(", "").replace(", ", "/").replace(")", "") for word in words]
+    with pytest.raises(SystemExit, match="2"):
+        parse(*words)
+    err = capsys.readouterr().err
+    assert any(f"argument --{name.replace('_', '-')}: " in err for name in options)
 
 
 @pytest.mark.parametrize("flag", ["list", "recursive", "pass-through", "center-crop", "pack-label"])

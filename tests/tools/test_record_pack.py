@@ -14,8 +14,8 @@ from recordio.packs.open_pack import OpenPack, whole_records
 from recordio.packs.scanned_pack import ScannedPack
 from recordio.tools.decode_check import check_contents
 from recordio.tools.record_pack import RecordPack
+from recordio.tools.view.locations import FrameLocations
 from recordio.tools.view.pack import ShownPack
-from recordio.tools.view.places import FramePlaces
 
 COUNT = 7
 
@@ -199,12 +199,12 @@ def test_readers_and_commands_that_end_at_the_first_damage(broken, indexed):
 def test_the_viewer(broken, indexed):
     path, bad, ids = broken
     pack = ShownPack(str(path))
-    pack.places.survey(lambda: False)
-    assert pack.places.count == len(ids)
+    pack.locations.survey(lambda: False)
+    assert pack.locations.count == len(ids)
     for number, found in whole(ids).items():
         assert pack.record(number).header.id == found
     for number, offset in bad:
-        assert pack.places.position_at(offset) == number
+        assert pack.locations.position_at(offset) == number
     pack.close()
 
 
@@ -212,11 +212,11 @@ def test_the_viewer_follows_a_block_at_a_time(broken, indexed, monkeypatch):
     path, _, _ = broken
     tables = []
     for block in (4096, 2):
-        monkeypatch.setattr("recordio.tools.view.places.BLOCK", block)
-        places = FramePlaces(RecordReader(path))
-        places.survey()
-        tables.append(places.table(0, 99).tolist())
-        assert places.count == len(tables[-1])
+        monkeypatch.setattr("recordio.tools.view.locations.BLOCK", block)
+        locations = FrameLocations(RecordReader(path))
+        locations.survey()
+        tables.append(locations.table(0, 99).tolist())
+        assert locations.count == len(tables[-1])
     assert tables[0] == tables[1]
 
 

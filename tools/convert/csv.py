@@ -221,10 +221,10 @@ def with_labels(
             f"it has {len(labels)} labels, and --label-columns names {len(wanted)} columns",
             **pack.location(record),
         )
-    places = label_columns(wanted, len(fields) + len(labels), pack.path)
+    positions = label_columns(wanted, len(fields) + len(labels), pack.path)
     result = list(fields)
-    for place, label in sorted(zip(places, labels, strict=True)):
-        result.insert(place, label)
+    for position, label in sorted(zip(positions, labels, strict=True)):
+        result.insert(position, label)
     return result
 
 

@@ -16,11 +16,12 @@ from recordio.bytes.regular_files import open_regular
 from recordio.formats.table import IMAGE_KINDS, suffixes_of
 from recordio.packs.classes import read_classes
 
+from ..im2rec_options import DEFAULT_EXTENSIONS
 from ..image_list import ImageList, Skipped
 from ..outputs import new_folder, url_refused
 from ..payloads import check_content, number_text
 from ..record_pack import Record, RecordPack, name_of
-from ..scan import DEFAULT_EXTENSIONS, describe_left_out, scan_images
+from ..scan import describe_left_out, scan_images
 from .format import Export, Import, ImportSource, Item, Items
 from .labels import table_line
 

@@ -17,8 +17,8 @@ from recordio.bytes.regular_files import open_regular
 from recordio.errors import LabelError
 from recordio.limits import bounded_lines
 
+from ..im2rec_options import DEFAULT_EXTENSIONS
 from ..image_list import Skipped, safe_name
-from ..scan import DEFAULT_EXTENSIONS
 from .boxes import (
     Box,
     BoxLabels,

@@ -100,11 +100,11 @@ def grid(site: Site, request: Any) -> Any:
 
 def _by_position(pack: ShownPack, request: Any, count: int, shown: dict[str, Any]) -> Any:
     at = number_from(request, "at", 0)
-    pack.places.wait_for(at, 2)
-    total = pack.places.count
+    pack.locations.wait_for(at, 2)
+    total = pack.locations.count
     if total is not None and at >= total:
         at = max(total - count, 0)
-    records = pack.records(pack.places.read(at, at + count))
+    records = pack.records(pack.locations.read(at, at + count))
     here = ("pack", pack.name, "")
     more = total is None or at + count < total
     return {
@@ -120,13 +120,14 @@ def _by_position(pack: ShownPack, request: Any, count: int, shown: dict[str, Any
 
 def _by_key(pack: ShownPack, request: Any, count: int, shown: dict[str, Any]) -> Any:
     start = number_from(request, "at", 0, low=-(1 << 62))
-    pack.places.wait_for(1 << 62, 3)
-    places = pack.places.from_key(start, count + 1)
+    pack.locations.wait_for(1 << 62, 3)
+    locations = pack.locations.from_key(start, count + 1)
     here = ("pack", pack.name, "")
-    following = places[count].key if len(places) > count else None
-    heading = f"Keys {places[0].key} to {places[:count][-1].key}" if places else "No more keys"
+    following = locations[count].key if len(locations) > count else None
+    keys = [location.key for location in locations[:count]]
+    heading = f"Keys {keys[0]} to {keys[-1]}" if keys else "No more keys"
     return {
-        "records": pack.records(places[:count]),
+        "records": pack.records(locations[:count]),
         "by": "key",
         "at": start,
         "heading": heading,
@@ -141,13 +142,13 @@ def _of_identity(pack: ShownPack, request: Any, count: int, shown: dict[str, Any
     keys = pack.identity(number)
     first = number_from(request, "at", 0)
     here = ("pack", pack.name, "")
-    places = []
+    locations = []
     for wanted in keys[first : first + count]:
-        position = pack.places.position_of(wanted)
-        places += pack.places.read(position, position + 1)
+        position = pack.locations.position_of(wanted)
+        locations += pack.locations.read(position, position + 1)
     more = {"identity": number, **shown}
     return {
-        "records": pack.records(places),
+        "records": pack.records(locations),
         "by": "identity",
         "at": first,
         "heading": f"Identity {number:,}: {len(keys):,} images",
@@ -163,7 +164,7 @@ def _filtered(pack: ShownPack, request: Any, where: str, count: int, shown: dict
     start = number_from(request, "before" if backwards else "at", 0)
     found = search(pack, condition, start, count, backwards, SECONDS)
     here, more = ("pack", pack.name, ""), {"where": where, **shown}
-    total = pack.places.count
+    total = pack.locations.count
     at_end = total is not None and found.end >= total
     back = address(*here, before=found.begin, **more) if found.begin else ""
     on = "" if at_end else address(*here, at=found.end, **more)
@@ -228,7 +229,7 @@ def record(site: Site, request: Any) -> Any:
                 values["facts"]["EXIF orientation"] = f"{turned}; shown upright"
     elif not found.damage:
         values["reading"] = read_content(found.content, found.kind)
-    total = pack.places.count
+    total = pack.locations.count
     position = found.position
     return site.page(
         "record",
@@ -254,10 +255,10 @@ def key(site: Site, request: Any) -> Any:
         raise BadRequest("which key?")
     wanted = number_from(request, "key", 0, low=-(1 << 63))
     try:
-        position = pack.places.position_of(wanted)
+        position = pack.locations.position_of(wanted)
     except NotCounted:
-        pack.places.wait_for(1 << 62, 3)
-        position = pack.places.position_of(wanted)
+        pack.locations.wait_for(1 << 62, 3)
+        position = pack.locations.position_of(wanted)
     return RedirectResponse(address("pack", pack.name, "record", position), 303)
 
 
@@ -311,8 +312,8 @@ def raw(site: Site, request: Any) -> Any:
 def identities(site: Site, request: Any) -> Any:
     """Show the identities of a face-recognition pack, each with its first image."""
     pack = site.pack(request)
-    if pack.places.count is None:
-        pack.places.wait_for(1 << 62, 3)
+    if pack.locations.count is None:
+        pack.locations.wait_for(1 << 62, 3)
     if pack.identities is None:
         raise KeyNotFoundError("the pack lists no identities", path=pack.path)
     total = len(pack.identities)
@@ -322,7 +323,7 @@ def identities(site: Site, request: Any) -> Any:
     shown = []
     for number in range(at, min(at + count, total)):
         images = pack.identity(number)
-        shown.append((number, images, pack.places.position_of(images[0]) if images else None))
+        shown.append((number, images, pack.locations.position_of(images[0]) if images else None))
     here = ("pack", pack.name, "identities")
     return site.page(
         "identities",
@@ -375,19 +376,19 @@ def _files_named(pack: ShownPack, text: str, start: int) -> tuple[list[tuple[int
         piece = pack.list.bytes_at(start, PIECE)
         end = piece.rfind(b"\n") + 1 if start + len(piece) < pack.list.size else len(piece)
         end = end or len(piece)
-        lines, place = piece[:end], 0
+        lines, offset = piece[:end], 0
         lowered = lines.lower()
-        while (found := lowered.find(wanted, place)) >= 0:
+        while (found := lowered.find(wanted, offset)) >= 0:
             stop = lines.find(b"\n", found)
             stop = len(lines) if stop < 0 else stop
             line = lines[lines.rfind(b"\n", 0, found) + 1 : stop]
-            place = stop + 1
+            offset = stop + 1
             entry = next(entries_among([line]), None)
             if entry is None or text.casefold() not in entry.path.casefold():
                 continue
             files.append((entry.id, entry.path))
             if len(files) == MOST_NAMES:
-                return files, start + place
+                return files, start + offset
         start += end
         if time.monotonic() > latest:
             return files, start if start < pack.list.size else 0
@@ -395,7 +396,7 @@ def _files_named(pack: ShownPack, text: str, start: int) -> tuple[list[tuple[int
 
 
 def not_counted(site: Site, request: Any, error: NotCounted) -> Any:
-    """Show a page that asks for itself again, as long as places are not known yet."""
+    """Show a page that asks for itself again, as long as locations are not known yet."""
     name = request.path_params.get("pack")
     return site.page(
         "counting", 503, pack=site.packs.get(name), title="Counting", share=error.share

@@ -88,8 +88,8 @@ class Check:
     def found(self) -> list[FoundProblem]:
         """Return the first problems, with the positions of their records."""
         problems = self.report.problems[:MOST_SHOWN] if self.report else []
-        places = self.pack.places
+        locations = self.pack.locations
         return [
-            FoundProblem(p, None if p.offset is None else places.position_at(p.offset))
+            FoundProblem(p, None if p.offset is None else locations.position_at(p.offset))
             for p in problems
         ]

@@ -55,15 +55,15 @@ class Lines:
     def survey(self, cancelled: Callable[[], bool] = lambda: False) -> None:
         """Count the lines; the work of a thread."""
         line, last = 0, NEWLINE
-        for place, piece in self._pieces(0):
+        for offset, piece in self._pieces(0):
             if cancelled():
                 return
             ends = np.flatnonzero(np.frombuffer(piece, np.uint8) == NEWLINE)
-            marks = ends[-(line + 1) % BLOCK :: BLOCK] + (place + 1)
+            marks = ends[-(line + 1) % BLOCK :: BLOCK] + (offset + 1)
             line, last = line + len(ends), piece[-1]
             with self._grown:
                 self._starts += marks.tolist()
-                self._looked = place + len(piece)
+                self._looked = offset + len(piece)
                 self._grown.notify_all()
         if cancelled():
             return
@@ -126,20 +126,20 @@ class Lines:
     def find(self, text: bytes, start: int = 0, stop: int | None = None) -> int:
         """Return the first position of some bytes, from a position on; -1 if there is none."""
         kept = b""
-        for place, piece in self._pieces(start):
-            if stop is not None and place >= stop:
+        for offset, piece in self._pieces(start):
+            if stop is not None and offset >= stop:
                 break
             found = (kept + piece).find(text)
             if found >= 0:
-                return place - len(kept) + found
+                return offset - len(kept) + found
             kept = (kept + piece)[-len(text) + 1 :] if len(text) > 1 else b""
         return -1
 
-    def number_of(self, place: int) -> int:
+    def number_of(self, offset: int) -> int:
         """Return the number of the line that a byte belongs to; all lines must be counted."""
-        block = bisect.bisect_right(self._starts, place) - 1
+        block = bisect.bisect_right(self._starts, offset) - 1
         start = self._starts[block]
-        return block * BLOCK + self.bytes_at(start, place - start).count(b"\n")
+        return block * BLOCK + self.bytes_at(start, offset - start).count(b"\n")
 
     def bytes_at(self, start: int, count: int) -> bytes:
         """Return some bytes of the file; none when it was closed."""

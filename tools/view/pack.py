@@ -29,7 +29,7 @@ from recordio.packs.open_pack import open_pack
 
 from ..payloads import labels_of, number_text
 from .lines import Lines, NotCounted
-from .places import FramePlaces, IndexPlaces, Place
+from .locations import FrameLocations, IndexLocations, Location
 
 __all__ = ["ShownPack", "ShownRecord", "open_packs"]
 
@@ -91,8 +91,8 @@ class ShownPack:
         self.name = name or pack_name(self.path)
         self.size, _ = version = self.opened.file.version()
         self.version = "-".join(map(str, version))
-        self.places: IndexPlaces | FramePlaces = (
-            IndexPlaces(self.index_path) if self.index_path else FramePlaces(self.reader)
+        self.locations: IndexLocations | FrameLocations = (
+            IndexLocations(self.index_path) if self.index_path else FrameLocations(self.reader)
         )
         #: What is wrong with files beside it.
         self.notes: list[str] = []
@@ -107,13 +107,13 @@ class ShownPack:
 
     def start(self) -> None:
         """Count records and lines of the list in the background."""
-        for survey in [self.places.survey, *([self.list.survey] if self.list else [])]:
+        for survey in [self.locations.survey, *([self.list.survey] if self.list else [])]:
             threading.Thread(target=survey, args=(self._closing.is_set,), daemon=True).start()
 
     def close(self) -> None:
         """End the work in the background, and let the files go."""
         self._closing.set()
-        self.places.close()
+        self.locations.close()
         if self.list is not None:
             self.list.close()
 
@@ -126,32 +126,33 @@ class ShownPack:
 
     def record(self, position: int) -> ShownRecord:
         """Read the record at a position; `NotCounted` if it was not reached yet."""
-        self.places.wait_for(position, 2)
-        found = self.places.read(position, position + 1) if position >= 0 else []
+        self.locations.wait_for(position, 2)
+        found = self.locations.read(position, position + 1) if position >= 0 else []
         if not found:
             raise KeyNotFoundError(f"there is no position {position}", path=self.path)
         return self.at(found[0])
 
-    def at(self, place: Place) -> ShownRecord:
-        """Read the record at a place; what is wrong with it is said there."""
+    def at(self, location: Location) -> ShownRecord:
+        """Read the record at a location; its `damage` says what is wrong with it."""
         try:
-            if not 0 <= place.offset < self.size or place.offset % 4:
+            if not 0 <= location.offset < self.size or location.offset % 4:
                 raise IndexFileError(
-                    f"offset {place.offset} lies outside of the record file", path=self.index_path
+                    f"offset {location.offset} lies outside of the record file",
+                    path=self.index_path,
                 )
-            data, end = self.reader.read_at(place.offset, place.position)
+            data, end = self.reader.read_at(location.offset, location.position)
             assert data is not None
         except RecordIOError as error:
             nothing = memoryview(b"")
             return ShownRecord(
-                *place, place.offset, nothing, None, nothing, "damaged", error.reason
+                *location, location.offset, nothing, None, nothing, "damaged", error.reason
             )
         header, content, kind = read_payload(data)
-        return ShownRecord(*place, end, data, header, content, kind)
+        return ShownRecord(*location, end, data, header, content, kind)
 
-    def records(self, places: Iterable[Place]) -> list[ShownRecord]:
-        """Read the records at some places."""
-        return [self.at(place) for place in places]
+    def records(self, locations: Iterable[Location]) -> list[ShownRecord]:
+        """Read the records at several locations."""
+        return [self.at(location) for location in locations]
 
     def parts(self, record: ShownRecord) -> int:
         """Count the parts in which a whole record is stored."""
@@ -220,7 +221,7 @@ class ShownPack:
         return range(*found.ranges(number, number + 1)[0].tolist())
 
     def _by_key(self, key: int) -> memoryview:
-        return self.record(self.places.position_of(key)).data
+        return self.record(self.locations.position_of(key)).data
 
 
 def pack_name(path: str) -> str:

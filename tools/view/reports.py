@@ -43,10 +43,10 @@ def side_by_side(site: Site, request: Any) -> Any:
     count = number_from(request, "n", SHOWN, 1, MOST)
     if by == "key":
         for pack in chosen:
-            pack.places.wait_for(1 << 62, 3)
-        places = chosen[0].places.from_key(at, count + 1)
-        wanted = [place.key for place in places[:count]]
-        following = places[count].key if len(places) > count else None
+            pack.locations.wait_for(1 << 62, 3)
+        locations = chosen[0].locations.from_key(at, count + 1)
+        wanted = [location.key for location in locations[:count]]
+        following = locations[count].key if len(locations) > count else None
     else:
         wanted = list(range(at, at + count))
         following = at + count
@@ -59,7 +59,7 @@ def side_by_side(site: Site, request: Any) -> Any:
         following = None
     query = "&".join(f"pack={name}" for name in names)
 
-    def place(number: int | None) -> str:
+    def page_at(number: int | None) -> str:
         return "" if number is None else f"/side?{query}&by={by}&at={number}"
 
     return site.page(
@@ -69,14 +69,14 @@ def side_by_side(site: Site, request: Any) -> Any:
         rows=rows,
         by=by,
         at=at,
-        previous=place(max(at - count, 0)) if at > 0 else "",
-        next=place(following),
+        previous=page_at(max(at - count, 0)) if at > 0 else "",
+        next=page_at(following),
     )
 
 
 def _one(pack: Any, number: int, by: str) -> Any:
     try:
-        position = pack.places.position_of(number) if by == "key" else number
+        position = pack.locations.position_of(number) if by == "key" else number
         return tile(pack, pack.record(position))
     except KeyNotFoundError:
         return None

@@ -18,8 +18,8 @@ from recordio.operations.expression import Condition
 from recordio.operations.selection import CONTENT
 
 from .lines import BLOCK
+from .locations import Location
 from .pack import ShownPack, ShownRecord
-from .places import Place
 
 __all__ = ["Found", "by_contents", "by_heads", "matching", "search"]
 
@@ -92,7 +92,7 @@ def search(
     found: list[ShownRecord] = []
     begin = end = start
     for first, stop in _chunks(pack, start, backwards, size):
-        table = pack.places.table(first, stop)
+        table = pack.locations.table(first, stop)
         look = by_heads if quick else by_contents
         good = look(pack, condition, first, table)
         if backwards:
@@ -118,7 +118,7 @@ def by_contents(
 
 
 def _records(pack: ShownPack, first: int, table: np.ndarray, rows: Any) -> list[ShownRecord]:
-    return pack.records(Place(first + int(row), *table[row].tolist()) for row in rows)
+    return pack.records(Location(first + int(row), *table[row].tolist()) for row in rows)
 
 
 def by_heads(
@@ -170,7 +170,7 @@ def _chunks(pack: ShownPack, start: int, backwards: bool, size: int) -> Iterator
             yield max(start - size, 0), start
             start = max(start - size, 0)
         return
-    while pack.places.count is None or start < pack.places.count:
-        pack.places.wait_for(start, 1)
+    while pack.locations.count is None or start < pack.locations.count:
+        pack.locations.wait_for(start, 1)
         yield start, start + size
         start += size

@@ -76,7 +76,7 @@ class Statistics:
     @property
     def share(self) -> float:
         """Share of the pack that was looked at, 0 to 1."""
-        total = self.pack.places.count
+        total = self.pack.locations.count
         return 1.0 if self.finished else self.done / total if total else 0.0
 
     def join(self) -> None:
@@ -94,15 +94,15 @@ class Statistics:
         self.finished = True
 
     def _count(self) -> None:
-        places = self.pack.places
-        while places.count is None:
+        locations = self.pack.locations
+        while locations.count is None:
             if self.pack.closing:
                 return
             try:
-                places.wait_for(1 << 62, 0.2)
+                locations.wait_for(1 << 62, 0.2)
             except NotCounted:
                 continue
-        blocks = -(-places.count // BLOCK)
+        blocks = -(-locations.count // BLOCK)
         step = max(round(blocks * GOLDEN), 1)
         while math.gcd(step, blocks) > 1:
             step += 1
@@ -111,7 +111,7 @@ class Statistics:
             for start in range(first, first + BLOCK, 256):
                 if self.pack.closing:
                     return
-                records = self.pack.records(places.read(start, min(start + 256, first + BLOCK)))
+                records = self.pack.records(locations.read(start, min(start + 256, first + BLOCK)))
                 self._add(records)
 
     def _add(self, records: list[ShownRecord]) -> None:

@@ -167,7 +167,7 @@ class Trainer:
         positions: list[int | None] = []
         offsets = records_of(provider, epoch, number)
         for offset, number_of in zip(offsets, batch.index, strict=False):
-            position = pack.places.position_at(offset)
+            position = pack.locations.position_at(offset)
             if position is not None:
                 header = pack.record(position).header
                 if header is None or header.id != int(number_of):
@@ -211,7 +211,7 @@ def training(site: Site, request: Any) -> Any:
     pack, query = site.pack(request), request.query_params
     here = ("pack", pack.name, "training")
     record = query.get("record", "").strip()
-    place = {
+    chosen = {
         "in_epoch": number_from(request, "in_epoch", 0, 0, MOST_EPOCH),
         "batch": number_from(request, "batch", 0, 0, 1 << 40),
         "record": number_from(request, "record", 0) if record else "",
@@ -222,14 +222,14 @@ def training(site: Site, request: Any) -> Any:
         if call := query.get("call", "").strip():
             settings, notes = parse_call(call)
             note = "; ".join(notes)
-            target = {**settings.query(), **place, "note": note, "show": 1}
+            target = {**settings.query(), **chosen, "note": note, "show": 1}
             return RedirectResponse(address(*here, **target), 303)
         settings = parse_fields(query)
         unset = not settings.keywords and not query.get("show")
         if unset:
             settings = usual(pack)
         if not unset or record:
-            values |= _shown(site, pack, settings, place)
+            values |= _shown(site, pack, settings, chosen)
     except (CallError, IndexError) as error:
         values["wrong"] = str(error)
     except RecordIOError as error:
@@ -250,14 +250,14 @@ def training(site: Site, request: Any) -> Any:
         query={**settings.query(), "show": 1},
         call=query.get("call") or settings.text(**files),  # a refused one, to be mended
         limit=MOST_SHOWN,
-        **place,
+        **chosen,
         **values,
     )
 
 
 def usual(pack: ShownPack) -> Settings:
     """Return the first content of the form, by the first images of the pack."""
-    images = [found for found in pack.records(pack.places.read(0, 8)) if found.is_image]
+    images = [found for found in pack.records(pack.locations.read(0, 8)) if found.is_image]
     size = (1, 1)
     with contextlib.suppress(ImageDecodeError):
         size = upright_size(images[0].content) if images else size
@@ -276,14 +276,14 @@ def usual(pack: ShownPack) -> Settings:
     return Settings("ImageRecordIter", {**common, **areas, **ratios, "rand_mirror": True})
 
 
-def _shown(site: Site, pack: ShownPack, settings: Settings, place: dict[str, Any]) -> Any:
-    if place["record"] == "":
-        shown = site.kept(Trainer).batch(pack, settings, place["in_epoch"], place["batch"])
+def _shown(site: Site, pack: ShownPack, settings: Settings, chosen: dict[str, Any]) -> Any:
+    if chosen["record"] == "":
+        shown = site.kept(Trainer).batch(pack, settings, chosen["in_epoch"], chosen["batch"])
         return {"shown": shown, "notes": shown.notes}
-    record = pack.record(place["record"])
+    record = pack.record(chosen["record"])
     if record.damage:
         raise RecordIOError(record.damage, path=pack.path, offset=record.offset)
-    found = site.kept(Trainer).epochs(pack, settings, record.offset, place["in_epoch"])
+    found = site.kept(Trainer).epochs(pack, settings, record.offset, chosen["in_epoch"])
     return {"epochs": found, "original": tile(pack, record)}
 
 

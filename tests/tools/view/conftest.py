@@ -85,7 +85,7 @@ def opened():
 
     def open_pack(prefix):
         packs.append(ShownPack(prefix))
-        packs[-1].places.survey()
+        packs[-1].locations.survey()
         if packs[-1].list is not None:
             packs[-1].list.survey()
         return packs[-1]
@@ -104,7 +104,7 @@ def site(plain, mixed, damaged, faces):
 
     made = Site(open_packs([plain, mixed, damaged, faces]), threads=2)
     for shown in made.packs.values():
-        shown.places.survey(lambda: False)
+        shown.locations.survey(lambda: False)
         if shown.list is not None:
             shown.list.survey()
     yield made

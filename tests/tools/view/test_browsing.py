@@ -58,12 +58,12 @@ def test_the_first_page_needs_no_counting(plain, faces):
         browser.get("/?token=token")
         answer = browser.get("/pack/plain/")
         assert answer.status_code == 200 and positions(answer) == list(range(30))
-        assert "counting: 0%" in answer.text and site.packs["plain"].places.count is None
+        assert "counting: 0%" in answer.text and site.packs["plain"].locations.count is None
         assert browser.get("/pack/plain/image/7/224").headers["content-type"] == "image/png"
         assert browser.get("/pack/plain/record/29").status_code == 200
         answer = browser.get("/pack/plain/?at=9999")
         assert answer.status_code == 503 and 'http-equiv="refresh"' in answer.text
-        site.packs["plain"].places.survey(lambda: False)
+        site.packs["plain"].locations.survey(lambda: False)
         assert positions(browser.get("/pack/plain/?at=9999")) == list(range(30))
     site.close()
 

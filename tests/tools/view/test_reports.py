@@ -26,9 +26,9 @@ def counted(pack):
 def test_everything_is_counted_once(opened, request, name):
     pack = opened(request.getfixturevalue(name))
     statistics = counted(pack)
-    total = pack.places.count
+    total = pack.locations.count
     assert statistics.done == total == sum(statistics.counts.kinds.values())
-    records = pack.records(pack.places.read(0, total))
+    records = pack.records(pack.locations.read(0, total))
     assert statistics.counts.kinds == collections.Counter(record.kind for record in records)
 
 

@@ -101,7 +101,7 @@ CONDITIONS = [
 @pytest.mark.parametrize("text", CONDITIONS)
 def test_heads_say_the_same_as_contents(opened, request, name, text):
     pack, condition = opened(request.getfixturevalue(name)), Condition(text)
-    table = pack.places.table(0, 100)
+    table = pack.locations.table(0, 100)
     expected = [record.position for record in by_contents(pack, condition, 0, table)]
     assert [record.position for record in by_heads(pack, condition, 0, table)] == expected
 
@@ -120,7 +120,7 @@ def test_heads_of_damaged_files_say_the_same(opened, plain, tmp_path):
         prefix.with_name(f"{turn}.rec").write_bytes(changed)
         prefix.with_name(f"{turn}.idx").write_bytes(Path(f"{plain}.idx").read_bytes())
         pack = opened(str(prefix))
-        table = pack.places.table(0, 100)
+        table = pack.locations.table(0, 100)
         for text in CONDITIONS:
             one, other = (
                 [r.position for r in look(pack, Condition(text), 0, table)]

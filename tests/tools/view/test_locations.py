@@ -1,4 +1,4 @@
-"""Lines and places by number, compared with reading everything."""
+"""Lines and locations by number, compared with reading everything."""
 
 import os
 import random
@@ -10,9 +10,9 @@ import recordio
 from iterators.testing import write_records
 from recordio import RecordReader
 from recordio.errors import IndexFileError, KeyNotFoundError, RecordIOError
-from recordio.tools.view import places as places_module
+from recordio.tools.view import locations as locations_module
 from recordio.tools.view.lines import BLOCK, Lines, NotCounted
-from recordio.tools.view.places import FramePlaces, IndexPlaces
+from recordio.tools.view.locations import FrameLocations, IndexLocations
 
 
 @pytest.fixture
@@ -68,8 +68,8 @@ def test_text_is_found_across_pieces(lines_of, monkeypatch):
     lines = lines_of(data)
     lines.survey()
     for n in (1, 9, 10, 99, 199):
-        place = lines.find(b"\n%d\t" % n)
-        assert place == data.index(b"\n%d\t" % n) and lines.number_of(place + 1) == n
+        offset = lines.find(b"\n%d\t" % n)
+        assert offset == data.index(b"\n%d\t" % n) and lines.number_of(offset + 1) == n
     assert lines.find(b"\n200\t") == -1
 
 
@@ -81,13 +81,13 @@ def index(tmp_path):
         path = tmp_path / "a.idx"
         offsets = [16 * n for n in range(len(keys))] if offsets is None else offsets
         path.write_text("".join(f"{k}\t{o}\n" for k, o in zip(keys, offsets, strict=True)))
-        opened.append(IndexPlaces(str(path)))
+        opened.append(IndexLocations(str(path)))
         opened[-1].survey()
         return opened[-1]
 
     yield make
-    for places in opened:
-        places.close()
+    for locations in opened:
+        locations.close()
 
 
 def shuffled(count):
@@ -98,35 +98,35 @@ def shuffled(count):
 
 @pytest.mark.parametrize("keys", [list(range(10000)), list(range(7, 30007, 3)), shuffled(9000)])
 def test_keys_are_found_in_any_order(index, keys):
-    places = index(keys)
-    assert places.count == len(keys)
+    locations = index(keys)
+    assert locations.count == len(keys)
     for position in (0, 1, 4095, 4096, 8191, len(keys) - 1):
-        assert places.position_of(keys[position]) == position
-        assert places.position_at(16 * position) == position
+        assert locations.position_of(keys[position]) == position
+        assert locations.position_at(16 * position) == position
     for key in (-1, max(keys) + 1, 10**18):
         with pytest.raises(KeyNotFoundError):
-            places.position_of(key)
-    assert places.position_at(8) is None and places.position_at(16 * len(keys)) is None
+            locations.position_of(key)
+    assert locations.position_at(8) is None and locations.position_at(16 * len(keys)) is None
 
 
 @pytest.mark.parametrize("keys", [list(range(0, 30000, 3)), shuffled(9000)])
 @pytest.mark.parametrize("few", [False, True])
 def test_pages_by_key_are_in_the_order_of_the_keys(index, monkeypatch, keys, few):
     if few:
-        monkeypatch.setattr(places_module, "MOST_SORTED", 100)
-    places = index(keys)
+        monkeypatch.setattr(locations_module, "MOST_SORTED", 100)
+    locations = index(keys)
     if few and keys != sorted(keys):
         with pytest.raises(RecordIOError, match="do not ascend"):
-            places.from_key(500, 50)
+            locations.from_key(500, 50)
         return
-    found = [place.key for place in places.from_key(500, 50)]
+    found = [location.key for location in locations.from_key(500, 50)]
     assert found == sorted(key for key in keys if key >= 500)[:50]
 
 
 def test_a_line_that_is_none_is_named(index):
-    places = index([1, "x", 3])
+    locations = index([1, "x", 3])
     with pytest.raises(IndexFileError) as error:
-        places.read(0, 3)
+        locations.read(0, 3)
     assert error.value.line == 2
 
 
@@ -134,19 +134,19 @@ def test_records_without_an_index_are_followed(tmp_path):
     records = [b"%d" % n for n in range(2 * BLOCK + 100)]
     path = write_records(tmp_path / "a.rec", records, index=False)
     with RecordReader(path) as reader:
-        places = FramePlaces(reader)
-        assert [place.position for place in places.read(0, 3)] == [0, 1, 2]
+        locations = FrameLocations(reader)
+        assert [location.position for location in locations.read(0, 3)] == [0, 1, 2]
         with pytest.raises(NotCounted):
-            places.read(BLOCK, BLOCK + 1)
-        places.survey()
-        assert places.count == len(reader)
+            locations.read(BLOCK, BLOCK + 1)
+        locations.survey()
+        assert locations.count == len(reader)
         offsets = reader.offsets
         for first in (0, BLOCK - 3, 2 * BLOCK, 2 * BLOCK + 98):
-            found = places.read(first, first + 6)
+            found = locations.read(first, first + 6)
             assert [p.offset for p in found] == offsets[first : first + 6].tolist()
-            assert places.position_at(int(offsets[first])) == first
+            assert locations.position_at(int(offsets[first])) == first
         with pytest.raises(KeyNotFoundError):
-            places.position_of(len(reader))
+            locations.position_of(len(reader))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -155,30 +155,30 @@ def test_damage_has_positions_as_in_the_check(tmp_path, seed):
     records = [bytes(rng.integers(0, 256, rng.integers(0, 60), np.uint8)) for n in range(300)]
     path = write_records(tmp_path / "a.rec", records, index=False)
     data = bytearray(path.read_bytes())
-    for place in rng.integers(0, len(data) // 4, 6):
-        data[place * 4 : place * 4 + 4] = bytes(rng.integers(0, 256, 4, np.uint8))
+    for word in rng.integers(0, len(data) // 4, 6):
+        data[word * 4 : word * 4 + 4] = bytes(rng.integers(0, 256, 4, np.uint8))
     path.write_bytes(data)
     with RecordReader(path) as reader:
-        places = FramePlaces(reader)
-        places.survey()
-        found = {place.position: place.offset for place in places.read(0, 400)}
+        locations = FrameLocations(reader)
+        locations.survey()
+        found = {location.position: location.offset for location in locations.read(0, 400)}
         report = recordio.verify(path)
-        assert len(found) == places.count == report.records + len(report.problems)
+        assert len(found) == locations.count == report.records + len(report.problems)
         assert {(p.record, p.offset) for p in report.problems} <= found.items()
 
 
 def test_memory_does_not_grow_with_the_index(tmp_path):
-    """Of a million lines only places of blocks are kept."""
+    """Of a million lines only locations of blocks are kept."""
     path = tmp_path / "a.idx"
     path.write_bytes(b"".join(b"%d\t%d\n" % (n, 16 * n) for n in range(1_000_000)))
-    places = IndexPlaces(str(path))
-    places.survey()
-    assert places.count == 1_000_000
-    assert len(places.lines._starts) <= 1_000_000 // BLOCK + 1
-    assert places.position_of(999_999) == 999_999
-    assert places.lines.block.cache_info().currsize <= 32
+    locations = IndexLocations(str(path))
+    locations.survey()
+    assert locations.count == 1_000_000
+    assert len(locations.lines._starts) <= 1_000_000 // BLOCK + 1
+    assert locations.position_of(999_999) == 999_999
+    assert locations.lines.block.cache_info().currsize <= 32
     assert os.path.getsize(path) > 10_000_000
-    places.close()
+    locations.close()
 
 
 @pytest.mark.parametrize(
@@ -190,14 +190,14 @@ def test_memory_does_not_grow_with_the_index(tmp_path):
     ],
 )  # fmt: skip
 def test_indexes_are_read_as_by_the_library(index, tmp_path, text):
-    places = index([1])
-    places.close()
+    locations = index([1])
+    locations.close()
     path = tmp_path / "b.idx"
     path.write_bytes(text.encode())
     keys, offsets = recordio.frames.index_file.read_index(path)
-    places = IndexPlaces(str(path))
-    assert places.table(0, 9).tolist() == np.stack([keys, offsets], -1).tolist()
-    places.close()
+    locations = IndexLocations(str(path))
+    assert locations.table(0, 9).tolist() == np.stack([keys, offsets], -1).tolist()
+    locations.close()
 
 
 @pytest.mark.parametrize(
@@ -208,9 +208,9 @@ def test_indexes_are_read_as_by_the_library(index, tmp_path, text):
 def test_lines_that_are_none_are_refused(tmp_path, text):
     path = tmp_path / "b.idx"
     path.write_bytes(text.encode())
-    places = IndexPlaces(str(path))
+    locations = IndexLocations(str(path))
     try:
         with pytest.raises(IndexFileError):
-            places.table(0, 9)
+            locations.table(0, 9)
     finally:
-        places.close()
+        locations.close()

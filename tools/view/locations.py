@@ -1,7 +1,8 @@
 """Positions, keys and offsets of the records of a pack, without a table of all of them.
 
-`IndexPlaces` reads the lines of an index where they are needed, `FramePlaces` follows the heads of
-records where there is no index.  Both count in a thread of their own while pages are shown already.
+`IndexLocations` reads the lines of an index where they are needed, `FrameLocations` follows the
+heads of records where there is no index.  Both count in a thread of their own while pages are
+shown already.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from recordio.frames.walk import walk
 
 from .lines import BLOCK, Lines, NotCounted
 
-__all__ = ["FramePlaces", "IndexPlaces", "Place"]
+__all__ = ["FrameLocations", "IndexLocations", "Location"]
 
 #: Packs with more records are shown by key only if their keys ascend.
 MOST_SORTED = 1 << 22
@@ -31,7 +32,7 @@ MOST_SORTED = 1 << 22
 LARGEST = (1 << 63) - 1
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Position, key and offset of a record."""
 
     position: int
@@ -39,7 +40,7 @@ class Place(NamedTuple):
     offset: int
 
 
-class Places:
+class Locations:
     """All records of a pack, a block at a time."""
 
     #: Reads the keys and offsets of a block: int64, (records, 2).
@@ -51,7 +52,7 @@ class Places:
         raise NotImplementedError
 
     def table(self, first: int, stop: int) -> np.ndarray:
-        """Read keys and offsets of some positions, fewer at the end: int64, (places, 2)."""
+        """Read keys and offsets of some positions, fewer at the end: int64, (records, 2)."""
         found = [np.empty((0, 2), np.int64)]
         while first < stop and not (self.count is not None and first >= self.count):
             number, skipped = divmod(first, BLOCK)
@@ -62,25 +63,27 @@ class Places:
                 break
         return np.concatenate(found)
 
-    def read(self, first: int, stop: int) -> list[Place]:
-        """Read some places, fewer at the end."""
+    def read(self, first: int, stop: int) -> list[Location]:
+        """Read the locations of some positions, fewer at the end."""
         rows = self.table(first, stop).tolist()
-        return [Place(first + i, key, offset) for i, (key, offset) in enumerate(rows)]
+        return [Location(first + i, key, offset) for i, (key, offset) in enumerate(rows)]
 
 
-class IndexPlaces(Places):
-    r"""Places that an index lists: position i is its line i.
+class IndexLocations(Locations):
+    r"""Locations that an index lists: position i is its line i.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "a.idx")
     >>> _ = path.write_text("7\t0\n3\t16\n5\t40\n")
-    >>> places = IndexPlaces(str(path))
-    >>> places.read(1, 9)
-    [Place(position=1, key=3, offset=16), Place(position=2, key=5, offset=40)]
-    >>> places.survey()
-    >>> places.count, places.position_of(5), [place.key for place in places.from_key(4, 9)]
-    (3, 2, [5, 7])
-    >>> places.close()
+    >>> locations = IndexLocations(str(path))
+    >>> locations.read(1, 9)
+    [Location(position=1, key=3, offset=16), Location(position=2, key=5, offset=40)]
+    >>> locations.survey()
+    >>> locations.count, locations.position_of(5)
+    (3, 2)
+    >>> [location.key for location in locations.from_key(4, 9)]
+    [5, 7]
+    >>> locations.close()
     """
 
     def __init__(self, path: str) -> None:
@@ -146,10 +149,10 @@ class IndexPlaces(Places):
         text = b"%d\t" % key
         if self.lines.bytes_at(0, len(text)) == text:
             return 0
-        place = self.lines.find(b"\n" + text)
-        if place < 0:
+        offset = self.lines.find(b"\n" + text)
+        if offset < 0:
             raise KeyNotFoundError(f"no record has the key {key}", path=self.path)
-        return self.lines.number_of(place + 1)
+        return self.lines.number_of(offset + 1)
 
     def _has(self, position: int, key: int) -> bool:
         try:
@@ -174,14 +177,14 @@ class IndexPlaces(Places):
         found = self.read(row, row + 1)
         return row if found and found[0].offset == offset else None
 
-    def from_key(self, key: int, count: int) -> list[Place]:
-        """Read the places of the next keys from one on, in the order of the keys."""
+    def from_key(self, key: int, count: int) -> list[Location]:
+        """Read the locations of the next keys from one on, in the order of the keys."""
         if self.count is None:
             raise NotCounted(self.share)
         if self.count > MOST_SORTED:
             first = self._insertion(key)
             found = self.read(first, first + count)
-            met = [place.key for place in found]
+            met = [location.key for location in found]
             if met != sorted(met) or (met and met[0] < key):
                 raise RecordIOError(
                     "its keys do not ascend, and it has too many records to sort them: go by "
@@ -191,7 +194,7 @@ class IndexPlaces(Places):
             return found
         keys, order = self._sorted
         rows = order[np.searchsorted(keys, key) :][:count].tolist()
-        return [place for row in rows for place in self.read(row, row + 1)]
+        return [location for row in rows for location in self.read(row, row + 1)]
 
     def close(self) -> None:
         """Let the index go."""
@@ -205,8 +208,8 @@ class IndexPlaces(Places):
         return keys[order], order
 
 
-class FramePlaces(Places):
-    """Places of a record file without an index, found by following its records: keys are positions.
+class FrameLocations(Locations):
+    """Locations in a record file without an index, found by following it: keys are positions.
 
     A stretch of damage has a position of its own, as in `recordio.verify`, and is shown there.
     """
@@ -286,8 +289,8 @@ class FramePlaces(Places):
         row = int(np.searchsorted(offsets, offset))
         return number * BLOCK + row if offset in offsets[row : row + 1] else None
 
-    def from_key(self, key: int, count: int) -> list[Place]:
-        """Read the places of the next keys from one on, in the order of the keys."""
+    def from_key(self, key: int, count: int) -> list[Location]:
+        """Read the locations of the next keys from one on, in the order of the keys."""
         return self.read(max(key, 0), max(key, 0) + count)
 
     def close(self) -> None:

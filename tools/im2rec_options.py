@@ -1,0 +1,254 @@
+"""The options of im2rec, each described and checked once, for its command line and for Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any
+
+from recordio.formats.image_size import DEFAULT_MAX_PIXELS
+from recordio.formats.table import FORMATS
+from recordio.keywords.checks import boolean, choice, integer, real
+from recordio.keywords.options import Options, Rule, option, optional, refuse_ineffective
+
+__all__ = [
+    "DEFAULT_EXTENSIONS",
+    "ENCODINGS",
+    "EncodeOptions",
+    "Im2recOptions",
+    "ListOptions",
+    "encode_options",
+]
+
+DEFAULT_EXTENSIONS = (".jpeg", ".jpg", ".png")
+#: Formats that the table says how to write, and pixels without any.
+ENCODINGS = (*(row.suffixes[0] for row in FORMATS if row.quality), "raw")
+
+
+def _part(name: str, value: Any) -> tuple[int, int]:
+    """Return the number of a worker and that of all; ``3/16`` is a text for both."""
+    words = [str(word) for word in value] if isinstance(value, tuple) else str(value).split("/")
+    if len(words) == 2 and all(word.isdecimal() for word in words):
+        part, parts = (int(word) for word in words)
+        if 1 <= part <= parts:
+            return part, parts
+    raise ValueError(f"{name}={value!r}: expected K/N with K from 1 to N, such as 3/16")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListOptions(Options):
+    """Settings of lists; a value out of range is a ValueError."""
+
+    recursive: bool | None = option(
+        None,
+        "bool, optional",
+        """Walk sub-folders and label images by folder.  With `list` the default is the files
+        directly in ROOT, all with label 0; without `list`, to walk when there are sub-folders with
+        images.""",
+        optional(boolean),
+    )
+    exts: tuple[str, ...] = option(
+        DEFAULT_EXTENSIONS,
+        "tuple of str",
+        """Suffixes to accept, in any case, such as .webp .gif .bmp .tiff; what else there is is
+        counted in a note (default: .jpeg .jpg .png).""",
+    )
+    shuffle: bool = option(
+        True, "bool", "Shuffle the list, the same way every time (default: True).", boolean
+    )
+    train_ratio: float = option(
+        1.0,
+        "float",
+        """Part of the images for PREFIX_train.lst; what neither this nor `test_ratio` takes goes to
+        PREFIX_val.lst (default: 1, a single PREFIX.lst).""",
+        partial(real, low=0, high=1),
+    )
+    test_ratio: float = option(
+        0.0,
+        "float",
+        """Part of the images for PREFIX_test.lst; needs `train_ratio` below 1 (default: 0).""",
+        partial(real, low=0, high=1),
+    )
+    stratify: bool = option(
+        False,
+        "bool",
+        "Split every class in the same proportions (default: the list as a whole).",
+        boolean,
+    )
+    chunks: int = option(
+        1,
+        "int",
+        "Cut the list into N files PREFIX_0.lst, PREFIX_1.lst, ... (default: 1).",
+        partial(integer, low=1),
+    )
+
+    rules = (
+        Rule(
+            "train_ratio",
+            lambda v: v.train_ratio + v.test_ratio > 1 + 1e-9,
+            "and `test_ratio` add up to more than 1",
+            refused=True,
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        refuse_ineffective(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodeOptions(Options):
+    """Settings for every image; a value out of range is a ValueError."""
+
+    pass_through: bool = option(
+        False,
+        "bool",
+        "Store the files as they are; the other options of this group then do nothing.",
+        boolean,
+    )
+    resize: int = option(
+        0,
+        "int",
+        "Scale the short side to this size, up or down (default: 0, keep the size).",
+        partial(integer, low=0),
+    )
+    center_crop: bool = option(
+        False, "bool", "Cut out the square in the centre before scaling.", boolean
+    )
+    quality: int | None = option(
+        None,
+        "int, optional",
+        """JPEG quality 0-100, or PNG compression 0-9 (higher is 9), none for raw; default: 95, and
+        images that need no change are stored untouched.  If given, every image is encoded
+        again.""",
+        optional(partial(integer, low=0, high=100)),
+    )
+    encoding: str = option(
+        ".jpg",
+        "str",
+        """Format of the stored images.  raw: pixels that need no decoding, larger and much faster
+        to read; meant for use with `resize` (default: .jpg).""",
+        partial(choice, allowed=ENCODINGS),
+    )
+    color: int = option(
+        1,
+        "int",
+        """1: colour, EXIF orientation applied, alpha dropped; 0: grey; -1: as stored, 16 bits and
+        alpha kept with `encoding` .png (default: 1).""",
+        partial(choice, allowed=(-1, 0, 1)),
+    )
+    inter_method: int = option(
+        1,
+        "int",
+        """Resampling: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 cubic to enlarge and area
+        to shrink (default: 1).""",
+        partial(choice, allowed=(0, 1, 2, 3, 4, 9)),
+    )
+    pack_label: bool = option(
+        False,
+        "bool",
+        "Store all labels of lines with several (default: the first label).",
+        boolean,
+    )
+    check: str = option(
+        "header",
+        "str",
+        """How to examine files that are stored untouched.  header: JPEG and PNG must be complete,
+        other formats are decoded; decode: decode all; none: store any file (default: header).""",
+        partial(choice, allowed=("header", "decode", "none")),
+    )
+    optimize: bool = option(
+        False,
+        "bool",
+        """Rewrite JPEG images without loss, whatever they come from, so that parts of them are
+        decoded faster: not progressive, with restart markers; the pixels stay the same.""",
+        boolean,
+    )
+    max_pixels: int = option(
+        DEFAULT_MAX_PIXELS,
+        "int",
+        """Leave out images with more pixels that would have to be decoded (default: 2**26).""",
+        partial(integer, low=1),
+    )
+
+    rules = (
+        Rule(
+            "quality",
+            lambda v: v.encoding == "raw",
+            "must be left out: raw images have no quality",
+            refused=True,
+        ),
+        Rule(
+            "optimize",
+            lambda v: v.encoding != ".jpg" and not v.pass_through,
+            "is for JPEG images, and `encoding` asks for others",
+            refused=True,
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        refuse_ineffective(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Im2recOptions(EncodeOptions, ListOptions):
+    """All options of the command."""
+
+    list: bool = option(
+        False, "bool", "Only write the list and the class names, pack nothing.", boolean
+    )
+    checksums: bool = option(
+        False,
+        "bool",
+        """Write PREFIX.crc as well, a checksum of every record, which recordio check and the
+        iterators (verify=True) compare.""",
+        boolean,
+    )
+    num_thread: int | None = option(
+        None,
+        "int, optional",
+        "Number of encoding threads (default: all cores; with `ray` 1 for each shard).",
+        optional(partial(integer, low=1)),
+    )
+    shards: int | None = option(
+        None,
+        "int, optional",
+        """Cut the list into N shards, PREFIX-000000.rec and so on (default with `part` and `ray`:
+        one for every 10000 images).""",
+        optional(partial(integer, low=1)),
+    )
+    part: tuple[int, int] | None = option(
+        None,
+        "tuple of int, optional",
+        """Make only those of worker K of N, from 1 to N; the list must exist.  The last worker to
+        finish writes the manifest.""",
+        optional(_part),
+    )
+    ray: str | None = option(
+        None,
+        "str, optional",
+        """Make the shards as tasks of a Ray cluster whose nodes find the files under the same
+        paths: that at ADDRESS, such as 10.0.0.1:6379, or without one that of RAY_ADDRESS or of this
+        machine, started if there is none.  Needs ray.""",
+    )
+    skip_errors: bool = option(False, "bool", "Exit with 0 all the same.", boolean)
+    strict: bool = option(False, "bool", "Stop at the first one, write nothing.", boolean)
+
+    rules = (
+        *ListOptions.rules,
+        *EncodeOptions.rules,
+        Rule(
+            "part",
+            lambda v: v.ray is not None,
+            "is for several workers, and with `ray` one process makes all shards; drop one of both",
+            refused=True,
+        ),
+    )
+
+
+def encode_options(settings: Any) -> EncodeOptions:
+    """Return the options for images among settings that have them as attributes."""
+    return EncodeOptions(
+        **{item.name: getattr(settings, item.name) for item in fields(EncodeOptions)}
+    )
