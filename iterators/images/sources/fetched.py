@@ -1,4 +1,4 @@
-"""Records of files on servers: fetched and held while they are read.
+"""Records of files on servers: fetched and pinned while they are read.
 
 Every function here takes local packs as well, for which there is nothing to fetch.
 """
@@ -6,7 +6,7 @@ Every function here takes local packs as well, for which there is nothing to fet
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
@@ -23,13 +23,14 @@ __all__ = [
     "STRIPE",
     "FetchedFiles",
     "FetchedRecordFiles",
-    "Held",
+    "PinnedRecords",
     "far_heads",
     "file_ends",
-    "held_pieces",
-    "hold_records",
     "is_far",
     "mapped",
+    "numberings",
+    "pin_records",
+    "pinned_pieces",
     "read_offsets",
 ]
 
@@ -41,33 +42,33 @@ STRIPE = MOST_REQUEST // BLOCK
 LOOKUPS = 16
 
 
-class Held:
+class PinnedRecords:
     """Records of several files that are there, or on their way, until they are released."""
 
-    def __init__(self, holds: list[Pin]) -> None:
-        self._holds = holds
+    def __init__(self, pins: list[Pin]) -> None:
+        self._pins = pins
 
     @property
     def nbytes(self) -> int:
         """Bytes that cannot be given up meanwhile, and could otherwise."""
-        return BLOCK * sum(hold.pinned for hold in self._holds)
+        return BLOCK * sum(pin.pinned for pin in self._pins)
 
     @property
     def ready(self) -> bool:
         """True if nothing is on its way any more; some may have failed."""
-        return all(hold.ready for hold in self._holds)
+        return all(pin.ready for pin in self._pins)
 
     def wait(self) -> None:
         """Until all are there; raises a `recordio.RemoteFileError` for what could not be had."""
-        for hold in self._holds:
-            hold.wait()
+        for pin in self._pins:
+            pin.wait()
 
     def release(self) -> None:
         """They are not needed any more; idempotent."""
-        for hold in self._holds:
-            hold.release()
+        for pin in self._pins:
+            pin.release()
 
-    def __enter__(self) -> Held:
+    def __enter__(self) -> PinnedRecords:
         try:
             self.wait()
         except BaseException:
@@ -79,15 +80,15 @@ class Held:
         self.release()
 
 
-def hold_records(
+def pin_records(
     packs: Sequence[OpenPack], starts: np.ndarray, records: np.ndarray, stripe: int = 1
-) -> Held:
-    """Hold records of packs, by their numbers in any order; those of each begin at its start.
+) -> PinnedRecords:
+    """Pin records of packs, by their numbers in any order; those of each begin at its start.
 
     Of missing blocks so many are fetched at once as a stripe has; see `bytes.remote.mirror.Mirror`.
     """
     records = np.asarray(records, np.int64)
-    holds: list[Pin] = []
+    pins: list[Pin] = []
     if len(packs) == 1:
         files = [(0, records)]
     else:
@@ -98,11 +99,11 @@ def hold_records(
             pack = packs[file]
             if pack.remote is not None:
                 offsets = pack.offsets[mine - starts[file]]
-                holds.append(pack.remote.pin(offsets, stripe, urgent=False))
+                pins.append(pack.remote.pin(offsets, stripe, urgent=False))
     except BaseException:
-        Held(holds).release()
+        PinnedRecords(pins).release()
         raise
-    return Held(holds)
+    return PinnedRecords(pins)
 
 
 class FetchedFiles:
@@ -127,22 +128,28 @@ class FetchedFiles:
 
 
 class FetchedRecordFiles(RecordFiles):
-    """`RecordFiles` on servers; whoever reads without the GIL has to hold the records meanwhile."""
+    """`RecordFiles` on servers; whoever reads without the GIL has to pin the records meanwhile."""
 
     def __new__(cls, packs: Sequence[OpenPack], offsets: np.ndarray, starts: np.ndarray) -> Self:
         """Read from the files of the packs."""
-        return super().__new__(cls, [pack.reader for pack in packs], offsets, starts)
+        readers = [pack.reader for pack in packs]
+        return super().__new__(cls, readers, offsets, starts, numberings(packs))
 
     def __init__(self, packs: Sequence[OpenPack], offsets: np.ndarray, starts: np.ndarray) -> None:
         self._packs, self._starts = packs, starts
 
-    def record(self, number: int) -> bytes:
+    def read(self, number: int) -> bytes:
         """Copy the bytes of one record, which are fetched before."""
-        with hold_records(self._packs, self._starts, np.array([number])):
-            return super().record(number)
+        with pin_records(self._packs, self._starts, np.array([number])):
+            return super().read(number)
 
 
-def held_pieces(pack: OpenPack, table: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+def numberings(packs: Sequence[OpenPack]) -> list[Callable[[int], int]]:
+    """Say for each file how errors number its records."""
+    return [pack.number_of for pack in packs]
+
+
+def pinned_pieces(pack: OpenPack, table: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     """Yield some offsets of records, a few thousand at a time, with the row of the first of them.
 
     The records are there until the next piece is asked for.

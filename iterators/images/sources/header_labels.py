@@ -18,7 +18,7 @@ from recordio.header import HEADER, unpack
 from recordio.packs.open_pack import OpenPack
 
 from ..augment.det_labels import Longest, longest
-from .fetched import far_heads, held_pieces, is_far, mapped
+from .fetched import far_heads, is_far, mapped, pinned_pieces
 
 __all__ = ["label_of", "longest_labels", "plain_labels", "whole_labels"]
 
@@ -59,9 +59,8 @@ def plain_labels(
 
 def label_of(pack: OpenPack, row: int, listed: tuple[np.ndarray, ...] | None) -> float:
     """Read the first label of one record, or that of a list for its id."""
-    offset = int(pack.offsets[row])
-    location = {"path": pack.path, "offset": offset, "record": row}
-    record = pack.reader.read_at(offset, row)[0]
+    location = pack.location(row)
+    record = pack.reader.read_at(location["offset"], location["record"])[0]
     try:
         header, _ = unpack(b"" if record is None else record)
     except RecordIOError as error:
@@ -83,7 +82,7 @@ def longest_labels(pack: OpenPack, limit: int) -> Iterator[tuple[int, Longest]]:
     Of records whose heads alone are fetched only those are read that may have the longest label.
     """
     if not is_far(pack):
-        for first, piece in held_pieces(pack, pack.offsets):
+        for first, piece in pinned_pieces(pack, pack.offsets):
             yield first, longest(pack.reader, piece, limit)
         return
     known, beyond = 0, -1
@@ -107,7 +106,7 @@ def longest_labels(pack: OpenPack, limit: int) -> Iterator[tuple[int, Longest]]:
 
 def _longest_at(pack: OpenPack, row: int, limit: int) -> Longest:
     found = Longest(0, -1, 0)
-    for _, piece in held_pieces(pack, pack.offsets[row : row + 1]):
+    for _, piece in pinned_pieces(pack, pack.offsets[row : row + 1]):
         found = longest(pack.reader, piece, limit)
     return found
 
@@ -130,14 +129,14 @@ def whole_labels(pack: OpenPack) -> Iterator[Any]:
                 else:
                     yield float(heads["label"][i])
         return
-    for first, piece in held_pieces(pack, pack.offsets):
+    for first, piece in pinned_pieces(pack, pack.offsets):
         for row in range(first, first + len(piece)):
             yield _whole_label(pack, row)
 
 
 def _whole_label(pack: OpenPack, row: int) -> Any:
     try:
-        record, _ = pack.reader.read_at(int(pack.offsets[row]), row)
+        record, _ = pack.reader.read_at(int(pack.offsets[row]), pack.number_of(row))
         return unpack(b"" if record is None else record)[0].label
     except RemoteFileError:
         raise
@@ -152,7 +151,7 @@ def _heads(pack: OpenPack, view: memoryview) -> Iterator[tuple[int, np.ndarray]]
         return
     count = max(len(view) - PLAIN.itemsize + 1, 0)
     everywhere = np.ndarray(count, PLAIN, view, strides=(1,))  # one at every byte
-    for begin, offsets in held_pieces(pack, pack.offsets):
+    for begin, offsets in pinned_pieces(pack, pack.offsets):
         heads = np.zeros(len(offsets), PLAIN)
         inside = offsets < count
         heads[inside] = everywhere[offsets[inside]]

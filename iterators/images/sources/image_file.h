@@ -53,7 +53,7 @@ static int image_file_reserve(uint8_t** memory, size_t* capacity, size_t size) {
     return 1;
 }
 
-static int image_file_contents(int file, size_t prefix, int64_t largest, uint8_t** memory, size_t* capacity,
+static int image_file_contents(int file, int64_t largest, uint8_t** memory, size_t* capacity,
                                size_t* length) {
     image_file_status status;
     size_t size, done = 0;
@@ -61,9 +61,9 @@ static int image_file_contents(int file, size_t prefix, int64_t largest, uint8_t
     if (!IMAGE_FILE_REGULAR(status.st_mode)) return IMAGE_FILE_NOT_REGULAR;
     if (status.st_size > largest) return IMAGE_FILE_TOO_LARGE;
     size = (size_t)status.st_size;
-    if (!image_file_reserve(memory, capacity, prefix + size)) return IMAGE_FILE_MEMORY;
+    if (!image_file_reserve(memory, capacity, size)) return IMAGE_FILE_MEMORY;
     while (done < size) {
-        const int64_t count = (int64_t)IMAGE_FILE_READ(file, *memory + prefix + done, size - done);
+        const int64_t count = (int64_t)IMAGE_FILE_READ(file, *memory + done, size - done);
         if (count < 0 && errno == EINTR) continue;
         if (count < 0) return errno ? errno : EIO;
         if (count == 0) return IMAGE_FILE_SHRANK;
@@ -73,16 +73,16 @@ static int image_file_contents(int file, size_t prefix, int64_t largest, uint8_t
     return 0;
 }
 
-/* Read a file of at most `largest` bytes behind `prefix` bytes of *memory, which grows as needed.
+/* Read a file of at most `largest` bytes into *memory, which grows as needed.
  * Returns 0 and the size of the file in *length, or what went wrong. */
-static int image_file_read(const image_file_char* path, size_t prefix, int64_t largest, uint8_t** memory,
-                           size_t* capacity, size_t* length) {
+static int image_file_read(const image_file_char* path, int64_t largest, uint8_t** memory, size_t* capacity,
+                           size_t* length) {
     int status, file;
     do {
         file = IMAGE_FILE_OPEN(path);
     } while (file < 0 && errno == EINTR);
     if (file < 0) return errno ? errno : EIO;
-    status = image_file_contents(file, prefix, largest, memory, capacity, length);
+    status = image_file_contents(file, largest, memory, capacity, length);
     IMAGE_FILE_CLOSE(file);
     return status;
 }

@@ -20,7 +20,9 @@ from recordio.errors import LabelError, RecordIOError
 from recordio.keywords.checks import integer, paths, real, unknown_keyword
 from recordio.keywords.checks import path as path_of
 from recordio.keywords.options import Options, accepts, by_name, option, optional
+from recordio.packs.classes import labels_of_names
 from recordio.packs.labels import MOST_CLASSES, LabelChange, LabelSource, unknown_label
+from recordio.packs.open_pack import open_listed
 
 from ..augment.augmenter import Augmenter, AugmenterOptions
 from ..augment.det_recipe import DetRecipe
@@ -174,6 +176,12 @@ class Pack:
         self.cache: str = options.cache
         self.cache_size = options.cache_size
         self.augmentation: Mapping[str, Any] = augmentation
+
+    @property
+    def class_to_idx(self) -> dict[str, int]:
+        """The label of each name of a class in the files, before `labels` changes it."""
+        files = open_listed(self.path, self.path_imgidx)
+        return labels_of_names({k: v for file in files for k, v in file.shown_classes.items()})
 
     def __repr__(self) -> str:
         plain = vars(Pack(""))

@@ -33,10 +33,11 @@ from ..augment.det_labels import Longest
 from .fetched import (
     FetchedFiles,
     FetchedRecordFiles,
-    Held,
+    PinnedRecords,
     file_ends,
-    held_pieces,
-    hold_records,
+    numberings,
+    pin_records,
+    pinned_pieces,
     read_offsets,
 )
 from .header_labels import label_of, longest_labels, plain_labels, whole_labels
@@ -148,11 +149,12 @@ class RecordSource:
         """Open the records as the image stage reads them."""
         if self.is_remote:
             return FetchedRecordFiles(self.files, self.offsets, self.starts)
-        return RecordFiles([file.reader for file in self.files], self.offsets, self.starts)
+        readers = [file.reader for file in self.files]
+        return RecordFiles(readers, self.offsets, self.starts, numberings(self.files))
 
     @property
     def is_remote(self) -> bool:
-        """True if records have to be held while the image stage reads them."""
+        """True if records have to be pinned while the image stage reads them."""
         return any(file.remote is not None for file in self.files)
 
     @property
@@ -160,9 +162,9 @@ class RecordSource:
         """The files that lie on servers."""
         return FetchedFiles(self.files)
 
-    def hold(self, records: np.ndarray, stripe: int = 1) -> Held:
-        """Have records fetched that lie on servers; see `Held`."""
-        return hold_records(self.files, self.starts, records, stripe)
+    def pin(self, records: np.ndarray, stripe: int = 1) -> PinnedRecords:
+        """Have records fetched that lie on servers; see `PinnedRecords`."""
+        return pin_records(self.files, self.starts, records, stripe)
 
     def labels(
         self, listed: tuple[np.ndarray, ...] | None = None, on_error: str = "raise"
@@ -175,7 +177,7 @@ class RecordSource:
         errors: dict[int, RecordIOError] = {}
         for start, file in zip(self.starts.tolist(), self.files, strict=True):
             left = plain_labels(file, listed, labels[start : start + len(file)])
-            for first, piece in held_pieces(file, file.offsets[left]):
+            for first, piece in pinned_pieces(file, file.offsets[left]):
                 for row in left[first : first + len(piece)].tolist():
                     try:
                         labels[start + row] = label_of(file, row, listed)
@@ -204,14 +206,12 @@ class RecordSource:
         """Yield location and label of every record, or the error of one that cannot be read."""
         for file in self.files:
             for row, label in enumerate(whole_labels(file)):
-                yield {"path": file.path, "offset": int(file.offsets[row]), "record": row}, label
+                yield file.location(row), label
 
     def location_of(self, record: int) -> dict[str, Any]:
         """Name path, offset and number of a record, for errors."""
         file = int(np.searchsorted(self.starts, record, side="right")) - 1
-        number = record - int(self.starts[file])
-        offset = int(self.offsets[record])
-        return {"path": self.files[file].path, "offset": offset, "record": number}
+        return self.files[file].location(record - int(self.starts[file]))
 
     def fingerprint(self) -> str:
         """Short text that tells these files from others; reads a few kilobytes."""

@@ -1,4 +1,4 @@
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from recordio.frames.checksums cimport Table
 from recordio.bytes.mapping cimport map_guard
@@ -14,18 +14,26 @@ cdef enum FetchStatus:
     FETCH_OK = 0            # every other value is the source's own
 
 
-# Where the bytes of records come from.
+# An encoded image with its labels and its id.
+cdef struct Encoded:
+    const uint8_t* data
+    size_t size
+    bint has_header         # the data begin with one, which says what is not known yet:
+    uint64_t id
+    uint32_t flag           # as in a header: the number of labels, 0 for a single one
+    const void* labels      # float32, at any address
+
+
+# Where encoded images come from.
 cdef class Source:
     cdef readonly int64_t count
-    # The bytes of a record in [0, count); valid until the next call with the same scratch.
-    cdef int fetch(self, int64_t number, Scratch* scratch, const uint8_t** record,
-                   size_t* length) noexcept nogil
-    # The same for somebody who needs header and labels only; the rest may be missing.
-    cdef int fetch_head(self, int64_t number, Scratch* scratch, const uint8_t** record,
-                        size_t* length) noexcept nogil
-    # FETCH_OK, or why not to believe what was read of the bytes that `fetch` gave: to be asked
+    # The image of a number in [0, count); valid until the next call with the same scratch.
+    cdef int fetch(self, int64_t number, Scratch* scratch, Encoded* image) noexcept nogil
+    # The same for somebody who needs id and labels only; the rest may be missing.
+    cdef int fetch_head(self, int64_t number, Scratch* scratch, Encoded* image) noexcept nogil
+    # FETCH_OK, or why not to believe what was read of these bytes, which `fetch` gave: to be asked
     # after reading.
-    cdef int confirm(self, int64_t number, const uint8_t* record, size_t length) noexcept nogil
+    cdef int confirm(self, int64_t number, const uint8_t* data, size_t size) noexcept nogil
     # These records will be fetched soon; how many of them the system was told of.
     cdef Py_ssize_t expect(self, const int64_t* numbers, Py_ssize_t count) noexcept nogil
     # The exception for a status of `fetch` or `confirm` that is not FETCH_OK.
@@ -48,6 +56,7 @@ cdef class RecordFiles(Source):
     cdef list paths
     cdef list views                 # keep the mappings while threads read them
     cdef list checksums             # and what they are compared with
+    cdef object numberings          # of the records of each file, for errors
     cdef File* files
     cdef Py_ssize_t num_files
     cdef object offsets
@@ -58,8 +67,9 @@ cdef class RecordFiles(Source):
     cdef void read_sparsely(self, bint sparsely) noexcept nogil
     cdef void announce_one(self, int64_t number) noexcept nogil
     cdef const File* file_of(self, int64_t record) noexcept nogil
-    cdef int locate(self, int64_t number, bint verify, Scratch* scratch, const uint8_t** record,
-                    size_t* length) noexcept nogil
+    cdef object number_in(self, const File* file, int64_t number)
+    cdef int locate(self, int64_t number, bint verify, Scratch* scratch,
+                    Encoded* image) noexcept nogil
 
 
 cdef class ImageFiles(Source):
@@ -72,5 +82,4 @@ cdef class ImageFiles(Source):
     cdef const float* labels
     cdef Py_ssize_t label_width
 
-    cdef size_t prefix(self) noexcept nogil
-    cdef void write_head(self, int64_t number, uint8_t* record) noexcept nogil
+    cdef void describe(self, int64_t number, Encoded* image) noexcept nogil

@@ -1,15 +1,17 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recordio.frames.reader import RecordReader
+from recordio.header import IRHeader
 
 class Source:
     count: int
     def announce(self, numbers: NDArray[np.int64]) -> int: ...
-    def record(self, number: int) -> bytes: ...
+    def image(self, number: int) -> tuple[IRHeader, bytes]: ...
+    def read(self, number: int) -> bytes: ...
 
 class RecordFiles(Source):
     def __new__(
@@ -17,6 +19,7 @@ class RecordFiles(Source):
         readers: Sequence[RecordReader],
         offsets: NDArray[np.int64],
         starts: NDArray[np.int64],
+        numberings: Sequence[Callable[[int], int]] | None = None,
     ) -> Self: ...
 
 class ImageFiles(Source):

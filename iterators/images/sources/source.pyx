@@ -1,7 +1,7 @@
-"""Sources of the bytes of records: mapped record files, or image files with a list of labels.
+"""Sources of encoded images: mapped record files, or image files with a list of labels.
 
-A `Source` answers one question, without the GIL and in any thread: which bytes are record number i.
-What it hands out is a whole record - header, labels, encoded image - whatever it was made from.
+A `Source` answers one question, without the GIL and in any thread: which bytes are image number i.
+A record is handed out with its header still to be parsed, a file with id and labels from a list.
 """
 
 import errno
@@ -11,7 +11,6 @@ import sys
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy, memset
 
 from recordio.counter cimport counter_load, counter_store
 
@@ -25,7 +24,8 @@ from recordio.frames.frame cimport FRAME_HEAD, FRAME_LOST, FRAME_OK, Frame, MAX_
 from recordio.frames.frame cimport frame_confirm, frame_error, frame_join, frame_scan
 from recordio.bytes.mapping cimport map_lost
 from recordio.frames.reader cimport RecordReader
-from recordio.header cimport HEADER_FLAG, HEADER_ID, HEADER_LABEL, HEADER_SIZE
+
+from recordio.header import IRHeader, unpack
 
 cdef extern from "iterators/images/sources/image_file.h" nogil:
     ctypedef char image_file_char       # wchar_t on Windows
@@ -35,8 +35,8 @@ cdef extern from "iterators/images/sources/image_file.h" nogil:
         IMAGE_FILE_TOO_LARGE
         IMAGE_FILE_SHRANK
     int image_file_reserve(uint8_t** memory, size_t* capacity, size_t size)
-    int image_file_read(const image_file_char* path, size_t prefix, int64_t largest,
-                        uint8_t** memory, size_t* capacity, size_t* length)
+    int image_file_read(const image_file_char* path, int64_t largest, uint8_t** memory,
+                        size_t* capacity, size_t* length)
 
 cdef extern from "iterators/images/sources/readahead.h" nogil:
     int64_t readahead_faults()
@@ -58,15 +58,13 @@ cdef class Source:
     0
     """
 
-    cdef int fetch(self, int64_t number, Scratch* scratch, const uint8_t** record,
-                   size_t* length) noexcept nogil:
+    cdef int fetch(self, int64_t number, Scratch* scratch, Encoded* image) noexcept nogil:
         return NO_MEMORY
 
-    cdef int fetch_head(self, int64_t number, Scratch* scratch, const uint8_t** record,
-                        size_t* length) noexcept nogil:
-        return self.fetch(number, scratch, record, length)
+    cdef int fetch_head(self, int64_t number, Scratch* scratch, Encoded* image) noexcept nogil:
+        return self.fetch(number, scratch, image)
 
-    cdef int confirm(self, int64_t number, const uint8_t* record, size_t length) noexcept nogil:
+    cdef int confirm(self, int64_t number, const uint8_t* data, size_t size) noexcept nogil:
         return FETCH_OK
 
     cdef Py_ssize_t expect(self, const int64_t* numbers, Py_ssize_t count) noexcept nogil:
@@ -106,8 +104,30 @@ cdef class Source:
             i = self.expect(&numbers[0], numbers.shape[0])
         return i
 
-    def record(self, number):
-        """The bytes of one record, copied.
+    def image(self, number):
+        """The header and the encoded image of one record, copied.
+
+        Parameters
+        ----------
+        number : int
+            In ``[0, count)``.
+
+        Returns
+        -------
+        header : IRHeader
+        content : bytes
+
+        Raises
+        ------
+        IndexError
+            If there is no such record.
+        RecordIOError
+            If it cannot be read, or is no image record.
+        """
+        return unpack(self.read(number))
+
+    def read(self, number):
+        """The bytes of one record or file, copied.
 
         Parameters
         ----------
@@ -126,8 +146,7 @@ cdef class Source:
             If it cannot be read.
         """
         cdef Scratch scratch
-        cdef const uint8_t* first
-        cdef size_t length
+        cdef Encoded image
         cdef int64_t position = number
         cdef int status
         cdef bytes found = b""
@@ -136,10 +155,10 @@ cdef class Source:
         scratch.bytes, scratch.capacity = NULL, 0
         try:
             with nogil:
-                status = self.fetch(position, &scratch, &first, &length)
+                status = self.fetch(position, &scratch, &image)
             if status == FETCH_OK:
-                found = (<const char*>first)[:length]
-                status = self.confirm(position, first, length)
+                found = (<const char*>image.data)[:image.size]
+                status = self.confirm(position, image.data, image.size)
             if status != FETCH_OK:
                 raise self.failure(position, status)
             return found
@@ -162,9 +181,12 @@ cdef class RecordFiles(Source):
         Offset of every record in its file; the position in this array is the record number.
     starts : numpy.ndarray of int64
         Number of the first record of each file.
+    numberings : sequence of callable, optional
+        For each file what gives the number by which errors name its n-th record here, where some
+        of its records are left out.
     """
 
-    def __cinit__(self, readers, offsets, starts):
+    def __cinit__(self, readers, offsets, starts, numberings=None):
         cdef const int64_t[::1] table = offsets
         cdef RecordReader reader
         cdef Py_ssize_t i
@@ -184,7 +206,7 @@ cdef class RecordFiles(Source):
                 self.checksums.append(reader.checksums)
                 self.files[i].checksums = reader.checksums.table
                 self.files[i].verifies = True
-        self.offsets = offsets
+        self.offsets, self.numberings = offsets, numberings
         self.count = table.shape[0]
         self.offset_of = &table[0] if self.count else NULL
         self.faults, self.to_announce = -1, 0
@@ -242,17 +264,15 @@ cdef class RecordFiles(Source):
                 high = middle
         return &self.files[low]
 
-    cdef int fetch(self, int64_t number, Scratch* scratch, const uint8_t** record,
-                   size_t* length) noexcept nogil:
-        return self.locate(number, True, scratch, record, length)
+    cdef int fetch(self, int64_t number, Scratch* scratch, Encoded* image) noexcept nogil:
+        return self.locate(number, True, scratch, image)
 
-    cdef int fetch_head(self, int64_t number, Scratch* scratch, const uint8_t** record,
-                        size_t* length) noexcept nogil:
+    cdef int fetch_head(self, int64_t number, Scratch* scratch, Encoded* image) noexcept nogil:
         # A checksum would have all of the record read.
-        return self.locate(number, False, scratch, record, length)
+        return self.locate(number, False, scratch, image)
 
-    cdef int locate(self, int64_t number, bint verify, Scratch* scratch, const uint8_t** record,
-                    size_t* length) noexcept nogil:
+    cdef int locate(self, int64_t number, bint verify, Scratch* scratch,
+                    Encoded* image) noexcept nogil:
         cdef Frame frame
         cdef const File* file = self.file_of(number)
         cdef int status = frame_scan(file.base, file.size, self.offset_of[number], &frame)
@@ -262,21 +282,22 @@ cdef class RecordFiles(Source):
             status = checksum_check(&file.checksums, file.base, &frame)
             if status != CHECKSUM_OK:
                 return status
-        record[0], length[0] = file.base + frame.offset + FRAME_HEAD, <size_t>frame.length
+        image.data, image.size = file.base + frame.offset + FRAME_HEAD, <size_t>frame.length
+        image.has_header = True
         if frame.parts > 1:
             if not image_file_reserve(&scratch.bytes, &scratch.capacity, <size_t>frame.length):
                 return NO_MEMORY
             frame_join(file.base, &frame, scratch.bytes)
-            record[0] = scratch.bytes
+            image.data = scratch.bytes
         # Also what is in one piece: what is lost already need not be decoded.
         return frame_confirm(file.guard, FRAME_OK, &frame)
 
-    cdef int confirm(self, int64_t number, const uint8_t* record, size_t length) noexcept nogil:
+    cdef int confirm(self, int64_t number, const uint8_t* data, size_t size) noexcept nogil:
         cdef const File* file = self.file_of(number)
-        cdef int64_t begin = record - file.base     # of the payload
+        cdef int64_t begin = data - file.base
         if not 0 <= begin < file.size:
             return FETCH_OK         # a copy, which was confirmed when it was made
-        if map_lost(file.guard, begin, begin + <int64_t>length):
+        if map_lost(file.guard, begin, begin + <int64_t>size):
             return FRAME_LOST
         return FETCH_OK
 
@@ -287,22 +308,28 @@ cdef class RecordFiles(Source):
             return Source.failure(self, number, status)
         if status in (CHECKSUM_WRONG, CHECKSUM_ABSENT):
             return checksum_error(status, self.paths[file - self.files], self.offset_of[number],
-                                  number - file.start)
+                                  self.number_in(file, number))
         frame_scan(file.base, file.size, self.offset_of[number], &frame)
         if status == FRAME_LOST:
             frame.end = frame.offset
-        return frame_error(status, self.paths[file - self.files], frame.end, number - file.start)
+        return frame_error(status, self.paths[file - self.files], frame.end,
+                           self.number_in(file, number))
 
     cdef dict location(self, int64_t number):
         cdef const File* file = self.file_of(number)
         return {"path": self.paths[file - self.files], "offset": self.offset_of[number],
-                "record": number - file.start}
+                "record": self.number_in(file, number)}
+
+    cdef object number_in(self, const File* file, int64_t number):
+        """The number of a record in its file."""
+        number -= file.start
+        return number if self.numberings is None else self.numberings[file - self.files](number)
 
 
 cdef class ImageFiles(Source):
-    """Records made on the fly of image files: each is read when it is asked for.
+    """Image files: each is read when it is asked for.
 
-    A file is in memory only while its record is rendered; what is kept for each is its path, its id
+    A file is in memory only while its image is rendered; what is kept for each is its path, its id
     and its labels.
 
     Parameters
@@ -311,6 +338,7 @@ cdef class ImageFiles(Source):
         The files, regular ones of at most 2**29 - 1 bytes.
     ids : numpy.ndarray of uint64, (n,)
     labels : numpy.ndarray of float32, (n, label_width)
+        At least one for each.
 
     Examples
     --------
@@ -319,8 +347,8 @@ cdef class ImageFiles(Source):
     ...     _ = file.write(b"pixels")
     ...     file.flush()
     ...     files = ImageFiles([file.name], np.array([7], np.uint64), np.array([[3]], np.float32))
-    ...     files.record(0)[-6:], len(files.record(0))
-    (b'pixels', 30)
+    ...     files.image(0)
+    (IRHeader(flag=0, label=3.0, id=7, id2=0), b'pixels')
     """
 
     def __cinit__(self, paths, ids, labels):
@@ -330,6 +358,8 @@ cdef class ImageFiles(Source):
         self.paths = list(paths)
         if not len(self.paths) == id_table.shape[0] == label_table.shape[0]:
             raise ValueError("there must be one id and one row of labels for every path")
+        if label_table.shape[1] == 0:
+            raise ValueError("there must be at least one label for every path")
         names = [_native(path) for path in self.paths]
         begins = np.zeros(len(names) + 1, np.int64)
         np.cumsum([len(name) for name in names], out=begins[1:])
@@ -341,44 +371,38 @@ cdef class ImageFiles(Source):
         self.starts = &starts[0]
         if self.count:
             self.ids = &id_table[0]
-            self.labels = &label_table[0, 0] if self.label_width else NULL
+            self.labels = &label_table[0, 0]
 
-    cdef int fetch(self, int64_t number, Scratch* scratch, const uint8_t** record,
-                   size_t* length) noexcept nogil:
-        cdef size_t prefix = self.prefix()
+    cdef int fetch(self, int64_t number, Scratch* scratch, Encoded* image) noexcept nogil:
         cdef int status = image_file_read(
-            <const image_file_char*>(self.first_name + self.starts[number]), prefix,
-            MAX_RECORD - <int64_t>prefix, &scratch.bytes, &scratch.capacity, length)
+            <const image_file_char*>(self.first_name + self.starts[number]), MAX_RECORD,
+            &scratch.bytes, &scratch.capacity, &image.size)
         if status:
             return status
-        self.write_head(number, scratch.bytes)
-        record[0] = scratch.bytes
-        length[0] += prefix
+        self.describe(number, image)
+        image.data = scratch.bytes
         return FETCH_OK
 
-    cdef int fetch_head(self, int64_t number, Scratch* scratch, const uint8_t** record,
-                        size_t* length) noexcept nogil:
-        length[0] = self.prefix()
-        if not image_file_reserve(&scratch.bytes, &scratch.capacity, length[0]):
-            return IMAGE_FILE_MEMORY
-        self.write_head(number, scratch.bytes)
-        record[0] = scratch.bytes
+    cdef int fetch_head(self, int64_t number, Scratch* scratch, Encoded* image) noexcept nogil:
+        self.describe(number, image)
+        image.data, image.size = NULL, 0
         return FETCH_OK
 
-    cdef size_t prefix(self) noexcept nogil:
-        """Bytes before the content of the file."""
-        return HEADER_SIZE + (0 if self.label_width == 1 else 4 * <size_t>self.label_width)
+    cdef void describe(self, int64_t number, Encoded* image) noexcept nogil:
+        """Fill in all but the bytes."""
+        image.has_header, image.id = False, self.ids[number]
+        image.flag = 0 if self.label_width == 1 else <uint32_t>self.label_width
+        image.labels = self.labels + number * self.label_width
 
-    cdef void write_head(self, int64_t number, uint8_t* record) noexcept nogil:
-        """Header and labels."""
-        cdef bint single = self.label_width == 1
-        cdef uint32_t flag = 0 if single else <uint32_t>self.label_width
-        memset(record, 0, HEADER_SIZE)
-        memcpy(record + HEADER_FLAG, &flag, 4)
-        memcpy(record + HEADER_ID, self.ids + number, 8)
-        if self.label_width:
-            memcpy(record + (HEADER_LABEL if single else HEADER_SIZE),
-                   self.labels + number * self.label_width, 4 * self.label_width)
+    def image(self, number):
+        """The header and the content of one file; see `Source.image`."""
+        content = self.read(number)
+        ids, labels, _ = self.tables
+        if self.label_width == 1:
+            return IRHeader(0, float(labels[number, 0]), int(ids[number]), 0), content
+        row = labels[number]
+        row.flags.writeable = False
+        return IRHeader(self.label_width, row, int(ids[number]), 0), content
 
     cdef object failure(self, int64_t number, int status):
         if status == IMAGE_FILE_MEMORY:

@@ -14,8 +14,8 @@ import pytest
 import recordio
 from iterators.images.sources.source import ImageFiles, RecordFiles, Source
 from iterators.testing import write_records
-from recordio.errors import ImageFileError, RecordIOError
-from recordio.header import unpack
+from recordio.errors import ImageFileError, RecordHeaderError, RecordIOError
+from recordio.header import pack, unpack
 
 
 def files_of(paths, labels=None, ids=None):
@@ -33,10 +33,10 @@ def test_records_of_several_files(tmp_path):
         readers.append(recordio.RecordReader(write_records(tmp_path / f"{i}.rec", records)))
     offsets = np.concatenate([reader.offsets for reader in readers])
     source = RecordFiles(readers, offsets, np.array([0, 3]))
-    assert [source.record(i) for i in range(source.count)] == contents[0] + contents[1]
+    assert [source.read(i) for i in range(source.count)] == contents[0] + contents[1]
     broken = RecordFiles(readers, np.append(offsets[:3], 4), np.array([0, 3]))
     with pytest.raises(RecordIOError, match=r"1\.rec, offset 4, record 0"):
-        broken.record(3)
+        broken.read(3)
 
 
 def resident_pages(path):
@@ -125,11 +125,11 @@ def test_announcing_follows_any_index(tmp_path):
 def test_there_is_no_such_record(tmp_path, number):
     (tmp_path / "a").write_bytes(b"")
     with pytest.raises(IndexError):
-        files_of([tmp_path / "a"]).record(number)
+        files_of([tmp_path / "a"]).read(number)
 
 
-@pytest.mark.parametrize("width", [0, 1, 2, 5])
-def test_a_record_is_header_labels_and_the_file(tmp_path, width):
+@pytest.mark.parametrize("width", [1, 2, 5])
+def test_an_image_file_has_the_labels_and_the_id_of_its_list(tmp_path, width):
     sizes = [0, 1, 4096, 100_000]
     for size in sizes:
         (tmp_path / f"{size}").write_bytes(bytes(range(256)) * (size // 256) + b"x" * (size % 256))
@@ -137,19 +137,33 @@ def test_a_record_is_header_labels_and_the_file(tmp_path, width):
     ids = np.array([3, 2**64 - 1, 0, 3], np.uint64)
     source = files_of([tmp_path / f"{size}" for size in sizes], labels, ids)
     for i, size in enumerate(sizes):
-        if width == 0:
-            assert source.record(i)[24:] == (tmp_path / f"{size}").read_bytes()
-            continue
-        header, content = unpack(source.record(i))
-        assert np.atleast_1d(header.label).tolist() == labels[i].tolist()
-        assert header.id == ids[i] and content == (tmp_path / f"{size}").read_bytes()
+        header, content = source.image(i)
+        assert content == source.read(i) == (tmp_path / f"{size}").read_bytes()
+        expected, _ = unpack(pack((0, labels[i] if width > 1 else labels[i, 0], ids[i], 0), b""))
+        assert header._replace(label=0) == expected._replace(label=0)
+        assert type(header.label) is type(expected.label)
+        assert np.array_equal(header.label, expected.label)
+        if width > 1:
+            with pytest.raises(ValueError, match="read-only"):
+                header.label[0] = 9
+    assert labels.flags.writeable
+
+
+def test_a_record_is_parsed_where_it_is_handed_out(tmp_path):
+    record = pack((0, [1.0, 2.0], 7, 0), b"content")
+    reader = recordio.RecordReader(write_records(tmp_path / "a.rec", [record, b"short"]))
+    source = RecordFiles([reader], reader.offsets, np.zeros(1, np.int64))
+    header, content = source.image(0)
+    assert (header.label.tolist(), header.id, content) == ([1, 2], 7, b"content")
+    with pytest.raises(RecordHeaderError, match="too few"):
+        source.image(1)
 
 
 def test_names_of_any_bytes(tmp_path):
     name = os.fsdecode(os.fsencode(tmp_path) + b"/a\xff b\n.png")
     with open(name, "wb") as file:
         file.write(b"content")
-    assert files_of([name]).record(0).endswith(b"content")
+    assert files_of([name]).read(0) == b"content"
     with pytest.raises(ValueError, match="zero character"):
         files_of(["a\0b"])
 
@@ -168,7 +182,7 @@ def test_what_cannot_be_read_says_why(tmp_path):
     ]  # fmt: skip
     for i, reason in enumerate(reasons):
         with pytest.raises(ImageFileError, match=reason) as caught:
-            source.record(i)
+            source.read(i)
         assert caught.value.record == i and caught.value.record_id == i
         assert isinstance(caught.value, OSError) and isinstance(caught.value, ValueError)
 
@@ -182,17 +196,19 @@ def test_too_many_open_files_say_nothing_about_a_file(tmp_path):
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
     try:
         with pytest.raises(OSError) as caught:
-            source.record(0)
+            source.read(0)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert caught.value.errno == errno.EMFILE and caught.value.filename == str(tmp_path / "a")
     assert not isinstance(caught.value, ValueError)
-    assert source.record(0).endswith(b"content")
+    assert source.read(0) == b"content"
 
 
 def test_lengths_must_agree():
     with pytest.raises(ValueError, match="one id and one row"):
         ImageFiles(["a"], np.zeros(2, np.uint64), np.zeros((1, 1), np.float32))
+    with pytest.raises(ValueError, match="at least one label"):
+        ImageFiles(["a"], np.zeros(1, np.uint64), np.zeros((1, 0), np.float32))
 
 
 def test_many_threads_read_at_once(tmp_path):
@@ -203,7 +219,7 @@ def test_many_threads_read_at_once(tmp_path):
 
     def read():
         for i in [*range(20), *range(19, -1, -1)]:
-            if source.record(i)[24:] != bytes([i]) * (1000 * i):
+            if source.read(i) != bytes([i]) * (1000 * i):
                 wrong.append(i)
 
     threads = [threading.Thread(target=read) for _ in range(8)]
