@@ -29,7 +29,6 @@ from iterators.images.row_writer cimport RowWriter
 from recordio.formats.status cimport (
     MESSAGE_SIZE, RENDER_LABEL, RENDER_OK, Outcome, outcome_fail,
 )
-from recordio.header cimport HEADER_SIZE
 
 from .augment.changes import changes_of
 
@@ -92,11 +91,10 @@ cdef class ObjectLabels(LabelReader):
         if values.shape[0]:
             self.values = &values[0]
 
-    cdef int read(self, const uint8_t* record, uint32_t flag, float* row,
+    cdef int read(self, const void* labels, uint32_t flag, float* row,
                   Outcome* outcome) noexcept nogil:
         """Copy the raw label behind the prefix, and check it."""
         cdef Py_ssize_t listed, count = flag
-        cdef const void* source = record + HEADER_SIZE
         cdef int status
         if self.absent:
             return self.have_none(row)
@@ -105,7 +103,7 @@ cdef class ObjectLabels(LabelReader):
             if listed < 0:
                 return outcome.status
             count = self.starts[listed + 1] - self.starts[listed]
-            source = self.values + self.starts[listed]
+            labels = self.values + self.starts[listed]
         elif flag == 0:
             return outcome_fail(outcome, RENDER_LABEL,
                                 b"the record has a single label instead of a vector of objects")
@@ -116,9 +114,9 @@ cdef class ObjectLabels(LabelReader):
             outcome.status = RENDER_LABEL
             return RENDER_LABEL
         if count > self.width - PREFIX:
-            return self.refuse(source, count, outcome)
+            return self.refuse(labels, count, outcome)
         self.row = row
-        memcpy(row + PREFIX, source, sizeof(float) * count)
+        memcpy(row + PREFIX, labels, sizeof(float) * count)
         status = parse_label(row + PREFIX, count, &self.header, &self.objects)
         if status:
             return outcome_fail(outcome, RENDER_LABEL, label_message(status))

@@ -101,6 +101,11 @@ class AugmentedExamples:
         own, augmentation = divided(owner, expanded(dict(keywords)), ExampleOptions, Recipe)
         options, recipe = ExampleOptions(**own), Recipe(**augmentation)
         views = [{}] if options.views is None else options.views
+        if options.recipe is not None and options.recipe.tail:
+            raise ValueError(
+                f"recipe calls {', '.join(options.recipe.tail_names)} in Python: give a recipe "
+                "without them, and call them with what comes of it"
+            )
         recipes = same_channels(tuple(with_keywords("views", recipe, view) for view in views))
         for each in recipes:
             refuse_ineffective(options, each)

@@ -14,7 +14,8 @@ from recordio.kernels.pixel cimport PIXEL_SLACK
 
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport (
-    STEP_PAD, STEP_RESAMPLE, STEP_WARP, Geometry, Step,
+    PADDING_CONSTANT, PADDING_EDGE, PADDING_REFLECT, STEP_AFFINE, STEP_PAD, STEP_PERSPECTIVE,
+    STEP_RESAMPLE, STEP_WARP, Geometry, Step,
 )
 from iterators.images.augment.pixel_change cimport Change, PixelChange
 from recordio.formats.row_source cimport (
@@ -22,9 +23,11 @@ from recordio.formats.row_source cimport (
 )
 from recordio.kernels.orient cimport orient_exchanges_sides, orient_image, orient_rectangle
 from recordio.kernels.resample cimport (
-    resample_axis, resample_denominator, resampler_begin, resampler_free, resampler_new,
-    resampler_push, resampler_source,
+    SIMD_LEVEL_AVX512, resample_axis, resample_denominator, resample_draft, resampler_begin,
+    resampler_free, resampler_new, resampler_push, resampler_source, simd_level,
 )
+from recordio.kernels.operations cimport AFFINE_NEAREST
+from recordio.kernels.transform cimport affine_image, transform_map, transform_window
 from recordio.kernels.warp cimport (
     warp_bounds, warp_prepare, warp_row, warp_source, warp_weights,
 )
@@ -36,6 +39,10 @@ from iterators.images.row_writer cimport RowWriter
 
 cdef extern from "recordio/kernels/cache_hints.h" nogil:
     void prefetch_for_reading(const void* memory, size_t size)
+
+cdef extern from "recordio/kernels/premultiply.h" nogil:
+    void premultiply(const uint8_t* row, ptrdiff_t count, uint8_t* out)
+    void unpremultiply(const uint8_t* row, ptrdiff_t count, uint8_t* out)
 
 cdef enum:
     ROWS_AHEAD = 4          # of those that lie in memory, each at another address
@@ -82,7 +89,10 @@ cdef class StepRunner:
                 at_end = on_way or at_end
         pixels.pixel_size = channels
         read_pixels(&memory, &pixels)
-        if step.kind == STEP_RESAMPLE and info.scales and self.plan.scaled_decode:
+        if step.kind == STEP_RESAMPLE and info.scales and self.plan.reducing_gap:
+            denominator = resample_draft(self.plan.reducing_gap, step.width, step.target_width,
+                                         step.height, step.target_height)
+        elif step.kind == STEP_RESAMPLE and info.scales and self.plan.scaled_decode:
             denominator = resample_denominator(step.method, step.width, step.target_width,
                                                step.height, step.target_height)
         if step.kind != STEP_RESAMPLE or info.orientation != 1:
@@ -101,7 +111,9 @@ cdef class StepRunner:
             if step.kind == STEP_WARP:
                 warp_step(self, step, &pixels, out, writes and not whole, outcome)
             elif step.kind == STEP_PAD:
-                pad_step(self, step, &pixels, out, writes and not whole)
+                pad_step(self, step, &pixels, out, writes and not whole, outcome)
+            elif step.kind == STEP_AFFINE or step.kind == STEP_PERSPECTIVE:
+                transform_step(self, step, &pixels, out, writes and not whole, outcome)
             elif step.width == step.target_width and step.height == step.target_height:
                 copy_step(self, step, source, out, writes and not whole, outcome)
             else:
@@ -241,11 +253,14 @@ cdef void find_needed(StepRunner runner, const Step* step, int denominator, cons
         describe_warp(runner, step, NULL, &source)
         warp_bounds(&source, step.left, step.top, step.out_width, step.out_height,
                     &wanted.x, &wanted.y, &wanted.width, &wanted.height)
+    elif step.kind == STEP_PAD:
+        find_padded(step.method, step.left - step.border_x, step.out_width, info.width, &wanted.x,
+                    &wanted.width)
+        find_padded(step.method, step.top - step.border_y, step.out_height, info.height, &wanted.y,
+                    &wanted.height)
     else:
-        wanted.x = min(max(step.left - step.border_x, 0), info.width)
-        wanted.y = min(max(step.top - step.border_y, 0), info.height)
-        wanted.width = min(step.left + step.out_width - step.border_x, info.width) - wanted.x
-        wanted.height = min(step.top + step.out_height - step.border_y, info.height) - wanted.y
+        wanted.x = wanted.y = 0
+        wanted.width, wanted.height = info.width, info.height
     if wanted.width < 1 or wanted.height < 1:
         wanted.x = wanted.y = 0
         wanted.width = wanted.height = 1
@@ -290,6 +305,7 @@ cdef int resample_step(StepRunner runner, const Step* step, RowSource* source, i
     vertical.begin, vertical.count = step.top, step.out_height
     vertical.origin, vertical.denominator = step.y, denominator
     vertical.stored = step.y + step.height
+    horizontal.low = horizontal.high = vertical.low = vertical.high = 0
     if resampler_begin(runner.resampler, step.method, &horizontal, &vertical, channels, out,
                        packed):
         return outcome_fail(outcome, RENDER_MEMORY, b"")
@@ -329,33 +345,108 @@ cdef int warp_step(StepRunner runner, const Step* step, const Pixels* pixels, ui
     return RENDER_OK
 
 
-cdef void pad_step(StepRunner runner, const Step* step, const Pixels* pixels, uint8_t* out,
-                   bint writes) noexcept nogil:
-    """Add a border of the fill value."""
-    cdef int channels = runner.plan.channels, x, y, i, source_y
+cdef int padded_from(int method, int at, int side) noexcept nogil:
+    """Find the column or row that is seen at one of a bordered image; -1 for the fill value."""
+    cdef int period
+    if 0 <= at < side:
+        return at
+    if method == PADDING_CONSTANT:
+        return -1
+    if method == PADDING_EDGE or side == 1:
+        return 0 if at < 0 else side - 1
+    period = 2 * side - 2 if method == PADDING_REFLECT else 2 * side
+    at %= period
+    if at < 0:
+        at += period
+    return at if at < side else 2 * side - 2 - at if method == PADDING_REFLECT else period - 1 - at
+
+
+cdef void find_padded(int method, int first, int count, int side, int* begin,
+                      int* length) noexcept nogil:
+    """Find the columns or rows that are seen at some of a bordered image."""
+    cdef int at, source, end = 0
+    begin[0] = side
+    for at in range(first, first + count):
+        source = padded_from(method, at, side)
+        if source >= 0:
+            begin[0] = min(begin[0], source)
+            end = max(end, source + 1)
+    length[0] = end - begin[0]
+
+
+cdef int pad_step(StepRunner runner, const Step* step, const Pixels* pixels, uint8_t* out,
+                  bint writes, Outcome* outcome) noexcept nogil:
+    """Add a border."""
+    cdef int channels = runner.plan.channels, x, y, i, column, source_y
     cdef int first = min(max(step.border_x - step.left, 0), step.out_width)
     cdef int last = max(min(step.border_x + step.width - step.left, step.out_width), first)
     cdef ptrdiff_t packed = <ptrdiff_t>step.out_width * channels
+    cdef const uint8_t* source
     cdef uint8_t* row
+    cdef int32_t* columns = <int32_t*>runner.buffer(COLUMNS, 4 * <size_t>step.out_width, outcome)
+    if columns == NULL:
+        return outcome.status
+    for x in range(step.out_width):
+        columns[x] = padded_from(step.method, step.left + x - step.border_x, step.width)
     for y in range(step.out_height):
         row = out + y * packed
-        source_y = step.top + y - step.border_y
+        source_y = padded_from(step.method, step.top + y - step.border_y, step.height)
+        source = pixels.first
+        if source_y >= 0:
+            source += (source_y - pixels.y) * pixels.stride
         for x in range(step.out_width):
+            if source_y >= 0 and first <= x < last:
+                continue
+            column = -1 if source_y < 0 else columns[x]
             for i in range(channels):
-                row[x * channels + i] = runner.plan.fill[i]
-        if 0 <= source_y < step.height and last > first:
-            memcpy(row + first * channels,
-                   pixels.first + (source_y - pixels.y) * pixels.stride
-                   + (step.left + first - step.border_x - pixels.x) * channels,
+                row[x * channels + i] = runner.plan.fill[i] if column < 0 else (
+                    source[(column - pixels.x) * channels + i])
+        if source_y >= 0 and last > first:
+            memcpy(row + first * channels, source + (columns[first] - pixels.x) * channels,
                    <size_t>(last - first) * channels)
         if writes:
             runner.writer.write(row, packed, 1)
+    return RENDER_OK
+
+
+cdef int transform_step(StepRunner runner, const Step* step, const Pixels* pixels, uint8_t* out,
+                        bint writes, Outcome* outcome) noexcept nogil:
+    """Turn, move or tilt the whole image; RGBA is premultiplied, as in Pillow."""
+    cdef int channels = runner.plan.channels, y
+    cdef ptrdiff_t packed = <ptrdiff_t>step.width * channels
+    cdef bint multiplies = channels == 4 and step.method != AFFINE_NEAREST
+    cdef transform_map described
+    cdef affine_image image
+    cdef uint8_t* own = NULL
+    image.pixels = pixels.first
+    if pixels.first == runner.buffers[PIXELS_A] or pixels.first == runner.buffers[PIXELS_B]:
+        own = <uint8_t*>pixels.first
+    else:   # others' memory: not to be changed, and may end behind the last pixel
+        image.pixels = own = runner.buffer(PIXELS_B, packed * step.height, outcome)
+        if own == NULL:
+            return outcome.status
+        for y in range(step.height):
+            memcpy(own + y * packed, pixels.first + y * pixels.stride, packed)
+    image.width, image.height, image.channels = step.width, step.height, channels
+    memcpy(described.matrix, step.inverse, sizeof(step.inverse))
+    memcpy(described.fill, runner.plan.fill, 4)
+    described.perspective, described.method = step.kind == STEP_PERSPECTIVE, step.method
+    described.width, described.height = step.width, step.height
+    if multiplies:
+        premultiply(own, <ptrdiff_t>step.width * step.height, own)
+    transform_window(simd_level(SIMD_LEVEL_AVX512), &described, &image, step.left, step.top,
+                     step.out_width, step.out_height, out)
+    if multiplies:
+        unpremultiply(out, <ptrdiff_t>step.out_width * step.out_height, out)
+    if writes:
+        runner.writer.write(out, <ptrdiff_t>step.out_width * channels, step.out_height)
+    return RENDER_OK
 
 
 cdef void describe_warp(StepRunner runner, const Step* step, const Pixels* pixels,
                         warp_source* source) noexcept nogil:
     memset(source, 0, sizeof(warp_source))
-    memcpy(source.inverse, step.inverse, sizeof(step.inverse))
+    memcpy(source.inverse, step.inverse, sizeof(source.inverse))
     memcpy(source.fill, runner.plan.fill, 4)
     source.image_width, source.image_height = step.width, step.height
     source.channels = runner.plan.channels

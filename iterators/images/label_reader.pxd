@@ -1,4 +1,4 @@
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from recordio.formats.status cimport Outcome
 
@@ -20,8 +20,8 @@ cdef class LabelReader:
     cdef float classes              # without a table: known labels are below
     cdef float shift
 
-    # Fill a row; `flag` labels follow the header of the record, which is as long as it says.
-    cdef int read(self, const uint8_t* record, uint32_t flag, float* row,
+    # Fill a row from the `flag` labels of the record, of float32 at any address; 0: a single one.
+    cdef int read(self, const void* labels, uint32_t flag, float* row,
                   Outcome* outcome) noexcept nogil
     # Change the class label at a pointer; what is wrong with an unknown one is in the outcome.
     cdef int change(self, float* label, Outcome* outcome) noexcept nogil

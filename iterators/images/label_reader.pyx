@@ -1,7 +1,7 @@
 """Copy the labels of a record into a row of a batch, without the GIL."""
 
 from libc.math cimport floor
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.string cimport memcpy
 
@@ -9,7 +9,6 @@ from recordio.formats.status cimport (
     MESSAGE_SIZE, RENDER_LABEL, RENDER_LABEL_WIDTH, RENDER_NOT_LISTED, RENDER_OK, Outcome,
     outcome_fail,
 )
-from recordio.header cimport HEADER_LABEL, HEADER_SIZE
 
 
 cdef class LabelReader:
@@ -30,7 +29,7 @@ cdef class LabelReader:
         elif change.classes is not None:
             self.classes, self.shift = change.classes, change.shift
 
-    cdef int read(self, const uint8_t* record, uint32_t flag, float* row,
+    cdef int read(self, const void* labels, uint32_t flag, float* row,
                   Outcome* outcome) noexcept nogil:
         return RENDER_OK
 
@@ -92,7 +91,7 @@ cdef class RowLabels(LabelReader):
         if self.num_listed:
             self.ids, self.values = &ids[0], &rows[0, 0]
 
-    cdef int read(self, const uint8_t* record, uint32_t flag, float* row,
+    cdef int read(self, const void* labels, uint32_t flag, float* row,
                   Outcome* outcome) noexcept nogil:
         cdef Py_ssize_t listed, i
         if self.absent:
@@ -107,5 +106,5 @@ cdef class RowLabels(LabelReader):
             return self.change(row, outcome)
         if self.width != (<Py_ssize_t>flag if flag else 1):
             return outcome_fail(outcome, RENDER_LABEL_WIDTH, b"")
-        memcpy(row, record + (HEADER_SIZE if flag else HEADER_LABEL), 4 * self.width)
+        memcpy(row, labels, 4 * self.width)
         return self.change(row, outcome)

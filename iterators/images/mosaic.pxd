@@ -5,7 +5,7 @@ from iterators.images.augment.draw cimport ImageKey
 from iterators.images.det_render cimport ObjectLabels
 from iterators.images.image_steps cimport StepRunner
 from iterators.images.render cimport Renderer, Slot
-from iterators.images.sources.source cimport Scratch, Source
+from iterators.images.sources.source cimport Encoded, Scratch, Source
 from recordio.formats.status cimport Outcome
 
 cdef enum:
@@ -48,7 +48,7 @@ cdef class Mosaic:
     # Fill a slot.  After a failure `failed` is the number of the record that it is of.
     cdef void render(self, Source source, const Partners* partners, const Slot* slot, int* fetched,
                      Outcome* outcome, Scratch* scratch, int64_t* failed) noexcept nogil
-    cdef int add(self, const uint8_t* record, size_t length, const Partners* partners, int number,
+    cdef int add(self, const Encoded* found, const Partners* partners, int number,
                  const Slot* slot, Outcome* outcome) noexcept nogil
     # The tile of an open image, and its objects as those of the canvas.
     cdef int add_tile(self, const uint8_t* data, size_t size, const Partners* partners, int number,

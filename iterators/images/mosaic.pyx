@@ -29,7 +29,7 @@ from iterators.images.det_render cimport PREFIX
 from iterators.images.image_steps cimport PIXELS_A
 from recordio.kernels.normalise cimport normalise_done
 from iterators.images.plan cimport RenderPlan
-from iterators.images.sources.source cimport FETCH_OK
+from iterators.images.sources.source cimport FETCH_OK, Encoded
 from recordio.formats.status cimport MESSAGE_SIZE, RENDER_LABEL, RENDER_OK
 
 # Where an image lies: the window of it that is seen, and the position of that on the canvas.
@@ -55,7 +55,7 @@ cdef class Mosaic:
         self.renderer, self.labels = renderer, renderer.labels
         self.tiles = StepRunner(renderer.plan, (), None)
         self.first, self.count = first, count
-        self.chance, self.inter_method = recipe.mosaic, recipe.inter_method
+        self.chance, self.inter_method = recipe.mosaic, recipe.method
         self.low, self.high = recipe.mosaic_center
         load_emission(&self.emission, recipe)
         self.width, self.height = 2 * renderer.plan.width, 2 * renderer.plan.height
@@ -94,40 +94,39 @@ cdef class Mosaic:
 
     cdef void render(self, Source source, const Partners* partners, const Slot* slot, int* fetched,
                      Outcome* outcome, Scratch* scratch, int64_t* failed) noexcept nogil:
-        cdef const uint8_t* record
-        cdef size_t length
+        cdef Encoded image
         cdef int i
         fill_canvas(self)
         for i in range(MOSAIC_IMAGES):
             failed[0] = partners.records[i]
             outcome.record_id = 0
-            fetched[0] = source.fetch(failed[0], scratch, &record, &length)
+            fetched[0] = source.fetch(failed[0], scratch, &image)
             if fetched[0] != FETCH_OK:
                 return
-            self.add(record, length, partners, i, slot, outcome)
-            fetched[0] = source.confirm(failed[0], record, length)
+            self.add(&image, partners, i, slot, outcome)
+            fetched[0] = source.confirm(failed[0], image.data, image.size)
             if fetched[0] != FETCH_OK or outcome.status != RENDER_OK:
                 return
         failed[0] = partners.records[0]
         finish(self, self.renderer, partners, slot, outcome)
 
-    cdef int add(self, const uint8_t* record, size_t length, const Partners* partners, int number,
+    cdef int add(self, const Encoded* found, const Partners* partners, int number,
                  const Slot* slot, Outcome* outcome) noexcept nogil:
         """Add the image of one record and its objects."""
         cdef Slot target = slot[0]
-        cdef size_t content
+        cdef Encoded image = found[0]
         cdef double begin = sync_now()
         outcome.status = RENDER_OK
         outcome.message[0] = 0
         if number:
             target.label = self.row
-        if not self.renderer.read_header(record, length, &content, &target, outcome):
+        if not self.renderer.read_labels(&image, &target, outcome):
             if number == 0:
                 self.record_id, self.header = outcome.record_id, self.labels.header
                 self.objects = self.labels.objects
             if not check_width(self, outcome):
-                self.add_tile(record + content, length - content, partners, number, outcome)
-            counter_add(&self.renderer.bytes, <int64_t>(length - content))
+                self.add_tile(image.data, image.size, partners, number, outcome)
+            counter_add(&self.renderer.bytes, <int64_t>image.size)
         seconds_add(&self.renderer.total_seconds, sync_now() - begin)
         return outcome.status
 
@@ -142,7 +141,8 @@ cdef class Mosaic:
         if source == NULL:
             return outcome.status
         plan_tile(self, self.renderer.plan, partners, number, &info, step, &tile)
-        geometry.count, geometry.changed, geometry.mirror = 1, 0, False
+        geometry.count, geometry.changed = 1, 0
+        geometry.mirror = geometry.flip = False
         if tile.width < 1 or tile.height < 1:
             self.labels.objects.count = 0   # the point is at an edge: nothing of this one is seen
         else:

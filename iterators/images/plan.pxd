@@ -8,6 +8,7 @@ from recordio.kernels.normalise cimport normalise_recipe
 cdef class RenderPlan:
     cdef uint8_t fill[4]
     cdef bint scaled_decode
+    cdef double reducing_gap        # of Pillow's draft; 0 for none
     cdef normalise_recipe normalise
     cdef uint64_t key
     cdef int channels

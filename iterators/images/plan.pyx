@@ -39,6 +39,7 @@ cdef class RenderPlan:
         self.label_width = label_width
         self.channels, self.height, self.width = recipe.data_shape
         self.scaled_decode = recipe.scaled_decode
+        self.reducing_gap = recipe.reducing_gap or 0
         self.labels, self.change, self.views = labels, change, tuple(views)
         self.limits = {**DEFAULT_LIMITS, **limits}
         self.largest = 4 * self.limits["max_pixels"]

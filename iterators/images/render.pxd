@@ -7,6 +7,7 @@ from recordio.formats.row_source cimport ImageInfo, RowSource
 from iterators.images.image_steps cimport StepRunner
 from iterators.images.label_reader cimport LabelReader
 from iterators.images.plan cimport RenderPlan
+from iterators.images.sources.source cimport Encoded
 from recordio.formats.status cimport Outcome
 
 cdef enum:
@@ -60,10 +61,10 @@ cdef class Renderer:
     cdef int64_t warned             # images that were decoded with warnings
     cdef double total_seconds
 
-    cdef int render(self, const uint8_t* record, size_t length, uint32_t epoch, int64_t number,
-                    int64_t draw, const Slot* slot, Outcome* outcome) noexcept nogil
-    cdef int read_header(self, const uint8_t* record, size_t length, size_t* content,
-                         const Slot* slot, Outcome* outcome) noexcept nogil
+    cdef int render(self, const Encoded* found, uint32_t epoch, int64_t number, int64_t draw,
+                    const Slot* slot, Outcome* outcome) noexcept nogil
+    # Labels and id of an image, whose header is parsed if it has one.
+    cdef int read_labels(self, Encoded* image, const Slot* slot, Outcome* outcome) noexcept nogil
     cdef list make_slot(self, Slot* slot)
     cdef object _rendered(self, list arrays, Outcome* outcome)
     cdef int render_image(self, const uint8_t* data, size_t size, const ImageKey* image, void* slot,

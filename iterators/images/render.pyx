@@ -25,11 +25,12 @@ from iterators.images.image_steps cimport StepRunner
 from recordio.kernels.normalise cimport normalise_done
 from iterators.images.plan cimport RenderPlan
 from iterators.images.row_writer cimport RowWriter
+from iterators.images.sources.source cimport Encoded
 from recordio.formats.status cimport (
     RENDER_GEOMETRY, RENDER_IMAGE, RENDER_OK, RENDER_SHORT_HEADER, RENDER_SHORT_LABELS, Outcome,
     outcome_error, outcome_fail,
 )
-from recordio.header cimport HEADER_FLAG, HEADER_ID, HEADER_SIZE
+from recordio.header cimport HEADER_FLAG, HEADER_ID, HEADER_LABEL, HEADER_SIZE
 
 from recordio.errors import ImageDecodeError
 from recordio.formats.general_rows import CODECS
@@ -85,6 +86,24 @@ cdef void extend(Rectangle* wanted, const Step* step, const ImageInfo* info) noe
     wanted.x, wanted.y, wanted.width, wanted.height = x, y, right - x, bottom - y
 
 
+cdef int parse_header(Encoded* image, Outcome* outcome) noexcept nogil:
+    """Take the header of a record off its data."""
+    cdef size_t content
+    if image.size < HEADER_SIZE:
+        return outcome_fail(outcome, RENDER_SHORT_HEADER, b"")
+    memcpy(&image.flag, image.data + HEADER_FLAG, 4)
+    memcpy(&image.id, image.data + HEADER_ID, 8)
+    content = HEADER_SIZE + <size_t>4 * image.flag
+    if content > image.size:
+        outcome.record_id, outcome.found = image.id, image.flag
+        return outcome_fail(outcome, RENDER_SHORT_LABELS, b"")
+    image.labels = image.data + (HEADER_SIZE if image.flag else HEADER_LABEL)
+    image.data += content
+    image.size -= content
+    image.has_header = False
+    return RENDER_OK
+
+
 cdef class Renderer:
     """Renders samples one after the other; see the module.
 
@@ -115,7 +134,7 @@ cdef class Renderer:
             self.runner = StepRunner(plan, changes, writer or RowWriter(plan))
         self.borrows = beside is not None
         self.decoders = beside.decoders if self.borrows else [
-            codec(plan.channels, **plan.limits) for codec in CODECS
+            codec(plan.channels, upright=plan.recipe.orient, **plan.limits) for codec in CODECS
         ]
         for decoder in self.decoders:
             self.sources[self.num_sources] = &decoder.source
@@ -143,8 +162,10 @@ cdef class Renderer:
     cdef bint shares_form(self, RenderPlan plan):
         """Return True if images of that plan are decoded and written alike."""
         mine = self.plan
-        return ((mine.channels, mine.limits, mine.layout, mine.dtype, mine.sample_stride)
-                == (plan.channels, plan.limits, plan.layout, plan.dtype, plan.sample_stride)
+        return ((mine.channels, mine.limits, mine.recipe.orient, mine.layout, mine.dtype,
+                 mine.sample_stride)
+                == (plan.channels, plan.limits, plan.recipe.orient, plan.layout, plan.dtype,
+                    plan.sample_stride)
                 and mine.mean_image is plan.mean_image)
 
     def sample(self, const uint8_t[::1] record not None, uint32_t epoch=0, int64_t number=0,
@@ -152,12 +173,14 @@ cdef class Renderer:
         """Render one record; return data, labels and id of a batch of one."""
         cdef Slot slot
         cdef Outcome outcome
-        cdef const uint8_t* first = &record[0] if record.shape[0] else NULL
+        cdef Encoded image
+        image.data = &record[0] if record.shape[0] else NULL
+        image.size, image.has_header = record.shape[0], True
         arrays = self.make_slot(&slot)
         label = np.empty((1, self.plan.label_width), np.float32)
         slot.label = <float*><size_t>label.ctypes.data
         with nogil:
-            self.render(first, record.shape[0], epoch, number, draw, &slot, &outcome)
+            self.render(&image, epoch, number, draw, &slot, &outcome)
         return self._rendered(arrays, &outcome), label, outcome.record_id
 
     def pixels(self, const uint8_t[:, :, ::1] image not None, uint32_t epoch=0, int64_t number=0,
@@ -210,44 +233,37 @@ cdef class Renderer:
             raise outcome_error(outcome, self.plan.label_width, {})
         return arrays if self.num_views else arrays[0]
 
-    cdef int render(self, const uint8_t* record, size_t length, uint32_t epoch, int64_t number,
-                    int64_t draw, const Slot* slot, Outcome* outcome) noexcept nogil:
-        """Fill one slot from one record."""
-        cdef size_t content
+    cdef int render(self, const Encoded* found, uint32_t epoch, int64_t number, int64_t draw,
+                    const Slot* slot, Outcome* outcome) noexcept nogil:
+        """Fill one slot from one image."""
+        cdef Encoded encoded = found[0]
         cdef ImageKey image
         cdef double begin = sync_now()
         outcome.status = RENDER_OK
         outcome.message[0] = 0
         outcome.record_id = 0
-        if self.read_header(record, length, &content, slot, outcome):
+        if self.read_labels(&encoded, slot, outcome):
             return outcome.status
         image.key = draw_key(self.plan.key, draw)
         image.epoch, image.record = epoch, number
         if self.num_views:
-            self.render_views(record + content, length - content, &image, draw, slot, outcome)
+            self.render_views(encoded.data, encoded.size, &image, draw, slot, outcome)
         elif self.shortcut is None or not self.shortcut.render(
-                self, record + content, length - content, &image, slot.data, outcome):
-            self.render_image(record + content, length - content, &image, slot.data, outcome)
+                self, encoded.data, encoded.size, &image, slot.data, outcome):
+            self.render_image(encoded.data, encoded.size, &image, slot.data, outcome)
         normalise_done()
         counter_add(&self.images, 1)
-        counter_add(&self.bytes, <int64_t>(length - content))
+        counter_add(&self.bytes, <int64_t>encoded.size)
         seconds_add(&self.total_seconds, sync_now() - begin)
         return outcome.status
 
-    cdef int read_header(self, const uint8_t* record, size_t length, size_t* content,
-                         const Slot* slot, Outcome* outcome) noexcept nogil:
-        cdef uint32_t flag
-        if length < HEADER_SIZE:
-            return outcome_fail(outcome, RENDER_SHORT_HEADER, b"")
-        memcpy(&flag, record + HEADER_FLAG, 4)
-        memcpy(&outcome.record_id, record + HEADER_ID, 8)
-        outcome.found = flag if flag else 1
-        content[0] = HEADER_SIZE + <size_t>4 * flag
-        if content[0] > length:
-            return outcome_fail(outcome, RENDER_SHORT_LABELS, b"")
+    cdef int read_labels(self, Encoded* image, const Slot* slot, Outcome* outcome) noexcept nogil:
+        if image.has_header and parse_header(image, outcome):
+            return outcome.status
+        outcome.record_id, outcome.found = image.id, image.flag if image.flag else 1
         if self.plan.label_width == 0:
             return RENDER_OK        # nobody asks for labels
-        return self.labels.read(record, flag, slot.label, outcome)
+        return self.labels.read(image.labels, image.flag, slot.label, outcome)
 
     cdef int render_image(self, const uint8_t* data, size_t size, const ImageKey* image, void* slot,
                           Outcome* outcome) noexcept nogil:
@@ -276,7 +292,7 @@ cdef class Renderer:
 
     cdef void run_views(self, RowSource* source, ImageInfo* info, const ImageKey* image,
                         int64_t draw, const Slot* slot, Outcome* outcome) noexcept nogil:
-        """From an open source to the places of all views."""
+        """From an open source to the slots of all views."""
         cdef ImageKey[MAX_VIEWS] keys
         cdef Geometry[MAX_VIEWS] geometries
         cdef Rectangle wanted

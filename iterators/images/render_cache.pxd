@@ -1,13 +1,13 @@
 from libc.stdint cimport int64_t
 
+from iterators.images.augment.geometry cimport FirstResize
 from iterators.images.cache.image_cache cimport CachedImage, ImageCache
 
 
 # A cache, and what the images in it are.
 cdef class CachedImages:
     cdef readonly ImageCache cache
-    cdef int resize         # short side of the images; -1: as decoded
-    cdef int inter_method
+    cdef FirstResize resize  # of the images
     cdef int64_t hits       # samples made from cached images
     cdef int64_t misses
 

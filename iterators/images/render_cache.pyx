@@ -17,7 +17,7 @@ from recordio.counter cimport counter_add, counter_load
 
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport (
-    STEP_RESAMPLE, Geometry, Step, add_step, resize_short_side,
+    STEP_RESAMPLE, FirstResize, Geometry, Step, add_step, load_resize, resize_first,
 )
 from iterators.images.cache.image_cache cimport (
     CACHE_ABSENT, CACHE_FOUND, CACHE_REFUSED, CachedImage, ImageCache,
@@ -30,9 +30,6 @@ from iterators.images.sources.source cimport FETCH_OK, Source
 from recordio.formats.status cimport RENDER_IMAGE, RENDER_OK, Outcome, outcome_fail
 
 from .cache.image_cache import image_bytes
-
-cdef enum:
-    RANDOM_METHOD = 10      # of the interpolations: another one for every image and epoch
 
 
 cdef class CachedImages:
@@ -47,8 +44,7 @@ cdef class CachedImages:
 
     def __init__(self, ImageCache cache not None, recipe):
         self.cache = cache
-        self.inter_method = recipe.inter_method
-        self.resize = recipe.resize if resizes(recipe) else -1
+        self.resize = cached_resize(recipe)
 
     def stats(self):
         """Count samples that were made from cached images, and those that were not."""
@@ -69,8 +65,7 @@ cdef class CachedImages:
         if status != CACHE_FOUND:
             return status
         memset(&key, 0, sizeof(key))    # nothing is drawn for images that are kept
-        if whole_image(self.resize, self.inter_method, &key, image.source_width,
-                       image.source_height, &geometry):
+        if whole_image(&self.resize, &key, image.source_width, image.source_height, &geometry):
             return CACHE_REFUSED
         if (geometry.steps[0].target_width != image.width
                 or geometry.steps[0].target_height != image.height):
@@ -85,7 +80,15 @@ def resizes(recipe):
     >>> [resizes(Recipe(data_shape=(3, 8, 8), resize=9, inter_method=m)) for m in (1, 9, 10)]
     [True, True, False]
     """
-    return recipe.resize != -1 and recipe.inter_method != RANDOM_METHOD
+    return recipe.resize != -1 and not recipe.draws_method
+
+
+cdef FirstResize cached_resize(recipe):
+    """Return the resize of the images that are cached."""
+    cdef FirstResize resize = load_resize(recipe)
+    if not resizes(recipe):
+        resize.new_width = -1
+    return resize
 
 
 def cached_bytes(recipe, int width, int height):
@@ -97,21 +100,21 @@ def cached_bytes(recipe, int width, int height):
     """
     cdef Geometry geometry
     cdef ImageKey image
+    cdef FirstResize resize = cached_resize(recipe)
     memset(&image, 0, sizeof(image))
-    if width < 1 or height < 1 or whole_image(
-            recipe.resize if resizes(recipe) else -1, recipe.inter_method, &image, width, height,
-            &geometry):
+    if width < 1 or height < 1 or whole_image(&resize, &image, width, height, &geometry):
         return 0
     return image_bytes(geometry.steps[0].target_width, geometry.steps[0].target_height,
                        recipe.channels)
 
 
-cdef int whole_image(int resize, int inter_method, const ImageKey* image, int width, int height,
+cdef int whole_image(const FirstResize* resize, const ImageKey* image, int width, int height,
                      Geometry* geometry) noexcept nogil:
     """Find the one step from a decoded image to a cached one; not 0 if there is none."""
-    geometry.count, geometry.mirror, geometry.changed = 0, False, -1
-    if resize != -1:
-        return resize_short_side(resize, inter_method, image, &width, &height, geometry)
+    geometry.count, geometry.changed = 0, -1
+    geometry.mirror = geometry.flip = False
+    if resize.new_width != -1:
+        return resize_first(resize, image, &width, &height, geometry)
     return add_step(geometry, STEP_RESAMPLE, 0, &width, &height, width, height) == NULL
 
 
@@ -186,10 +189,9 @@ cdef class CacheShortcut(ImageShortcut):
     cdef bint prepare(self, const ImageInfo* info, const ImageKey* image,
                       Geometry* geometry) noexcept nogil:
         """Return True if an image can be cached, and is worth it."""
-        if info.raw and self.images.resize == -1:
+        if info.raw and self.images.resize.new_width == -1:
             return False        # reading it where it is is as good
-        if whole_image(self.images.resize, self.images.inter_method, image, info.width, info.height,
-                       geometry):
+        if whole_image(&self.images.resize, image, info.width, info.height, geometry):
             return False
         self.found.source_width, self.found.source_height = info.width, info.height
         self.found.width = geometry.steps[0].target_width
@@ -205,7 +207,7 @@ cdef class CacheShortcut(ImageShortcut):
         cdef RowSource source
         if renderer.draw(image, found.source_width, found.source_height, &geometry, outcome):
             return outcome.status
-        if self.images.resize != -1:
+        if self.images.resize.new_width != -1:
             # The first step is done: what is left of it is its window.
             if step.target_width != found.width or step.target_height != found.height:
                 return outcome_fail(outcome, RENDER_IMAGE,

@@ -16,6 +16,7 @@ cdef class RowWriter:
     cdef normalise_recipe normalise     # of the image at work, from `begin` to `end`
     cdef void* slot
     cdef bint mirror
+    cdef bint flip
     cdef int y                      # of the next row
 
     cdef void begin(self, void* slot, const ImageKey* image,

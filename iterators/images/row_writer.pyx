@@ -28,7 +28,8 @@ cdef class RowWriter:
                     const Geometry* geometry) noexcept nogil:
         cdef const Step* last = &geometry.steps[geometry.count - 1]
         self.normalise = self.plan.normalise
-        self.slot, self.mirror, self.y = slot, geometry.mirror, 0
+        self.slot, self.y = slot, 0
+        self.mirror, self.flip = geometry.mirror, geometry.flip
         if self.eraser is not None:
             self.eraser.draw(image, last.out_width, last.out_height)
 
@@ -59,4 +60,6 @@ cdef class RowWriter:
                               self.plan.pixel_stride, self.plan.channel_stride)
 
     cdef char* row_at(self, int y) noexcept nogil:
+        if self.flip:
+            y = self.plan.height - 1 - y
         return <char*>self.slot + y * self.plan.row_stride * self.plan.item_size

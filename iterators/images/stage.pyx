@@ -16,7 +16,7 @@ import threading
 from math import prod
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
@@ -33,7 +33,7 @@ from iterators.images.mosaic cimport MOSAIC_IMAGES, Mosaic, Partners
 from iterators.images.plan cimport RenderPlan
 from iterators.images.render cimport MAX_VIEWS, Renderer, Slot
 from iterators.images.sections cimport Crew, Sections
-from iterators.images.sources.source cimport FETCH_OK, Scratch, Source
+from iterators.images.sources.source cimport FETCH_OK, Encoded, Scratch, Source
 
 from ..core.pool import BufferPool
 
@@ -518,17 +518,16 @@ cdef class Stage:
     cdef void render_record(self, Renderer renderer, int64_t number, uint32_t epoch, int64_t draw,
                             const Slot* target, int* fetched, Outcome* outcome,
                             Scratch* scratch) noexcept nogil:
-        cdef const uint8_t* record
-        cdef size_t length
+        cdef Encoded image
         cdef bint cached = renderer.shortcut is not None and renderer.shortcut.look(number)
         outcome.record_id = 0
         if cached:
-            fetched[0] = self.source.fetch_head(number, scratch, &record, &length)
+            fetched[0] = self.source.fetch_head(number, scratch, &image)
         else:
-            fetched[0] = self.source.fetch(number, scratch, &record, &length)
+            fetched[0] = self.source.fetch(number, scratch, &image)
         if fetched[0] == FETCH_OK:
-            renderer.render(record, length, epoch, number, draw, target, outcome)
+            renderer.render(&image, epoch, number, draw, target, outcome)
             # What became of the sample counts only if its bytes were those of the file.
-            fetched[0] = self.source.confirm(number, record, length)
+            fetched[0] = self.source.confirm(number, image.data, image.size)
         if cached and renderer.shortcut.lost:       # the cache became shorter meanwhile
             self.render_record(renderer, number, epoch, draw, target, fetched, outcome, scratch)

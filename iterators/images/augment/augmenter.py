@@ -32,7 +32,7 @@ LEAST_RATIO, LARGEST_RATIO = 3 / 4, 4 / 3
 #: Keywords for the position of a recipe's crop.
 CROPS = (
     *("rand_crop", "random_resized_crop", "min_random_area", "max_random_area"),
-    *("crop_x_start", "crop_y_start", "min_crop_size", "max_crop_size"),
+    *("crop_x_start", "crop_y_start", "crop_position", "min_crop_size", "max_crop_size"),
 )
 #: Keywords of a crop of a random area, else of a warp.
 RATIOS = ("min_aspect_ratio", "max_aspect_ratio", "log_aspect_ratio")
@@ -68,6 +68,18 @@ class Augmenter(Recipe):
     #: `CreateAugmenter` has other parameters, none of which makes another one useless.
     rules: ClassVar[tuple[Rule, ...]] = (
         *(rule for rule in Recipe.rules if rule.refused),
+        Rule(
+            "resample",
+            lambda v: True,
+            "is for ImageRecordIter: the interpolation is inter_method here",
+            refused=True,
+        ),
+        Rule(
+            "resize",
+            lambda v: isinstance(v.resize, tuple),
+            "is for ImageRecordIter: here it is the short side in pixels",
+            refused=True,
+        ),
         Rule("hue rand_gray", lambda v: v.channels != 3, NEEDS_RGB, refused=True),
         Rule(
             "random_h random_s random_l max_random_contrast max_random_illumination",

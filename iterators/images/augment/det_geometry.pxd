@@ -1,6 +1,6 @@
 from iterators.images.augment.det_labels cimport CropLimits, Objects
 from iterators.images.augment.draw cimport ImageKey
-from iterators.images.augment.geometry cimport Geometry
+from iterators.images.augment.geometry cimport FirstResize, Geometry
 
 
 cdef enum:
@@ -26,8 +26,7 @@ cdef struct CropSampler:
 cdef struct DetGeometryRecipe:
     int width
     int height
-    int resize
-    int inter_method
+    FirstResize resize
     ResizeMode resize_mode
     double mirror_chance
     double pad_chance

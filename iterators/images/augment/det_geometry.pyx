@@ -23,7 +23,7 @@ from iterators.images.augment.draw cimport (
 )
 from iterators.images.augment.geometry cimport (
     GEOMETRY_OK, GEOMETRY_TOO_LARGE, STEP_PAD, STEP_RESAMPLE, METHOD_CROP, Geometry, Step,
-    add_step, choose_method, keep_rectangle, resize_short_side,
+    add_step, choose_method, keep_rectangle, load_resize, resize_first,
 )
 
 from .det_recipe import RESIZE_MODES
@@ -183,8 +183,8 @@ cdef int build_steps(const DetGeometryRecipe* recipe, const ImageKey* image, con
     width, height = <int>at.width, <int>at.height
     fit_canvas(recipe, width, height, &new_width, &new_height)
     if geometry.count == 0 or new_width != width or new_height != height:
-        method = choose_method(recipe.inter_method, image, METHOD_CROP, width, height, new_width,
-                               new_height)
+        method = choose_method(recipe.resize.inter_method, image, METHOD_CROP, width, height,
+                               new_width, new_height)
         step = add_step(geometry, STEP_RESAMPLE, method, &width, &height, new_width, new_height)
         if step == NULL:
             return GEOMETRY_TOO_LARGE
@@ -199,13 +199,11 @@ cdef int draw_det_geometry(const DetGeometryRecipe* recipe, const ImageKey* imag
     cdef philox_block chance = draw(image, DRAW_STEP_CHANCES)
     cdef Positions at
     cdef int status
-    geometry.count = 0
+    geometry.count, geometry.flip = 0, False
     geometry.mirror = philox_unit(chance.word[0]) < recipe.mirror_chance
-    if recipe.resize != -1:
-        status = resize_short_side(recipe.resize, recipe.inter_method, image, &width, &height,
-                                   geometry)
-        if status:
-            return status
+    status = resize_first(&recipe.resize, image, &width, &height, geometry)
+    if status:
+        return status
     if geometry.mirror:
         mirror_objects(objects)
     at.left = at.top = at.x = at.y = 0
@@ -243,7 +241,7 @@ cdef void load_det_recipe(DetGeometryRecipe* target, recipe):
     """Copy the validated parameters of a `det_recipe.DetRecipe`."""
     cdef int i
     _, target.height, target.width = recipe.data_shape
-    target.resize, target.inter_method = recipe.resize, recipe.inter_method
+    target.resize = load_resize(recipe)
     target.resize_mode = RESIZE_MODES.index(recipe.resize_mode)
     target.mirror_chance = recipe.rand_mirror_prob
     target.max_pad_scale = recipe.max_pad_scale

@@ -1,4 +1,4 @@
-"""Effect of the shears, shifts and turns of a policy on the boxes of an image.
+"""Effect of the shears, shifts and rotations of a policy on the boxes of an image.
 
 The four corners of a box are moved as the pixels are, and parts outside the image are cut off after
 every operation, as they are lost to the next one.  The new box is the one around the rest.

@@ -16,8 +16,9 @@ from recordio.frames.encoder import MAX_RECORD_LENGTH
 from recordio.keywords.checks import choice, integer, real
 from recordio.keywords.options import Rule, accepts, option
 
-from .policy_options import ChangeOptions, interval
-from .recipe import MAX_SHIFT, BaseRecipe
+from .policy_options import ChangeOptions
+from .ranges import interval
+from .recipe import MAX_SHIFT, PLAIN, BaseRecipe
 from .rules import DET_RULES
 
 __all__ = ["DetRecipe"]
@@ -79,10 +80,10 @@ class DetRecipe(ChangeOptions, BaseRecipe):
 
     The steps follow each other in this order: mosaic, resize, colour, mirror, pad, crop, resize to
     the canvas, `auto_augment`, `three_augment`, `color_jitter`, `random_grayscale`,
-    `gaussian_blur`, `solarize_p`, normalisation, `random_erasing`.  The canvas has the size of
-    `data_shape`; an image that does not fill it lies at its top left and the rest is 0 before
-    normalisation.  MXNet's colours are changed where fewest pixels are: after the last resize, or
-    before the border is added, which keeps `fill_value`.
+    `gaussian_blur`, `solarize_p`, `steps`, normalisation, `random_erasing`.  The canvas has the
+    size of `data_shape`; an image that does not fill it lies at its top left and the rest is 0
+    before normalisation.  MXNet's colours are changed where fewest pixels are: after the last
+    resize, or before the border is added, which keeps `fill_value`.
     """
 
     label_pad_width: int = option(
@@ -152,7 +153,7 @@ class DetRecipe(ChangeOptions, BaseRecipe):
         "center",
         '{"center", "overlap"}',
         """Whether a crop keeps the objects whose centre it contains, or those of which it
-        contains more than `emit_overlap_thresh`; the same for what shears, shifts, turns and
+        contains more than `emit_overlap_thresh`; the same for what shears, shifts, rotations and
         mosaics leave. A crop that would keep none is no success.""",
         partial(choice, allowed=EMIT_MODES),
     )
@@ -233,9 +234,10 @@ class DetRecipe(ChangeOptions, BaseRecipe):
     std_a: float = option(0.0, "float", ..., _not_negative)
 
     rules: ClassVar[tuple[Rule, ...]] = (*DET_RULES, *ChangeOptions.rules)
+    has_boxes: ClassVar[bool] = True
 
     def _check(self) -> None:
-        self.policy()  # raises where there is none of that name
+        self.check_changes(self.data_shape)
         if self.num_crop_sampler > 0:
             self._check_samplers()
 
@@ -262,12 +264,7 @@ class DetRecipe(ChangeOptions, BaseRecipe):
 
     def plain(self) -> DetRecipe:
         """Return the recipe with nothing random in it and without normalisation."""
-        return DetRecipe(
-            data_shape=self.data_shape,
-            resize=self.resize,
-            resize_mode=self.resize_mode,
-            inter_method=self.inter_method,
-        )
+        return DetRecipe(**self.values(*PLAIN, "resize_mode"))
 
     def differs(self, name: str) -> bool:
         """Return whether a value differs from its default, even one that samplers repeat."""

@@ -11,7 +11,7 @@ from recordio.kernels.philox cimport philox4x32, philox_below, philox_block, phi
 
 
 cdef enum Purpose:
-    DRAW_MIRROR = 0
+    DRAW_MIRROR = 0         # mirror, flip
     DRAW_CROP = 1           # x, y, side
     DRAW_METHOD = 2         # of the resize, the warp, the crop
     DRAW_WARP = 3           # shear, angle, position in rotate_list
@@ -22,6 +22,9 @@ cdef enum Purpose:
     DRAW_NOISE = 8          # and 9: two words for each of three normal numbers
     DRAW_EXPOSURE = 10      # contrast, illumination
     DRAW_TURN = 11          # hue as an angle, whether to turn grey
+    DRAW_ROTATION = 12      # of torchvision's warps: angle; angle, x, y of an affine map ...
+    DRAW_LEAN = 13          # ... its scale, its two shears; chance of the perspective
+    DRAW_CORNERS = 14       # and 15: x and y of two corners each
     DRAW_AREA = 16          # one block for every try: 16 ... 25
     DRAW_SHIFTS = 32        # of detection images: hue, saturation, illumination, contrast ...
     DRAW_SHIFT_CHANCES = 33     # ... and whether each of them happens
@@ -29,11 +32,12 @@ cdef enum Purpose:
     DRAW_PAD = 35           # scale, x, y
     DRAW_SAMPLERS = 36      # one word for every crop sampler, to bring them in order: 36 ... 51
     DRAW_MOSAIC = 52        # chance, x, y of the centre; and 53, 54: two words for each partner
-    DRAW_PHOTOMETRIC = 64   # of PolicyOptions: see `photometric`; 64 ... 79
+    DRAW_PHOTOMETRIC = 64   # of PolicyOptions: see `changes`; 64 ... 79
     DRAW_ERASING = 80       # chance, count; key of the noise
     DRAW_RECTANGLE = 96     # area, ratio, x, y: 10 tries for each of 16 rectangles: 96 ... 255
     DRAW_OPERATION = 1 << 16    # two blocks for every operation of a policy: 64 of them
     DRAW_MIX = 1 << 17      # Beta and Dirichlet numbers, depths: 128 blocks for every number
+    DRAW_STEP = 1 << 20     # 32 blocks for every step of a program: see `step_program`
     DRAW_TRIAL = 1 << 26    # and above: scale, ratio, x, y; one block for every trial of a sampler
 
 

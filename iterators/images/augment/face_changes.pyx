@@ -106,6 +106,7 @@ cdef void fill_axes(resample_axis* x, resample_axis* y, int width, int height, i
     y.target = y.count = out_height
     x.begin = x.origin = y.begin = y.origin = 0
     x.denominator = y.denominator = 1
+    x.low = x.high = y.low = y.high = 0
 
 
 cdef int resize(State* state, int method, const uint8_t* pixels, int width, int height,

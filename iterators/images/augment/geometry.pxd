@@ -4,13 +4,23 @@ from iterators.images.augment.draw cimport ImageKey
 
 
 cdef enum:
-    MAX_STEPS = 6
+    MAX_STEPS = 9
 
 
 cdef enum StepKind:
     STEP_RESAMPLE = 0
     STEP_WARP               # the inverse map takes target pixels to input pixels
     STEP_PAD                # the input lies at (border_x, border_y) of the target
+    STEP_AFFINE             # the inverse map is Pillow's, of an affine transform ...
+    STEP_PERSPECTIVE        # ... or of a perspective
+
+
+# What a border consists of: the method of a STEP_PAD, in the order of `PADDING_MODES`.
+cdef enum Padding:
+    PADDING_CONSTANT = 0
+    PADDING_EDGE = 1        # the last pixels
+    PADDING_REFLECT = 2     # the image mirrored in its last pixels
+    PADDING_SYMMETRIC = 3   # the image mirrored behind them
 
 
 # One step from pixels to pixels: the rectangle (x, y, width, height) of its input becomes
@@ -30,7 +40,7 @@ cdef struct Step:
     int top
     int out_width
     int out_height
-    double inverse[6]
+    double inverse[8]
     int border_x
     int border_y
 
@@ -39,6 +49,7 @@ cdef struct Geometry:
     int count
     Step steps[MAX_STEPS]
     bint mirror
+    bint flip               # upside down, as rows are written
     int changed             # step whose result the changes of pixels are applied to
 
 
@@ -46,6 +57,7 @@ cdef enum GeometryStatus:
     GEOMETRY_OK = 0
     GEOMETRY_CROP_OUTSIDE     # crop_x_start or crop_y_start leaves too few pixels
     GEOMETRY_CROP_SIZE        # the image is smaller than max_crop_size
+    GEOMETRY_CROP_LARGE       # the image is smaller than a random crop
     GEOMETRY_TOO_LARGE        # an image on the way would have a side of 2**26 pixels, or of none
 
 
@@ -65,9 +77,17 @@ cdef Step* add_step(Geometry* geometry, StepKind kind, int method, int* width, i
                     int64_t target_width, int64_t target_height) noexcept nogil
 # Crop the current image, of which there is a step: the window of the last one shrinks.
 cdef void keep_rectangle(Geometry* geometry, int x, int y, int width, int height) noexcept nogil
-# Append the first resize, after which the short side has `resize` pixels.
-cdef int resize_short_side(int resize, int inter_method, const ImageKey* image, int* width,
-                           int* height, Geometry* geometry) noexcept nogil
+# The first resize of a recipe: the short side and 0, or both sides; `new_width` -1 for none.
+cdef struct FirstResize:
+    int new_width
+    int new_height
+    int inter_method
+
+
+cdef FirstResize load_resize(recipe)
+# Append it.
+cdef int resize_first(const FirstResize* resize, const ImageKey* image, int* width, int* height,
+                      Geometry* geometry) noexcept nogil
 
 
 # Draws where the pixels of one image after the other come from.

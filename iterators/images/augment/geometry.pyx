@@ -2,32 +2,64 @@
 
 The result is a short list of steps, each from pixels to pixels with a crop before it and a window
 after it; executing them is the renderer's work.  Sizes and roundings are those of MXNet's
-default augmenter, with its steps in its order: resize, affine warp, pad, one kind of crop.  The
-random numbers are not MXNet's: they depend on the augmentation key, the epoch and the record alone.
+default augmenter, with its steps in its order: resize, affine warp, pad, one kind of crop.  In the
+place of that warp there may be torchvision's, and with Pillow's resampling all are those of
+torchvision's transforms.  The random numbers are neither's: they depend on the augmentation key,
+the epoch and the record alone.
 """
 
-from libc.math cimport exp, floorf, log, round as c_round, sqrt
+from libc.math cimport exp, floorf, log, rint, round as c_round, sqrt
 from libc.stdint cimport int64_t, uint32_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from iterators.images.augment.draw cimport (
     DRAW_AREA, DRAW_CROP, DRAW_METHOD, DRAW_MIRROR, DRAW_STRETCH, DRAW_WARP, ImageKey, draw,
-    draw_between, draw_integer, draw_key, philox_block,
+    draw_between, draw_integer, draw_key, philox_block, philox_unit,
 )
+from iterators.images.augment.random_warps cimport (
+    WARP_KINDS, DrawnWarp, WarpKind, WarpRecipe, draw_warp, load_warps,
+)
+from recordio.kernels.operations cimport AFFINE_LARGEST_SIDE
+from recordio.kernels.transform cimport transform_map
 from recordio.kernels.warp cimport WARP_LARGEST_SIDE, affine_forward, warp_invert
 
+from .geometry_options import CROP_POSITIONS, PADDING_MODES
+from .recipe import FILTERS, FIRST_FILTER
+
+assert PADDING_MODES.index("symmetric") == PADDING_SYMMETRIC
+assert CROP_POSITIONS.index("center_floor") == POSITION_CENTER_FLOOR
+assert FIRST_FILTER + FILTERS.index("bilinear") == BILINEAR
+assert FIRST_FILTER + FILTERS.index("bicubic") == BICUBIC
+assert FIRST_FILTER + len(FILTERS) == RANDOM_FILTER
+
 cdef enum:
+    RANDOM_METHOD = 10      # one of MXNet's for every image
+    BILINEAR = 18           # numbers of `filters.h`
+    BICUBIC = 20
+    RANDOM_FILTER = 22      # one of these two for every image
     AREA_TRIES = 10
     NO_AREA = -1            # beside the values of GeometryStatus
     MAX_SIDE = 1 << 26      # keeps every product below in 64 bits
     MAX_ANGLES = 64
+
+# Where the crop lies, in the order of `CROP_POSITIONS`.
+cdef enum Position:
+    POSITION_NONE = -1      # where the other keywords say
+    POSITION_CENTER = 0
+    POSITION_TOP_LEFT = 1
+    POSITION_TOP_RIGHT = 2
+    POSITION_BOTTOM_LEFT = 3
+    POSITION_BOTTOM_RIGHT = 4
+    POSITION_CENTER_FLOOR = 5   # half pixels cut off, where torchvision rounds
 
 
 # The part of a recipe that is needed to draw one image.
 cdef struct GeometryRecipe:
     int width
     int height
-    int resize
+    FirstResize resize
+    bint torchvision        # crops and pads as its transforms do
+    bint pad_if_needed
     bint rand_crop
     int crop_x_start
     int crop_y_start
@@ -50,16 +82,24 @@ cdef struct GeometryRecipe:
     double max_scale
     double min_size
     double max_size
+    WarpRecipe moves        # torchvision's warps
     int pad
+    Padding padding
+    Position position
     bint mirror
     bint rand_mirror
-    int inter_method
+    double mirror_chance
+    double flip_chance
 
 
 cdef int choose_method(int inter_method, const ImageKey* image, int step, int width, int height,
                        int new_width, int new_height) noexcept nogil:
-    if inter_method == 10:
+    if inter_method == RANDOM_METHOD:
         return draw_integer(draw(image, DRAW_METHOD).word[step], 0, 4)
+    if inter_method == RANDOM_FILTER:
+        if draw_integer(draw(image, DRAW_METHOD).word[step], 0, 1):
+            return BICUBIC
+        return BILINEAR
     if inter_method != 9:
         return inter_method
     if new_width > width and new_height > height:
@@ -99,16 +139,27 @@ cdef void keep_rectangle(Geometry* geometry, int x, int y, int width, int height
     step.out_width, step.out_height = width, height
 
 
-cdef int resize_short_side(int resize, int inter_method, const ImageKey* image, int* width,
-                           int* height, Geometry* geometry) noexcept nogil:
-    cdef int64_t new_width = resize, new_height = resize
-    if height[0] > width[0]:
-        new_height = new_height * height[0] // width[0]
-    else:
-        new_width = new_width * width[0] // height[0]
+cdef FirstResize load_resize(recipe):
+    cdef FirstResize resize
+    resize.new_width, resize.new_height = recipe.first_resize
+    resize.inter_method = recipe.method
+    return resize
+
+
+cdef int resize_first(const FirstResize* resize, const ImageKey* image, int* width, int* height,
+                      Geometry* geometry) noexcept nogil:
+    cdef int64_t new_width = resize.new_width, new_height = resize.new_height
+    if new_width == -1:
+        return GEOMETRY_OK
+    if new_height == 0:
+        new_height = new_width
+        if height[0] > width[0]:
+            new_height = new_height * height[0] // width[0]
+        else:
+            new_width = new_width * width[0] // height[0]
     if new_width >= MAX_SIDE or new_height >= MAX_SIDE:
         return GEOMETRY_TOO_LARGE
-    cdef int method = choose_method(inter_method, image, METHOD_RESIZE, width[0], height[0],
+    cdef int method = choose_method(resize.inter_method, image, METHOD_RESIZE, width[0], height[0],
                                     <int>new_width, <int>new_height)
     if add_step(geometry, STEP_RESAMPLE, method, width, height, new_width, new_height) == NULL:
         return GEOMETRY_TOO_LARGE
@@ -138,7 +189,7 @@ cdef int warp(const GeometryRecipe* recipe, const ImageKey* image, int* width, i
     if not (1 <= new_width <= WARP_LARGEST_SIDE and 1 <= new_height <= WARP_LARGEST_SIDE
             and old_width <= WARP_LARGEST_SIDE and old_height <= WARP_LARGEST_SIDE):
         return GEOMETRY_TOO_LARGE
-    method = choose_method(recipe.inter_method, image, METHOD_WARP, old_width, old_height,
+    method = choose_method(recipe.resize.inter_method, image, METHOD_WARP, old_width, old_height,
                            <int>new_width, <int>new_height)
     affine_forward(forward, angle, shear, scale, ratio, old_width, old_height, <float>new_width,
                    <float>new_height)
@@ -150,13 +201,66 @@ cdef int warp(const GeometryRecipe* recipe, const ImageKey* image, int* width, i
     return GEOMETRY_OK
 
 
+cdef int move(const GeometryRecipe* recipe, const ImageKey* image, int* width, int* height,
+              Geometry* geometry) noexcept nogil:
+    """Turn, move and tilt as torchvision does; the size stays."""
+    cdef DrawnWarp drawn
+    cdef transform_map found
+    cdef Step* step
+    cdef int kind
+    for kind in range(<int>WARP_KINDS):
+        if not draw_warp(&recipe.moves, <WarpKind>kind, image, width[0], height[0], &drawn, &found):
+            continue
+        if width[0] > AFFINE_LARGEST_SIDE or height[0] > AFFINE_LARGEST_SIDE:
+            return GEOMETRY_TOO_LARGE
+        step = add_step(geometry, STEP_PERSPECTIVE if found.perspective else STEP_AFFINE,
+                        found.method, width, height, width[0], height[0])
+        if step == NULL:
+            return GEOMETRY_TOO_LARGE
+        memcpy(step.inverse, found.matrix, sizeof(step.inverse))
+    return GEOMETRY_OK
+
+
+cdef void draw_mirrors(const GeometryRecipe* recipe, const ImageKey* image,
+                       Geometry* geometry) noexcept nogil:
+    cdef philox_block words = draw(image, DRAW_MIRROR)
+    geometry.mirror = recipe.mirror or (
+        recipe.rand_mirror and philox_unit(words.word[0]) >= 1 - recipe.mirror_chance)
+    geometry.flip = philox_unit(words.word[1]) >= 1 - recipe.flip_chance
+
+
+cdef void place_crop(const GeometryRecipe* recipe, const Geometry* geometry, int room_x, int room_y,
+                     int* x, int* y) noexcept nogil:
+    """Move a crop at the centre to the corner that the mirrored and flipped image has there.
+
+    `room_x` and `room_y` are the pixels that the image has more than the crop.
+    """
+    cdef Position position = recipe.position
+    if position == POSITION_NONE:
+        return
+    if position != POSITION_CENTER and position != POSITION_CENTER_FLOOR:
+        x[0] = room_x if position in (POSITION_TOP_RIGHT, POSITION_BOTTOM_RIGHT) else 0
+        y[0] = room_y if position in (POSITION_BOTTOM_LEFT, POSITION_BOTTOM_RIGHT) else 0
+    if geometry.mirror:
+        x[0] = room_x - x[0]
+    if geometry.flip:
+        y[0] = room_y - y[0]
+
+
+cdef int find_center(const GeometryRecipe* recipe, int room) noexcept nogil:
+    """Find the position of a crop at the centre; `room` pixels are left over."""
+    if recipe.torchvision and recipe.position != POSITION_CENTER_FLOOR:
+        return <int>rint(room / 2.0)    # halves to even
+    return room // 2
+
+
 cdef int crop_area(const GeometryRecipe* recipe, const ImageKey* image, int width, int height,
                    Geometry* geometry) noexcept nogil:
     """Random area and aspect ratio; NO_AREA when no try fits, as may happen to very long images."""
     cdef double area, ratio
     cdef int crop_width, crop_height, i
     cdef philox_block block, position
-    if (recipe.min_area == 1 and recipe.max_area == 1
+    if (not recipe.torchvision and recipe.min_area == 1 and recipe.max_area == 1
             and recipe.min_ratio == 1 and recipe.max_ratio == 1):
         return NO_AREA
     for i in range(AREA_TRIES):
@@ -177,28 +281,48 @@ cdef int crop_area(const GeometryRecipe* recipe, const ImageKey* image, int widt
                 recipe, image, draw_integer(position.word[0], 0, width - crop_width),
                 draw_integer(position.word[1], 0, height - crop_height), crop_width, crop_height,
                 geometry)
-    return NO_AREA
+    return crop_allowed(recipe, image, width, height, geometry) if recipe.torchvision else NO_AREA
+
+
+cdef int crop_allowed(const GeometryRecipe* recipe, const ImageKey* image, int width, int height,
+                      Geometry* geometry) noexcept nogil:
+    """Crop as much as an allowed ratio lets, at the centre: torchvision's rule if no try fits."""
+    cdef double ratio = <double>width / height
+    cdef int crop_width = width, crop_height = height
+    if ratio < recipe.min_ratio:
+        crop_height = <int>rint(width / recipe.min_ratio)
+    elif ratio > recipe.max_ratio:
+        crop_width = <int>rint(height * recipe.max_ratio)
+    if crop_width < 1 or crop_height < 1:
+        return GEOMETRY_TOO_LARGE
+    return crop_and_resize(recipe, image, (width - crop_width) // 2, (height - crop_height) // 2,
+                           crop_width, crop_height, geometry)
 
 
 cdef int crop_square(const GeometryRecipe* recipe, const ImageKey* image, int width, int height,
                      Geometry* geometry) noexcept nogil:
     """Crop a square with a side from a range."""
     cdef philox_block position = draw(image, DRAW_CROP)
-    cdef int side, x, y
-    if width < recipe.max_crop_size or height < recipe.max_crop_size:
+    cdef int side = draw_integer(position.word[2], recipe.min_crop_size, recipe.max_crop_size)
+    cdef int x, y, status
+    if recipe.torchvision:
+        status = pad_small(recipe, side, side, &width, &height, geometry)
+        if status:
+            return GEOMETRY_CROP_SIZE if status == GEOMETRY_CROP_LARGE else status
+    elif width < recipe.max_crop_size or height < recipe.max_crop_size:
         return GEOMETRY_CROP_SIZE
-    side = draw_integer(position.word[2], recipe.min_crop_size, recipe.max_crop_size)
-    x, y = (width - side) // 2, (height - side) // 2
+    x, y = find_center(recipe, width - side), find_center(recipe, height - side)
     if recipe.rand_crop:
         x = draw_integer(position.word[0], 0, width - side)
         y = draw_integer(position.word[1], 0, height - side)
+    place_crop(recipe, geometry, width - side, height - side, &x, &y)
     return crop_and_resize(recipe, image, x, y, side, side, geometry)
 
 
 cdef int crop_and_resize(const GeometryRecipe* recipe, const ImageKey* image, int x, int y,
                          int width, int height, Geometry* geometry) noexcept nogil:
     """Crop a rectangle of the current image, resized to the target."""
-    cdef int method = choose_method(recipe.inter_method, image, METHOD_CROP, width, height,
+    cdef int method = choose_method(recipe.resize.inter_method, image, METHOD_CROP, width, height,
                                     recipe.width, recipe.height)
     cdef Step* step
     if geometry.count:
@@ -234,26 +358,66 @@ cdef int crop_fitting(const GeometryRecipe* recipe, const ImageKey* image, int w
     else:
         x //= 2
         y //= 2
+    place_crop(recipe, geometry, width - <int>crop_width, height - <int>crop_height, &x, &y)
     return crop_and_resize(recipe, image, x, y, <int>crop_width, <int>crop_height, geometry)
+
+
+cdef int grow_small(const GeometryRecipe* recipe, const ImageKey* image, int* width, int* height,
+                    Geometry* geometry) noexcept nogil:
+    """Make an image that is smaller than the target larger, as MXNet does."""
+    # MXNet resolves the method once, against the size before either resize.
+    cdef int method = choose_method(recipe.resize.inter_method, image, METHOD_CROP, width[0],
+                                    height[0], recipe.width, recipe.height)
+    if height[0] < recipe.height:
+        if add_step(geometry, STEP_RESAMPLE, method, width, height,
+                    <int64_t>floorf(<float>recipe.height / height[0] * width[0]),
+                    recipe.height) == NULL:
+            return GEOMETRY_TOO_LARGE
+    if width[0] < recipe.width:
+        if add_step(geometry, STEP_RESAMPLE, method, width, height, recipe.width,
+                    <int64_t>floorf(<float>recipe.width / width[0] * height[0])) == NULL:
+            return GEOMETRY_TOO_LARGE
+    return GEOMETRY_OK
+
+
+cdef int pad_small(const GeometryRecipe* recipe, int crop_width, int crop_height, int* width,
+                   int* height, Geometry* geometry) noexcept nogil:
+    """Pad an image that is smaller than the crop, as torchvision does.
+
+    Its random crop adds all that is missing to both sides, the one at the centre half of it.
+    """
+    cdef int x = max(crop_width - width[0], 0), y = max(crop_height - height[0], 0)
+    cdef Step* step
+    if x == 0 and y == 0:
+        return GEOMETRY_OK
+    if not recipe.rand_crop:
+        step = add_step(geometry, STEP_PAD, 0, width, height, width[0] + x, height[0] + y)
+        # A crop that begins half a pixel earlier leaves more in front of the image.
+        x = (x + (recipe.position == POSITION_CENTER_FLOOR)) // 2
+        y = (y + (recipe.position == POSITION_CENTER_FLOOR)) // 2
+    elif recipe.pad_if_needed:
+        step = add_step(geometry, STEP_PAD, recipe.padding, width, height,
+                        <int64_t>width[0] + 2 * x, <int64_t>height[0] + 2 * y)
+    else:
+        return GEOMETRY_CROP_LARGE
+    if step == NULL:
+        return GEOMETRY_TOO_LARGE
+    step.border_x, step.border_y = x, y
+    return GEOMETRY_OK
 
 
 cdef int crop_plain(const GeometryRecipe* recipe, const ImageKey* image, int width, int height,
                     Geometry* geometry) noexcept nogil:
-    """Grow an image that is too small, then crop the target at the centre or at random."""
-    # MXNet resolves the method once, against the size before either resize.
-    cdef int method = choose_method(recipe.inter_method, image, METHOD_CROP, width, height,
-                                    recipe.width, recipe.height)
-    cdef int x, y
+    """Grow or pad an image that is too small, then crop the target at the centre or at random."""
+    cdef int x, y, status
     cdef philox_block position
-    if height < recipe.height:
-        if add_step(geometry, STEP_RESAMPLE, method, &width, &height,
-                    <int64_t>floorf(<float>recipe.height / height * width), recipe.height) == NULL:
-            return GEOMETRY_TOO_LARGE
-    if width < recipe.width:
-        if add_step(geometry, STEP_RESAMPLE, method, &width, &height, recipe.width,
-                    <int64_t>floorf(<float>recipe.width / width * height)) == NULL:
-            return GEOMETRY_TOO_LARGE
-    if geometry.count == 0 and add_step(geometry, STEP_RESAMPLE, method, &width, &height, width,
+    if recipe.torchvision:
+        status = pad_small(recipe, recipe.width, recipe.height, &width, &height, geometry)
+    else:
+        status = grow_small(recipe, image, &width, &height, geometry)
+    if status:
+        return status
+    if geometry.count == 0 and add_step(geometry, STEP_RESAMPLE, 0, &width, &height, width,
                                         height) == NULL:
         return GEOMETRY_TOO_LARGE
     x, y = width - recipe.width, height - recipe.height
@@ -262,8 +426,8 @@ cdef int crop_plain(const GeometryRecipe* recipe, const ImageKey* image, int wid
         x = draw_integer(position.word[0], 0, x)
         y = draw_integer(position.word[1], 0, y)
     else:
-        x //= 2
-        y //= 2
+        x, y = find_center(recipe, x), find_center(recipe, y)
+    place_crop(recipe, geometry, width - recipe.width, height - recipe.height, &x, &y)
     if recipe.crop_x_start != -1 and width != recipe.width:
         x = recipe.crop_x_start
     if recipe.crop_y_start != -1 and height != recipe.height:
@@ -278,7 +442,9 @@ cdef void load_recipe(GeometryRecipe* target, recipe):
     """Copy the validated parameters of a `recipe.Recipe`."""
     cdef int i
     _, target.height, target.width = recipe.data_shape
-    target.resize = recipe.resize
+    target.resize = load_resize(recipe)
+    target.torchvision = recipe.resample is not None
+    target.pad_if_needed = recipe.pad_if_needed
     target.rand_crop = recipe.rand_crop
     target.crop_x_start, target.crop_y_start = recipe.crop_x_start, recipe.crop_y_start
     target.min_crop_size, target.max_crop_size = recipe.min_crop_size, recipe.max_crop_size
@@ -297,9 +463,13 @@ cdef void load_recipe(GeometryRecipe* target, recipe):
     target.max_shear = recipe.max_shear_ratio
     target.min_scale, target.max_scale = recipe.min_random_scale, recipe.max_random_scale
     target.min_size, target.max_size = recipe.min_img_size, recipe.max_img_size
-    target.pad = recipe.pad
+    load_warps(&target.moves, recipe)
+    target.pad, target.padding = recipe.pad, <Padding><int>PADDING_MODES.index(recipe.padding_mode)
+    target.position = POSITION_NONE
+    if recipe.crop_position is not None:
+        target.position = <Position><int>CROP_POSITIONS.index(recipe.crop_position)
     target.mirror, target.rand_mirror = recipe.mirror, recipe.rand_mirror
-    target.inter_method = recipe.inter_method
+    target.mirror_chance, target.flip_chance = recipe.mirror_p, recipe.flip_p
 
 
 cdef class GeometryDrawer:
@@ -324,19 +494,19 @@ cdef class RecipeGeometry(GeometryDrawer):
         cdef int status = GEOMETRY_OK
         cdef Step* step
         geometry.count = 0
-        geometry.mirror = recipe.mirror or (
-            recipe.rand_mirror and draw(image, DRAW_MIRROR).word[0] >> 31)
-        if recipe.resize != -1:
-            status = resize_short_side(recipe.resize, recipe.inter_method, image, &width, &height,
-                                       geometry)
-            if status:
-                return status
+        draw_mirrors(recipe, image, geometry)
+        status = resize_first(&recipe.resize, image, &width, &height, geometry)
+        if status:
+            return status
         if recipe.warps:
             status = warp(recipe, image, &width, &height, geometry)
             if status:
                 return status
+        status = move(recipe, image, &width, &height, geometry)
+        if status:
+            return status
         if recipe.pad:
-            step = add_step(geometry, STEP_PAD, 0, &width, &height,
+            step = add_step(geometry, STEP_PAD, recipe.padding, &width, &height,
                             <int64_t>width + 2 * recipe.pad, <int64_t>height + 2 * recipe.pad)
             if step == NULL:
                 return GEOMETRY_TOO_LARGE
@@ -374,4 +544,7 @@ cdef const char* geometry_message(int status) noexcept nogil:
         return b"crop_x_start or crop_y_start places the crop outside the image"
     if status == GEOMETRY_CROP_SIZE:
         return b"the image is smaller than max_crop_size"
+    if status == GEOMETRY_CROP_LARGE:
+        return (b"the image is smaller than the random crop of data_shape: give "
+                b"pad_if_needed=True, or resize it first")
     return b"an image between two steps would be too large or empty: its sides are too unequal"

@@ -6,6 +6,7 @@ A `NamedRecipe` can be printed, compared and saved as JSON.  It draws nothing; `
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,10 @@ from typing import Any
 
 from recordio.keywords.checks import did_you_mean
 from recordio.keywords.options import Options, option, optional
+
+from ...core.dtypes import dtype_name
+from .pipelines import albumentations, processors, timm, torchvision
+from .pipelines.parts import Translated
 
 __all__ = ["MOST_VIEWS", "NAMED_RECIPES", "NamedRecipe", "NamedRecipeOptions", "expanded"]
 
@@ -33,6 +38,12 @@ class NamedRecipe:
         Of `iterators.ImageRecordIter`.
     mixing : dict
         Of `iterators.MixBatches`; empty if the script mixes nothing.
+    tail : tuple of callable
+        Functions that are called with each image of a batch, in Python, one after the other;
+        `from_torchvision` makes it.  A recipe that has some cannot be saved as JSON.
+    tail_of : str
+        What the first of them gets: a "tensor" of torch, an "image" of Pillow, or the "array" that
+        albumentations takes and returns as ``image``.
 
     Examples
     --------
@@ -47,6 +58,8 @@ class NamedRecipe:
     reproduces: str = ""
     keywords: dict[str, Any] = field(default_factory=dict)
     mixing: dict[str, Any] = field(default_factory=dict)
+    tail: tuple[Any, ...] = ()
+    tail_of: str = "tensor"
 
     @classmethod
     def named(cls, name: str) -> NamedRecipe:
@@ -83,15 +96,179 @@ class NamedRecipe:
             )
         return cls.from_json(value) if value.lstrip().startswith("{") else cls.named(value)
 
+    @classmethod
+    def from_torchvision(cls, transform: Any, python: str | None = None) -> NamedRecipe:
+        """Return what a pipeline of torchvision's is in keywords.
+
+        Parameters
+        ----------
+        transform : callable
+            Of `torchvision.transforms` or `transforms.v2`: one, a Compose, or a list of them.  It
+            is read by class names and attributes, and never called.
+        python : {"tail"}, optional
+            With "tail", transforms that have no counterpart, and all behind the first of them, are
+            called in Python with each image of a batch, by the thread that takes the batch: at the
+            speed of one process of a DataLoader, and with random numbers of their own.
+
+        Returns
+        -------
+        NamedRecipe
+            With `data_shape` and normalisation, as far as the pipeline has them; MixUp and CutMix
+            are in `mixing`.
+
+        Raises
+        ------
+        PipelineError
+            For a transform that has no counterpart where it stands; it names the transform, its
+            position and what to do.
+
+        Examples
+        --------
+        >>> from torchvision.transforms import v2  # doctest: +SKIP
+        >>> pipeline = v2.Compose([v2.RandomResizedCrop(224), v2.ToTensor()])  # doctest: +SKIP
+        >>> recipe = NamedRecipe.from_torchvision(pipeline)  # doctest: +SKIP
+        >>> ImageRecordIter(path_imgrec="a.rec", batch_size=256, recipe=recipe)  # doctest: +SKIP
+        """
+        return cls._translated("torchvision", torchvision.translated(transform, _is_tail(python)))
+
+    @classmethod
+    def from_timm(cls, transform: Any, python: str | None = None) -> NamedRecipe:
+        """Return what `timm.data.create_transform` made, in keywords.
+
+        Parameters
+        ----------
+        transform : callable or dict
+            What it returned, or a configuration of data, which `timm.data.resolve_data_config`
+            returns, for the transform of evaluation; or a `timm.data.Mixup`.
+        python : {"tail"}, optional
+            As for `from_torchvision`.
+
+        Returns
+        -------
+        NamedRecipe
+
+        Raises
+        ------
+        PipelineError
+            For a transform that has no counterpart.
+
+        Examples
+        --------
+        >>> config = {
+        ...     "input_size": (3, 224, 224), "crop_pct": 0.9, "interpolation": "bicubic",
+        ...     "mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5),
+        ... }
+        >>> recipe = NamedRecipe.from_timm(config)
+        >>> recipe.keywords["resize"], recipe.keywords["data_shape"], recipe.keywords["mean_r"]
+        (248, (3, 224, 224), 127.5)
+        """
+        return cls._translated("timm", timm.translated(transform, _is_tail(python)))
+
+    @classmethod
+    def from_processor(cls, processor: Any) -> NamedRecipe:
+        """Return what an image processor of Hugging Face's transformers does, in keywords.
+
+        Parameters
+        ----------
+        processor : str, os.PathLike, dict or object
+            The path of a ``preprocessor_config.json`` or of its folder, what is in it, or a
+            processor, which has `to_dict`.
+
+        Returns
+        -------
+        NamedRecipe
+
+        Raises
+        ------
+        PipelineError
+            For a setting that has no counterpart.
+        TypeError
+            If it is none of these.
+        OSError
+            If the file cannot be read.
+
+        Examples
+        --------
+        >>> recipe = NamedRecipe.from_processor({
+        ...     "do_resize": True, "size": {"height": 224, "width": 224}, "resample": 2,
+        ...     "do_rescale": True, "rescale_factor": 1 / 255,
+        ... })
+        >>> print(recipe)
+        transformers
+        ImageRecordIter:
+            data_shape=(3, 224, 224)
+            orient=False
+            resample='pillow'
+            resize=(224, 224)
+            interpolation='bilinear'
+            scale=0.00392156862745098
+        """
+        return cls._translated("transformers", processors.translated(processor))
+
+    @classmethod
+    def from_albumentations(cls, transform: Any, python: str | None = None) -> NamedRecipe:
+        """Return what a pipeline of albumentations is in keywords.
+
+        Parameters
+        ----------
+        transform : callable
+            One, a Compose, or a list of them.
+        python : {"tail"}, optional
+            As for `from_torchvision`.
+
+        Returns
+        -------
+        NamedRecipe
+            With OpenCV's interpolation, which is that of albumentations.
+
+        Raises
+        ------
+        PipelineError
+            For a transform that has no counterpart.
+
+        Examples
+        --------
+        >>> import albumentations as A  # doctest: +SKIP
+        >>> NamedRecipe.from_albumentations(A.Compose([A.Resize(224, 224)]))  # doctest: +SKIP
+        """
+        found = albumentations.translated(transform, _is_tail(python))
+        return cls._translated("albumentations", found)
+
+    @classmethod
+    def _translated(cls, library: str, found: Translated) -> NamedRecipe:
+        """Make the recipe of a pipeline; pixels go into its tail without normalisation."""
+        keywords = found.keywords
+        if found.tail and found.tail_of != "tensor":
+            keywords = {**keywords, "dtype": "uint8", "layout": "NHWC"}
+        notes = "  ".join(found.notes)
+        return cls(library, notes, keywords, found.mixing, found.tail, found.tail_of)
+
     def to_json(self) -> str:
         """Return everything as JSON, with keys in order.
 
         Raises
         ------
         TypeError
-            For keywords that JSON has no values for.
+            For keywords that JSON has no values for, and for functions in Python.
         """
-        return json.dumps(vars(self), sort_keys=True, default=_refused)
+        if self.tail:
+            raise TypeError(
+                f"recipe calls {', '.join(self.tail_names)}, and JSON has no functions: save the "
+                "recipe of the pipeline without them"
+            )
+        return self.described()
+
+    @property
+    def tail_names(self) -> tuple[str, ...]:
+        """Names of the functions in Python."""
+        return tuple(getattr(call, "__qualname__", type(call).__name__) for call in self.tail)
+
+    def described(self) -> str:
+        """Return what `to_json` returns, with the names of functions; it cannot be read again."""
+        found: dict[str, Any] = {name: getattr(self, name) for name in _IN_JSON}
+        if self.tail:
+            found["tail"] = self.tail_names
+        return json.dumps(found, sort_keys=True, default=_refused)
 
     @classmethod
     def from_json(cls, text: str) -> NamedRecipe:
@@ -103,9 +280,12 @@ class NamedRecipe:
             If the text is none.
         """
         try:
-            found = json.loads(text)
-            return cls(**{key: _tuples(value) for key, value in found.items()})
-        except (TypeError, ValueError, AttributeError) as error:
+            found = {key: _tuples(value) for key, value in json.loads(text).items()}
+            for key, value in found.items():
+                if not isinstance(value, _IN_JSON.get(key, ())):
+                    raise TypeError(f"{key}={value!r:.60} is not a part of one")
+            return cls(**found)
+        except (TypeError, ValueError, AttributeError, RecursionError) as error:
             raise ValueError(f"recipe={text!r:.80} is no recipe in JSON: {error}") from None
 
     def __str__(self) -> str:
@@ -113,7 +293,19 @@ class NamedRecipe:
         for what, values in (("ImageRecordIter", self.keywords), ("MixBatches", self.mixing)):
             if values:
                 lines += [f"{what}:", *(f"    {name}={value!r}" for name, value in values.items())]
+        if self.tail:
+            lines += ["in Python:", *(f"    {name}" for name in self.tail_names)]
         return "\n".join(lines)
+
+
+#: What JSON has of a recipe, which no function can be in.
+_IN_JSON = {"name": str, "reproduces": str, "keywords": dict, "mixing": dict}
+
+
+def _is_tail(python: str | None) -> bool:
+    if python not in (None, "tail"):
+        raise ValueError(f'python={python!r}: expected None or "tail"')
+    return python is not None
 
 
 def _refused(value: Any) -> Any:
@@ -162,12 +354,38 @@ class NamedRecipeOptions(Options):
     )
 
 
-def expanded(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Return keywords of a provider; those of its `recipe` where they are not given themselves."""
+#: Keywords that uint8 pixels have no room for.
+_NORMALISATION = frozenset(
+    (*(f"{kind}_{channel}" for kind in ("mean", "std") for channel in "rgba"), "scale")
+)
+
+
+def expanded(keywords: dict[str, Any], dtype: Any = None) -> dict[str, Any]:
+    """Return keywords of a provider; those of its `recipe` where they are not given themselves.
+
+    Without normalisation where uint8 pixels are asked for, by keyword or as the `dtype` of all.
+    """
     if keywords.get("recipe") is None:
         return keywords
     recipe = NamedRecipe.of(keywords["recipe"])
-    return {**recipe.keywords, **keywords, "recipe": recipe}
+    beneath = recipe.keywords
+    asked = keywords.get("dtype", dtype)
+    if _is_uint8(asked) and keywords.get("normalise_on", "host") == "host":
+        beneath = _without_normalisation(beneath)
+        views = beneath.get("views")
+        if views:
+            beneath["views"] = tuple(map(_without_normalisation, views))
+    return {**beneath, **keywords, "recipe": recipe}
+
+
+def _is_uint8(dtype: Any) -> bool:
+    with contextlib.suppress(TypeError):
+        return dtype is not None and dtype_name(dtype) == "uint8"
+    return False
+
+
+def _without_normalisation(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in keywords.items() if name not in _NORMALISATION}
 
 
 _IMAGENET = {

@@ -8,11 +8,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
+
+from recordio.keywords.checks import boolean, choice, integer, integers, real
 
 from .policy_tables import AUTO_POLICIES, TIMM_SCALES, TIMM_SETS, TORCHVISION_SETS, Scale
 
-__all__ = ["INTERPOLATIONS", "NAMES", "TABLES", "Choice", "Policy", "policy_of", "timm_policy"]
+__all__ = [
+    "INTERPOLATIONS",
+    "NAMES",
+    "POLICY_CHECKS",
+    "TABLES",
+    "Choice",
+    "Policy",
+    "policy_of",
+    "timm_policy",
+]
 
 #: Names for `auto_augment`, beside timm's strings.
 NAMES = (
@@ -29,6 +41,31 @@ MOST_WIDTH, MOST_DEPTH = 8, 8
 
 #: Levels for pixels that a move leaves empty.
 TORCHVISION_FILL, TIMM_FILL = (0, 0, 0), (128, 128, 128)
+
+
+def _fill(name: str, value: Any) -> tuple[int, ...]:
+    if isinstance(value, (str, tuple, list)):
+        return integers(name, value, 3, 0, 255)
+    return (integer(name, value, 0, 255),) * 3
+
+
+def _name(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name}={value!r:.80}: expected the name of a policy")
+    return value.strip()
+
+
+#: Checks of `auto_augment` and of the keywords beside it.
+POLICY_CHECKS: dict[str, Any] = {
+    "auto_augment": _name,
+    "num_ops": partial(integer, low=0, high=MOST_LAYERS),
+    "magnitude": partial(real, low=0, high=100),
+    "magnitude_std": partial(real, low=0, high=1e6),
+    "increasing": boolean,
+    "augment_table": partial(choice, allowed=TABLES),
+    "augment_interpolation": partial(choice, allowed=INTERPOLATIONS),
+    "augment_fill": _fill,
+}
 
 _TIMM = re.compile(r"(rand|augmix|original|originalr|v0|v0r|3a)(-.*)?")
 

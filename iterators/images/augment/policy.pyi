@@ -1,6 +1,7 @@
 from typing import Self
 
 from .pixel_change import PixelChange
+from .policies import Policy
 from .recipe import Recipe
 
 METHODS: tuple[str, ...]
@@ -10,4 +11,4 @@ MOST_WIDTH: int
 NAMES: tuple[str, ...]
 
 class PolicyChange(PixelChange):
-    def __new__(cls, recipe: Recipe) -> Self: ...
+    def __new__(cls, recipe: Recipe, policy: Policy | None = None) -> Self: ...

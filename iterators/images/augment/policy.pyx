@@ -302,15 +302,15 @@ cdef int load_policy(PolicyRecipe* target, policy) except -1:
 
 
 cdef class PolicyChange(PixelChange):
-    """The operations that `auto_augment` of a recipe draws; see `PixelChange`."""
+    """The operations that a policy, `auto_augment` of the recipe if not given, draws."""
 
-    def __cinit__(self, recipe):
+    def __cinit__(self, recipe, policy=None):
         cdef size_t size
         cdef int i
         cdef State* state = &self.state
         memset(state, 0, sizeof(State))
         channels, height, width = recipe.data_shape
-        policy = recipe.policy()
+        policy = recipe.policy() if policy is None else policy
         load_policy(&state.recipe, policy)
         expect_size(state, width, height)
         state.image.channels = channels

@@ -2,20 +2,22 @@
 
 `PolicyOptions` is the part of a recipe that is not MXNet's, and `ChangeOptions` the share of it
 that images with boxes have as well.  They describe possible changes and their ranges; drawing is
-the work of `policy`, `photometric`, `erasing` and `face_changes`.
+the work of `policy`, `step_program`, `erasing` and `face_changes`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from recordio.keywords.checks import boolean, choice, integer, integers, real
+from recordio.keywords.checks import boolean, integer, real
 from recordio.keywords.options import Options, Rule, option, optional
 
-from .policies import INTERPOLATIONS, MOST_LAYERS, TABLES, Policy, policy_of
+from .policies import POLICY_CHECKS, Policy, policy_of
+from .ranges import chance, interval, listed
+from .step_options import check_for, steps_of
 
 __all__ = ["ERASING_VALUES", "ChangeOptions", "PolicyOptions"]
 
@@ -28,38 +30,10 @@ MOST_RECTANGLES = 16
 #: Largest standard deviation of a blur, in pixels.
 LARGEST_SIGMA = 1000
 
-_CHANCE = partial(real, low=0, high=1)
-
-
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{name}={value!r}: expected the name of a policy, or None")
-    return value.strip()
-
-
-def _reals(name: str, value: Any) -> tuple[Any, ...]:
-    if isinstance(value, str):
-        value = [item for item in value.strip("()[] ").split(",") if item.strip()]
-    try:
-        return tuple(value)
-    except TypeError:
-        return (value,)
-
-
-def interval(name: str, value: Any, low: float, high: float) -> tuple[float, float]:
-    """Return two numbers of a range, in ascending order; one stands for both."""
-    items = _reals(name, value)
-    if len(items) not in (1, 2):
-        raise ValueError(f"{name}={value!r}: expected a number, or the ends of a range")
-    first, last = (real(name, item, low, high) for item in (items[0], items[-1]))
-    if first > last:
-        raise ValueError(f"{name}={value!r}: {first:g} is above {last:g}")
-    return first, last
-
 
 def _jitter(name: str, value: Any) -> tuple[tuple[float, float], ...]:
     """Return ranges of brightness, contrast, saturation and hue; a number is the first three."""
-    items = _reals(name, value)
+    items = listed(name, value)
     if len(items) == 1 and not isinstance(items[0], (tuple, list)):
         items *= 3
     if items and len(items) not in (3, 4):
@@ -78,22 +52,6 @@ def _jitter_range(name: str, value: Any, hue: bool) -> tuple[float, float]:
     return (-width, width) if hue else (max(0.0, 1 - width), 1 + width)
 
 
-def _fill(name: str, value: Any) -> tuple[int, ...]:
-    if isinstance(value, (str, tuple, list)):
-        return integers(name, value, 3, 0, 255)
-    return (integer(name, value, 0, 255),) * 3
-
-
-def _counts(name: str, value: Any) -> tuple[int, int]:
-    items = _reals(name, value)
-    if len(items) not in (1, 2):
-        raise ValueError(f"{name}={value!r}: expected a number, or the ends of a range")
-    first, last = (integer(name, item, 1, MOST_RECTANGLES) for item in (items[0], items[-1]))
-    if first > last:
-        raise ValueError(f"{name}={value!r}: {first} is above {last}")
-    return first, last
-
-
 def _erasing_value(name: str, value: Any) -> str | float:
     try:
         return real(name, value, 0, 255)
@@ -103,10 +61,6 @@ def _erasing_value(name: str, value: Any) -> str | float:
         return str(value)
     names = ", ".join(map(repr, ERASING_VALUES))
     raise ValueError(f"{name}={value!r}: expected a grey level from 0 to 255, or one of {names}")
-
-
-def _positive(name: str, value: Any) -> tuple[float, float]:
-    return interval(name, value, 1e-3, 1e3)
 
 
 def _needs(names: str, other: str) -> Rule:
@@ -162,27 +116,27 @@ class ChangeOptions(Options):
         """Operations drawn for every image: "randaugment", "trivialaugment", "autoaugment" (the
         policy for ImageNet), "autoaugment-cifar10", "autoaugment-svhn" or "augmix", or a string of
         timm's such as "rand-m9-mstd0.5-inc1", "augmix-m5-w4-d2" or "original-mstd0.5".""",
-        optional(_text),
+        optional(POLICY_CHECKS["auto_augment"]),
     )
     num_ops: int | None = option(
         None,
         "int",
         """Of "randaugment": operations of an image, 0 to 16; 2 if not given.""",
-        optional(partial(integer, low=0, high=MOST_LAYERS)),
+        optional(POLICY_CHECKS["num_ops"]),
     )
     magnitude: float | None = option(
         None,
         "float",
         """Strength of "randaugment", 0 to 30 (9 if not given; in timm's tables 0 to 10, and 10), or
         severity of "augmix", 1 to 10 (3).""",
-        optional(partial(real, low=0, high=100)),
+        optional(POLICY_CHECKS["magnitude"]),
     )
     magnitude_std: float = option(
         0.0,
         "float",
         """Standard deviation of the strength, with timm's tables; above 100 it is drawn from 0 to
         `magnitude`.""",
-        partial(real, low=0, high=1e6),
+        POLICY_CHECKS["magnitude_std"],
     )
     increasing: bool = option(
         False,
@@ -195,22 +149,33 @@ class ChangeOptions(Options):
         "torchvision",
         "str",
         """Whose operations and strengths the names stand for: "torchvision" or "timm".""",
-        partial(choice, allowed=TABLES),
+        POLICY_CHECKS["augment_table"],
     )
     augment_interpolation: str | None = option(
         None,
         "str",
-        """Of shears, shifts and turns: "nearest", "bilinear", "bicubic", or "random" for one of the
-        last two.  If not given it is that of the library: "nearest" ("bilinear" for AugMix) of
+        """Of shears, shifts and rotations: "nearest", "bilinear", "bicubic", or "random" for one of
+        the last two.  If not given it is that of the library: "nearest" ("bilinear" for AugMix) of
         torchvision, "random" of timm.""",
-        optional(partial(choice, allowed=INTERPOLATIONS)),
+        optional(POLICY_CHECKS["augment_interpolation"]),
     )
     augment_fill: int | Sequence[int] | None = option(
         None,
         "int or tuple of int",
-        """Levels, 0 to 255, of what shears, shifts and turns leave empty; `fill_value` if that is
+        """Levels, 0 to 255, of what shears, shifts and rotations leave empty; `fill_value` if
         given, otherwise 0 with torchvision's tables and 128 with timm's.""",
-        optional(_fill),
+        optional(POLICY_CHECKS["augment_fill"]),
+    )
+    steps: Sequence[str | Mapping[str, Any]] = option(
+        (),
+        "sequence of str or dict",
+        """Operations on the finished crop in this order, after those of all other keywords, each a
+        dictionary with "op", its parameters, and "p", its probability (1): "color_jitter",
+        "grayscale", "gaussian_blur", "solarize", "posterize", "equalize", "autocontrast",
+        "sharpness", "invert", "rotate", "affine", "perspective", "hflip", "vflip", "auto_augment",
+        and "apply", "choice" and "order" with further steps in "of".  A name alone is an operation
+        with its defaults.""",
+        steps_of,
     )
     three_augment: bool = option(
         False,
@@ -227,12 +192,12 @@ class ChangeOptions(Options):
         _jitter,
     )
     color_jitter_prob: float = option(
-        1.0, "float", "Probability of `color_jitter`, 0 to 1.", _CHANCE
+        1.0, "float", "Probability of `color_jitter`, 0 to 1.", chance
     )
     random_grayscale: float = option(
-        0.0, "float", "Probability to turn grey, 0 to 1; the channels stay.", _CHANCE
+        0.0, "float", "Probability to turn grey, 0 to 1; the channels stay.", chance
     )
-    gaussian_blur: float = option(0.0, "float", "Probability of a Gaussian blur, 0 to 1.", _CHANCE)
+    gaussian_blur: float = option(0.0, "float", "Probability of a Gaussian blur, 0 to 1.", chance)
     blur_sigma: float | Sequence[float] = option(
         (0.1, 2.0),
         "tuple of float",
@@ -240,14 +205,14 @@ class ChangeOptions(Options):
         partial(interval, low=0, high=LARGEST_SIGMA),
     )
     solarize_p: float = option(
-        0.0, "float", "Probability to invert all values from `solarize_threshold` on.", _CHANCE
+        0.0, "float", "Probability to invert all values from `solarize_threshold` on.", chance
     )
     solarize_threshold: float = option(128.0, "float", "0 to 256.", partial(real, low=0, high=256))
     random_erasing: float = option(
         0.0,
         "float",
         """Probability, 0 to 1, to erase rectangles of the finished, normalised image.""",
-        _CHANCE,
+        chance,
     )
     erasing_area: float | Sequence[float] = option(
         (0.02, 0.33),
@@ -259,10 +224,13 @@ class ChangeOptions(Options):
         (0.3, 3.3),
         "tuple of float",
         "Range of height / width, which is uniform in its logarithm.",
-        _positive,
+        partial(interval, low=1e-3, high=1e3),
     )
     erasing_count: int | Sequence[int] = option(
-        (1, 1), "int or tuple of int", "Rectangles of an image, 1 to 16.", _counts
+        (1, 1),
+        "int or tuple of int",
+        "Rectangles of an image, 1 to 16.",
+        partial(interval, low=1, high=MOST_RECTANGLES, check=integer),
     )
     erasing_value: str | float = option(
         "mean",
@@ -274,6 +242,13 @@ class ChangeOptions(Options):
         _erasing_value,
     )
     rules: ClassVar[tuple[Rule, ...]] = CHANGE_RULES
+    #: True if steps may not move pixels, because boxes would stay.
+    has_boxes: ClassVar[bool] = False
+
+    def check_changes(self, shape: tuple[int, int, int]) -> None:
+        """Refuse a policy that does not exist, and steps that images of this shape cannot have."""
+        self.policy()
+        check_for(self.steps, shape, self.has_boxes)  # type: ignore[arg-type]
 
     def policy(self) -> Policy | None:
         """Policy of `auto_augment`; None without one."""
@@ -300,7 +275,7 @@ class PolicyOptions(ChangeOptions):
         "float",
         """Probability to make the image smaller and large again, with one of five interpolations
         each way.""",
-        _CHANCE,
+        chance,
     )
     low_resolution_side: float | Sequence[float] = option(
         (0.2, 1.0),
@@ -312,7 +287,7 @@ class PolicyOptions(ChangeOptions):
         0.0,
         "float",
         "Probability that only a random part of the image stays, the rest being black.",
-        _CHANCE,
+        chance,
     )
     crop_on_fill_area: float | Sequence[float] = option(
         (0.2, 1.0),

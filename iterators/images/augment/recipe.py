@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from recordio.keywords.checks import boolean, choice, integer, integers, real
 from recordio.keywords.options import Options, Rule, accepts, option, optional, refuse_ineffective
 
+from .geometry_options import GeometryOptions
 from .policy_options import PolicyOptions
 from .rules import RULES
 
@@ -21,12 +22,24 @@ __all__ = ["BaseRecipe", "Recipe"]
 
 #: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 by direction, 10 random.
 INTER_METHODS = (0, 1, 2, 3, 4, 9, 10)
+AT_RANDOM = 10
+
+#: Resampling besides MXNet's, and the names of its filters in the order of ``filters.h``, which
+#: ends before the number of the one that is drawn for every image.
+RESAMPLING = ("pillow",)
+FILTERS = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
+FIRST_FILTER = 16
 
 #: 1 for grey, 3 for RGB, 4 for RGBA.
 CHANNELS = (1, 3, 4)
 
 #: Longest `rotate_list`; the drawing keeps its parameters in a fixed space.
 MAX_ANGLES = 64
+
+#: Keywords of a recipe that does no more than to bring images to their size.
+PLAIN = (
+    "data_shape", "orient", "resize", "inter_method", "resample", "interpolation", "reducing_gap",
+)  # fmt: skip
 
 #: Largest size or position in pixels; products of two fit 64 bits, and no image is that large.
 MAX_PIXELS = (1 << 26) - 1
@@ -46,6 +59,18 @@ def off_or_positive(name: str, value: Any) -> int:
             f"{name}={value!r}: expected a number of pixels of at least 1, or -1 for off"
         )
     return number
+
+
+def _resize(name: str, value: Any) -> int | tuple[int, int]:
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__len__"):
+        return off_or_positive(name, value)
+    try:
+        height, width = integers(name, value, 2, 1, MAX_PIXELS)
+    except ValueError:
+        raise ValueError(
+            f"{name}={value!r}: expected the short side in pixels, (height, width), or -1 for off"
+        ) from None
+    return height, width
 
 
 def _angles(name: str, value: Any) -> tuple[int, ...]:
@@ -114,11 +139,20 @@ class BaseRecipe(Options):
         text="(channels, height, width) of the result; 1, 3 or 4 channels.",
         check=_image_shape,
     )
-    resize: int = option(
+    orient: bool = option(
+        True,
+        "bool",
+        """Turn images upright as their EXIF orientation says.  If False they stay as they are
+        stored, as Pillow, torchvision's `ImageFolder` and timm have them; boxes of detection
+        labels lie in the image as it is after this.""",
+        boolean,
+    )
+    resize: int | tuple[int, int] = option(
         -1,
-        "int",
-        """Short side after a first resize, in pixels; -1 leaves the image as it is.""",
-        off_or_positive,
+        "int or (int, int)",
+        """Short side after a first resize, in pixels, or height and width; -1 leaves the image as
+        it is.""",
+        _resize,
     )
     inter_method: int = option(
         1,
@@ -127,6 +161,28 @@ class BaseRecipe(Options):
         sides grow, area when both shrink, bilinear otherwise, 10 one of 0 to 4 at random for
         every image.""",
         lambda name, value: choice(name, integer(name, value), INTER_METHODS),
+    )
+    resample: str | None = option(
+        None,
+        '{"pillow"}, optional',
+        """Resize as Pillow does, to the byte, instead of `inter_method`, and crop and pad as
+        torchvision does; a JPEG is decoded in full unless there is a `reducing_gap`.""",
+        optional(partial(choice, allowed=RESAMPLING)),
+    )
+    interpolation: str | None = option(
+        None,
+        '{"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos", "random"}, optional',
+        """Pillow's filter, with `resample`; "bilinear" if not given.  "random" is "bilinear" or
+        "bicubic", drawn for every image, as timm does.""",
+        optional(partial(choice, allowed=(*FILTERS, "random"))),
+    )
+    reducing_gap: float | None = option(
+        None,
+        "float, optional",
+        """With `resample`, decode a JPEG at 1/2, 1/4 or 1/8 as long as it keeps at least this many
+        times the size that it is resized to: what Pillow's `draft` does for `thumbnail`.  At least
+        1; with 2 or 3 the difference is hard to see.""",
+        optional(partial(real, low=1)),
     )
     scale: float = option(1.0, "float", "Multiplies the result; not 0.", _factor)
     scaled_decode: bool = option(
@@ -150,6 +206,25 @@ class BaseRecipe(Options):
         """Raise for values that do not fit one another."""
 
     @property
+    def method(self) -> int:
+        """The interpolation in the numbers of the kernels."""
+        if self.resample is None:
+            return self.inter_method
+        return FIRST_FILTER + (*FILTERS, "random").index(self.interpolation or "bilinear")
+
+    @property
+    def draws_method(self) -> bool:
+        """True if every image has another interpolation in every epoch."""
+        return self.inter_method == AT_RANDOM or self.interpolation == "random"
+
+    @property
+    def first_resize(self) -> tuple[int, int]:
+        """Short side of the first resize and 0, or its width and height; -1 and 0 for none."""
+        if isinstance(self.resize, tuple):
+            return self.resize[1], self.resize[0]
+        return self.resize, 0
+
+    @property
     def channels(self) -> int:
         """1 for grey, 3 for RGB, 4 for RGBA."""
         return self.data_shape[0]
@@ -157,13 +232,14 @@ class BaseRecipe(Options):
 
 @accepts()
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Recipe(PolicyOptions, BaseRecipe):
+class Recipe(GeometryOptions, PolicyOptions, BaseRecipe):
     """Geometry, colour and normalisation parameters, under MXNet's names and with its defaults.
 
-    The steps follow each other in this order: resize, affine warp, pad, crop, brightness /
-    contrast / saturation, hue / saturation / lightness, lighting noise, `crop_on_fill`,
-    `low_resolution`, `auto_augment`, `three_augment`, `color_jitter`, `random_grayscale`,
-    `gaussian_blur`, `solarize_p`, normalisation and mirror, `random_erasing`.
+    The steps follow each other in this order: resize, affine warp or `rotation`, `affine`,
+    `perspective`, then pad, crop, brightness / contrast / saturation, hue / saturation /
+    lightness, lighting noise, `crop_on_fill`, `low_resolution`, `auto_augment`, `three_augment`,
+    `color_jitter`, `random_grayscale`, `gaussian_blur`, `solarize_p`, `steps`, normalisation,
+    mirror and flip, `random_erasing`.
     """
 
     rand_crop: bool = option(
@@ -250,6 +326,14 @@ class Recipe(PolicyOptions, BaseRecipe):
     pad: int = option(
         0, "int", "Pixels added on all four sides.", partial(integer, low=0, high=1 << 16)
     )
+    pad_if_needed: bool = option(
+        False,
+        "bool",
+        """With `resample` and `rand_crop`, pad an image that is smaller than the crop on both sides
+        by what is missing, as torchvision does.  Without it such an image is an error; for a crop
+        at the centre it is always padded.""",
+        boolean,
+    )
     fill_value: int = option(
         255,
         "int",
@@ -289,7 +373,9 @@ class Recipe(PolicyOptions, BaseRecipe):
     )
     max_random_illumination: float = option(0.0, "float", ..., _not_negative)
     mirror: bool = option(False, "bool", "Always mirror horizontally.", boolean)
-    rand_mirror: bool = option(False, "bool", "Mirror with probability one half.", boolean)
+    rand_mirror: bool = option(
+        False, "bool", "Mirror horizontally with probability `mirror_p`.", boolean
+    )
     mean_r: float = option(
         0.0,
         "float",
@@ -305,7 +391,7 @@ class Recipe(PolicyOptions, BaseRecipe):
     std_a: float = option(1.0, "float", ..., _divisor)
 
     def _check(self) -> None:
-        self.policy()  # raises where there is none of that name
+        self.check_changes(self.data_shape)
         _ordered(
             "min_random_scale", self.min_random_scale, "max_random_scale", self.max_random_scale
         )
@@ -334,12 +420,17 @@ class Recipe(PolicyOptions, BaseRecipe):
                 "(without min_aspect_ratio the range is 1 - max_aspect_ratio to 1 + "
                 "max_aspect_ratio, so that max_aspect_ratio must be below 1)"
             )
+        if self.warps and self.resample is not None:
+            raise ValueError(
+                f"resample={self.resample!r}: rotation, shear, scale and stretch of MXNet's warp "
+                "have no form in Pillow; drop them or resample"
+            )
         if self.warps and self.inter_method == 0:
             raise ValueError(
                 "inter_method=0: a warped image needs an interpolation of 1, 2, 3, 4 or 9"
             )
 
-    rules: ClassVar[tuple[Rule, ...]] = (*RULES, *PolicyOptions.rules)
+    rules: ClassVar[tuple[Rule, ...]] = (*RULES, *GeometryOptions.rules, *PolicyOptions.rules)
     #: True if an image that is too small is cropped before it grows, and if the aspect ratio
     #: of a random area is uniform in its logarithm: the rules of MXNet's Python iterators.
     crops_first: ClassVar[bool] = False
@@ -349,9 +440,7 @@ class Recipe(PolicyOptions, BaseRecipe):
 
     def plain(self) -> Recipe:
         """Return the recipe with nothing random in it and without normalisation."""
-        return Recipe(
-            data_shape=self.data_shape, resize=self.resize, inter_method=self.inter_method
-        )
+        return Recipe(**self.values(*PLAIN))
 
     @property
     def warps(self) -> bool:

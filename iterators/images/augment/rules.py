@@ -48,12 +48,42 @@ CHANNEL_RULES = (
         lambda v: v.channels == 1,
         "has no effect on images of one channel: mean_r and std_r serve it",
     ),
+    Rule("orient", lambda v: v.channels == 4, "has no effect: RGBA images stay as stored"),
     Rule(
         "mean_a std_a", lambda v: v.channels < 4, "has no effect: data_shape has no alpha channel"
     ),
 )
 
+#: Pillow's resampling in the place of MXNet's; both kinds of recipes.
+RESAMPLE_RULES = (
+    Rule(
+        "inter_method",
+        lambda v: v.resample is not None,
+        "contradicts resample, whose filter interpolation names: drop one of them",
+        refused=True,
+    ),
+    Rule(
+        "interpolation reducing_gap",
+        lambda v: v.resample is None,
+        'has no effect without resample="pillow": add that, or use inter_method',
+        refused=True,
+    ),
+    Rule(
+        "reducing_gap",
+        lambda v: v.interpolation == "nearest" or not v.scaled_decode,
+        'has no effect with interpolation="nearest" or scaled_decode=False: drop one of them',
+        refused=True,
+    ),
+)
+
 RULES = (
+    *RESAMPLE_RULES,
+    Rule(
+        "pad_if_needed",
+        lambda v: v.resample is None or not v.rand_crop,
+        'has no effect without resample="pillow" and rand_crop=True',
+        refused=True,
+    ),
     Rule(
         "rand_crop crop_x_start crop_y_start min_crop_size max_crop_size min_random_scale "
         "max_random_scale",
@@ -97,7 +127,12 @@ RULES = (
     Rule("max_rotate_angle rotate", lambda v: v.rotate_list, "has no effect beside rotate_list"),
     Rule(
         "fill_value",
-        lambda v: not v.pad and not v.warps and (not v.auto_augment or v.augment_fill is not None),
+        lambda v: (
+            (v.padding_mode != "constant" or not v.pad)
+            and not (v.warps or v.moves)
+            and (v.resample is None or v.random_resized_crop)
+            and (not v.auto_augment or v.augment_fill is not None)
+        ),
         "has no effect without pad or a warp: nothing outside the image is seen",
     ),
     *CHANNEL_RULES,
@@ -137,6 +172,7 @@ def _cuts(values: Any) -> bool:
 
 
 DET_RULES = (
+    *RESAMPLE_RULES,
     Rule("mosaic_center", lambda v: not v.mosaic, "has no effect without mosaic", refused=True),
     Rule(
         "max_random_hue max_random_saturation max_random_illumination",

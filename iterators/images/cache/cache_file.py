@@ -45,9 +45,9 @@ __all__ = ["OpenCacheFile", "open_cache_file"]
 #: when the same settings give other pixels.
 VERSION = 1
 MAGIC = b"iterators-cache\n"
-USED_PLACE = 16
+USED_OFFSET = 16
 DESCRIPTION = struct.Struct("=II")
-JSON_PLACE = 32
+JSON_OFFSET = 32
 LONGEST_JSON = 1 << 20
 PAGE = 4096
 LOCK_SECONDS = 10.0
@@ -100,7 +100,7 @@ def open_cache_file(
             size = os.fstat(file).st_size
             used = _settle(path, file, table, count, size - data)
             mapping = _map(path, file, size)
-        return OpenCacheFile(file, mapping, USED_PLACE, table, data, int(found["id"], 16), used)
+        return OpenCacheFile(file, mapping, USED_OFFSET, table, data, int(found["id"], 16), used)
     except BaseException:
         os.close(file)
         raise
@@ -137,7 +137,7 @@ def _offsets(description: Mapping[str, Any]) -> tuple[int, int]:
     """Return the offsets of table and data, in which these two numbers themselves do not count."""
     rest = {name: description[name] for name in description if name not in OFFSETS}
     length = len(json.dumps(rest)) + 100  # the two offsets
-    table = -(-(JSON_PLACE + length) // PAGE) * PAGE
+    table = -(-(JSON_OFFSET + length) // PAGE) * PAGE
     return table, -(-(table + 8 * description["records"]) // PAGE) * PAGE
 
 
@@ -154,13 +154,13 @@ def _publish(temporary: str, path: str) -> None:
 
 def _description(path: str, file: int, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Read the description of a file, if it is the wanted one."""
-    head = _read(file, JSON_PLACE, 0)
+    head = _read(file, JSON_OFFSET, 0)
     if head[: len(MAGIC)] != MAGIC:
         raise CacheFileError(f"the file is no cache of images: {_NOT_OURS}", path=path)
-    if len(head) < JSON_PLACE:
+    if len(head) < JSON_OFFSET:
         raise _damaged(path)
     length, check = DESCRIPTION.unpack_from(head, 24)
-    text = _read(file, length, JSON_PLACE) if length <= LONGEST_JSON else b""
+    text = _read(file, length, JSON_OFFSET) if length <= LONGEST_JSON else b""
     if len(text) < length or zlib.crc32(text) != check or not text:
         raise _damaged(path)
     found = _parsed(path, text)
@@ -253,12 +253,12 @@ def _settle(path: str, file: int, table: int, count: int, size: int) -> int:
         for number in np.flatnonzero(outside).tolist():
             target.seek(table + 8 * number)
             target.write(bytes(8))
-        (used,) = struct.unpack("=Q", _read(file, 8, USED_PLACE))
+        (used,) = struct.unpack("=Q", _read(file, 8, USED_OFFSET))
         least = int(ends[~outside].max(initial=0))
         # A number that cannot be is damage: what the table says remains.
         right = max(used, least) if used % WORD_UNIT == 0 and used <= size else least
         if right != used:
-            target.seek(USED_PLACE)
+            target.seek(USED_OFFSET)
             target.write(struct.pack("=Q", right))
     return right
 
@@ -294,14 +294,14 @@ def _locked(path: str, file: int) -> Iterator[None]:
 if sys.platform == "win32":
     import msvcrt
 
-    LOCK_PLACE = 1 << 62
+    LOCK_OFFSET = 1 << 62
 
     def _lock(file: int) -> None:
-        os.lseek(file, LOCK_PLACE, os.SEEK_SET)
+        os.lseek(file, LOCK_OFFSET, os.SEEK_SET)
         msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
 
     def _unlock(file: int) -> None:
-        os.lseek(file, LOCK_PLACE, os.SEEK_SET)
+        os.lseek(file, LOCK_OFFSET, os.SEEK_SET)
         msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
 
 else:

@@ -148,7 +148,7 @@ def test_inter_method_10_is_one_of_five_and_drawn_for_every_step():
 
 
 def forward(step):
-    return np.linalg.inv(np.vstack([np.reshape(step["inverse"], (2, 3)), [0, 0, 1]]))
+    return np.linalg.inv(np.vstack([np.reshape(step["inverse"][:6], (2, 3)), [0, 0, 1]]))
 
 
 def angles_of(recipe):

@@ -318,7 +318,7 @@ def test_steps_tell_what_was_drawn_and_nothing_else():
         Recipe(data_shape=(3, 20, 20), rotate=30, pad=3), 0, 0, 0, 90, 60
     )  # leaves its traces
     (step,), _ = drawn_steps(Recipe(data_shape=(3, 20, 20), resize=30), 0, 0, 0, 90, 60)
-    assert step["inverse"] == [0] * 6 and step["border_x"] == step["border_y"] == 0
+    assert step["inverse"] == [0] * 8 and step["border_x"] == step["border_y"] == 0
 
 
 def test_extreme_images_are_errors_or_pixels():

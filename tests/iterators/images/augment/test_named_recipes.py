@@ -48,6 +48,29 @@ def test_keywords_beside_a_recipe_win():
     assert expanded({"pad": 2}) == {"pad": 2}
 
 
+NORMALISED = {"mean_r": 3.0, "std_b": 2.0, "scale": 0.5, "resize": 9}
+
+
+@pytest.mark.parametrize("dtype", ["uint8", np.uint8])
+def test_uint8_pixels_leave_normalisation_out(dtype):
+    recipe = {**NORMALISED, "views": ({"mean_r": 4.0, "pad": 2}, {})}
+    asked = {"recipe": recipe, "dtype": dtype}
+    found = expanded(asked)
+    assert (found.pop("recipe").keywords, found) == (
+        recipe, {"resize": 9, "dtype": dtype, "views": ({"pad": 2}, {})},
+    )  # fmt: skip
+    assert expanded({"recipe": NORMALISED}, "uint8").keys() == {"recipe", "resize"}
+    assert expanded({"recipe": NORMALISED, "dtype": "float32"}, "uint8").keys() >= NORMALISED.keys()
+
+
+@pytest.mark.parametrize("more", [{}, {"dtype": "int8"}, {"normalise_on": "device"}])
+def test_other_pixels_are_normalised(more):
+    asked = {"recipe": NORMALISED, "dtype": "uint8", **more} if more else {"recipe": NORMALISED}
+    assert expanded(asked).keys() >= NORMALISED.keys()
+    own = expanded({"recipe": NORMALISED, "dtype": "uint8", "scale": 2.0})
+    assert (own["scale"], "mean_r" in own) == (2.0, False)
+
+
 def test_what_json_has_no_value_for_is_named():
     with pytest.raises(TypeError, match="recipe has array.*ndarray, which a saved state"):
         NamedRecipe("mine", keywords={"mean_r": np.zeros(3)}).to_json()
@@ -60,6 +83,9 @@ def test_what_json_has_no_value_for_is_named():
         ("qqqq", ValueError, "expected one of torchvision/resnet50-v1"),
         ('{"title": 1}', ValueError, "no recipe in JSON"),
         ("{", ValueError, "no recipe in JSON"),
+        ('{"name": ' + "[" * 100_000, ValueError, "no recipe in JSON"),
+        ('{"name": "mine", "keywords": [1]}', ValueError, r"keywords=\(1,\) is not a part"),
+        ('{"name": "mine", "tail": ["print"]}', ValueError, "tail=.* is not a part"),
         (3, TypeError, "expected a name"),
     ],
 )

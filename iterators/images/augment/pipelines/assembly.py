@@ -1,0 +1,525 @@
+"""Keywords assembled from the transforms of a pipeline, in their order.
+
+`Assembly` knows the order in which a recipe works, and refuses what another order would change.
+It knows no library: the files beside it say what each of their transforms means.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from .parts import Part, PipelineError, Translated, flat, number
+
+__all__ = ["Assembly", "assemble"]
+
+#: Operations on single pixels, which may as well be done before a crop that resamples nothing.
+_POINTWISE = ("grayscale", "invert", "posterize", "solarize")
+_FLIPS = ("hflip", "vflip")
+_CHANNELS = ("r", "g", "b", "a")
+
+
+class Assembly:
+    """Keywords so far, and what of an image is known at this point of the pipeline.
+
+    Each method stands for a transform, whose `Part` comes first.  One that refuses may have changed
+    something: try it on a copy, `apart`.
+    """
+
+    def __init__(self, base: Mapping[str, Any]) -> None:
+        self.keywords = dict(base)
+        self.mixing: dict[str, Any] = {}
+        self.notes: list[str] = []
+        self.steps: list[dict[str, Any]] = []
+        self._size: tuple[int, int] | None = None  # of all images from here on
+        self._short: int | None = None  # side that all images have at least
+        self._channels = 3
+        self._cropped: Part | None = None
+        self._colours: Part | None = None  # first operation before any crop
+        self._flips: dict[str, tuple[float, Part]] = {}  # before any crop
+        self._warped: Part | None = None
+        self._unit: float | None = None  # what 1.0 is in grey levels; None while they are integers
+        self._normal: tuple[list[float], list[float]] | None = None
+        self._erased: Part | None = None
+        self._views: list[dict[str, Any]] = []
+        self._inside = False  # a transform that draws among others
+
+    def apart(self) -> Assembly:
+        """Return a copy, for a transform that may be refused halfway."""
+        other = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, (dict, list)):
+                setattr(other, name, value.copy())
+        return other
+
+    def inside(self, part: Part) -> Assembly:
+        """Return one without steps in which every transform has to be a step."""
+        other = self.apart()
+        other.steps, other._flips, other._views, other._inside = [], {}, [], True
+        other._cropped, other._size = part, self._size or (0, 0)
+        return other
+
+    def inner_steps(
+        self,
+        part: Part,
+        transforms: Iterable[Any],
+        containers: Sequence[str],
+        translate: Callable[[Assembly, Part], None],
+    ) -> list[dict[str, Any]]:
+        """Return one step for each of the transforms inside one that draws among them."""
+        found: list[dict[str, Any]] = []
+        for index, transform in enumerate(transforms):
+            trial = self.inside(part)
+            for one in flat(transform, containers, (*part.position, index)):
+                translate(trial, one)
+            steps = trial.steps
+            found.append(steps[0] if len(steps) == 1 else {"op": "apply", "of": steps})
+            self.notes = trial.notes
+        return found
+
+    @property
+    def known(self) -> bool:
+        """True once images need no further change of their size."""
+        return self._size is not None or (self.is_tensor and "resize" not in self.keywords)
+
+    @property
+    def is_tensor(self) -> bool:
+        """True once values are no integers any more."""
+        return self._unit is not None
+
+    def note(self, text: str) -> None:
+        """Say once what differs."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    # Geometry
+
+    def resize(
+        self, part: Part, size: int | tuple[int, int], resampling: Mapping[str, Any]
+    ) -> None:
+        """Resize to a short side, or to (height, width)."""
+        self._before_resampling(part)
+        if self._cropped is not None:
+            self._resize_crop(part, size)
+        elif "resize" in self.keywords:
+            raise part.error("is the second of its kind: keep one")
+        elif self._warped is not None or "pad" in self.keywords:
+            raise part.error("stands behind a rotation or a border: move it in front of them")
+        else:
+            self.keywords["resize"] = size
+            self._size = None if isinstance(size, int) else size
+            self._short = size if isinstance(size, int) else min(size)
+        self._resampled(part, resampling)
+
+    def _resize_crop(self, part: Part, size: int | tuple[int, int]) -> None:
+        """Resize the crop: of MXNet's keywords for a square one."""
+        assert self._size is not None
+        height, width = self._size
+        wanted = (size, size) if isinstance(size, int) else size
+        if height != width or wanted[0] != wanted[1] or "resize" in self.keywords or self.steps:
+            raise part.error(
+                "stands behind a crop, which is possible for squares alone, without a first "
+                "resize and without steps in between: crop last, or use RandomResizedCrop"
+            )
+        if "random_resized_crop" in self.keywords or self._views:
+            raise part.error("resizes twice: drop it, and give the crop this size")
+        self.keywords |= {"min_crop_size": height, "max_crop_size": height}
+        self._size = wanted
+
+    def _resampled(self, part: Part, resampling: Mapping[str, Any]) -> None:
+        if any(self.keywords.get(name, value) != value for name, value in resampling.items()):
+            raise part.error("resamples in another way than what is before it: interpolate alike")
+        self.keywords |= resampling
+        if self.is_tensor:
+            self.note("Tensors are resampled as Pillow resamples images.")
+
+    def center_crop(
+        self, part: Part, size: tuple[int, int], position: str = "", **border: Any
+    ) -> None:
+        """Crop at the centre, or at that position; `border` is for images that are smaller."""
+        if self._size == size:
+            return
+        self._before_crop(part)
+        if self._may_be_smaller(size):
+            self._fill(part, border)
+        if self._flips or any(step["op"] in _FLIPS for step in self.steps):
+            position = position or "center"
+        if position:
+            self.keywords["crop_position"] = position
+        self._crop(part, size)
+
+    def random_crop(self, part: Part, size: tuple[int, int], **border: Any) -> None:
+        """Crop anywhere; `border` says what is added before, and where images are smaller."""
+        if self._size == size and not border.get("pad"):
+            return
+        self._before_crop(part)
+        if border.get("pad"):
+            self.pad(part, **{name: border[name] for name in border if name != "pad_if_needed"})
+        if border.get("pad_if_needed") and self._may_be_smaller(size):
+            self._fill(part, border)
+            self.keywords["pad_if_needed"] = True
+        self.keywords["rand_crop"] = True
+        self._crop(part, size)
+
+    def _may_be_smaller(self, size: tuple[int, int]) -> bool:
+        if self._size is not None:
+            return self._size[0] < size[0] or self._size[1] < size[1]
+        return self._short is None or self._short < max(size)
+
+    def _fill(self, part: Part, border: Mapping[str, Any]) -> None:
+        """Take the content of a border, which must be that of others."""
+        fill, mode = border.get("fill", 0), border.get("padding_mode", "constant")
+        if not isinstance(fill, int):
+            raise part.error(f"fills with {fill!r}: one grey level is possible")
+        if mode != "constant" and not border.get("pad"):
+            raise part.error(f"fills with {mode!r} what is missing: that needs the constant mode")
+        found = {"fill_value": fill} if mode == "constant" else {"padding_mode": mode}
+        others = ("fill_value", "padding_mode")
+        if any(found.get(name) != self.keywords[name] for name in others if name in self.keywords):
+            raise part.error("fills with something else than the transforms before it: fill alike")
+        self.keywords |= found
+
+    def random_resized_crop(
+        self,
+        part: Part,
+        size: tuple[int, int],
+        area: Sequence[Any],
+        ratio: Sequence[Any],
+        resampling: Mapping[str, Any],
+    ) -> None:
+        """Crop a random share of the area and resize it."""
+        self._before_crop(part)
+        self._before_resampling(part)
+        self.keywords |= {
+            "random_resized_crop": True,
+            "min_random_area": number(area[0]),
+            "max_random_area": number(area[1]),
+            "min_aspect_ratio": number(ratio[0]),
+            "max_aspect_ratio": number(ratio[1]),
+            "log_aspect_ratio": True,
+        }
+        self._resampled(part, resampling)
+        self._crop(part, size)
+
+    def many_crops(self, part: Part, size: tuple[int, int], flipped: str | None) -> None:
+        """Crop four corners and the centre; and once more, ``flipped`` "mirror" or "flip_p"."""
+        self._before_crop(part)
+        if self._flips:
+            raise part.error("stands behind a flip: move the flip behind it")
+        places = ("top_left", "top_right", "bottom_left", "bottom_right", "center")
+        self._views = [{"crop_position": place} for place in places]
+        if flipped:
+            more = {"mirror": True} if flipped == "mirror" else {"flip_p": 1.0}
+            self._views += [{**view, **more} for view in self._views]
+        self._crop(part, size)
+
+    def _crop(self, part: Part, size: tuple[int, int]) -> None:
+        self._cropped, self._size, self._short = part, size, min(size)
+
+    def _before_crop(self, part: Part) -> None:
+        if self._cropped is not None:
+            raise part.error(f"is a second crop, behind {self._cropped}: keep one")
+        if self._colours is not None:
+            raise self._colours.error(f"stands in front of {part}: move it behind that")
+
+    def _before_resampling(self, part: Part) -> None:
+        self._before_border(part)
+        if self._normal is not None:
+            raise part.error("stands behind Normalize: move it in front of that")
+
+    def _before_border(self, part: Part) -> None:
+        if self._cropped is None and any(step["op"] not in _FLIPS for step in self.steps):
+            raise part.error("stands behind a change of colours: move it in front of that")
+        if self._erased is not None:
+            raise self._erased.error(f"stands in front of {part}: move it behind that")
+
+    def pad(self, part: Part, pad: int, **border: Any) -> None:
+        """Add a border to every image."""
+        self._before_border(part)
+        if self._normal is not None:
+            raise part.error("stands behind Normalize: move it in front of that")
+        if self._cropped is not None or "pad" in self.keywords:
+            raise part.error("stands behind a crop or another border: move it in front of the crop")
+        self._fill(part, {**border, "pad": pad})
+        self.keywords["pad"] = pad
+        if self._size is not None:
+            self._size = self._size[0] + 2 * pad, self._size[1] + 2 * pad
+        if self._short is not None:
+            self._short += 2 * pad
+
+    def flip(self, part: Part, op: str, p: float) -> None:
+        """Mirror ("hflip") or turn upside down ("vflip") with a probability."""
+        if p == 0:
+            return
+        if self._cropped is None and not self.steps:
+            if op in self._flips:
+                raise part.error("is the second of its kind: keep one")
+            self._flips[op] = p, part
+        else:
+            self.steps.append(_chance({"op": op}, p))
+
+    def warp(self, part: Part, op: str, values: Mapping[str, Any], p: float = 1.0) -> None:
+        """Rotate, move or see in perspective: before the crop by keywords, then by a step."""
+        if p == 0:
+            return
+        if self._normal is not None:
+            raise part.error("stands behind Normalize: move it in front of that")
+        reason = self._not_before_crop({"op": op, **values})
+        if reason and self._size is not None:
+            self.step(part, {"op": op, **values}, p)
+            return
+        self._before_border(part)
+        if reason:
+            raise part.error(reason)
+        self._fill(part, {"fill": values["fill"]})
+        found: dict[str, Any] = {"warp_interpolation": values["interpolation"]}
+        if op == "rotate":
+            found["rotation"] = values["degrees"]
+        elif op == "perspective":
+            found |= {"perspective": values["distortion_scale"], "perspective_p": p}
+        else:
+            parts = ("degrees", "translate", "scale", "shear")
+            found["affine"] = {name: values[name] for name in parts if name in values}
+        self.keywords |= found
+        self._warped = part
+
+    def _not_before_crop(self, step: Mapping[str, Any]) -> str:
+        """Return why a warp cannot be done between resize and crop; "" if it can."""
+        if self._cropped is not None or self.steps:
+            return "stands behind other changes: move it in front of them"
+        if self._warped is not None:
+            return f"is a second warp before the crop, behind {self._warped}: keep one"
+        if self._flips and not _symmetric(step):
+            return "stands behind a flip and is not symmetric: move the flip behind it"
+        if "pad" in self.keywords:
+            return "stands behind a border: move it in front of that"
+        if not isinstance(step["fill"], int):
+            return f"fills with {step['fill']!r}: before a crop it takes one grey level"
+        return ""
+
+    # Colours
+
+    def step(self, part: Part, step: Mapping[str, Any], p: float = 1.0) -> None:
+        """Add an operation of `steps`."""
+        if p == 0:
+            return
+        self._may_change(part)
+        if self.is_tensor:
+            self.note("What changes tensors of floats is done before they are made, in 8 bits.")
+        if self._cropped is None and step["op"] not in _POINTWISE:
+            self._colours = self._colours or part
+        self.steps.append(_chance(step, p))
+
+    def _may_change(self, part: Part) -> None:
+        if self._normal is not None:
+            raise part.error("stands behind Normalize: move it in front of that")
+        if self._erased is not None:
+            raise self._erased.error(f"stands in front of {part}: move it behind that")
+
+    def grey(self, part: Part, channels: int) -> None:
+        """Make images grey, of one channel or three."""
+        if channels == 3:
+            self.step(part, {"op": "grayscale"})
+            return
+        if channels != 1 or self._inside:
+            raise part.error(f"makes {channels} channels: let it make 3")
+        self._may_change(part)
+        if self.steps:
+            raise part.error("stands behind changes of colours: let it make 3 channels")
+        self._channels = 1
+
+    def threshold(self, value: Any) -> float:
+        """Return a limit in grey levels."""
+        return _round(number(value) * (self._unit or 1))
+
+    # Values
+
+    def to_unit(self, unit: float = 255.0) -> None:
+        """Make numbers of floats, 1.0 standing for so many grey levels."""
+        if self._unit is None:
+            self._unit = unit
+
+    def to_integers(self, part: Part) -> None:
+        """Make numbers integers again."""
+        if self._normal is not None or self._unit == 1:
+            raise part.error("makes normalised values integers: drop it")
+        self._unit = None
+
+    def element_type(self, part: Part, name: str) -> None:
+        """Deliver floats of another type."""
+        if name not in ("float32", "float16", "bfloat16"):
+            raise part.error(f"makes {name}: float32, float16, bfloat16 and uint8 are possible")
+        if name != "float32":
+            self.keywords["dtype"] = name
+
+    def normalise(self, part: Part, mean: Any, std: Any, unit: float | None = None) -> None:
+        """Subtract means and divide by deviations, in the unit of the values."""
+        if self._normal is not None:
+            raise part.error("is the second of its kind: keep one")
+        if unit is None and self._unit is None:
+            raise part.error("gets integers: put ToTensor or ToDtype(float32) in front of it")
+        means, stds = _listed(mean), _listed(std)
+        count = max(len(means), len(stds))
+        if count not in (1, self._channels) or any(
+            n not in (1, count) for n in (len(means), len(stds))
+        ):
+            raise part.error(
+                f"has {len(means)} means and {len(stds)} deviations for "
+                f"{self._channels} channels: give as many"
+            )
+        if min(stds) <= 0:
+            raise part.error("divides by 0: give deviations above 0")
+        self._unit = unit or self._unit
+        self._normal = _spread(means, self._channels), _spread(stds, self._channels)
+
+    def erase(self, part: Part, p: float, value: Any, **values: Any) -> None:
+        """Erase rectangles, filled with a word or with a number in the unit of the values."""
+        if p == 0:
+            return
+        if self._erased is not None:
+            raise part.error("is the second of its kind: keep one")
+        if not isinstance(value, str):
+            levels = self._levels(_listed(value))
+            if self._normal is not None and set(_listed(value)) == {0.0}:
+                value = "mean"
+            elif len(set(levels)) > 1 or not 0 <= levels[0] <= 255:
+                raise part.error("fills channels with different levels: give one, or 'random'")
+            else:
+                value = levels[0]
+        self.keywords |= {"random_erasing": p, "erasing_value": value, **values}
+        self._erased = part
+
+    def _levels(self, values: list[float]) -> list[float]:
+        values = _spread(values, self._channels)
+        mean, std = self._normal or ([0.0], [1.0])
+        pairs = zip(values, _spread(mean, len(values)), _spread(std, len(values)), strict=True)
+        return [_round((value * s + m) * (self._unit or 1)) for value, m, s in pairs]
+
+    # The end
+
+    def finish(self, rest: Sequence[Any] = ()) -> Translated:
+        """Return the keywords of everything so far."""
+        found = self.keywords
+        if self.mixing and self._cropped is None and self._size is None and not self.steps:
+            return Translated({}, self.mixing)
+        if self._size is not None:
+            found = {"data_shape": (self._channels, *self._size), **found}
+        elif "resize" in found:
+            raise PipelineError(
+                f"resize={found['resize']} leaves images of different sizes, which make no batch: "
+                "add CenterCrop, or resize to (height, width)",
+                "the pipeline",
+            )
+        else:
+            self.note("Images have their own size, which has to be the same: give data_shape.")
+            if self._channels == 1:
+                self.note("They are grey: data_shape=(1, height, width).")
+        found |= self._flip_keywords()
+        if self._views:
+            found["views"] = tuple(self._views)
+        found |= self._program()
+        if self._unit is None:
+            found["dtype"] = "uint8"
+        else:
+            found |= self._normalisation()
+        kind = "tensor" if self.is_tensor else "image"
+        return Translated(found, self.mixing, tuple(self.notes), tuple(rest), kind)
+
+    def _flip_keywords(self) -> dict[str, Any]:
+        """Take flips out of the steps where their place makes no difference."""
+        free = all(map(_symmetric, self.steps))
+        found: dict[str, Any] = {}
+        for op in _FLIPS:
+            steps = [step for step in self.steps if step["op"] == op]
+            if op in self._flips:
+                p, part = self._flips[op]
+                if not free and "crop_position" in self.keywords:
+                    raise part.error("stands in front of a crop and of a warp: move it behind them")
+                if not free:
+                    self.steps.insert(0, _chance({"op": op}, p))
+                    continue
+            elif free and len(steps) == 1 and not self._views:
+                self.steps.remove(steps[0])
+                p = steps[0].get("p", 1.0)
+            else:
+                continue
+            if op == "vflip":
+                found["flip_p"] = p
+            elif p == 1:
+                found["mirror"] = True
+            else:
+                found |= {"rand_mirror": True} | ({"mirror_p": p} if p != 0.5 else {})
+        return found
+
+    def _program(self) -> dict[str, Any]:
+        """Return what changes colours: a policy that is alone by keywords, the rest as steps."""
+        if len(self.steps) != 1 or self.steps[0]["op"] != "auto_augment" or "p" in self.steps[0]:
+            return {"steps": tuple(self.steps)} if self.steps else {}
+        values = {name: value for name, value in self.steps[0].items() if name != "op"}
+        return {"auto_augment": values.pop("policy"), **values}
+
+    def _normalisation(self) -> dict[str, float]:
+        """Return means and deviations in grey levels, which keywords have."""
+        unit = self._unit or 1.0
+        if self._normal is None:
+            return {} if unit == 1 else {"scale": 1 / unit}
+        means, stds = ([_round(value * unit) for value in values] for values in self._normal)
+        found = {f"mean_{c}": v for c, v in zip(_CHANNELS, means, strict=False) if v}
+        return found | {f"std_{c}": v for c, v in zip(_CHANNELS, stds, strict=False) if v != 1}
+
+
+def assemble(
+    parts: Iterable[Part],
+    translate: Callable[[Assembly, Part], None],
+    base: Mapping[str, Any],
+    tail: bool,
+) -> Translated:
+    """Translate transforms one after the other; the rest stays in Python if `tail` allows it."""
+    assembly, listed = Assembly(base), list(parts)
+    for index, part in enumerate(listed):
+        trial = assembly.apart()
+        try:
+            translate(trial, part)
+        except PipelineError as error:
+            if not tail:
+                raise
+            if not assembly.known:
+                raise part.error(
+                    f'{error.reason} (python="tail" cannot help: what stays in Python begins once '
+                    "all images have one size, behind the crop)"
+                ) from None
+            return assembly.finish([one.transform for one in listed[index:]])
+        assembly = trial
+    return assembly.finish()
+
+
+def _chance(step: Mapping[str, Any], p: float) -> dict[str, Any]:
+    return dict(step) if p == 1 else {**step, "p": p}
+
+
+def _symmetric(step: Mapping[str, Any]) -> bool:
+    """Return whether mirroring before a step is as likely as mirroring behind it."""
+    if "of" in step:
+        return all(map(_symmetric, step["of"]))
+    ranges = [step.get("degrees") or (0, 0)]
+    shear = step.get("shear") or ()
+    ranges += [shear[:2] or (0, 0), shear[2:] or (0, 0)]
+    return all(low == -high for low, high in ranges)
+
+
+def _listed(value: Any) -> list[float]:
+    value = value.tolist() if hasattr(value, "tolist") and not hasattr(value, "dtype") else value
+    try:
+        return [number(item) for item in value]
+    except TypeError:
+        return [number(value)]
+
+
+def _spread(values: list[float], count: int) -> list[float]:
+    return values * count if len(values) == 1 else values
+
+
+def _round(value: float) -> float:
+    """Return a number without the last digits that a product has too many."""
+    return float(f"{value:.10g}")

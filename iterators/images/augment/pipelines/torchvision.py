@@ -1,0 +1,451 @@
+"""Transforms of torchvision, `transforms` and `transforms.v2`, as keywords.
+
+They are read by class name and attributes; nothing of torchvision is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .assembly import Assembly, assemble
+from .parts import Part, Translated, flat, number, pair, read
+
+__all__ = ["CONTAINERS", "PILLOW", "TRANSFORMS", "method", "translated", "translation"]
+
+CONTAINERS = ("Compose", "Sequential")
+#: Of Pillow's numbers.
+_METHODS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
+_SAME = {"nearest-exact": "nearest", "nearest_exact": "nearest"}
+#: Names of modules whose classes mean what is written here.
+_LIBRARIES = ("torchvision", "torch")
+#: Pillow opens images as they are stored.
+PILLOW = {"orient": False, "resample": "pillow"}
+OTHERWISE = (
+    'here: drop it, or put it behind all others and give python="tail", which calls it for '
+    "every image"
+)
+
+
+def translated(transform: Any, tail: bool = False) -> Translated:
+    """Return what a pipeline of torchvision's is in keywords."""
+    translate = translation(TRANSFORMS, _LIBRARIES)
+    return assemble(flat(transform, CONTAINERS), translate, PILLOW, tail)
+
+
+def translation(
+    table: Mapping[str, Callable[[Assembly, Part], None]],
+    libraries: tuple[str, ...],
+    otherwise: str = OTHERWISE,
+) -> Callable[[Assembly, Part], None]:
+    """Return the function that looks a transform up in a table; what else can be done is said."""
+
+    def translate(assembly: Assembly, part: Part) -> None:
+        if part.library not in libraries or part.name not in table:
+            raise part.error(f"has no counterpart {otherwise}")
+        table[part.name](assembly, part)
+
+    return translate
+
+
+def method(part: Part, value: Any) -> str:
+    """Return Pillow's name of an interpolation."""
+    value = getattr(value, "value", value)
+    if isinstance(value, int) and 0 <= value < len(_METHODS):
+        return _METHODS[value]
+    name = _SAME.get(value, value)
+    if name not in _METHODS:
+        raise part.error(f"has the interpolation {value!r}: give one of {', '.join(_METHODS)}")
+    return str(name)
+
+
+def _resampling(part: Part) -> dict[str, str]:
+    return {"interpolation": method(part, read(part, "interpolation"))}
+
+
+def _fill(part: Part) -> int | tuple[int, ...]:
+    """Return the grey level of a border, or one for each channel."""
+    value = part.transform.fill if hasattr(part.transform, "fill") else 0
+    if isinstance(value, Mapping):
+        if len(value) != 1:
+            raise part.error("fills by type: give one fill")
+        (value,) = value.values()
+    levels = value if isinstance(value, (list, tuple)) else (value or 0,)
+    numbers = tuple(round(number(level)) for level in levels)
+    if any(not 0 <= level <= 255 for level in numbers):
+        raise part.error(f"fills with {value!r}: give 0 to 255")
+    return numbers[0] if len(set(numbers)) == 1 else numbers
+
+
+def _chance(part: Part) -> float:
+    return number(read(part, "p"))
+
+
+# Geometry
+
+
+def _resize(assembly: Assembly, part: Part) -> None:
+    size = read(part, "size")
+    if getattr(part.transform, "max_size", None) is not None or size is None:
+        raise part.error("limits the long side: drop max_size, or give (height, width)")
+    alone = isinstance(size, int) or len(size) == 1
+    wanted = pair(part, size)
+    assembly.resize(part, wanted[0] if alone else wanted, _resampling(part))
+
+
+def _center_crop(assembly: Assembly, part: Part) -> None:
+    assembly.center_crop(part, pair(part, read(part, "size")), fill=0)
+
+
+def _random_crop(assembly: Assembly, part: Part) -> None:
+    padding = getattr(part.transform, "padding", None)
+    assembly.random_crop(
+        part,
+        pair(part, read(part, "size")),
+        pad=_padding(part, padding) if padding is not None else 0,
+        pad_if_needed=bool(getattr(part.transform, "pad_if_needed", False)),
+        **_border(part),
+    )
+
+
+def _padding(part: Part, value: Any) -> int:
+    widths = set(value) if isinstance(value, (list, tuple)) else {value}
+    if len(widths) != 1:
+        raise part.error(f"has the padding {value!r}: give one number for all four sides")
+    return int(widths.pop())
+
+
+def _border(part: Part) -> dict[str, Any]:
+    return {"fill": _fill(part), "padding_mode": read(part, "padding_mode")}
+
+
+def _pad(assembly: Assembly, part: Part) -> None:
+    assembly.pad(part, _padding(part, read(part, "padding")), **_border(part))
+
+
+def _random_resized_crop(assembly: Assembly, part: Part) -> None:
+    size = pair(part, read(part, "size"))
+    area, ratio = read(part, "scale"), read(part, "ratio")
+    assembly.random_resized_crop(part, size, area, ratio, _resampling(part))
+
+
+def _five_crop(assembly: Assembly, part: Part) -> None:
+    assembly.many_crops(part, pair(part, read(part, "size")), None)
+
+
+def _ten_crop(assembly: Assembly, part: Part) -> None:
+    flipped = "flip_p" if read(part, "vertical_flip") else "mirror"
+    assembly.many_crops(part, pair(part, read(part, "size")), flipped)
+
+
+def _turns(part: Part, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the ranges of a warp, of those that it has."""
+    found: dict[str, Any] = {}
+    for name in names:
+        value = read(part, name)
+        if value is not None:
+            found[name] = tuple(map(number, value))
+    return found
+
+
+def _warp(part: Part) -> dict[str, Any]:
+    if getattr(part.transform, "center", None) is not None:
+        raise part.error("turns about a point of its own: drop center")
+    if getattr(part.transform, "expand", False):
+        raise part.error("makes images larger: drop expand")
+    name = method(part, read(part, "interpolation"))
+    if name not in ("nearest", "bilinear", "bicubic"):
+        raise part.error(f"has the interpolation {name!r}: give nearest, bilinear or bicubic")
+    return {"interpolation": name, "fill": _fill(part)}
+
+
+def _rotation(assembly: Assembly, part: Part) -> None:
+    assembly.warp(part, "rotate", _turns(part, ("degrees",)) | _warp(part))
+
+
+def _affine(assembly: Assembly, part: Part) -> None:
+    values = _turns(part, ("degrees", "translate", "scale", "shear"))
+    if len(values.get("shear", ())) == 2:
+        values["shear"] += (0.0, 0.0)
+    assembly.warp(part, "affine", values | _warp(part))
+
+
+def _perspective(assembly: Assembly, part: Part) -> None:
+    values = {"distortion_scale": number(read(part, "distortion_scale"))}
+    assembly.warp(part, "perspective", values | _warp(part), _chance(part))
+
+
+def _hflip(assembly: Assembly, part: Part) -> None:
+    assembly.flip(part, "hflip", _chance(part))
+
+
+def _vflip(assembly: Assembly, part: Part) -> None:
+    assembly.flip(part, "vflip", _chance(part))
+
+
+# Colours
+
+
+def _color_jitter(assembly: Assembly, part: Part) -> None:
+    step: dict[str, Any] = {"op": "color_jitter"}
+    for name in ("brightness", "contrast", "saturation", "hue"):
+        value = read(part, name)
+        if value is not None:
+            low, high = value if isinstance(value, (list, tuple)) else (value, value)
+            step[name] = number(low), number(high)
+    if len(step) > 1:
+        assembly.step(part, step)
+
+
+def _grayscale(assembly: Assembly, part: Part) -> None:
+    assembly.grey(part, read(part, "num_output_channels"))
+
+
+def _gaussian_blur(assembly: Assembly, part: Part) -> None:
+    width, height = (int(side) for side in read(part, "kernel_size"))
+    sigma = tuple(map(number, read(part, "sigma")))
+    size = width if width == height else (width, height)
+    assembly.step(part, {"op": "gaussian_blur", "kernel_size": size, "sigma": sigma})
+
+
+def _solarize(assembly: Assembly, part: Part) -> None:
+    threshold = assembly.threshold(read(part, "threshold"))
+    assembly.step(part, {"op": "solarize", "threshold": threshold}, _chance(part))
+
+
+def _posterize(assembly: Assembly, part: Part) -> None:
+    assembly.step(part, {"op": "posterize", "bits": int(read(part, "bits"))}, _chance(part))
+
+
+def _sharpness(assembly: Assembly, part: Part) -> None:
+    factor = number(read(part, "sharpness_factor"))
+    assembly.step(part, {"op": "sharpness", "factor": factor}, _chance(part))
+
+
+def _with_chance(op: str) -> Callable[[Assembly, Part], None]:
+    return lambda assembly, part: assembly.step(part, {"op": op}, _chance(part))
+
+
+def _policy(assembly: Assembly, part: Part, policy: str, **values: Any) -> None:
+    name = method(part, read(part, "interpolation"))
+    step = {"op": "auto_augment", "policy": policy, **values, "augment_interpolation": name}
+    assembly.step(part, {**step, "augment_fill": _fill(part)})
+
+
+def _rand_augment(assembly: Assembly, part: Part) -> None:
+    bins = int(read(part, "num_magnitude_bins"))
+    if bins < 2:
+        raise part.error("has no strengths to choose from: give num_magnitude_bins=31")
+    magnitude = number(read(part, "magnitude")) * 30 / (bins - 1)
+    count = int(read(part, "num_ops"))
+    _policy(assembly, part, "randaugment", num_ops=count, magnitude=magnitude)
+
+
+def _trivial_augment(assembly: Assembly, part: Part) -> None:
+    if read(part, "num_magnitude_bins") != 31:
+        raise part.error("has other strengths than the usual: give num_magnitude_bins=31")
+    _policy(assembly, part, "trivialaugment")
+
+
+def _auto_augment(assembly: Assembly, part: Part) -> None:
+    name = getattr(read(part, "policy"), "value", part.transform.policy)
+    names = {"imagenet": "autoaugment"}
+    _policy(assembly, part, names.get(name, f"autoaugment-{name}"))
+
+
+def _augmix(assembly: Assembly, part: Part) -> None:
+    usual = {"mixture_width": 3, "chain_depth": -1, "alpha": 1.0, "all_ops": True}
+    for name, value in usual.items():
+        if read(part, name) != value:
+            raise part.error(f"has {name}={read(part, name)!r}: {value!r} is possible")
+    _policy(assembly, part, "augmix", magnitude=int(read(part, "severity")))
+
+
+# Combinators
+
+
+def _steps(assembly: Assembly, part: Part, transforms: Any) -> list[dict[str, Any]]:
+    """Return the operations of transforms inside one, as steps."""
+    translate = translation(_INSIDE, _LIBRARIES, f"inside {part.name}: move it out, or drop it")
+    return assembly.inner_steps(part, transforms, CONTAINERS, translate)
+
+
+def _apply(assembly: Assembly, part: Part) -> None:
+    steps, p = _steps(assembly, part, read(part, "transforms")), _chance(part)
+    steps = [one for step in steps for one in (step["of"] if _plain(step) else [step])]
+    if len(steps) == 1 and "p" not in steps[0] and "of" not in steps[0]:
+        assembly.step(part, steps[0], p)
+    elif steps:
+        assembly.step(part, {"op": "apply", "of": steps}, p)
+
+
+def _plain(step: Mapping[str, Any]) -> bool:
+    """Return whether a step is a mere sequence."""
+    return step["op"] == "apply" and "p" not in step
+
+
+def _choice(assembly: Assembly, part: Part) -> None:
+    weights = getattr(part.transform, "p", None)
+    step: dict[str, Any] = {"op": "choice", "of": _steps(assembly, part, part.transform.transforms)}
+    if weights is not None and len(set(weights)) > 1:
+        step["weights"] = [number(weight) for weight in weights]
+    assembly.step(part, step)
+
+
+def _order(assembly: Assembly, part: Part) -> None:
+    steps = _steps(assembly, part, read(part, "transforms"))
+    assembly.step(part, {"op": "order", "of": steps})
+
+
+# Values
+
+
+def _to_unit(assembly: Assembly, part: Part) -> None:
+    assembly.to_unit()
+
+
+def _nothing(assembly: Assembly, part: Part) -> None:
+    pass
+
+
+def _to_dtype(assembly: Assembly, part: Part) -> None:
+    dtype = read(part, "dtype")
+    if isinstance(dtype, Mapping):
+        kinds = {getattr(key, "__name__", key): value for key, value in dtype.items()}
+        dtype = kinds.get("Image", kinds.get("Tensor", kinds.get("others")))
+    if dtype is None:
+        return
+    name = str(dtype).rpartition(".")[2]
+    scaled = getattr(part.transform, "scale", True)  # ConvertImageDtype scales always
+    if name == "uint8":
+        if assembly.is_tensor and not scaled:
+            raise part.error("cuts values off: give scale=True")
+        assembly.to_integers(part)
+        return
+    assembly.element_type(part, name)
+    assembly.to_unit(255.0 if scaled else 1.0)
+
+
+def _to_image(assembly: Assembly, part: Part) -> None:
+    assembly.to_integers(part)
+
+
+def _normalize(assembly: Assembly, part: Part) -> None:
+    assembly.normalise(part, read(part, "mean"), read(part, "std"))
+
+
+def _erasing(assembly: Assembly, part: Part) -> None:
+    value = read(part, "value")
+    value = "pixel" if value == "random" or value is None else value
+    area, ratio = (tuple(map(number, read(part, name))) for name in ("scale", "ratio"))
+    assembly.erase(part, _chance(part), value, erasing_area=area, erasing_ratio=ratio)
+
+
+def _mixed(kind: str) -> Callable[[Assembly, Part], None]:
+    def translate(assembly: Assembly, part: Part) -> None:
+        if assembly.mixing:
+            raise part.error("is a second mixing: put both in RandomChoice")
+        assembly.mixing = {kind: number(read(part, "alpha"))}
+        if getattr(part.transform, "num_classes", None) is not None:
+            assembly.mixing["classes"] = int(part.transform.num_classes)
+
+    return translate
+
+
+def _choice_of_any(assembly: Assembly, part: Part) -> None:
+    """Choose one of some steps, or of mixup and cutmix."""
+    names = {type(one).__name__ for one in read(part, "transforms")}
+    if names != {"MixUp", "CutMix"}:
+        _choice(assembly, part)
+        return
+    mixed = Assembly({})
+    share: dict[str, float] = {}
+    weights = getattr(part.transform, "p", None) or [1.0] * len(part.transform.transforms)
+    found: dict[str, Any] = {}
+    for index, one in enumerate(part.transform.transforms):
+        mixed.mixing = {}
+        inner = Part(one, (*part.position, index))
+        TRANSFORMS[inner.name](mixed, inner)
+        found |= mixed.mixing
+        share[inner.name] = share.get(inner.name, 0.0) + number(weights[index])
+    if assembly.mixing or len(part.transform.transforms) != 2:
+        raise part.error("is a second mixing: keep one MixUp and one CutMix")
+    switch = share["CutMix"] / sum(share.values())
+    assembly.mixing = {**found, "switch": switch}
+
+
+#: What each class means.
+TRANSFORMS: dict[str, Callable[[Assembly, Part], None]] = {
+    "Resize": _resize,
+    "CenterCrop": _center_crop,
+    "RandomCrop": _random_crop,
+    "RandomResizedCrop": _random_resized_crop,
+    "FiveCrop": _five_crop,
+    "TenCrop": _ten_crop,
+    "Pad": _pad,
+    "RandomHorizontalFlip": _hflip,
+    "RandomVerticalFlip": _vflip,
+    "RandomRotation": _rotation,
+    "RandomAffine": _affine,
+    "RandomPerspective": _perspective,
+    "ColorJitter": _color_jitter,
+    "Grayscale": _grayscale,
+    "RandomGrayscale": _with_chance("grayscale"),
+    "GaussianBlur": _gaussian_blur,
+    "RandomSolarize": _solarize,
+    "RandomPosterize": _posterize,
+    "RandomEqualize": _with_chance("equalize"),
+    "RandomAutocontrast": _with_chance("autocontrast"),
+    "RandomInvert": _with_chance("invert"),
+    "RandomAdjustSharpness": _sharpness,
+    "RandAugment": _rand_augment,
+    "TrivialAugmentWide": _trivial_augment,
+    "AutoAugment": _auto_augment,
+    "AugMix": _augmix,
+    "RandomApply": _apply,
+    "RandomChoice": _choice_of_any,
+    "RandomOrder": _order,
+    "ToTensor": _to_unit,
+    "PILToTensor": _nothing,
+    "ToImage": _nothing,
+    "ToPureTensor": _nothing,
+    "ToPILImage": _to_image,
+    "ToDtype": _to_dtype,
+    "ConvertImageDtype": _to_dtype,
+    "Normalize": _normalize,
+    "RandomErasing": _erasing,
+    "Identity": _nothing,
+    "RGB": _nothing,
+    "MixUp": _mixed("mixup"),
+    "CutMix": _mixed("cutmix"),
+}
+
+#: Those that may be inside a combinator: what is a step.
+_INSIDE = {
+    name: TRANSFORMS[name]
+    for name in (
+        "RandomHorizontalFlip",
+        "RandomVerticalFlip",
+        "RandomRotation",
+        "RandomAffine",
+        "RandomPerspective",
+        "ColorJitter",
+        "Grayscale",
+        "RandomGrayscale",
+        "GaussianBlur",
+        "RandomSolarize",
+        "RandomPosterize",
+        "RandomEqualize",
+        "RandomAutocontrast",
+        "RandomInvert",
+        "RandomAdjustSharpness",
+        "RandAugment",
+        "TrivialAugmentWide",
+        "AutoAugment",
+        "AugMix",
+        "RandomApply",
+        "RandomChoice",
+        "RandomOrder",
+        "Identity",
+    )
+}

@@ -1,0 +1,69 @@
+from libc.stdint cimport uint8_t, uint32_t
+
+from iterators.images.augment.draw cimport ImageKey
+from iterators.images.augment.pixel_change cimport Change, PixelChange
+from recordio.kernels.operations cimport operation_image, operation_kind
+
+cdef enum:
+    MOST_RANGES = 10
+    MOST_VALUES = 8
+
+
+cdef enum StepKind:
+    STEP_OPERATION = 0      # of `kernels/operations.h`
+    STEP_JITTER = 1
+    STEP_GAUSSIAN = 2
+    STEP_ROTATE = 3
+    STEP_AFFINE = 4
+    STEP_PERSPECTIVE = 5
+    STEP_FLIP = 6
+    STEP_POLICY = 7
+    STEP_APPLY = 8
+    STEP_CHOICE = 9
+    STEP_ORDER = 10
+
+
+# Where a random number comes from: a word of the block of a purpose.
+cdef struct Place:
+    uint32_t purpose
+    int word
+
+
+# One step; those that it consists of follow it.
+cdef struct Node:
+    StepKind kind
+    int last                # number after its last part
+    double chance
+    double weight           # of a part of a choice
+    Place chance_at         # also of the choice itself
+    Place value_at
+    uint32_t order          # the first of the blocks that bring parts in order
+    operation_kind operation
+    double ranges[MOST_RANGES]  # of an affine map: angle, shares, scale, shears
+    int kernel[2]
+    int orientation         # of a flip
+    int method
+    uint8_t fill[4]
+    Change* policy
+
+
+# A step drawn for one image.
+cdef struct DrawnStep:
+    const Node* node
+    operation_kind operation
+    double values[MOST_VALUES]
+
+
+cdef struct StepState:
+    Node* nodes
+    int count               # of nodes
+    DrawnStep* drawn
+    int num_drawn
+    int level
+    operation_image image   # the fill is not its own
+
+
+# Draws and applies the steps of a program; belongs to one thread at a time.
+cdef class StepChange(PixelChange):
+    cdef StepState state
+    cdef list policies      # owners of what the nodes refer to

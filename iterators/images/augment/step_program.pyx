@@ -1,0 +1,388 @@
+"""Steps of a program, drawn for one image and applied to its pixels in order, without the GIL.
+
+The photometric keywords of a recipe are a program as well, with random numbers in places of their
+own.  Every step has its own, so that none depends on what others draw.  The arithmetic is Pillow's,
+except that of "gaussian_blur", which is torchvision's.  (`jitter` has MXNet's colours, whose grey
+and rounding differ.)
+"""
+
+from libc.math cimport rint
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
+
+from iterators.images.augment.draw cimport (
+    DRAW_PHOTOMETRIC, DRAW_STEP, ImageKey, draw, draw_between, draw_integer, philox_block,
+    philox_unit,
+)
+from iterators.images.augment.pixel_change cimport PixelChange
+from iterators.images.augment.policy cimport PolicyChange
+from recordio.kernels.gaussian cimport gaussian_blur, gaussian_of, gaussian_room, gaussian_taps
+from recordio.kernels.normalise cimport normalise_recipe
+from recordio.kernels.operations cimport (
+    OPERATION_BRIGHTNESS, OPERATION_COLOUR, OPERATION_CONTRAST, OPERATION_HUE, operation,
+    operation_apply_at, operation_room,
+)
+from recordio.kernels.orient cimport orient_image
+from recordio.kernels.resample cimport SIMD_LEVEL_AVX512, simd_level
+from recordio.kernels.transform cimport (
+    affine_image, transform_affine, transform_map, transform_perspective, transform_rotation,
+    transform_window,
+)
+
+from recordio.kernels.operations import METHODS, NAMES
+from .step_options import parameters_of, step_policy, walk
+
+cdef enum:
+    JITTERS = 4
+    MOST_PARTS = 64         # of an order
+
+# Blocks of random numbers of a step, of which it has this many.
+cdef enum Block:
+    CHANCE = 0              # whether it happens; which of a choice
+    VALUES = 1              # and 2
+    ORDER = 4               # one word for each part of up to 64
+    BLOCKS = 32
+
+#: Steps that are one operation of `recordio.kernels.operations`, and the parameter that it takes.
+OPERATIONS = {
+    "grayscale": ("grey", None), "solarize": ("solarize", "threshold"),
+    "posterize": ("posterize", "bits"), "equalize": ("equalize", None),
+    "autocontrast": ("autocontrast", None), "sharpness": ("sharpness", "factor"),
+    "invert": ("invert", None), "blur": ("blur", "sigma"),
+}
+KINDS = {
+    "color_jitter": STEP_JITTER, "gaussian_blur": STEP_GAUSSIAN, "rotate": STEP_ROTATE,
+    "affine": STEP_AFFINE, "perspective": STEP_PERSPECTIVE, "hflip": STEP_FLIP,
+    "vflip": STEP_FLIP, "auto_augment": STEP_POLICY, "apply": STEP_APPLY, "choice": STEP_CHOICE,
+    "order": STEP_ORDER,
+}
+#: Orientations of EXIF whose images a flip turns upright.
+FLIPS = {"hflip": 2, "vflip": 4}
+
+
+cdef uint32_t word_at(const ImageKey* image, Place place) noexcept nogil:
+    return draw(image, place.purpose).word[place.word]
+
+
+cdef float drawn_between(uint32_t word, double low, double high) noexcept nogil:
+    """Draw evenly from a range, in float32 as torchvision does."""
+    return <float>draw_between(word, low, high)
+
+
+cdef void draw_order(const ImageKey* image, uint32_t purpose, int count, int* order) noexcept nogil:
+    """Bring up to 64 numbers in a random order: that of their words."""
+    cdef uint32_t[MOST_PARTS] words
+    cdef bint[MOST_PARTS] done
+    cdef philox_block block
+    cdef int i, j, next
+    for i in range(count):
+        if i % 4 == 0:
+            block = draw(image, purpose + i // 4)
+        words[i], done[i] = block.word[i % 4], False
+    for i in range(count):
+        next = -1
+        for j in range(count):
+            if not done[j] and (next < 0 or words[j] < words[next]):
+                next = j
+        done[next] = True
+        order[i] = next
+
+
+cdef DrawnStep* add(StepState* state, const Node* node) noexcept nogil:
+    cdef DrawnStep* done = &state.drawn[state.num_drawn]
+    done.node, done.operation = node, node.operation
+    state.num_drawn += 1
+    return done
+
+
+cdef void draw_jitter(StepState* state, const ImageKey* image, const Node* node) noexcept nogil:
+    """Draw each change once, in random order."""
+    cdef philox_block factors = draw(image, node.value_at.purpose)
+    cdef operation_kind[JITTERS] kinds = [
+        OPERATION_BRIGHTNESS, OPERATION_CONTRAST, OPERATION_COLOUR, OPERATION_HUE]
+    cdef int[JITTERS] order
+    cdef DrawnStep* done
+    cdef double low, high, value
+    cdef int i, which
+    draw_order(image, node.order, JITTERS, order)
+    for i in range(JITTERS):
+        which = order[i]
+        low, high = node.ranges[2 * which], node.ranges[2 * which + 1]
+        if low == high == (0 if kinds[which] == OPERATION_HUE else 1):
+            continue
+        value = drawn_between(factors.word[which], low, high)
+        done = add(state, node)
+        done.operation = kinds[which]
+        done.values[0] = <int>(255 * value) if kinds[which] == OPERATION_HUE else value
+
+
+cdef void draw_affine(const StepState* state, const ImageKey* image, const Node* node,
+                      DrawnStep* done) noexcept nogil:
+    """Draw angle, shifts in whole pixels, scale and shears, in torchvision's order."""
+    cdef philox_block words = draw(image, node.value_at.purpose)
+    cdef philox_block more = draw(image, node.value_at.purpose + 1)
+    cdef double[2] most = [node.ranges[2] * state.image.width, node.ranges[3] * state.image.height]
+    cdef int i
+    done.values[0] = drawn_between(words.word[0], node.ranges[0], node.ranges[1])
+    for i in range(2):
+        done.values[1 + i] = rint(drawn_between(words.word[1 + i], -most[i], most[i]))
+    done.values[3] = drawn_between(words.word[3], node.ranges[4], node.ranges[5])
+    done.values[4] = drawn_between(more.word[0], node.ranges[6], node.ranges[7])
+    done.values[5] = drawn_between(more.word[1], node.ranges[8], node.ranges[9])
+
+
+cdef void draw_perspective(const StepState* state, const ImageKey* image, const Node* node,
+                           DrawnStep* done) noexcept nogil:
+    """Draw x and y of the corners, clockwise from the top left one."""
+    cdef int[2] sides = [state.image.width, state.image.height]
+    cdef philox_block words
+    cdef int i, side, most, least
+    for i in range(8):
+        if i % 4 == 0:
+            words = draw(image, node.value_at.purpose + i // 4)
+        side = sides[i % 2]
+        most = <int>(node.ranges[0] * (side // 2))
+        # Corners 1 and 2 are on the right, 2 and 3 at the bottom.
+        least = side - most - 1 if i in (2, 4, 5, 7) else 0
+        done.values[i] = draw_integer(words.word[i % 4], least, least + most)
+
+
+cdef int picked(const StepState* state, const ImageKey* image, int number) noexcept nogil:
+    """Return the number of the part of a choice that is drawn."""
+    cdef const Node* node = &state.nodes[number]
+    cdef double point, total = 0
+    cdef int part = number + 1, found = number + 1
+    while part < node.last:
+        total += state.nodes[part].weight
+        part = state.nodes[part].last
+    point = philox_unit(word_at(image, node.chance_at)) * total
+    part = number + 1
+    while part < node.last:
+        if state.nodes[part].weight > 0:
+            found = part
+            point -= state.nodes[part].weight
+            if point < 0:
+                break
+        part = state.nodes[part].last
+    return found
+
+
+cdef void draw_parts(StepState* state, const ImageKey* image, int number,
+                     normalise_recipe* normalise) noexcept nogil:
+    """Draw the parts of a combinator: all, one, or all in random order."""
+    cdef const Node* node = &state.nodes[number]
+    cdef int[MOST_PARTS] order
+    cdef int[MOST_PARTS] parts
+    cdef int part = number + 1, count = 0, i
+    if node.kind == STEP_CHOICE:
+        draw_node(state, image, picked(state, image, number), normalise)
+        return
+    while part < node.last:
+        if node.kind == STEP_APPLY:
+            draw_node(state, image, part, normalise)
+        else:
+            parts[count] = part
+        count += 1
+        part = state.nodes[part].last
+    if node.kind == STEP_ORDER:
+        draw_order(image, node.order, count, order)
+        for i in range(count):
+            draw_node(state, image, parts[order[i]], normalise)
+
+
+cdef bint draw_policy(const ImageKey* image, const Node* node,
+                      normalise_recipe* normalise) noexcept nogil:
+    """Draw a policy, with a key of its own."""
+    cdef ImageKey own = image[0]
+    cdef philox_block words = draw(image, node.value_at.purpose)
+    own.key = <uint64_t>words.word[0] << 32 | words.word[1]
+    return node.policy.draw(node.policy.state, &own, normalise)
+
+
+cdef void draw_node(StepState* state, const ImageKey* image, int number,
+                    normalise_recipe* normalise) noexcept nogil:
+    cdef const Node* node = &state.nodes[number]
+    if node.chance < 1 and philox_unit(word_at(image, node.chance_at)) >= node.chance:
+        return
+    if node.kind >= STEP_APPLY:
+        draw_parts(state, image, number, normalise)
+    elif node.kind == STEP_JITTER:
+        draw_jitter(state, image, node)
+    elif node.kind == STEP_AFFINE:
+        draw_affine(state, image, node, add(state, node))
+    elif node.kind == STEP_PERSPECTIVE:
+        draw_perspective(state, image, node, add(state, node))
+    elif node.kind != STEP_POLICY or draw_policy(image, node, normalise):
+        add(state, node).values[0] = drawn_between(
+            word_at(image, node.value_at), node.ranges[0], node.ranges[1])
+
+
+cdef bint draw_steps(void* state, const ImageKey* image,
+                     normalise_recipe* normalise) noexcept nogil:
+    cdef StepState* found = <StepState*>state
+    cdef int number = 0
+    found.num_drawn = 0
+    while number < found.count:
+        draw_node(found, image, number, normalise)
+        number = found.nodes[number].last
+    return found.num_drawn > 0
+
+
+cdef void move(StepState* state, const DrawnStep* done, uint8_t* pixels, int width,
+               int height) noexcept nogil:
+    """Turn, shear or tilt the image; one whose corners meet, being a few pixels, stays."""
+    cdef double* values = <double*>done.values
+    cdef transform_map how
+    cdef int[4][2] starts = [[0, 0], [width - 1, 0], [width - 1, height - 1], [0, height - 1]]
+    cdef int[4][2] ends
+    cdef int i
+    cdef affine_image source
+    source.pixels, source.width, source.height = state.image.room, width, height
+    source.channels = state.image.channels
+    if done.node.kind == STEP_ROTATE:
+        transform_rotation(values[0], width, height, False, &how)
+    elif done.node.kind == STEP_AFFINE:
+        transform_affine(values[0], values[1], values[2], values[3], values[4], values[5], width,
+                         height, &how)
+    else:
+        for i in range(8):
+            ends[i // 2][i % 2] = <int>values[i]
+        if transform_perspective(starts, ends, width, height, &how):
+            return
+    how.method = done.node.method
+    memcpy(how.fill, done.node.fill, 4)
+    memcpy(state.image.room, pixels, <size_t>width * height * source.channels)
+    transform_window(state.level, &how, &source, 0, 0, width, height, pixels)
+
+
+cdef int apply_steps(void* state, uint8_t* pixels, int channels, int width,
+                     int height) noexcept nogil:
+    cdef StepState* found = <StepState*>state
+    cdef const DrawnStep* done
+    cdef operation change
+    cdef gaussian_taps[2] taps
+    cdef ptrdiff_t stride = <ptrdiff_t>width * channels
+    cdef int i, j
+    found.image.pixels, found.image.width, found.image.height = pixels, width, height
+    for i in range(found.num_drawn):
+        done = &found.drawn[i]
+        if done.node.kind <= STEP_JITTER:
+            change.kind, change.value, change.method = done.operation, <float>done.values[0], 0
+            operation_apply_at(found.level, &change, &found.image)
+        elif done.node.kind == STEP_GAUSSIAN:
+            for j in range(2):
+                taps[j] = gaussian_of(done.node.kernel[j], done.values[0])
+            gaussian_blur(found.level, taps, pixels, width, height, channels, found.image.room)
+        elif done.node.kind == STEP_FLIP:
+            memcpy(found.image.room, pixels, stride * height)
+            orient_image(found.image.room, stride, width, height, channels, done.node.orientation,
+                         pixels, stride)
+        elif done.node.kind == STEP_POLICY:
+            if done.node.policy.apply(done.node.policy.state, pixels, channels, width, height):
+                return -1
+        else:
+            move(found, done, pixels, width, height)
+    return 0
+
+
+cdef void expect_size(void* state, int width, int height) noexcept nogil:
+    cdef StepState* found = <StepState*>state
+    cdef Change* policy
+    cdef int i
+    found.image.width, found.image.height = width, height
+    for i in range(found.count):
+        policy = found.nodes[i].policy
+        if policy != NULL:
+            policy.expect(policy.state, width, height)
+
+
+cdef int load_ranges(Node* node, step, values) except -1:
+    """Copy what the numbers of a step are drawn from."""
+    cdef int i
+    if step["op"] == "color_jitter":
+        for i, name in enumerate(("brightness", "contrast", "saturation", "hue")):
+            still = (0, 0) if name == "hue" else (1, 1)
+            node.ranges[2 * i], node.ranges[2 * i + 1] = values[name] or still
+    elif step["op"] == "affine":
+        found = [*values["degrees"], *values["translate"], *values["scale"], *values["shear"], 0, 0]
+        for i in range(MOST_RANGES):
+            node.ranges[i] = found[i]
+    elif step["op"] == "perspective":
+        node.ranges[0] = values["distortion_scale"]
+    else:
+        name = OPERATIONS[step["op"]][1] if step["op"] in OPERATIONS else {
+            "rotate": "degrees", "gaussian_blur": "sigma"}.get(step["op"])
+        value = values[name] if name else 0
+        node.ranges[0], node.ranges[1] = value if isinstance(value, tuple) else (value, value)
+    return 0
+
+
+cdef int load_step(Node* node, step, int number) except -1:
+    """Copy a step; `number` counts the steps before it."""
+    values = parameters_of(step)
+    chance, value, order = values.get("places") or ((CHANCE, 0), (VALUES, 0), ORDER)
+    cdef uint32_t first = DRAW_PHOTOMETRIC if "places" in values else DRAW_STEP + BLOCKS * number
+    node.chance_at.purpose, node.chance_at.word = first + <uint32_t>chance[0], chance[1]
+    node.value_at.purpose, node.value_at.word = first + <uint32_t>value[0], value[1]
+    node.order = first + <uint32_t>order
+    node.chance, node.weight = values["p"], 1
+    node.last = number + 1 + sum(1 for _ in walk("", step.get("of", ())))
+    node.kind = <StepKind><int>KINDS.get(step["op"], STEP_OPERATION)
+    if node.kind == STEP_OPERATION:
+        node.operation = <operation_kind><int>NAMES.index(OPERATIONS[step["op"]][0])
+    if "interpolation" in values:
+        node.method = METHODS.index(values["interpolation"])
+        node.fill = [*values["fill"], 0]
+    if "kernel_size" in values:
+        node.kernel = values["kernel_size"]
+    node.orientation = FLIPS.get(step["op"], 0)
+    return load_ranges(node, step, values)
+
+
+cdef class StepChange(PixelChange):
+    """The steps of a program, for images of a recipe; see `PixelChange`."""
+
+    def __cinit__(self, recipe, steps):
+        cdef StepState* state = &self.state
+        cdef PolicyChange policy
+        cdef int i, part
+        memset(state, 0, sizeof(StepState))
+        channels, height, width = recipe.data_shape
+        every = [step for _, step in walk("", steps)]
+        state.count = len(every)
+        state.nodes = <Node*>calloc(state.count, sizeof(Node))
+        state.drawn = <DrawnStep*>calloc(JITTERS * state.count, sizeof(DrawnStep))
+        if state.nodes == NULL or state.drawn == NULL:
+            raise MemoryError
+        self.policies = []
+        room = operation_room(width, height, channels, 0)
+        for i, step in enumerate(every):
+            load_step(&state.nodes[i], step, i)
+            if step["op"] == "auto_augment":
+                policy = PolicyChange(recipe, step_policy(step))
+                self.policies.append(policy)
+                state.nodes[i].policy = &policy.change
+            elif step["op"] == "gaussian_blur":
+                room = max(room, gaussian_room(width, height, channels, max(step["kernel_size"])))
+            elif step["op"] == "blur":
+                room = max(room, operation_room(width, height, channels, step["sigma"][1]))
+        for i, step in enumerate(every):
+            part = i + 1
+            for weight in step.get("weights", ()):
+                state.nodes[part].weight = weight
+                part = state.nodes[part].last
+        state.level = simd_level(SIMD_LEVEL_AVX512)
+        state.image.channels = channels
+        state.image.room = <uint8_t*>malloc(room)
+        if state.image.room == NULL:
+            raise MemoryError
+        expect_size(state, width, height)
+        self.change.state, self.change.finished = state, True
+        self.change.expect = expect_size
+        self.change.draw, self.change.apply = draw_steps, apply_steps
+
+    def __dealloc__(self):
+        free(self.state.nodes)
+        free(self.state.drawn)
+        free(self.state.image.room)

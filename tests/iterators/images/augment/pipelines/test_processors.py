@@ -1,0 +1,113 @@
+"""Configurations of image processors as keywords."""
+
+import json
+
+import pytest
+
+from iterators import NamedRecipe, PipelineError
+
+from .library_classes import fake
+
+VIT = {
+    "do_resize": True, "size": {"height": 224, "width": 200}, "resample": 2, "do_rescale": True,
+    "rescale_factor": 1 / 255, "do_normalize": True, "image_mean": [0.5] * 3,
+    "image_std": [0.5] * 3, "image_processor_type": "ViTImageProcessor",
+}  # fmt: skip
+VALUES = {f"{kind}_{c}": 127.5 for kind in ("mean", "std") for c in "rgb"}
+CLIP = {
+    **VIT, "size": {"shortest_edge": 224}, "crop_size": {"height": 224, "width": 224},
+    "do_center_crop": True, "resample": 3, "image_processor_type": "CLIPImageProcessor",
+    "do_convert_rgb": True,
+}  # fmt: skip
+FLOOR = {"crop_position": "center_floor"}
+CONVNEXT = {**VIT, "size": {"shortest_edge": 224}, "crop_pct": 0.875, "resample": 3}
+CONVNEXT["image_processor_type"] = "ConvNextImageProcessor"
+
+
+def keywords(config):
+    found = NamedRecipe.from_processor(config).keywords
+    assert found.pop("resample") == "pillow" and found.pop("orient") is False
+    return found
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        (VIT, {"data_shape": (3, 224, 200), "resize": (224, 200)}),
+        (VIT | {"size": 64}, {"data_shape": (3, 64, 64), "resize": (64, 64)}),
+        (VIT | {"size": [64, 32]}, {"data_shape": (3, 64, 32), "resize": (64, 32)}),
+        (VIT | {"size": {"height": 9, "width": 9, "shortest_edge": None}},
+         {"data_shape": (3, 9, 9), "resize": (9, 9)}),
+        (CLIP, {**FLOOR, "data_shape": (3, 224, 224), "resize": 224, "interpolation": "bicubic"}),
+        (CLIP | {"size": 200, "crop_size": 224},
+         {**FLOOR, "data_shape": (3, 224, 224), "resize": 200, "interpolation": "bicubic",
+          "fill_value": 0}),
+        (VIT | {"size": 256, "do_center_crop": True, "crop_size": 224},
+         {**FLOOR, "data_shape": (3, 224, 224), "resize": (256, 256)}),
+        (CONVNEXT,
+         {**FLOOR, "data_shape": (3, 224, 224), "resize": 256, "interpolation": "bicubic"}),
+        (CONVNEXT | {"size": {"shortest_edge": 384}},
+         {"data_shape": (3, 384, 384), "resize": (384, 384), "interpolation": "bicubic"}),
+        (CLIP | {"image_processor_type": "LevitImageProcessor"},
+         {**FLOOR, "data_shape": (3, 224, 224), "resize": 256, "interpolation": "bicubic"}),
+    ],
+)  # fmt: skip
+def test_geometry(config, expected):
+    assert keywords(config) == {"interpolation": "bilinear", **VALUES, **expected}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, VALUES),
+        ({"do_normalize": False}, {"scale": 1 / 255}),
+        ({"do_rescale": False, "do_normalize": False}, {"dtype": "uint8"}),
+        ({"do_rescale": False, "image_mean": 100, "image_std": 50},
+         {f"mean_{c}": 100 for c in "rgb"} | {f"std_{c}": 50 for c in "rgb"}),
+        ({"rescale_factor": 1 / 127.5, "image_mean": [1.0] * 3, "image_std": [1.0] * 3}, VALUES),
+    ],
+)  # fmt: skip
+def test_values(change, expected):
+    geometry = {"data_shape": (3, 224, 200), "resize": (224, 200), "interpolation": "bilinear"}
+    assert keywords(VIT | change) == {**geometry, **expected}
+
+
+def test_a_path_a_folder_and_an_object(tmp_path):
+    path = tmp_path / "preprocessor_config.json"
+    path.write_text(json.dumps(CLIP))
+    expected = NamedRecipe.from_processor(CLIP)
+    assert NamedRecipe.from_processor(path) == expected
+    assert NamedRecipe.from_processor(str(tmp_path)) == expected
+    without = {key: value for key, value in CLIP.items() if key != "image_processor_type"}
+    processor = fake("transformers", "CLIPImageProcessor", to_dict=lambda self: without)
+    assert NamedRecipe.from_processor(processor) == expected
+    both = fake("transformers", "CLIPProcessor", image_processor=processor)
+    assert NamedRecipe.from_processor(both) == expected
+    assert NamedRecipe.from_processor({"image_processor": CLIP}) == expected
+    assert "center_floor" in str(expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"do_pad": True}, "ViTImageProcessor: do_pad=True has no counterpart here: set it to"),
+        ({"keep_aspect_ratio": True}, "keep_aspect_ratio=True keeps the aspect ratio in a way"),
+        ({"do_flip_channel_order": True}, "exchanges the channels"),
+        ({"size": {"longest_edge": 9}}, "size={'longest_edge': 9}: height and width or"),
+        ({"size": None}, "resizes, but says no size"),
+        ({"crop_pct": 0.9}, "belongs to a rule that is not known"),
+        ({"image_processor_type": "PerceiverImageProcessor"}, "crops before it resizes"),
+        ({"size": {"shortest_edge": 9}}, "leaves images of different sizes"),
+        ({"resample": 9}, "has the interpolation 9"),
+    ],
+)
+def test_what_has_no_counterpart(change, text):
+    with pytest.raises(PipelineError, match=text):
+        NamedRecipe.from_processor(VIT | change)
+
+
+def test_what_is_no_processor(tmp_path):
+    with pytest.raises(TypeError, match="expected the path of a preprocessor_config.json"):
+        NamedRecipe.from_processor(3)
+    with pytest.raises(FileNotFoundError):
+        NamedRecipe.from_processor(tmp_path / "none.json")
