@@ -12,6 +12,7 @@ from .providers.image_record import ImageRecordInt8Iter as ImageRecordInt8Iter
 from .providers.image_det_record import ImageDetRecordIter as ImageDetRecordIter
 from .images.sources.mixed_packs import Pack as Pack
 from .images.augment.named_recipes import NamedRecipe as NamedRecipe
+from .images.augment.pipelines.parts import PipelineError as PipelineError
 from .providers.mix_batches import MixBatches as MixBatches
 from .providers.show import show as show
 
@@ -67,7 +68,7 @@ from .core.converter import converter as converter
 from .core.device import get_device as get_device
 from .core.device import to_device as to_device
 
-# Samples and data sets that are seen, not held.
+# Lazily viewed samples and data sets.
 from .samples import Dataset as Dataset
 from .samples import Sample as Sample
 

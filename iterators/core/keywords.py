@@ -164,6 +164,7 @@ class ChangeKeywords(TypedDict, total=False):
     augment_table: str
     augment_interpolation: str | None
     augment_fill: int | Sequence[int] | None
+    steps: Sequence[str | Mapping[str, Any]]
     three_augment: bool
     color_jitter: float | Sequence[float | Sequence[float]]
     color_jitter_prob: float
@@ -186,8 +187,12 @@ class _BaseRecipeKeywords(TypedDict):
 class BaseRecipeKeywords(_BaseRecipeKeywords, total=False):
     """Of `BaseRecipe`."""
 
-    resize: int
+    orient: bool
+    resize: int | tuple[int, int]
     inter_method: int
+    resample: str | None
+    interpolation: str | None
+    reducing_gap: float | None
     scale: float
     scaled_decode: bool
 
@@ -337,7 +342,21 @@ class ImageClassKeywords(NamedRecipeKeywords, ImageRecordKeywords, total=False):
     """Of `ImageClassOptions`."""
 
 
-class RecipeKeywords(PolicyKeywords, BaseRecipeKeywords, total=False):
+class GeometryKeywords(TypedDict, total=False):
+    """Of `GeometryOptions`."""
+
+    rotation: float | Sequence[float] | None
+    affine: Mapping[str, Any] | None
+    perspective: float
+    perspective_p: float
+    warp_interpolation: str
+    padding_mode: str
+    mirror_p: float
+    flip_p: float
+    crop_position: str | None
+
+
+class RecipeKeywords(GeometryKeywords, PolicyKeywords, BaseRecipeKeywords, total=False):
     """Of `Recipe`."""
 
     rand_crop: bool
@@ -360,6 +379,7 @@ class RecipeKeywords(PolicyKeywords, BaseRecipeKeywords, total=False):
     min_img_size: float
     max_img_size: float
     pad: int
+    pad_if_needed: bool
     fill_value: int
     brightness: float
     contrast: float
@@ -474,13 +494,17 @@ class SomeBaseRecipeKeywords(TypedDict, total=False):
     """Of `BaseRecipe`, none of them required."""
 
     data_shape: tuple[int, int, int]
-    resize: int
+    orient: bool
+    resize: int | tuple[int, int]
     inter_method: int
+    resample: str | None
+    interpolation: str | None
+    reducing_gap: float | None
     scale: float
     scaled_decode: bool
 
 
-class SomeRecipeKeywords(PolicyKeywords, SomeBaseRecipeKeywords, total=False):
+class SomeRecipeKeywords(GeometryKeywords, PolicyKeywords, SomeBaseRecipeKeywords, total=False):
     """Of `Recipe`, none of them required."""
 
     rand_crop: bool
@@ -503,6 +527,7 @@ class SomeRecipeKeywords(PolicyKeywords, SomeBaseRecipeKeywords, total=False):
     min_img_size: float
     max_img_size: float
     pad: int
+    pad_if_needed: bool
     fill_value: int
     brightness: float
     contrast: float
@@ -537,6 +562,7 @@ class ImageRecordDatasetKeywords(ThreadKeywords, LimitKeywords, RemoteKeywords, 
     path: Any
     index: Any
     channels: int | None
+    orient: bool
     layout: str | None
     dtype: Any
     transform: Callable[[np.ndarray], Any] | None

@@ -7,7 +7,7 @@ about each; nothing imports this at run time.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 
@@ -30,8 +30,12 @@ class PackParameters(PackKeywords, total=False):
     """Of `Pack`."""
 
     data_shape: Any
-    resize: int
+    orient: bool
+    resize: int | tuple[int, int]
     inter_method: int
+    resample: str | None
+    interpolation: str | None
+    reducing_gap: float | None
     scale: float
     scaled_decode: bool
     auto_augment: str | None
@@ -42,6 +46,7 @@ class PackParameters(PackKeywords, total=False):
     augment_table: str
     augment_interpolation: str | None
     augment_fill: int | Sequence[int] | None
+    steps: Sequence[str | Mapping[str, Any]]
     three_augment: bool
     color_jitter: float | Sequence[float | Sequence[float]]
     color_jitter_prob: float
@@ -59,6 +64,15 @@ class PackParameters(PackKeywords, total=False):
     low_resolution_side: float | Sequence[float]
     crop_on_fill: float
     crop_on_fill_area: float | Sequence[float]
+    rotation: float | Sequence[float] | None
+    affine: Mapping[str, Any] | None
+    perspective: float
+    perspective_p: float
+    warp_interpolation: str
+    padding_mode: str
+    mirror_p: float
+    flip_p: float
+    crop_position: str | None
     rand_crop: bool
     crop_x_start: int
     crop_y_start: int
@@ -79,6 +93,7 @@ class PackParameters(PackKeywords, total=False):
     min_img_size: float
     max_img_size: float
     pad: int
+    pad_if_needed: bool
     fill_value: int
     brightness: float
     contrast: float

@@ -1,6 +1,6 @@
 """Memory for batches that is used again only when nobody refers to it any more.
 
-A `BufferPool` lends blocks of one size.  A block exports the buffer protocol and becomes the base
+A `BufferPool` hands out blocks of one size.  Each exports the buffer protocol and becomes the base
 of the array that is handed out, so every view of that array, every torch tensor and every DLPack
 capsule made from it keeps the block alive; only when the last of them is gone does the memory go
 back to the pool.  A batch that somebody holds can therefore never be overwritten.
@@ -28,7 +28,7 @@ def aligned_memory(nbytes):
 @final
 @no_gc_clear
 cdef class Block:
-    """Memory lent by a pool; gives it back when the last reference to it is gone."""
+    """Memory of a pool, which gets it back when the last reference to it is gone."""
 
     cdef object pool
     cdef object memory
@@ -49,7 +49,7 @@ cdef class Block:
 
 @final
 cdef class BufferPool:
-    """Lends blocks of one size and recycles those that nobody refers to.
+    """Hands out blocks of one size and recycles those that nobody refers to.
 
     It keeps `keep` free blocks and gives others back to the system.  ``allocate(nbytes)`` returns
     an object with a writable buffer of that size, for memory of a special kind (page-locked, for

@@ -10,7 +10,7 @@ import functools
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -22,13 +22,14 @@ from recordio.formats import general as codec
 from recordio.frames.reader import RecordReader
 from recordio.header import IRHeader, unpack
 from recordio.keywords.checks import boolean, choice
-from recordio.keywords.options import accepts, by_name, option
+from recordio.keywords.options import accepts, by_name, described, option
 from recordio.packs.labels import label_changes
 
 from ..core.backend import backend_of
 from ..core.dtypes import dtype_name, quoted
 from ..core.indexing import resolve_rows
 from ..core.layout import plan
+from ..images.augment.recipe import Recipe
 from ..images.examples import AUGMENTATION, AugmentedExamples
 from ..images.limit_options import LimitOptions
 from ..images.sources.mixed_packs import Pack, Packs, as_packs, label_source
@@ -174,9 +175,10 @@ class ImageRecordDatasetOptions(ThreadOptions, LimitOptions, RemoteOptions):
     channels: int | None = option(
         None,
         "{3, 1, 4}",
-        """3 for RGB, 1 for grey, 4 for RGBA; images are turned upright as their EXIF orientation
-        says.  Of augmented images `data_shape` says it.""",
+        """3 for RGB, 1 for grey, 4 for RGBA, as it is stored.  Of augmented images `data_shape`
+        says it.""",
     )
+    orient: bool = described(Recipe, "orient")
     layout: str | None = option(
         None,
         '{"HWC", "CHW"}',
@@ -263,14 +265,18 @@ class ImageRecordDataset(DatasetMixin):
     def __init__(self, *values: Any, **keywords: Unpack[ImageRecordDatasetParameters]) -> None:
         owner = type(self).__name__
         given = by_name(owner, keywords, ImageRecordDatasetOptions, values)
-        augmentation = {name: given.pop(name) for name in AUGMENTATION & given.keys()}
+        own = {item.name for item in fields(ImageRecordDatasetOptions)}
+        augmentation = {name: given.pop(name) for name in AUGMENTATION & given.keys() - own}
         options = ImageRecordDatasetOptions.of(owner, given, also=AUGMENTATION)
         self._threads = DecodingThreads(options.threads)
         self._limits = options.limits
         self._examples: AugmentedExamples | None = None
         if augmentation:
+            if "orient" in given:  # a recipe may say it as well
+                augmentation["orient"] = options.orient
             self._augment(augmentation, options)
         else:
+            self._upright = options.orient
             channels = options.channels
             self._channels = choice("channels", 3 if channels is None else channels, (3, 1, 4))
             self._layout = choice("layout", options.layout or "HWC", ("HWC", "CHW"))
@@ -368,20 +374,25 @@ class ImageRecordDataset(DatasetMixin):
     def _read(self, row: int) -> tuple[Any, Any]:
         source = self.source
         file = bisect_right(source.starts, row) - 1
-        number = row - int(source.starts[file])
-        offset = int(source.offsets[row])
+        location = source.files[file].location(row - int(source.starts[file]))
         reader = source.files[file].reader
-        record, _ = reader.read_at(offset, number, copy=True)
+        record, _ = reader.read_at(location["offset"], location["record"], copy=True)
         try:
             record = b"" if record is None else record
             header, content = unpack(record)
             if self._examples is not None:
                 image = self._examples(record, row)
             else:
-                image = codec.decode(content, self._channels, dtype=self._dtype, **self._limits)
+                image = codec.decode(
+                    content,
+                    self._channels,
+                    dtype=self._dtype,
+                    upright=self._upright,
+                    **self._limits,
+                )
             label = self._label(header, source.pack_of(row))
         except RecordIOError as error:
-            raise error.at(path=reader.path, offset=offset, record=number) from None
+            raise error.at(**location) from None
         if self._examples is None and self._layout == "CHW":
             image = backend_of(image).contiguous(TO_CHW(image))
         return image, label

@@ -58,7 +58,7 @@ class Slot:
         self.given_back = given_back
         self.guard: weakref.ref[np.ndarray] | None = None
 
-    def lend(self) -> memoryview:
+    def view(self) -> memoryview:
         """Return the memory; when nothing refers to it any more, its number comes to `given_back`.
 
         Every array made of it keeps the array here alive.
@@ -110,7 +110,7 @@ class WorkerHandle:
                 mapping = receive(self.connection, *answer.new)
                 self.slots[answer.slot] = Slot(mapping, answer.slot, self.given_back)
             self.kept.discard(answer.slot)
-            shared = self.slots[answer.slot].lend()
+            shared = self.slots[answer.slot].view()
         return answer, shared
 
 

@@ -73,8 +73,9 @@ class DescribedSteps(Augmenter, Sequence[ImageAugmenter]):
                 )
         method, (_, height, width) = self.inter_method, self.data_shape
         steps: list[ImageAugmenter] = []
-        if self.resize > 0:
-            steps.append(ResizeAug(self.resize, method))
+        side, _ = self.first_resize
+        if side > 0:
+            steps.append(ResizeAug(side, method))
         size = (width, height)
         if self.random_resized_crop:
             ratio = (self.min_aspect_ratio or 1.0, self.max_aspect_ratio)

@@ -1,4 +1,4 @@
-"""The functions of MXNet's `mx.image` on single images: decoding, sizes, borders, colours, turns.
+"""The functions of MXNet's `mx.image` on single images: decoding, sizes, borders, colours, angles.
 
 An image is a NumPy array (height, width, channels) of uint8, float32 or float64; colours are RGB.
 Only the rotations take channels first, and float32.  Every function returns a new array and leaves

@@ -178,9 +178,10 @@ class ChosenSamples:
     """Batches of chosen samples of one epoch, made ahead of the consumer by an engine of their own.
 
     `rows` gives the positions of the samples of each batch, in the file or array if
-    `in_file_order`, else in the epoch.  If it `repeats`, a sample that comes again has other random
-    numbers.  The engine is closed after the last batch, and when nobody refers to this object any
-    more.  Threads may share it: every batch goes to one of them.
+    `in_file_order`, else in the epoch.  With a `first_draw` a sample that comes again has other
+    random numbers: those of its place among all that are asked for, counted from there.  The engine
+    is closed after the last batch, and when nobody refers to this object any more.  Threads may
+    share it: every batch goes to one of them.
     """
 
     def __init__(
@@ -191,18 +192,17 @@ class ChosenSamples:
         epoch: int,
         rows: Iterator[Any],
         in_file_order: bool,
-        repeats: bool,
+        first_draw: int | None,
     ) -> None:
         self._finalizer = weakref.finalize(self, engine.close)
         self._engine: Engine = engine
         self._skipped = skipped
         self._epoch = epoch
         self._rows = rows
-        self._repeats = repeats
+        self._next_draw = first_draw
         records = order.take(epoch, 0, order.count())
         self._records = np.sort(records) if in_file_order else records
         self._draws = order.draws(0, order.count())
-        self._asked = 0
         self._over = False
         #: The samples of each batch under way, and their draws.
         self._waiting: deque[tuple[np.ndarray, np.ndarray]] = deque()
@@ -244,8 +244,8 @@ class ChosenSamples:
                 return
             chosen = np.arange(part.start, part.stop) if isinstance(part, slice) else part
             draws = self._draws[chosen]
-            if self._repeats:
-                draws = np.arange(self._asked, self._asked + len(chosen))
-            self._asked += len(chosen)
+            if self._next_draw is not None:
+                draws = np.arange(self._next_draw, self._next_draw + len(chosen))
+                self._next_draw += len(chosen)
             self._waiting.append((chosen, draws))
             engine.submit(self._records[chosen], self._epoch, draws)

@@ -16,7 +16,7 @@ import numpy as np
 
 from recordio.bytes.remote.block_table import BLOCK
 
-from ..images.sources.fetched import STRIPE, Held
+from ..images.sources.fetched import STRIPE, PinnedRecords
 from .engine import Engine
 from .image_options import ImageRecordOptions
 
@@ -42,24 +42,24 @@ class FetchedSource(Protocol):
 
     def __len__(self) -> int: ...
 
-    def hold(self, records: np.ndarray, stripe: int = 1) -> Held: ...
+    def pin(self, records: np.ndarray, stripe: int = 1) -> PinnedRecords: ...
 
 
 class _Batch:
     """A batch that waits for its records."""
 
-    __slots__ = ("draws", "epoch", "held", "records")
+    __slots__ = ("draws", "epoch", "pinned", "records")
 
     def __init__(self, records: np.ndarray, epoch: int, draws: np.ndarray) -> None:
         self.records, self.epoch, self.draws = records, epoch, draws
-        self.held: Held | None = None
+        self.pinned: PinnedRecords | None = None
 
 
 class FetchedAhead:
     """An engine whose records are fetched before it reads them.
 
     `ahead` batches are asked for beyond those that the inner engine works on, `stripe` blocks at
-    once where one is missing.  At most `most_held` bytes are kept from being given up, besides
+    once where one is missing.  At most `most_pinned` bytes are kept from being given up, besides
     those of the oldest batch; None if nothing ever is.
     """
 
@@ -69,13 +69,13 @@ class FetchedAhead:
         source: FetchedSource,
         ahead: int,
         stripe: int = 1,
-        most_held: int | None = None,
+        most_pinned: int | None = None,
     ) -> None:
         self._engine, self._source, self._stripe = engine, source, stripe
-        self._most_held = most_held
+        self._most_pinned = most_pinned
         self.depth = engine.depth + ahead
         self._waiting: deque[_Batch] = deque()
-        self._inside: deque[Held] = deque()  # of the batches that the engine works on
+        self._inside: deque[PinnedRecords] = deque()  # of the batches that the engine works on
         self._closed = False
 
     def __getattr__(self, name: str) -> Any:
@@ -99,30 +99,30 @@ class FetchedAhead:
         self._feed()
 
     def _ask(self) -> None:
-        """Have the records of batches fetched, as many as may be held."""
-        held = [*self._inside, *(batch.held for batch in self._waiting if batch.held)]
-        nbytes = 0 if self._most_held is None else sum(one.nbytes for one in held)
+        """Have the records of batches fetched, as many as may be pinned."""
+        pinned = [*self._inside, *(batch.pinned for batch in self._waiting if batch.pinned)]
+        nbytes = 0 if self._most_pinned is None else sum(one.nbytes for one in pinned)
         for batch in self._waiting:
-            if batch.held is None:
-                if self._most_held is not None and held and nbytes >= self._most_held:
+            if batch.pinned is None:
+                if self._most_pinned is not None and pinned and nbytes >= self._most_pinned:
                     return
                 needed = self._engine.needed(batch.records, batch.epoch, batch.draws)
-                batch.held = self._source.hold(needed, self._stripe)
-                held.append(batch.held)
-                nbytes += batch.held.nbytes
+                batch.pinned = self._source.pin(needed, self._stripe)
+                pinned.append(batch.pinned)
+                nbytes += batch.pinned.nbytes
 
     def _feed(self) -> None:
         """Hand over the batches whose records are there."""
         while self._waiting and self._engine.pending < self._engine.depth:
             batch = self._waiting[0]
-            if batch.held is None or not batch.held.ready:
+            if batch.pinned is None or not batch.pinned.ready:
                 return
             try:
-                batch.held.wait()
+                batch.pinned.wait()
             except Exception:
                 return  # raised when its turn comes
             self._engine.submit(batch.records, batch.epoch, batch.draws)
-            self._inside.append(batch.held)
+            self._inside.append(batch.pinned)
             self._waiting.popleft()
 
     def collect(self) -> tuple[Any, Any, np.ndarray, Sequence[tuple[int, Exception]]]:
@@ -131,9 +131,9 @@ class FetchedAhead:
         self._feed()
         if not self._engine.pending and self._waiting:
             try:
-                held = self._waiting[0].held
-                if held is not None:
-                    held.wait()
+                pinned = self._waiting[0].pinned
+                if pinned is not None:
+                    pinned.wait()
             except Exception:
                 self._give_up_waiting()
                 raise
@@ -146,16 +146,16 @@ class FetchedAhead:
     def _give_up_waiting(self) -> None:
         """Ask for nothing any more; what is waited for is asked for again by `collect`."""
         for batch in self._waiting:
-            held, batch.held = batch.held, None
-            if held is not None:
-                held.release()
+            pinned, batch.pinned = batch.pinned, None
+            if pinned is not None:
+                pinned.release()
 
     def retry(
         self, record: int, epoch: int, draw: int, data: Any, label: Any, ids: Any, slot: int
     ) -> None:
         """Put another record into a slot of a collected batch, which is fetched before."""
         needed = self._engine.needed(np.array([record]), epoch, np.array([draw]))
-        with self._source.hold(needed):
+        with self._source.pin(needed):
             self._engine.retry(record, epoch, draw, data, label, ids, slot)
 
     def stats(self) -> dict[str, float]:
@@ -197,8 +197,8 @@ def fetched_ahead(
     stripe = STRIPE if small else 1
     if not files.resident and is_scattered(options):
         stripe = 1
-    most_held = None if files.resident else files.limit // 2
-    return FetchedAhead(engine, source, ahead, stripe, most_held)
+    most_pinned = None if files.resident else files.limit // 2
+    return FetchedAhead(engine, source, ahead, stripe, most_pinned)
 
 
 def is_scattered(options: ImageRecordOptions) -> bool:

@@ -20,7 +20,6 @@ import numpy as np
 from recordio.errors import CacheFileError, RecordIOError, RemoteFileError
 from recordio.formats.image_size import check_pixels, image_size
 from recordio.formats.jpeg import jpeg
-from recordio.header import HEADER
 
 from ..core.order import Order, SequentialOrder
 from ..images.cache.file_image_cache import FileImageCache
@@ -64,7 +63,7 @@ class CacheInfo:
 
     `cache` is "ram" or the path of the file, whose `images` are those of other processes and
     earlier runs as well.  They take `used_bytes`, and may take `capacity`: `cache_size`, or less
-    where `estimated_bytes` is lower, which all images of the provider would take, judged by some
+    where `estimated_bytes` is lower, which all images of the provider would take, estimated by some
     headers.  `hits` counts samples that were made from cached images, `misses` those whose image
     was decoded.
     """
@@ -119,10 +118,15 @@ def cached_recipe(recipe: Any, asked: bool) -> Any:
     """
     if resizes(recipe) or not recipe.scaled_decode:
         return recipe
+    if recipe.reducing_gap is not None:
+        raise ValueError(
+            f"reducing_gap={recipe.reducing_gap:g}: a cache holds images that were decoded in "
+            "full, unless they are resized first (resize); drop one of both"
+        )
     if asked:
         raise ValueError(
             "scaled_decode=True: a cache holds images that were decoded in full, unless they are "
-            "resized first (resize, with an inter_method other than 10); drop one of both"
+            "resized first (resize, with an interpolation that is not random); drop one of both"
         )
     return replace(recipe, scaled_decode=False)
 
@@ -220,10 +224,8 @@ def estimated_bytes(source: Source, records: range, recipe: Any) -> int:
 def _image_bytes(source: Source, number: int, recipe: Any) -> int:
     """Estimate one image; 0 if it cannot be read, because it will not be cached."""
     try:
-        record = memoryview(source.record(number))
-        if len(record) < HEADER.size:
-            return 0
-        size = image_size(record[HEADER.size + 4 * HEADER.unpack_from(record)[0] :])
+        _, content = source.image(number)
+        size = image_size(content)
         check_pixels(size)
     except RemoteFileError:
         raise
@@ -240,9 +242,11 @@ def _settings(source: _Versioned, recipe: Any) -> dict[str, str]:
     return {
         "data": source.version(),
         "resize": str(recipe.resize if resized else -1),
-        "inter_method": str(recipe.inter_method) if resized else "any",
-        "scaled_decode": str(resized and recipe.scaled_decode),
+        "inter_method": str(recipe.method) if resized else "any",
+        "scaled_decode": str(resized and (recipe.reducing_gap or recipe.scaled_decode)),
         "decoder": f"{jpeg.library()} and OpenCV {cv2.__version__}",
+        # Only what differs: files that were made before there was a choice stay valid.
+        **({} if recipe.orient else {"orient": "False"}),
     }
 
 

@@ -179,7 +179,7 @@ class ImageProviderOptions(NamedOptions, RemoteOptions, LimitOptions):
         None,
         "int, optional",
         """Make batches of ``batch_size / images_per_class`` classes with as many images each, for
-        metric learning.  Classes come in turns, each once a turn, and so do the images of a class;
+        metric learning.  Classes come in cycles, each once a cycle; so do the images of a class;
         a batch has nothing twice if there is enough.""",
         optional(partial(integer, low=1)),
     )

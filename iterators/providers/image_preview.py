@@ -34,9 +34,9 @@ __all__ = [
 class SampleOfRecord(NamedTuple):
     """One record as it is in one epoch: a sample without the batch axis, and its row of labels.
 
-    `corners` says where the corners of the sample lie in the upright image, in pixels: top left,
-    top right, bottom right, bottom left, before mirroring.  It is None for recipes that draw
-    otherwise than `ImageRecordIter`, and then `mirror` is False.
+    `corners` says where the corners of the sample lie in the decoded image, in pixels: top left,
+    top right, bottom right, bottom left, before it is mirrored or turned upside down.  It is None
+    for recipes that draw otherwise than `ImageRecordIter`, and then `mirror` is False.
     """
 
     epoch: int
@@ -79,7 +79,7 @@ def samples_of(
     pack = int(np.searchsorted(provider._firsts, record, side="right")) - 1
     plan = provider._make_plans[pack]
     recipe, key = plan.args[0], plan.keywords["key"]
-    size = _upright_size(provider, record) if type(recipe) is Recipe else None
+    size = _decoded_size(provider, record, recipe) if type(recipe) is Recipe else None
     samples = []
     with engine_apart(provider._make_engine, 1) as engine:
         for epoch in epochs:
@@ -112,7 +112,7 @@ def corners_of(steps: Sequence[dict[str, Any]]) -> list[tuple[float, float]]:
     return points
 
 
-RESAMPLE, WARP, PAD = range(3)
+RESAMPLE, WARP, PAD, AFFINE, PERSPECTIVE = range(5)
 
 
 def _before(step: dict[str, Any], x: float, y: float) -> tuple[float, float]:
@@ -120,21 +120,30 @@ def _before(step: dict[str, Any], x: float, y: float) -> tuple[float, float]:
     if step["kind"] == PAD:
         return x - step["border_x"], y - step["border_y"]
     if step["kind"] == WARP:  # its map is that of the centres of pixels
-        a, b, c, d, e, f = step["inverse"]
+        a, b, c, d, e, f = step["inverse"][:6]
         x, y = x - 0.5, y - 0.5
         return a * x + b * y + c + 0.5, d * x + e * y + f + 0.5
+    if step["kind"] in (AFFINE, PERSPECTIVE):
+        a, b, c, d, e, f, g, h = step["inverse"]
+        depth = g * x + h * y + 1 if step["kind"] == PERSPECTIVE else 1
+        return (a * x + b * y + c) / depth, (d * x + e * y + f) / depth
     return (
         step["x"] + x * step["width"] / step["target_width"],
         step["y"] + y * step["height"] / step["target_height"],
     )
 
 
-def _upright_size(provider: RecordImageProvider, record: int) -> tuple[int, int]:
+def _decoded_size(provider: RecordImageProvider, record: int, recipe: Recipe) -> tuple[int, int]:
     """Width and height of an image as it is decoded."""
     source = _source(provider)
     file = int(np.searchsorted(source.starts, record, side="right")) - 1
     data, _ = source.files[file].reader.read_at(int(source.offsets[record]), record)
-    return general.upright_size(read_payload(data).content)
+    content = read_payload(data).content
+    if recipe.orient:
+        return general.upright_size(content)
+    # Some formats are turned by whoever reads them; only pixels tell.
+    height, width, _ = general.decode(content, recipe.channels, upright=False).shape
+    return width, height
 
 
 def _source(provider: RecordImageProvider) -> Any:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordio.formats.jpeg.jpeg import DEFAULT_LIMITS
+from recordio.packs.classes import labels_of_names
 
 from ..core.batch import DataBatch
 from ..core.device import DeviceNormalisation, Placement, placement
@@ -48,6 +49,7 @@ from .image_sources import ImageSource, packs_of
 from .mx_data_provider import MXDataProvider
 from .planned import PlannedProvider
 from .python_images import ImageChange, PythonImages
+from .python_tail import PythonTail
 from .show import Classes, Pixels, show_batch
 
 if TYPE_CHECKING:
@@ -239,17 +241,22 @@ class RecordImageProvider(PlannedProvider):
         plan, dtype = plans[0](batch_size=options.batch_size), job.normalise and job.normalise.dtype
         settings = {"file": source.fingerprint(), "order": describe_order(order), **options.saved()}
         if named is not None:
-            settings["recipe"] = named.to_json()
+            settings["recipe"] = named.described()
         if recipes.views:
             settings["views"] = [view.changed() for view in recipes.views]
         settings |= {**recipes.saved(), **classes.saved(options, packs)}
         if mean_image is not None:
             settings["mean_img"] = check_of(mean_image)
+        provided = provided_data(options, plan, dtype)
+        self._tail = None
+        if named is not None and named.tail:
+            self._tail = PythonTail(named, options, bool(recipes.views))
+            provided = [self._tail.described(provided[0])]
         super().__init__(
             _batches(order, options.batch_size, tail or ("wrap" if options.round_batch else "pad")),
             engines(options.batch_size, options.prefetch_buffer),
             engines,
-            provided_data(options, plan, dtype),
+            provided,
             labels.described(options),
             job.placement,
             **options.values("epoch", "on_error", "error_budget", "verbose"),
@@ -306,6 +313,26 @@ class RecordImageProvider(PlannedProvider):
             raise ValueError("the provider is closed")
         return self._classes.count()
 
+    @property
+    def class_to_idx(self) -> dict[str, int]:
+        """The label of each class by its name, in the order of the labels; empty without names.
+
+        Names are those beside the packs, ``PREFIX.classes.txt``, of files on this machine.
+
+        Raises
+        ------
+        ValueError
+            If the provider is closed.
+        """
+        if self._classes is None:
+            raise ValueError("the provider is closed")
+        return labels_of_names(self._classes.names())
+
+    @property
+    def classes(self) -> list[str]:
+        """The names of `class_to_idx`, in the order of the labels."""
+        return list(self.class_to_idx)
+
     def cache_info(self) -> CacheInfo | None:
         """Count what the cache holds and did so far; None without one, of several packs together.
 
@@ -349,10 +376,13 @@ class RecordImageProvider(PlannedProvider):
         Raises
         ------
         ValueError
-            If `batch` is none of images, or the provider is closed.
+            If `batch` is none of images, a recipe has functions in Python, or the provider is
+            closed.
         StopIteration
             If there is no batch.
         """
+        if self._tail is not None:
+            raise ValueError("the images were made by functions in Python: show those of a recipe")
         title = f"seed {self._seed}"
         if batch is None:
             title += f", epoch {self._settle(self._position).epoch}"
@@ -389,6 +419,7 @@ class RecordImageProvider(PlannedProvider):
         return packs
 
     def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
+        data = data if self._tail is None else self._tail(data)
         if not self._stored[1]:
             return super()._arrays(data, label)
         (desc,) = self._stored[1]

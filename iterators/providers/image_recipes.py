@@ -119,7 +119,14 @@ def view_recipes(
         raise ValueError("data_specs names the arrays of a batch: drop views")
     if options.mean_img:
         raise ValueError("a mean image is of one shape: drop mean_img, or views")
-    return same_channels(tuple(map(changed, views)))
+    recipes = same_channels(tuple(map(changed, views)))
+    for recipe in recipes:
+        if getattr(recipe, "reducing_gap", None) is not None:
+            raise ValueError(
+                f"reducing_gap={recipe.reducing_gap:g}: an image of several views is decoded once, "
+                "in full; drop reducing_gap, or views"
+            )
+    return recipes
 
 
 def provided_data(

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Never
+from typing import TYPE_CHECKING, Any, Never
 
 from recordio.keywords.options import accepts, divided
 
-from ..images.augment.named_recipes import expanded
+from ..images.augment.named_recipes import NamedRecipe, expanded
 from ..images.augment.recipe import Recipe
 from ..images.view_plans import with_keywords
 from .image_labels import class_labels
 from .image_options import ImageClassOptions
 from .image_provider import DTYPES, ImageJob, RecordImageProvider
 from .image_recipes import view_recipes
-from .image_sources import open_packs
+from .image_sources import ImageSource, open_packs
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -29,6 +29,7 @@ __all__ = [
     "ImageRecordIter_v1",
     "ImageRecordProvider",
     "ImageRecordUInt8Iter",
+    "ImageSourceIter",
 ]
 
 
@@ -98,7 +99,15 @@ class ImageRecordIter(RecordImageProvider):
     dtypes: tuple[str, ...] = DTYPES
 
     def __init__(self, *values: Never, **keywords: Unpack[ImageRecordIterParameters]) -> None:
-        given = expanded({**keywords})
+        job, named = self._job(keywords, values)
+        source = open_packs(job.packs, job.options)
+        super().__init__(job, source, class_labels(job.packs, job.options), named=named)
+
+    def _job(
+        self, keywords: Mapping[str, Any], values: Sequence[Any] = ()
+    ) -> tuple[ImageJob, NamedRecipe | None]:
+        """Check keywords: what is asked for, and the recipe that was named."""
+        given = expanded({**keywords}, self.dtypes[0])
         own, augmentation = divided(type(self).__name__, given, *self.families, values=values)
         options, recipe = ImageClassOptions(**own), Recipe(**augmentation)
         recipes: Sequence[Recipe] = [recipe]
@@ -108,12 +117,22 @@ class ImageRecordIter(RecordImageProvider):
         job = ImageJob.of(
             options, recipes, dtypes=self.dtypes, scaled_decode="scaled_decode" in keywords
         )
-        source = open_packs(job.packs, job.options)
-        labels = class_labels(job.packs, job.options)
-        super().__init__(job, source, labels, named=options.recipe)
+        return job, options.recipe
 
 
 ImageRecordProvider = ImageRecordIter
+
+
+class ImageSourceIter(ImageRecordIter):
+    """`ImageRecordIter` over images that lie elsewhere than in record files."""
+
+    def __init__(self, source: ImageSource, **keywords: Any) -> None:
+        for name in ("path_imgrec", "path_imgidx", "path_imglist", "verify"):
+            if name in keywords:
+                raise ValueError(f"{name} is for record files, and {source.name} is none: drop it")
+        job, named = self._job(keywords)
+        labels = class_labels(job.packs, job.options)
+        RecordImageProvider.__init__(self, job, source, labels, named=named)
 
 
 class ImageRecordUInt8Iter(ImageRecordIter):

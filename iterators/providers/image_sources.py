@@ -16,6 +16,8 @@ from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import LabelError, RecordIOError
 from recordio.lists import read_entries
 
+from ..core.order import check_of
+from ..images.sources.image_arrays import ImageArrays
 from ..images.sources.mixed_packs import Pack, Packs, as_packs
 from ..images.sources.record_source import file_versions
 from ..images.sources.source import ImageFiles, Source
@@ -25,6 +27,7 @@ from .image_options import ImageRecordOptions
 
 __all__ = [
     "FlooredPacks",
+    "ImageArraySource",
     "ImageFileSource",
     "ImagePack",
     "ImageSource",
@@ -53,7 +56,7 @@ class ImagePack(Protocol):
 
     @property
     def is_remote(self) -> bool:
-        """True if some lie on servers, so that they have to be held while they are read."""
+        """True if some lie on servers, so that they have to be pinned while they are read."""
 
     def __len__(self) -> int:
         """Number of images."""
@@ -201,6 +204,42 @@ class ImageFileSource:
         """Short text that changes whenever the list of files or one of them does."""
         check = zlib.crc32(file_versions(self._paths), self._check)
         return f"{len(self)} images, check {check:08x}"
+
+
+class ImageArraySource(ImageFileSource):
+    """Images of one size in an array, uint8 (n, height, width) or (n, height, width, 3).
+
+    Messages call the array `name`; an image has one label.
+    """
+
+    def __init__(self, name: str, images: np.ndarray, labels: np.ndarray) -> None:
+        if not len(images):
+            raise ValueError(f"{name} has no image")
+        if labels.shape != images.shape[:1]:
+            raise ValueError(
+                f"{name} has {len(images)} images and labels of shape {labels.shape}: expected one "
+                "label for each image"
+            )
+        self.name = name
+        self._images = np.ascontiguousarray(images)
+        self._labels = _exactly(labels.astype(np.float64)[:, None])
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+    def bytes_source(self) -> Source:
+        """Return what the image stage reads."""
+        return ImageArrays(self._images, self._labels[:, 0])
+
+    def location_of(self, record: int) -> dict[str, Any]:
+        """Return the number of an image, as `RecordIOError` names it."""
+        return {"path": self.name, "record": record}
+
+    def fingerprint(self) -> str:
+        """Short text that tells these images and labels from others."""
+        return f"{len(self)} images, check {check_of(self._images, self._labels)}"
+
+    version = fingerprint
 
 
 def floor_part(count: int, num_parts: int, part_index: int) -> range:

@@ -407,7 +407,7 @@ class PlannedProvider(AbstractDataProvider):
         return generator(None, DATASET_SEED)
 
     def _read_samples(
-        self, rows: Iterator[Any], batch_size: int, in_file_order: bool, repeats: bool
+        self, rows: Iterator[Any], batch_size: int, in_file_order: bool, first_draw: int | None
     ) -> Callable[[], tuple[list[Any], list[Any], int]]:
         """Begin an epoch of chosen samples; see `Samples.read`."""
         with self._access.lock:
@@ -421,7 +421,7 @@ class PlannedProvider(AbstractDataProvider):
             engine = self._make_engine(batch_size, depth)
             epoch, order = self._iterator_epoch, self._plan.order
             chosen = ChosenSamples(
-                engine, self._skipped, order, epoch, rows, in_file_order, repeats
+                engine, self._skipped, order, epoch, rows, in_file_order, first_draw
             )
             self._iterator_epoch = (epoch + 1) & LAST_EPOCH
             self._iterators.add(chosen)

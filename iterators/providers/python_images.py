@@ -14,7 +14,7 @@ import numpy as np
 
 from recordio.errors import LabelError, RecordIOError
 from recordio.formats.general import decode
-from recordio.header import IRHeader, unpack
+from recordio.header import IRHeader
 from recordio.packs.labels import LabelChange
 
 from ..core.example_random import drawing_for
@@ -80,7 +80,7 @@ class PythonImages(Prefetcher):
     channels) and its header, returns the image in its final size and its labels, of `label_shape`,
     and is called in several threads at once if `threads` is above 1, each with a batch of its own.
     What it draws from `core.example_random` depends on `key`, the epoch, the record and its
-    occurrence alone.  Of `plan` only the form of a batch and the limits count.
+    occurrence alone.  Of `plan` only the form of a batch, `orient` and the limits count.
     """
 
     def __init__(
@@ -158,9 +158,11 @@ class PythonImages(Prefetcher):
         location, number = self._source.location_of(record), None
         member = int(np.searchsorted(self._source.firsts, record, side="right")) - 1
         try:
-            header, content = unpack(self._bytes.record(record))
+            header, content = self._bytes.image(record)
             number = header.id
-            image = decode(content, self._image_shape[2], **self._limits)
+            image = decode(
+                content, self._image_shape[2], upright=self.plan.recipe.orient, **self._limits
+            )
             with drawing_for(self._key, epoch, record, draw):
                 image, labels = self._changes[member](image, header)
         except RecordIOError as error:

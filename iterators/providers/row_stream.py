@@ -59,7 +59,7 @@ class RowStream:
     def prepare(self, batch_size: int, keep: int, allocate: Callable[[int], Any] | None) -> None:
         """Get ready for batches of that size, `keep` of which may wait to be used again."""
         self.batch_size = batch_size
-        self.lends = allocate is None
+        self.may_share = allocate is None
         nbytes = math.prod((batch_size, *self.reader.shape)) * self.reader.dtype.itemsize
         self.pool = BufferPool(nbytes, keep, allocate)
 
@@ -70,7 +70,7 @@ class RowStream:
 
     def batch(self, rows: np.ndarray) -> tuple[np.ndarray, dict[int, TextFormatError]]:
         """A batch whose first slots are `rows`, the others zero; and its bad slots."""
-        whole = self.lend(rows)
+        whole = self.shared(rows)
         if whole is not None:
             return whole
         batch = np.frombuffer(self.pool.take(), self.reader.dtype)
@@ -91,15 +91,15 @@ class RowStream:
             table[len(rows) :] = 0
         return self.axes.convert(batch.reshape(self.batch_size, *self.row_shape)), failed
 
-    def lend(self, rows: np.ndarray) -> tuple[np.ndarray, dict[int, TextFormatError]] | None:
-        """A whole batch that lies in the chunk, as a part of it, without a copy.
+    def shared(self, rows: np.ndarray) -> tuple[np.ndarray, dict[int, TextFormatError]] | None:
+        """Return a whole batch that lies in the chunk as a view of it; None if there is none.
 
         Its rows are given away: whoever has the batch may change them.  The first chunk is kept, so
         that a file of one chunk is parsed once and not in every epoch.
         """
         row, count = self.at, self.batch_size
         begin = row - self.chunk_begin
-        if not self.lends or self.chunk_begin <= self.first or begin + count > len(self.chunk):
+        if not self.may_share or self.chunk_begin <= self.first or begin + count > len(self.chunk):
             return None
         # Rows go up by one until, at the end, they start again further up in the file.
         if len(rows) != count or rows[0] != row or rows[-1] != row + count - 1:

@@ -23,7 +23,7 @@ from ..core.order.modes import (
 from .batch_form import BatchForm, Transfer
 from .form_batches import FormBatch, with_arrays
 
-__all__ = ["DatasetProtocol", "Samples", "first_samples"]
+__all__ = ["DatasetProtocol", "Samples", "chosen_batches", "first_samples"]
 
 #: Modes of providers whose batches come in an order of their own.
 OWN_MODES = ("sequential", "even_sequential")
@@ -97,11 +97,14 @@ class Samples:
     finish: Transfer
     #: Random numbers that go on from iterator to iterator.
     rng: Any
-    #: ``read(rows, batch_size, in_file_order, repeats)`` begins an epoch beside all others.  `rows`
-    #: are the positions of the samples of each batch, at most `batch_size` of them, in the order in
-    #: which they are stored or in that of the epoch; a sample that `repeats` has other random
-    #: numbers each time.  The result gives data, label and number of samples of the next batch.
-    read: Callable[[Iterator[Any], int, bool, bool], Callable[[], tuple[list[Any], list[Any], int]]]
+    #: ``read(rows, batch_size, in_file_order, first_draw)`` begins an epoch beside all others.
+    #: `rows` are the positions of the samples of each batch, at most `batch_size` of them, in the
+    #: order in which they are stored or in that of the epoch; with a `first_draw`, not None, a
+    #: sample that comes again has other random numbers.  The result gives data, label and number of
+    #: samples of the next batch.
+    read: Callable[
+        [Iterator[Any], int, bool, int | None], Callable[[], tuple[list[Any], list[Any], int]]
+    ]
 
 
 def _chosen(
@@ -128,8 +131,27 @@ def _chosen(
         rng = samples.rng if rng is None else generator(rng)
     subsets: SubsetIterator = kind(provider.num_samples, batch_size, num_batches, rng)
     size = subsets.batch_size or provider.batch_size
-    read = samples.read(iter(subsets), size, mode is not None, stochastic)
+    first_draw = 0 if stochastic else None
+    read = samples.read(iter(subsets), size, mode is not None, first_draw)
     return subsets, lambda: request.parts(*read(), samples.to_device, samples.finish)
+
+
+def chosen_batches(
+    provider: Any, rows: Iterator[Any], batch_size: int, first_draw: int | None = None
+) -> Iterator[tuple[Any, ...]]:
+    """Yield batches of the samples with these numbers, as they are stored: data, then labels.
+
+    The epoch is that of the provider's next `iterator`; see `Samples.read`.
+    """
+    samples: Samples = provider._provider_samples()
+    request = _Request(None, *samples.stored, samples.form)
+    read = samples.read(rows, batch_size, True, first_draw)
+    while True:
+        try:
+            found = read()
+        except StopIteration:
+            return
+        yield request.parts(*found, samples.to_device, samples.finish)
 
 
 # -- batches as they come ---------------------------------------------------------------------

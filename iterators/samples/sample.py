@@ -27,7 +27,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Sample(SeesData):
-    """Data that are seen, not held: reading, indexing and fields are views until they are called.
+    """Data viewed lazily: reading, indexing and fields are views until they are called.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ cdef void exchange_once(int32_t* pack, Py_ssize_t size, int64_t* owed, const int
 
 
 cdef class Alternation:
-    """The turns of packs with certain weights.
+    """Alternation between packs in proportion to their weights.
 
     The weights are int64, at least 1 each, with a sum of at most 2**30.  A pack with weight w of W
     in all has given n * w / W of the first n items, to within one.
@@ -97,9 +97,9 @@ cdef class Alternation:
 
     def counts(self, int64_t positions):
         """Return the number of the first positions that belong to each pack; int64."""
-        turns, rest = divmod(positions, self.total)
+        periods, rest = divmod(positions, self.total)
         self._go_to(rest)
-        return self.given + turns * self.weights
+        return self.given + periods * self.weights
 
     def block(self, int64_t number, uint64_t key, int64_t size=BLOCK):
         """Return the packs of `size` positions from ``BLOCK * number``, and `counts` before them.

@@ -1,7 +1,7 @@
 """Images class by class: the record at a position of an order that visits classes in turn.
 
-Two sequences without end are joined: classes, each once in every turn, and the images of each
-class, each once in every turn.  Both are permuted turn by turn and such that a *window*, a run of
+Two sequences without end are joined: classes, each once in every cycle, and the images of each
+class, each once in every cycle.  Both are permuted cycle by cycle such that a *window*, a run of
 positions that belong together (the classes of a batch, the images of a class in it), has nothing
 twice.
 """
@@ -13,59 +13,59 @@ import numpy as np
 from iterators.core.random cimport Network, key_below, network_at, network_init
 
 cdef enum:
-    TURN = 0x7475726E       # purposes of keys: "turn"
+    CYCLE = 0x7475726E      # purposes of keys: "turn"
     CLASS = 0x636C6173      # "clas"
 
 
 cdef class Windows:
-    """A sequence without end of the numbers ``0 ... size - 1``, each once in every turn.
+    """A sequence without end of the numbers ``0 ... size - 1``, each once in every cycle.
 
     Within a window, `width` positions from a multiple of `width` on, all numbers differ if there
-    are enough.  Where a window spans the end of a turn, numbers at the start of the next turn that
-    the window has already are exchanged for others from the middle of that turn; small sets, which
-    have no middle, keep their permutation until a turn ends where a window does.
+    are enough.  Where a window spans the end of a cycle, numbers at the start of the next one that
+    the window has already are exchanged for others from the middle of that cycle; small sets, which
+    have no middle, keep their permutation until a cycle ends where a window does.
     """
 
     cdef int64_t size, width
-    cdef int64_t turn           # whose permutation is at hand; -1 for none
+    cdef int64_t cycle          # whose permutation is at hand; -1 for none
     cdef uint64_t key
     cdef Network network
-    cdef dict moved             # position -> number where this turn differs from its permutation
+    cdef dict moved             # position -> number where this cycle differs from its permutation
 
     def __cinit__(self):
-        self.turn = -1
+        self.cycle = -1
 
     cdef void reset(self, uint64_t key, int64_t size, int64_t width):
         """Begin with another sequence."""
-        self.key, self.size, self.width, self.turn = key, size, width, -1
+        self.key, self.size, self.width, self.cycle = key, size, width, -1
 
     cdef int64_t at(self, int64_t position) except -1:
         """Return the number at a position."""
-        cdef int64_t turn = position // self.size, at = position % self.size
+        cdef int64_t cycle = position // self.size, at = position % self.size
         if self.size < 4 * self.width:
-            self.enter(turn // turns_together(self.size, self.width))
+            self.enter(cycle // cycles_together(self.size, self.width))
             return network_at(&self.network, at)
-        if turn != self.turn:
-            self.enter(turn)
+        if cycle != self.cycle:
+            self.enter(cycle)
             self.mend()
         if self.moved and at in self.moved:
             return self.moved[at]
         return network_at(&self.network, at)
 
-    cdef void enter(self, int64_t turn):
-        if turn != self.turn:
-            self.turn, self.moved = turn, None
-            network_init(&self.network, self.size, key_below(self.key, turn, TURN))
+    cdef void enter(self, int64_t cycle):
+        if cycle != self.cycle:
+            self.cycle, self.moved = cycle, None
+            network_init(&self.network, self.size, key_below(self.key, cycle, CYCLE))
 
     cdef int mend(self) except -1:
-        """Find the numbers that are exchanged in this turn."""
-        cdef int64_t before = self.turn * self.size % self.width, i, number, spare = self.width
+        """Find the numbers that are exchanged in this cycle."""
+        cdef int64_t before = self.cycle * self.size % self.width, i, number, spare = self.width
         cdef Network last
         if before == 0:
             return 0
-        # Never exchanged themselves: a turn differs from its permutation only before its last
+        # Never exchanged themselves: a cycle differs from its permutation only before its last
         # window, as at most three times `width` positions from its start are touched.
-        network_init(&last, self.size, key_below(self.key, self.turn - 1, TURN))
+        network_init(&last, self.size, key_below(self.key, self.cycle - 1, CYCLE))
         taken = {network_at(&last, self.size - before + i) for i in range(before)}
         self.moved = {}
         for i in range(self.width - before):
@@ -78,8 +78,8 @@ cdef class Windows:
         return 0
 
 
-cdef int64_t turns_together(int64_t size, int64_t width) noexcept:
-    """Return the turns after which a turn ends where a window does."""
+cdef int64_t cycles_together(int64_t size, int64_t width) noexcept:
+    """Return the cycles after which a cycle ends where a window does."""
     cdef int64_t a = size, b = width
     while b:
         a, b = b, a % b
@@ -96,17 +96,17 @@ def draw_by_class(uint64_t key, const int64_t[::1] starts not None,
     many.  Positions count over all epochs and should be ascending.
     """
     cdef int64_t num_classes = starts.shape[0] - 1, position, group, last = -1, chosen = 0
-    cdef Windows turns = Windows(), members = Windows()
+    cdef Windows drawn_classes = Windows(), members = Windows()
     cdef Py_ssize_t i
     found = np.empty(positions.shape[0], np.int64)
     cdef int64_t[::1] record = found
-    turns.reset(key, num_classes, classes)
+    drawn_classes.reset(key, num_classes, classes)
     for i in range(positions.shape[0]):
         group, position = positions[i] // images, positions[i] % images
         if group != last:
-            last, chosen = group, turns.at(group)
+            last, chosen = group, drawn_classes.at(group)
             members.reset(key_below(key, chosen, CLASS), starts[chosen + 1] - starts[chosen],
                           images)
-        position += group // num_classes * images      # once in every turn of the classes
+        position += group // num_classes * images      # once in every cycle of the classes
         record[i] = records[starts[chosen] + members.at(position)]
     return found

@@ -157,10 +157,10 @@ class BlockOrder:
     def at(self, epoch: int, positions: np.ndarray) -> np.ndarray:
         """Return record numbers at `positions` of the epoch."""
         blocks, ends = self._blocks(epoch)
-        turn = np.searchsorted(ends, positions, side="right")
+        visit = np.searchsorted(ends, positions, side="right")
         records = np.empty(len(positions), np.int64)
-        for i in np.unique(turn):
-            block, mine = int(blocks[i]), turn == i
+        for i in np.unique(visit):
+            block, mine = int(blocks[i]), visit == i
             inside = positions[mine] - (ends[i] - self._lengths[block])
             if self.shuffle:
                 key = derive_key(self.seed, SHUFFLE_KEY, epoch, block)

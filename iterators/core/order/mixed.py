@@ -30,7 +30,7 @@ class MixedOrder:
     Parameters
     ----------
     orders : sequence of EpochOrder
-        What a turn of each pack looks like.  One that is used up begins its next turn; one that is
+        What a cycle of each pack looks like.  One that is used up begins the next; one that is
         not goes on in the next epoch where it stopped.  Their records are numbered through.
     shares : sequence of Fraction
         Above 0; only their ratios count.  After n positions of an epoch every pack has given n
@@ -93,25 +93,26 @@ class MixedOrder:
         records = np.empty(size, np.int64)
         for pack in np.unique(packs).tolist():
             mine = np.flatnonzero(packs == pack)
-            turns = before[pack] + np.arange(len(mine))
-            records[mine] = self._starts[pack] + self._taken(pack, epoch, turns)
+            own = before[pack] + np.arange(len(mine))
+            records[mine] = self._starts[pack] + self._taken(pack, epoch, own)
         return records
 
-    def _taken(self, pack: int, epoch: int, turns: np.ndarray) -> np.ndarray:
-        """Return the records of a pack at some of its turns in an epoch."""
+    def _taken(self, pack: int, epoch: int, own: np.ndarray) -> np.ndarray:
+        """Return the records of a pack at some of its own positions in an epoch."""
         order = self._orders[pack]
         if epoch:
-            turns = turns + epoch * int(self.counts[pack])
-        rounds, positions = np.divmod(turns, order.size)
-        records = np.empty(len(turns), np.int64)
-        for turn in np.unique(rounds).tolist():
-            mine = rounds == turn
-            records[mine] = order.at(turn, positions[mine])
+            own = own + epoch * int(self.counts[pack])
+        cycles, positions = np.divmod(own, order.size)
+        records = np.empty(len(own), np.int64)
+        for cycle in np.unique(cycles).tolist():
+            mine = cycles == cycle
+            records[mine] = order.at(cycle, positions[mine])
         return records
 
     def described(self) -> str:
         """Describe shares, size of the epoch and the orders of the packs."""
         orders = ", ".join(f"{o.size} {o.described()}" for o in self._orders)
+        # Saved states contain this text, so its words stay.
         return f"mixed {self._alternation.weights.tolist()} of {orders}, {self._size} places"
 
 
@@ -134,8 +135,8 @@ def whole_weights(shares: Sequence[Fraction]) -> np.ndarray:
 class ClassOrder:
     """Records class by class: batches of some classes with the same number of images each.
 
-    The classes come in turns, each once a turn, in another order every turn; so do the images of
-    each class.  Turns go on from epoch to epoch.  A batch has no class twice, and a class no image
+    The classes come in cycles, each once a cycle, in another order every cycle; so do the images of
+    each class.  Cycles go on from epoch to epoch.  A batch has no class twice, and a class no image
     twice in a batch, if there are enough.
 
     Parameters
@@ -209,4 +210,5 @@ class ClassOrder:
     def described(self) -> str:
         """Describe the classes of the records, and the classes and images of a batch."""
         check = check_of(self._starts, self._records)
+        # Saved states contain this text, so its words stay.
         return f"{self._images} of each of {self._classes} classes, {check}, {self._size} places"

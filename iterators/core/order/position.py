@@ -14,7 +14,7 @@ __all__ = ["Position"]
 
 
 class Position(NamedTuple):
-    """Completed epochs, sweeps or turns, and the positions `done` in the running one.
+    """Completed epochs, sweeps or cycles, and the positions `done` in the running one.
 
     `done` is below 0 if some of the epochs before are still to come.
     """

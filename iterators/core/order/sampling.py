@@ -1,4 +1,4 @@
-"""dp's samplers: the rows that come next in a set which begins again at its end, turn by turn.
+"""dp's samplers: the rows that come next in a set which begins again at its end, cycle by cycle.
 
 Every function is a pure step from one position to rows and the position behind them; each
 function says what the position counts.
@@ -21,7 +21,7 @@ __all__ = ["drawn", "in_turn", "sentences", "streams"]
 def in_turn(
     at: Position, size: int, batch_size: int, seed: int | None = None
 ) -> tuple[np.ndarray, Position]:
-    """Return rows one after another, or permuted by a seed; the last of a turn may be short."""
+    """Return rows one after another, or permuted by a seed; the last of a cycle may be short."""
     done = at.done if at.done < size else 0
     _, start, stop = next(runs(done, done + batch_size, size))
     rows = np.arange(start, stop)
@@ -54,11 +54,11 @@ def streams(
     return rows, step, Position(at.epoch + (step + 1) // steps, (step + 1) % steps)
 
 
-def sentences(turn: int, lengths: np.ndarray, batch_size: int, seed: int) -> list[np.ndarray]:
-    """Return sentences that are read side by side, in the order of a turn."""
+def sentences(cycle: int, lengths: np.ndarray, batch_size: int, seed: int) -> list[np.ndarray]:
+    """Return sentences that are read side by side, in the order of a cycle."""
     count = len(lengths)
-    order = ShuffledOrder(count, seed).at(turn, np.arange(count))
+    order = ShuffledOrder(count, seed).at(cycle, np.arange(count))
     found = np.unique(lengths)
     # Apart from the order of sentences also where there are as many lengths.
-    positions = ShuffledOrder(len(found), ~seed).at(turn, np.arange(len(found)))
+    positions = ShuffledOrder(len(found), ~seed).at(cycle, np.arange(len(found)))
     return list(itertools.chain(*alike(order, lengths, found[positions], batch_size)))

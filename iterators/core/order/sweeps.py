@@ -66,8 +66,8 @@ def checked_order(order: Any, size: int | None = None) -> np.ndarray:
         )
     if size is not None and len(array) != size:
         raise ValueError(
-            f"the order sampler returned {len(array)} places after an order of {size}: the size of "
-            "a sweep cannot change"
+            f"the order sampler returned {len(array)} positions after an order of {size}: the size "
+            "of a sweep cannot change"
         )
     array = array.astype(np.int64, copy=False)
     array.flags.writeable = False

@@ -93,7 +93,7 @@ about each; nothing imports this at run time.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 '''
 #: What may be passed where the option itself has another type.

@@ -122,7 +122,7 @@ def test_orders_that_are_none():
     sizes = iter([3, 4])
     changing = SerialIterator("abc", 2, order_sampler=lambda *_: np.arange(next(sizes)))
     next(changing)
-    with pytest.raises(ValueError, match="4 places after an order of 3"):
+    with pytest.raises(ValueError, match="4 positions after an order of 3"):
         next(changing)
     for order in (np.zeros((2, 2), int), [0.5, 1.0], ["a"]):
         with pytest.raises(TypeError, match="one-dimensional array of integers"):

@@ -153,7 +153,14 @@ crops = st.sampled_from(
     ]
 )  # fmt: skip
 warps = st.sampled_from(
-    [{}, {}, {"max_rotate_angle": 20, "max_shear_ratio": 0.1, "fill_value": 9}, {"rotate": 90}]
+    [
+        {},
+        {},
+        {"max_rotate_angle": 20, "max_shear_ratio": 0.1, "fill_value": 9},
+        {"rotate": 90},
+        {"rotation": 20, "perspective": 0.4, "warp_interpolation": "bilinear"},
+        {"flip_p": 0.5},
+    ]
 )
 runs = st.fixed_dictionaries(
     {

@@ -9,6 +9,7 @@ from PIL import Image
 
 from iterators import ImageDetRecordIter, ImageIter, ImageRecordIter
 from iterators.images.augment.geometry import drawn_steps
+from iterators.images.augment.random_warps import drawn_warps
 from iterators.images.augment.recipe import Recipe
 from iterators.providers.image_preview import (
     corners_of,
@@ -34,6 +35,7 @@ RECIPES = [
     {"rand_crop": True, "rand_mirror": True},
     {"random_resized_crop": True, "min_random_area": 0.1, "max_aspect_ratio": 0.3},
     {"resize": 40, "max_rotate_angle": 30, "max_shear_ratio": 0.1, "pca_noise": 0.1},
+    {"rotation": 40, "affine": {"degrees": 9, "scale": (0.6, 1.2)}, "rand_mirror": True},
     {"resize": 30, "pad": 5, "rand_crop": True, "brightness": 0.4, "inter_method": 10},
     {"max_crop_size": 45, "min_crop_size": 25, "rand_mirror": True, "dtype": "uint8"},
 ]
@@ -117,7 +119,7 @@ def dot_at(corners, width, height, u, v):
     return [(1 - v) * a + v * b for a, b in zip(top, bottom, strict=True)]
 
 
-@pytest.mark.parametrize("recipe", RECIPES[:4])
+@pytest.mark.parametrize("recipe", RECIPES[:5])
 @pytest.mark.parametrize("orientation", [None, 6])
 def test_corners_say_where_the_pixels_of_a_sample_come_from(tmp_path, recipe, orientation):
     """An image whose colours are its coordinates."""
@@ -154,6 +156,17 @@ def test_corners_say_where_the_pixels_of_a_sample_come_from(tmp_path, recipe, or
                 )
                 assert abs(red / 1.5 - x) < 3 * step and abs(green / 2 - y) < 3 * step
     assert looked > 50
+
+
+def test_corners_of_a_perspective():
+    """The corners of the image are where they were drawn."""
+    recipe = Recipe(data_shape=(3, 60, 90), perspective=0.5, perspective_p=1)
+    ends = drawn_warps(recipe, 0, 0, 0, 90, 60)["perspective"]
+    (step,), _ = drawn_steps(recipe, 0, 0, 0, 90, 60)
+    corners = [(0, 0), (89, 0), (89, 59), (0, 59)]
+    for (x, y), corner in zip(ends, corners, strict=True):
+        moved = {**step, "left": x, "top": y, "out_width": 0, "out_height": 0}
+        np.testing.assert_allclose(corners_of([moved])[0], corner, atol=1e-3)
 
 
 def test_corners_of_a_plain_crop():

@@ -25,6 +25,11 @@ RECIPES = {
         "gaussian_blur": 0.5, "solarize_p": 0.2,
     },
     "deit3": {"three_augment": True, "color_jitter": 0.3},
+    "warps": {
+        "rotation": (-20, 30), "perspective": 0.3, "warp_interpolation": "bicubic",
+        "affine": {"degrees": 10, "translate": (0.1, 0.2), "scale": (0.8, 1.2), "shear": 5},
+        "fill_value": 0, "pad": 4, "padding_mode": "reflect", "mirror_p": 0.3, "flip_p": 0.5,
+    },
     "faces": {"crop_on_fill": 0.5, "low_resolution": 0.5, "color_jitter": 0.5},
 }  # fmt: skip
 

@@ -64,6 +64,8 @@ def test_a_whole_image_is_the_same_in_every_view(pack):
     still = {"random_resized_crop": False, "min_random_area": 1.0, "resize": 40}
     still |= {"min_aspect_ratio": None, "max_aspect_ratio": 0.0}
     places = [{"crop_x_start": 0, "crop_y_start": 0}, {"pad": 5}, {"rotate": 30}, {"resize": -1}]
+    places += [{"rotation": (30, 30)}, {"resize": -1, "affine": {"shear": (9, 9)}}]
+    places += [{"pad": 9, "padding_mode": "reflect"}, {"crop_position": "bottom_left", "flip_p": 1}]
     with provider(pack, **still, views=places) as images:
         found = images.next().data
     for number, place in enumerate(places):

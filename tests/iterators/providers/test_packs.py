@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from iterators import ImageDetRecordIter, ImageIter, ImageRecordIter, Pack
 from iterators.datasets import ImageRecordDataset
+from iterators.images.sources.record_source import RecordSource
 from iterators.testing import write_faces, write_rows
+from recordio import RecordReader, verify
 from recordio.errors import LabelError, RecordIOError
 
 SHAPE = {"data_shape": (3, 8, 8), "batch_size": 16}
@@ -578,3 +580,26 @@ def test_a_missing_pack_is_named(plain):
 def test_how_a_pack_looks():
     pack = Pack("a.rec", share=0.3, labels="append", rand_mirror=True)
     assert repr(pack) == "Pack('a.rec', share=0.3, labels='append', rand_mirror=True)"
+
+
+@pytest.mark.parametrize("torn", [True, False])
+def test_an_error_of_a_face_pack_has_the_number_of_the_record_in_the_file(tmp_path, torn):
+    path = write_faces(tmp_path / "a.rec", [2, 3], map(content, range(1, 6)))
+    offsets = RecordReader(path).offsets.copy()
+    with open(path, "r+b") as file:
+        file.seek(offsets[3] + (0 if torn else 32))
+        file.write(b"\0" * 32)
+    expected = [problem.record for problem in verify(path).problems] if torn else [3]
+    assert expected == [3]
+    with ImageRecordIter(path_imgrec=path, path_imgidx=index_of(path), **SHAPE) as provider:
+        with pytest.raises(RecordIOError) as caught:
+            next(provider)
+    assert (caught.value.record, caught.value.offset) == (3, offsets[3])
+    dataset = ImageRecordDataset(Pack(path, path_imgidx=index_of(path)))
+    with pytest.raises(RecordIOError) as caught:
+        dataset[2]
+    assert (caught.value.record, caught.value.offset) == (3, offsets[3])
+    if torn:
+        with pytest.raises(RecordIOError) as caught:
+            RecordSource.open(path, index_of(path)).labels()
+        assert (caught.value.record, caught.value.offset) == (3, offsets[3])

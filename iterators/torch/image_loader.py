@@ -1,0 +1,574 @@
+"""`ImageLoader`: batches of a data set of images, in place of torch's ``DataLoader``.
+
+Images are made by the threads of an image provider wherever the data set and its transform are
+understood; a data set of its own kind is asked for its samples, in Python.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import torch
+import torch.utils.data
+
+from recordio.keywords.checks import boolean, entries, integer
+
+from ..core.order import check_of
+from ..core.order.position import Position
+from ..core.prefetch import Prefetcher
+from ..images.augment.named_recipes import NamedRecipe
+from ..loops.iterator import fetch
+from ..providers.image_provider import RecordImageProvider
+from ..providers.sample_iterator import chosen_batches
+from .dlpack import mapped
+from .image_sets import ImageSet, image_set, recipe_of
+from .loader_arguments import check_indices, refuse_orders, refuse_processes, refuse_rest
+from .loader_epochs import Batch, Epochs, LoaderSampler, OrderedEpochs, SampledEpochs
+from .world import World
+
+__all__ = ["ImageLoader"]
+
+
+class ImageLoader:
+    """Batches ``(images, labels)`` of a data set of images, in place of torch's ``DataLoader``.
+
+    The data set's `transform` becomes a recipe, by `NamedRecipe.from_torchvision`, and the images
+    are read, decoded and changed by threads that need no Python.  Transforms at the end that have
+    no counterpart are called with each finished image.  A data set that is not understood, or a
+    transform without a counterpart before the crop, is used as it is, by the data set's own
+    ``__getitem__``.  Both raise a warning that names the reason, once.
+
+    Parameters
+    ----------
+    dataset : object
+        A torchvision data set: ``ImageFolder``, ``DatasetFolder``, ``ImageNet``, ``CIFAR10``,
+        ``MNIST`` or a subclass that keeps their ``__getitem__``; a list of image files or of
+        ``(file, label)``; a pack: the path or URL of a record file, a list of ``.rec`` files,
+        `Pack`; or a `torch.utils.data.Subset` of these.  Any other map-style data set works
+        through its ``__getitem__``.
+    batch_size : int
+        Images in a batch, at least 1.
+    shuffle : bool
+        A new permutation of all samples in every epoch.
+    sampler : iterable of int, optional
+        Numbers of the samples of this rank, in ``[0, len(dataset))``, epoch by epoch; it has a
+        ``len``.
+    batch_sampler : iterable of sequences of int, optional
+        The same, batch by batch.
+    num_workers : int
+        Threads, at least 0.  With 0 there are 4, or `preprocess_threads`; a data set that is used
+        through its ``__getitem__`` is then called in the thread of the loop.
+    collate_fn : callable, optional
+        Called with the list of the samples of a batch, ``(image, label)``; the label is an int.
+    pin_memory : bool
+        Copy tensors to page-locked memory.  ``device="cuda"`` needs no such copy: images are
+        written into page-locked memory and moved from there.
+    drop_last : bool
+        Leave out a last batch that is short.
+    timeout, worker_init_fn, multiprocessing_context : optional
+        Refused unless they are the defaults of ``DataLoader``: there are no processes.
+    generator : torch.Generator, optional
+        Its seed is that of the permutations and of the augmentation.
+    prefetch_factor : int, optional
+        Batches made ahead of the consumer, of all threads together; default 4.
+    persistent_workers, pin_memory_device, in_order : optional
+        Accepted, and without meaning: batches always come in order, and no process starts.
+    transform : NamedRecipe, dict, str or torchvision transform, optional
+        In place of the data set's: a recipe, keywords of `ImageRecordIter`, or transforms.
+    seed : int
+        In place of `generator`; default 0.  It is the same for all ranks.
+    rank, world_size : int, optional
+        Which part of the data this process has, every `world_size`-th position of the order.
+        Without them they are those of `torch.distributed` if it is initialised, else the
+        environment's ``RANK`` and ``WORLD_SIZE``, else 0 and 1.  With a sampler they do not count:
+        it says which samples are whose.
+    even : bool
+        Give every rank as many samples, for which some come twice.
+    epoch : int
+        Number of the first epoch.
+    **keywords
+        Of `ImageRecordIter`: ``data_shape``, ``dtype``, ``layout``, ``device``, ``on_error``,
+        ``cache``, ``rand_mirror``, ...; they win over the transform.
+
+    Raises
+    ------
+    TypeError
+        For a data set without indices, a keyword that does not exist, and a transform that neither
+        a recipe nor a data set in Python can carry out.
+    ValueError
+        For values that are out of range or contradict one another.
+    RecordIOError
+        If a pack is damaged; in the loop also if an image is.
+
+    Warns
+    -----
+    UserWarning
+        If the samples are made by the data set's own ``__getitem__``, or if transforms run in
+        Python behind the threads, with the reason.
+
+    Attributes
+    ----------
+    dataset, batch_size, batch_sampler, num_workers, collate_fn, pin_memory, drop_last, generator
+        As given.
+    sampler : iterable of int or None
+        As given; without one the samples of this rank in the epoch that runs or comes next, with
+        the ``set_epoch`` that frameworks look for there.  None beside a `batch_sampler`.
+    classes : list of str or None
+        Names of the classes; None where there are none.
+    class_to_idx : dict of str to int or None
+        The label of each of them.
+    recipe : NamedRecipe or None
+        What the transform has become; print it to see the keywords.
+
+    See Also
+    --------
+    RecordBatches : the batches of any provider.
+
+    Notes
+    -----
+    Each loop is the next epoch, with a new order; `set_epoch` says which one comes next.  An epoch
+    depends on the seed and its number alone, as those of `ImageRecordIter` do, and not on threads.
+    What Python's transforms draw is not repeated when a run is resumed.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from PIL import Image
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> for i in range(3):
+    ...     Image.new("RGB", (9, 9), (i, i, i)).save(os.path.join(folder.name, f"{i}.png"))
+    >>> files = [(os.path.join(folder.name, f"{i}.png"), i) for i in range(3)]
+    >>> loader = ImageLoader(files, batch_size=2, data_shape=(3, 8, 8))
+    >>> for images, labels in loader:
+    ...     print(tuple(images.shape), labels)
+    (2, 3, 8, 8) tensor([0, 1])
+    (1, 3, 8, 8) tensor([2])
+    >>> loader.close()
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int = 1,
+        shuffle: bool | None = None,
+        sampler: Iterable[int] | None = None,
+        batch_sampler: Iterable[Sequence[int]] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: None = None,
+        multiprocessing_context: None = None,
+        generator: torch.Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+        transform: Any = None,
+        seed: int | None = None,
+        rank: int | None = None,
+        world_size: int | None = None,
+        even: bool = True,
+        epoch: int = 0,
+        **keywords: Any,
+    ) -> None:
+        refuse_processes(timeout, worker_init_fn, multiprocessing_context)
+        refuse_orders(keywords)
+        self.dataset, self._sampler, self.batch_sampler = dataset, sampler, batch_sampler
+        self.batch_size = integer("batch_size", batch_size, low=1)
+        self.drop_last = boolean("drop_last", drop_last)
+        self.num_workers = integer("num_workers", num_workers, low=0)
+        self.collate_fn, self.generator = collate_fn, generator
+        self.pin_memory = boolean("pin_memory", pin_memory)
+        self._pins = self.pin_memory and _can_pin()
+        shuffle = boolean("shuffle", False if shuffle is None else shuffle)
+        self._check_sampler(shuffle)
+        if seed is not None and generator is not None:
+            raise ValueError("seed and generator both say what is drawn: give one of both")
+        self._seed = integer("seed", seed or 0)
+        if generator is not None:
+            self._seed = generator.initial_seed()
+        self._ahead = integer(
+            "prefetch_factor", 4 if prefetch_factor is None else prefetch_factor, 1
+        )
+        self._process = os.getpid()
+        found = image_set(dataset)
+        self.recipe, found, tail = _translated(found, transform, keywords)
+        self._found = found
+        self._keywords = self._of_provider(found, keywords, prefetch_factor)
+        self._provider: RecordImageProvider | None = None
+        if tail:
+            found = self._with_tail(found, tail)
+        self._indices = found.indices
+        if found.open is None:
+            refuse_rest(found, keywords)
+            self._count = len(dataset)
+            warnings.warn(
+                f"{found.name}: {found.reason}.  Its samples are made by its own __getitem__ in "
+                f"Python, {'in threads, ' if self.num_workers else ''}which is slower",
+                UserWarning,
+                stacklevel=2,
+            )
+        else:
+            images = self._own_provider().num_samples
+            self._count = images if self._indices is None else len(self._indices)
+            check_indices(found.name, self._indices, images)
+        self._classes, self._class_to_idx = found.classes, found.class_to_idx
+        if self._provider is not None and found.class_to_idx is None:
+            self._class_to_idx = self._provider.class_to_idx or None
+            self._classes = list(self._class_to_idx) if self._class_to_idx else None
+        self._epochs = self._made_epochs(shuffle, World(rank, world_size), boolean("even", even))
+        self._position = Position(integer("epoch", epoch, low=0))
+        self._begun: dict[str, Any] | None = None  # what is to be saved of the running epoch
+        self._resume: tuple[Position, Mapping[str, Any]] | None = None
+        self._loop: object = None  # the newest, to which the position belongs
+
+    # -- what is asked for ------------------------------------------------------------------------
+
+    def _check_sampler(self, shuffle: bool) -> None:
+        """Refuse what contradicts a sampler, as DataLoader does."""
+        if self.batch_sampler is not None and (
+            self.batch_size != 1 or shuffle or self._sampler is not None or self.drop_last
+        ):
+            raise ValueError(
+                "batch_sampler makes the batches: drop batch_size, shuffle, sampler and drop_last"
+            )
+        if self._sampler is not None and shuffle:
+            raise ValueError("a sampler says in which order samples come: drop shuffle")
+        for name, given in (("sampler", self._sampler), ("batch_sampler", self.batch_sampler)):
+            if given is not None and not (hasattr(given, "__iter__") and hasattr(given, "__len__")):
+                raise TypeError(f"{name}={given!r}: expected an iterable of indices with a len()")
+
+    def _of_provider(
+        self, found: ImageSet, keywords: Mapping[str, Any], prefetch_factor: int | None
+    ) -> dict[str, Any]:
+        """Return the keywords of the provider of all images."""
+        for name, mine, theirs in (
+            ("preprocess_threads", self.num_workers, "num_workers"),
+            ("prefetch_buffer", prefetch_factor, "prefetch_factor"),
+        ):
+            if name in keywords and mine:
+                raise ValueError(f"{name} and {theirs} say the same: give one of both")
+        given = {"device": "cpu", "seed": self._seed, **found.keywords, **keywords}
+        if self.recipe is not None:
+            given["recipe"] = self.recipe
+        if self.num_workers:
+            given["preprocess_threads"] = self.num_workers
+        if prefetch_factor is not None:
+            given["prefetch_buffer"] = self._ahead
+        if given.get("label_name", "") is not None:
+            given.setdefault("label_dtype", "int64")
+        return {**given, "batch_size": self.batch_size}
+
+    def _with_tail(self, found: ImageSet, reason: str) -> ImageSet:
+        """Open a provider whose recipe ends in Python; without it if that makes no images."""
+        assert self.recipe is not None
+        try:
+            self._own_provider()
+        except Exception as error:  # of functions that anybody may have written
+            if found.transform is None:
+                raise
+            self.recipe = None
+            self._found = _in_python(found, f"{reason}, and at the end of a recipe: {error}")
+            return self._found
+        warnings.warn(
+            f"{found.name}: {reason}.  {', '.join(self.recipe.tail_names)} run in Python, for one "
+            "image after the other in the thread of the loop, which is slower",
+            UserWarning,
+            stacklevel=3,
+        )
+        return found
+
+    def _made_epochs(self, shuffle: bool, world: World, even: bool) -> Epochs:
+        if self.batch_sampler is not None:
+            return SampledEpochs(self._count, self.batch_sampler, None, False)
+        if self._sampler is not None:
+            return SampledEpochs(self._count, self._sampler, self.batch_size, self.drop_last)
+        return OrderedEpochs(
+            self._count,
+            self.batch_size,
+            world,
+            shuffle=shuffle,
+            seed=self._seed,
+            even=even,
+            tail="drop" if self.drop_last else "pad",
+        )
+
+    # -- what there is ----------------------------------------------------------------------------
+
+    @property
+    def classes(self) -> list[str] | None:
+        """Names of the classes, in the order of their labels; None where there are none."""
+        return None if self._classes is None else list(self._classes)
+
+    @property
+    def class_to_idx(self) -> dict[str, int] | None:
+        """The label of each class; None where there are no names."""
+        return None if self._class_to_idx is None else dict(self._class_to_idx)
+
+    @property
+    def sampler(self) -> Iterable[int] | None:
+        """As given; without one the samples of this rank, with a ``set_epoch``."""
+        if self._sampler is None and isinstance(self._epochs, OrderedEpochs):
+            return LoaderSampler(self, self._epochs)
+        return self._sampler
+
+    @property
+    def epoch(self) -> int:
+        """Number of the running epoch; between loops, of the next one."""
+        return self._position.epoch
+
+    @property
+    def provider(self) -> RecordImageProvider | None:
+        """The provider of the images; None where the data set makes them, and after `close`."""
+        return self._provider
+
+    def __len__(self) -> int:
+        """Return the batches of an epoch of this rank."""
+        return len(self._epochs)
+
+    def __repr__(self) -> str:
+        how = "in Python" if self._found.open is None else "by threads"
+        return (
+            f"<{type(self).__name__} of {self._found.name}: {self._count} samples, batches of "
+            f"{self.batch_size}, made {how}, epoch {self.epoch}>"
+        )
+
+    # -- loops ------------------------------------------------------------------------------------
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch the next loop is; a sampler with ``set_epoch`` is told as well.
+
+        Where a state of just that epoch has been loaded, its rest still comes.
+
+        Raises
+        ------
+        ValueError
+            If it is below 0.
+        """
+        epoch = integer("epoch", epoch, low=0)
+        if self._resume is not None and self._resume[0].epoch == epoch:
+            return
+        self._epochs.set_epoch(epoch)
+        self._resume = self._begun = self._loop = None
+        self._position = Position(epoch)
+
+    def __iter__(self) -> Iterator[Any]:
+        # A loop counts from its first batch on: loaders ask for iterators that they do not use.
+        if self._resume is not None:
+            (position, saved), self._resume = self._resume, None
+        else:
+            running = self._begun is not None
+            position, saved = Position(self._position.epoch + running), {}
+        begun = self._epochs.begin(position.epoch, saved)
+        loop = self._loop = object()
+        self._position, self._begun = position, begun
+        batches = self._epochs.batches(*position)
+        for batch, done in self._made(batches, position):
+            if self._loop is loop:
+                self._position = Position(position.epoch, done)
+            yield batch
+        if self._loop is loop:
+            self._position, self._begun = Position(position.epoch + 1), None
+
+    def _made(self, batches: Iterator[Batch], position: Position) -> Iterator[tuple[Any, int]]:
+        """Yield every batch, with the positions that are done behind it."""
+        found = (
+            self._fetched(batches) if self._found.open is None else self._read(batches, position)
+        )
+        for batch, done in found:
+            yield (mapped(batch, _pinned) if self._pins else batch), done
+
+    def _read(self, batches: Iterator[Batch], position: Position) -> Iterator[tuple[Any, int]]:
+        """Yield batches of the provider."""
+        waiting: deque[int] = deque()
+
+        def rows() -> Iterator[np.ndarray]:
+            for samples, done in batches:
+                waiting.append(done)
+                yield samples if self._indices is None else self._indices[samples]
+
+        provider = self._own_provider()
+        provider.set_epoch(position.epoch)
+        first_draw = position.done if self._epochs.repeats else None
+        labelled = bool(provider.provide_label)
+        for parts in chosen_batches(provider, rows(), self._epochs.largest, first_draw):
+            yield self._collated(parts, labelled), waiting.popleft()
+
+    def _collated(self, parts: tuple[torch.Tensor, ...], labelled: bool) -> Any:
+        """Return images, views and labels as they are, or as `collate_fn` makes them."""
+        if self.collate_fn is None:
+            return parts if len(parts) > 1 else parts[0]
+        if labelled:
+            parts = (*parts[:-1], parts[-1].tolist() if parts[-1].ndim == 1 else parts[-1])
+        samples: list[Any] = list(zip(*parts, strict=True))
+        return self.collate_fn(samples if len(parts) > 1 else [sample for (sample,) in samples])
+
+    def _fetched(self, batches: Iterator[Batch]) -> Iterator[tuple[Any, int]]:
+        """Yield batches of samples that the data set makes."""
+        threads = self.num_workers
+        collate = self.collate_fn or torch.utils.data.default_collate
+        depth = max(self._ahead, threads) if threads else 1
+
+        def made(rows: np.ndarray, _: int) -> tuple[Any, None, None, list[Any]]:
+            return collate(fetch(self.dataset, rows.tolist())), None, None, []
+
+        prefetcher = Prefetcher(made, depth, threads=threads, name="image-loader")
+        waiting: deque[int] = deque()
+        try:
+            while True:
+                while len(waiting) < depth and (found := next(batches, None)) is not None:
+                    prefetcher.submit(found[0], 0)
+                    waiting.append(found[1])
+                if not waiting:
+                    return
+                batch, _, _, failures = prefetcher.collect()
+                for _, error in failures:
+                    raise error
+                yield batch, waiting.popleft()
+        finally:
+            prefetcher.close()
+
+    def _own_provider(self) -> RecordImageProvider:
+        """Return the provider of all images, made in this process."""
+        if self._provider is None or self._process != os.getpid():
+            assert self._found.open is not None
+            self._provider = self._found.open(self._keywords)
+            self._process = os.getpid()
+        return self._provider
+
+    # -- states -----------------------------------------------------------------------------------
+
+    def _settings(self) -> dict[str, str]:
+        """Return what a state must agree with."""
+        settings = {"dataset": type(self.dataset).__name__}  # its root may lie elsewhere
+        if self._found.open is not None:
+            settings = self._own_provider().state_dict()["settings"]
+        if self._indices is not None:
+            settings["indices"] = check_of(self._indices)
+        return {**settings, **self._epochs.described()}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the position of the run: what is needed to go on exactly here.
+
+        Returns
+        -------
+        dict
+            Numbers and text only; a sampler adds its state, or a few kilobytes of its generator's.
+            Only what was delivered counts.  Without a sampler the state of one rank serves all,
+            also in another number.
+        """
+        if self._resume is not None:
+            position, saved = self._resume
+        else:
+            position = self._position
+            saved = self._epochs.saved() if self._begun is None else self._begun
+        return {
+            "epoch": position.epoch,
+            "done": position.done,
+            "sampler": dict(saved),
+            "settings": self._settings(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where a saved state says; the next loop delivers the rest of that epoch.
+
+        Raises
+        ------
+        ValueError
+            If the state is incomplete or belongs to other data or settings; the difference is
+            named.  If a sampler cannot give the same samples again, the loop raises it.
+        """
+        for name, value in entries(state, "sampler", "settings").items():
+            if name in ("sampler", "settings") and not isinstance(value, Mapping):
+                raise ValueError(f"the state has {name}={value!r:.60}: expected a dictionary")
+        position = Position.saved(state, done="done")
+        mine, saved = self._settings(), state["settings"]
+        for name in [*mine, *saved]:
+            if saved.get(name) != mine.get(name):
+                raise ValueError(
+                    f"the state was saved with {name}={saved.get(name)}, this loader has "
+                    f"{name}={mine.get(name)}"
+                )
+        self._resume = position, state["sampler"]
+        self._position, self._begun, self._loop = position, None, None
+
+    # -- life -------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Stop all threads; the next loop starts new ones.  Idempotent."""
+        provider, self._provider = self._provider, None
+        if provider is not None and self._process == os.getpid():
+            provider.close()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            f"{type(self).__name__} cannot be pickled or copied, it has threads of its own: make "
+            "it where it is used, and hand over state_dict() to go on where this one is"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+def _translated(
+    found: ImageSet, transform: Any, keywords: dict[str, Any]
+) -> tuple[NamedRecipe | None, ImageSet, str]:
+    """Return the recipe of the images, the data set, and why the recipe ends in Python.
+
+    Where there can be no recipe, the data set is one that makes its own images.
+    """
+    given = transform
+    if given is None:
+        given = keywords.pop("recipe", None)
+    elif "recipe" in keywords:
+        raise ValueError("transform and recipe say the same: give one of both")
+    if given is not None:
+        if found.open is None:
+            raise ValueError(
+                f"transform: the samples of {found.name} are made by its own __getitem__, because "
+                f"{found.reason}: give it the transform"
+            )
+        recipe, reason = recipe_of(given)
+        return recipe, replace(found, transform=None), reason
+    if found.open is None or found.transform is None:
+        return None, found, ""
+    try:
+        recipe, reason = recipe_of(found.transform)
+    except (TypeError, ValueError) as error:
+        return None, _in_python(found, f"its transform has no counterpart: {error}"), ""
+    return recipe, found, reason
+
+
+def _in_python(found: ImageSet, reason: str) -> ImageSet:
+    """Return a data set that makes its own images."""
+    return ImageSet(
+        found.name, reason=reason, class_to_idx=found.class_to_idx, classes=found.classes
+    )
+
+
+def _can_pin() -> bool:
+    """Return whether memory can be page-locked; warn if not, as DataLoader does."""
+    if not torch.cuda.is_available():
+        warnings.warn(
+            "pin_memory=True has no effect: there is no CUDA device", UserWarning, stacklevel=3
+        )
+    return torch.cuda.is_available()
+
+
+def _pinned(value: Any) -> Any:
+    """Return a tensor of host memory in page-locked memory, and anything else as it is."""
+    on_host = isinstance(value, torch.Tensor) and value.device.type == "cpu"
+    return value.pin_memory() if on_host else value

@@ -1,0 +1,241 @@
+"""Data sets of images as `ImageLoader` takes them: opened as providers where they are known.
+
+Classes of torchvision are recognised by names and attributes, so that it need not be installed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch.utils.data
+
+from recordio.bytes.remote.objects import shown
+from recordio.packs.open_pack import OpenPack
+
+from ..images.augment.named_recipes import NamedRecipe
+from ..images.augment.pipelines.parts import PipelineError
+from ..images.sources.mixed_packs import Pack, as_packs
+from ..providers.array_rows import as_array
+from ..providers.image_provider import RecordImageProvider
+from ..providers.image_record import ImageRecordIter, ImageSourceIter
+from ..providers.image_sources import ImageArraySource, ImageFileSource, listed_images
+from .loader_epochs import table
+
+__all__ = ["ImageSet", "image_set", "recipe_of"]
+
+#: Classes of torchvision whose ``__getitem__`` is understood, by what they have.
+FOLDERS = ("DatasetFolder",)
+ARRAYS = ("CIFAR10", "MNIST")
+#: Functions of torchvision that open an image file as RGB.
+LOADERS = ("default_loader", "pil_loader", "accimage_loader")
+
+#: Keywords of colours that grey images do not have.
+COLOURS = ("mean_g", "mean_b", "std_g", "std_b")
+
+Open = Callable[[Mapping[str, Any]], RecordImageProvider]
+
+
+@dataclass(frozen=True)
+class ImageSet:
+    """A data set that was recognised, or why it was not."""
+
+    #: What messages call it.
+    name: str
+    #: Makes the provider of all its images from keywords; None where only the data set itself can.
+    open: Open | None = None
+    #: Why only the data set itself can.
+    reason: str = ""
+    #: Keywords that follow from the images.
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+    #: What is done to an image: the data set's own.
+    transform: Any = None
+    #: Its samples among all images; None for all.
+    indices: np.ndarray | None = None
+    class_to_idx: Mapping[str, int] | None = None
+    classes: Sequence[str] | None = None
+
+
+def recipe_of(transform: Any) -> tuple[NamedRecipe, str]:
+    """Return a recipe as it is, or torchvision's transforms as one, and why it ends in Python.
+
+    The reason is "" if nothing does.  Transforms of which not even the beginning can be translated
+    are a TypeError or a ValueError.
+    """
+    if isinstance(transform, (NamedRecipe, dict, str)):
+        return NamedRecipe.of(transform), ""
+    try:
+        return NamedRecipe.from_torchvision(transform), ""
+    except PipelineError as error:
+        recipe = NamedRecipe.from_torchvision(transform, python="tail")
+        what, _, _ = error.reason.partition(":")
+        return recipe, f"{error.transform} {what}"
+
+
+def image_set(dataset: Any) -> ImageSet:
+    """Recognise a data set."""
+    if isinstance(dataset, torch.utils.data.Subset):
+        return _subset(dataset)
+    if isinstance(dataset, OpenPack):
+        index = "" if dataset.index is None else dataset.index.name
+        return _packs(Pack(dataset.file.name, path_imgidx=index))
+    if isinstance(dataset, (str, os.PathLike, Pack)) or as_packs(dataset):
+        return _packs(dataset)
+    if isinstance(dataset, (list, tuple)):
+        return _packs(dataset) if _are_packs(dataset) else _files(dataset)
+    if isinstance(dataset, torch.utils.data.IterableDataset) or not (
+        hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")
+    ):
+        raise TypeError(
+            f"dataset={_shown(dataset)}: expected images at indices - a data set of torchvision, a "
+            "list of files, a pack or a URL; give other iterables to torch's DataLoader"
+        )
+    return _of_class(dataset)
+
+
+def _shown(dataset: Any) -> str:
+    return f"<{type(dataset).__name__}>"
+
+
+# -- packs and files --------------------------------------------------------------------------
+
+
+def _are_packs(items: Sequence[Any]) -> bool:
+    """Return whether a list names record files."""
+    named = [isinstance(item, (str, os.PathLike)) for item in items]
+    return bool(items) and all(named) and all(os.fspath(item).endswith(".rec") for item in items)
+
+
+def _packs(packs: Any) -> ImageSet:
+    name = shown(os.fspath(packs)) if isinstance(packs, (str, os.PathLike)) else repr(packs)
+    for pack in as_packs(packs) or ():
+        for rule in ("share", "repeat", "weights"):
+            if getattr(pack, rule) is not None:
+                raise ValueError(
+                    f"{rule} of {pack!r} makes an order of its own: drop it, or use "
+                    "RecordBatches(ImageRecordIter, ...)"
+                )
+    return ImageSet(name, lambda keywords: ImageRecordIter(path_imgrec=packs, **keywords))
+
+
+def _files(items: Sequence[Any]) -> ImageSet:
+    if not items:
+        raise ValueError("dataset is an empty list: it names no image")
+    keywords: dict[str, Any] = {}
+    if all(isinstance(item, (str, os.PathLike)) for item in items):
+        keywords["label_name"] = None
+        pairs = [(0, item) for item in items]
+    else:
+        pairs = [_pair(item) for item in items]
+    return ImageSet("a list of files", _opening("a list of files", pairs), keywords=keywords)
+
+
+def _pair(item: Any) -> tuple[Any, Any]:
+    if not isinstance(item, (tuple, list)) or len(item) != 2:
+        raise TypeError(f"dataset has {item!r}: expected (file, label) in all places, or files")
+    file, label = item
+    return label, file
+
+
+def _opening(name: str, pairs: Sequence[tuple[Any, Any]], root: str = "") -> Open:
+    """Return what makes a provider of (label, file) pairs."""
+    source = ImageFileSource(name, listed_images(pairs, 1), root)
+    return lambda keywords: ImageSourceIter(source, **keywords)
+
+
+# -- objects ----------------------------------------------------------------------------------
+
+
+def _subset(dataset: torch.utils.data.Subset) -> ImageSet:
+    """Recognise what a subset is of."""
+    if type(dataset).__getitem__ is not torch.utils.data.Subset.__getitem__:
+        return _python(dataset, f"{type(dataset).__name__} has a __getitem__ of its own")
+    whole = image_set(dataset.dataset)
+    indices = table("the subset", dataset.indices)
+    if whole.open is None:  # it takes the samples itself, and knows best how
+        return replace(whole, name=f"a subset of {whole.name}")
+    if whole.indices is not None:
+        indices = whole.indices[indices]
+    return replace(whole, indices=indices)
+
+
+def _of_class(dataset: Any) -> ImageSet:
+    """Recognise an object by the class whose ``__getitem__`` it has."""
+    kinds = [kind for kind in type(dataset).__mro__ if "__getitem__" in vars(kind)]
+    kind = kinds[0].__name__ if kinds else ""
+    try:
+        if kind in FOLDERS:
+            return _described(dataset, _folder(dataset))
+        if kind in ARRAYS:
+            return _described(dataset, _arrays(dataset))
+    except _NotKnownError as error:
+        return _python(dataset, str(error))
+    return _python(dataset, f"{kind or type(dataset).__name__} has a __getitem__ that is not known")
+
+
+class _NotKnownError(Exception):
+    """Raised with the reason why a data set is left to Python."""
+
+
+def _python(dataset: Any, reason: str) -> ImageSet:
+    """Return a data set whose samples only itself can make."""
+    return _named(dataset, ImageSet(type(dataset).__name__, reason=reason))
+
+
+def _named(dataset: Any, found: ImageSet) -> ImageSet:
+    """Add the names of the classes."""
+    class_to_idx = getattr(dataset, "class_to_idx", None)
+    return replace(found, class_to_idx=class_to_idx, classes=getattr(dataset, "classes", None))
+
+
+def _described(dataset: Any, found: ImageSet) -> ImageSet:
+    """Add transform and classes; a target_transform is Python's to call."""
+    if getattr(dataset, "target_transform", None) is not None:
+        raise _NotKnownError("target_transform is a function of Python: apply it to the labels")
+    return _named(dataset, replace(found, transform=getattr(dataset, "transform", None)))
+
+
+def _folder(dataset: Any) -> ImageSet:
+    """Recognise torchvision's DatasetFolder, ImageFolder and ImageNet."""
+    loader = getattr(dataset, "loader", None)
+    if getattr(loader, "__name__", "") not in LOADERS:
+        raise _NotKnownError(f"loader={loader!r} is a function of Python: use the default one")
+    samples = getattr(dataset, "samples", None) or getattr(dataset, "imgs", None)
+    if not samples:
+        raise _NotKnownError("it has neither samples nor imgs")
+    # Relative to the root, so that a state can be loaded where the folder lies elsewhere.
+    root = os.path.join(os.fspath(getattr(dataset, "root", "") or ""), "")
+    below = root and all(path.startswith(root) for path, _ in samples)
+    pairs = [(label, path[len(root) :] if below else path) for path, label in samples]
+    name = f"{type(dataset).__name__}({root!r})"
+    return ImageSet(name, _opening(name, pairs, root if below else ""))
+
+
+def _arrays(dataset: Any) -> ImageSet:
+    """Recognise torchvision's CIFAR and MNIST: uint8 (n, height, width) or (..., 3)."""
+    data, targets = getattr(dataset, "data", None), getattr(dataset, "targets", None)
+    if data is None or targets is None:
+        raise _NotKnownError("it has no data and targets")
+    images = as_array("data", data)
+    if images.dtype != np.uint8 or images.ndim not in (3, 4) or images.shape[3:] not in ((), (3,)):
+        raise _NotKnownError(f"data are {images.dtype} of {images.shape}, not images of uint8")
+    name = type(dataset).__name__
+    source = ImageArraySource(name, images, as_array("targets", targets))
+    shape = 3 if images.ndim == 4 else 1, *images.shape[1:3]
+    unused = () if shape[0] == 3 else COLOURS
+
+    def opened(keywords: Mapping[str, Any]) -> RecordImageProvider:
+        # A recipe does not know of how many channels the images are.
+        given = {"data_shape": shape, **keywords}
+        named = keywords.get("recipe")
+        if named is not None:
+            own = {name: named.keywords[name] for name in named.keywords if name not in unused}
+            size = own.pop("data_shape", shape)[1:]
+            given["data_shape"] = keywords.get("data_shape", (shape[0], *size))
+            given["recipe"] = replace(named, keywords=own)
+        return ImageSourceIter(source, **given)
+
+    return ImageSet(name, opened)

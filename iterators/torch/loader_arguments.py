@@ -1,0 +1,70 @@
+"""Arguments that `ImageLoader` refuses, each with a word on what to give instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .image_sets import ImageSet
+
+__all__ = ["check_indices", "refuse_orders", "refuse_processes", "refuse_rest"]
+
+#: Keywords of `ImageRecordIter` that say what is the matter of the loader, and who says it here.
+OTHERWISE = {
+    "path_imgrec": "the data set is the first argument",
+    "num_parts": "it follows from the ranks",
+    "part_index": "it follows from the ranks",
+    "round_batch": "the last batch is short, or dropped with drop_last=True",
+    "data_specs": "the loader yields tensors; another form is made by collate_fn",
+    **dict.fromkeys(
+        (
+            "weights",
+            "images_per_class",
+            "classes_per_batch",
+            "epoch_size",
+            "shuffle_chunk_size",
+            "shuffle_chunk_seed",
+        ),
+        "a sampler says which images come: give sampler=, or use RecordBatches(ImageRecordIter, "
+        "...)",
+    ),
+}
+#: What DataLoader does with processes.
+PROCESSES = "there are no worker processes: images are made by threads of this one; drop it"
+
+
+def refuse_processes(timeout: Any, worker_init_fn: Any, multiprocessing_context: Any) -> None:
+    """Refuse what `DataLoader` says about its worker processes."""
+    given = {
+        "timeout": timeout,
+        "worker_init_fn": worker_init_fn,
+        "multiprocessing_context": multiprocessing_context,
+    }
+    for name, value in given.items():
+        if value:
+            raise TypeError(f"{name}={value!r}: {PROCESSES}")
+
+
+def refuse_orders(keywords: Mapping[str, Any]) -> None:
+    """Refuse keywords of providers that a loader has another way for."""
+    for name, instead in OTHERWISE.items():
+        if name in keywords:
+            raise TypeError(f"{name}: {instead}")
+
+
+def refuse_rest(found: ImageSet, keywords: Mapping[str, Any]) -> None:
+    """Refuse keywords of a provider where there is none."""
+    if keywords:
+        names = ", ".join(keywords)
+        raise ValueError(
+            f"{names}: no image of {found.name} is made here, because {found.reason}; drop them"
+        )
+
+
+def check_indices(name: str, indices: np.ndarray | None, count: int) -> None:
+    """Refuse indices of a subset that its data set does not have."""
+    if indices is not None and len(indices) and not 0 <= indices.min() <= indices.max() < count:
+        wrong = next(i for i in indices.tolist() if not 0 <= i < count)
+        raise IndexError(f"the subset has the index {wrong}, and {name} has {count} images")

@@ -1,0 +1,273 @@
+"""The samples of every batch of an epoch of `ImageLoader`: in an order of ours, or a sampler's.
+
+Nothing is read here.  Positions are counted as `iterators.core.order` counts them.
+"""
+
+from __future__ import annotations
+
+import base64
+import operator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from ..core.order import BatchPlan, DealtOrder, PlainOrder, ShuffledOrder, Tail, check_of
+from ..core.order.cutting import count_batches, pieces
+from .world import World
+
+__all__ = ["Epochs", "LoaderSampler", "OrderedEpochs", "SampledEpochs", "table"]
+
+#: A batch: numbers of its samples, and the positions that are done behind it.
+Batch = tuple[np.ndarray, int]
+
+
+class Epochs(Protocol):
+    """The batches of every epoch."""
+
+    #: Whether a sample may come again in an epoch.
+    repeats: bool
+
+    @property
+    def largest(self) -> int:
+        """Samples of the largest batch of the epoch that was begun."""
+
+    def __len__(self) -> int:
+        """Batches of an epoch."""
+
+    def begin(self, epoch: int, saved: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Begin an epoch, as it was `saved`; returns what has to be saved of it."""
+
+    def saved(self) -> dict[str, Any]:
+        """Return what the epoch that comes next depends on."""
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch comes next."""
+
+    def batches(self, epoch: int, done: int) -> Iterator[Batch]:
+        """Yield the batches behind the first `done` positions of the epoch that was begun."""
+
+    def described(self) -> dict[str, str]:
+        """Return what a saved state must agree with."""
+
+
+class OrderedEpochs:
+    """All samples once, as they lie or in a new permutation, dealt to the ranks of a `world`."""
+
+    repeats = False
+
+    def __init__(
+        self,
+        count: int,
+        batch_size: int,
+        world: World,
+        *,
+        shuffle: bool,
+        seed: int,
+        even: bool,
+        tail: Tail,
+    ) -> None:
+        self._count, self.largest, self._world = count, batch_size, world
+        self._whole = ShuffledOrder(count, seed) if shuffle else PlainOrder(count)
+        self._even, self._tail = even, tail
+        self._seed = seed
+
+    def _plan(self) -> BatchPlan:
+        rank, ranks = self._world.get()
+        order = DealtOrder(self._whole, ranks, rank, self._even and ranks > 1)
+        return BatchPlan(order, self.largest, self._tail)
+
+    def __len__(self) -> int:
+        return len(self._plan())
+
+    def samples(self) -> int:
+        """Return the samples of this rank in the batches of an epoch."""
+        plan = self._plan()
+        return min(plan.order.count(), len(plan) * plan.batch_size)
+
+    def begin(self, epoch: int, saved: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Begin an epoch: its order follows from its number."""
+        return {}
+
+    def saved(self) -> dict[str, Any]:
+        """Return nothing: an epoch follows from its number."""
+        return {}
+
+    def set_epoch(self, epoch: int) -> None:
+        """Do nothing: `batches` is told."""
+
+    def batches(self, epoch: int, done: int) -> Iterator[Batch]:
+        """Yield the batches behind the first `done` positions."""
+        plan = self._plan()
+        step = plan.batch_size * plan.order.stride
+        while plan.batches(done):
+            rows, _ = plan.rows(epoch, 0, done)
+            done += step
+            yield rows, done
+
+    def described(self) -> dict[str, str]:
+        """Return samples, order and seed; the number of ranks may change."""
+        return {
+            "samples": str(self._count),
+            "order": self._whole.described(),
+            "seed": str(self._seed),
+            "batch_size": str(self.largest),
+        }
+
+
+class LoaderSampler:
+    """Stand at ``loader.sampler`` for the order that a loader makes itself."""
+
+    def __init__(self, loader: Any, epochs: OrderedEpochs) -> None:
+        self._loader, self._epochs = loader, epochs
+
+    def __len__(self) -> int:
+        return self._epochs.samples()
+
+    def __iter__(self) -> Iterator[int]:
+        for rows, _ in self._epochs.batches(self._loader.epoch, 0):
+            yield from rows.tolist()
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch the next loop of the loader is."""
+        self._loader.set_epoch(epoch)
+
+
+class SampledEpochs:
+    """The samples of this rank as a sampler gives them, one by one or whole batches at a time.
+
+    The samples of an epoch are drawn when it begins.  So that a run can go on in the middle of it,
+    what they depend on is saved: the epoch of the sampler, its generator, or torch's own.
+    """
+
+    repeats = True
+
+    def __init__(
+        self, count: int, sampler: Iterable[Any], batch_size: int | None, drop_last: bool
+    ) -> None:
+        """Batches of `batch_size`; of a sampler that gives whole batches if that is None."""
+        self._count, self._sampler = count, sampler
+        self._size, self._drop_last = batch_size, drop_last
+        self._drawn: list[np.ndarray] = []
+        self.largest = batch_size or 1
+
+    def __len__(self) -> int:
+        found = len(self._sampler)  # type: ignore[arg-type]
+        if self._size is None:
+            return found
+        return count_batches(found, self._size, "drop" if self._drop_last else "pad")
+
+    def begin(self, epoch: int, saved: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Draw the samples of an epoch; a ValueError if they are not those that were saved."""
+        if not saved:
+            before = self.saved()
+            indices = list(self._sampler)
+        else:
+            before = {name: value for name, value in saved.items() if name != "check"}
+            with torch.random.fork_rng(devices=[]):
+                _restore(self._sampler, before)
+                indices = list(self._sampler)
+        self._drawn = self._cut(indices)
+        self.largest = max(map(len, self._drawn), default=1)
+        check = check_of(*self._drawn)
+        if saved and saved.get("check", check) != check:
+            raise ValueError(
+                f"{type(self._sampler).__name__} does not give the samples of the epoch that was "
+                "saved: it needs a generator, set_epoch, or state_dict and load_state_dict"
+            )
+        return {**before, "check": check}
+
+    def saved(self) -> dict[str, Any]:
+        """Return what the epoch that comes next depends on."""
+        return _saved(self._sampler)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Tell the sampler, if it wants to know."""
+        for one in _inner(self._sampler):
+            if hasattr(one, "set_epoch"):
+                one.set_epoch(epoch)
+
+    def _cut(self, indices: list[Any]) -> list[np.ndarray]:
+        name = type(self._sampler).__name__
+        if self._size is None:
+            found = [table(name, batch) for batch in indices]
+        else:
+            found = list(pieces(table(name, indices), self._size))
+            if self._drop_last:
+                found = [batch for batch in found if len(batch) == self._size]
+        for batch in found:
+            if len(batch) and not 0 <= batch.min() <= batch.max() < self._count:
+                wrong = next(i for i in batch.tolist() if not 0 <= i < self._count)
+                raise IndexError(
+                    f"{name} gives the index {wrong}: the data set has {self._count} samples"
+                )
+        return [batch for batch in found if len(batch)]
+
+    def batches(self, epoch: int, done: int) -> Iterator[Batch]:
+        """Yield the batches behind the first `done` samples."""
+        behind = 0
+        for batch in self._drawn:
+            behind += len(batch)
+            if behind > done:
+                yield batch, behind
+
+    def described(self) -> dict[str, str]:
+        """Return the kind of the sampler; what it gave is compared epoch by epoch."""
+        size = "its own" if self._size is None else str(self._size)
+        return {
+            "samples": str(self._count),
+            "order": type(self._sampler).__name__,
+            "batch_size": size,
+        }
+
+
+def table(name: str, indices: Any) -> np.ndarray:
+    """Return numbers of samples, which may be tensors, as an array."""
+    try:
+        return np.fromiter(map(operator.index, indices), np.int64, len(indices))
+    except (TypeError, OverflowError) as error:
+        raise TypeError(f"{name} gives an index that is no integer: {error}") from None
+
+
+def _inner(sampler: Any) -> Iterator[Any]:
+    """Yield a sampler, and those that it stands on."""
+    while sampler is not None:
+        yield sampler
+        sampler = getattr(sampler, "sampler", None)
+
+
+def _saved(sampler: Any) -> dict[str, Any]:
+    """Return what the samples that come next depend on."""
+    found: dict[str, Any] = {}
+    for one in _inner(sampler):
+        if hasattr(one, "state_dict") and hasattr(one, "load_state_dict"):
+            return {"sampler": one.state_dict()}
+        if hasattr(one, "set_epoch") and hasattr(one, "epoch"):
+            found["epoch"] = one.epoch
+        elif isinstance(getattr(one, "generator", None), torch.Generator):
+            found["generator"] = _text(one.generator.get_state())
+    return found or {"torch": _text(torch.get_rng_state())}
+
+
+def _restore(sampler: Any, saved: Mapping[str, Any]) -> None:
+    """Undo what has happened to a sampler since it was saved."""
+    for one in _inner(sampler):
+        if "sampler" in saved and hasattr(one, "load_state_dict"):
+            one.load_state_dict(saved["sampler"])
+            return
+        if "epoch" in saved and hasattr(one, "set_epoch"):
+            one.set_epoch(saved["epoch"])
+        elif "generator" in saved and isinstance(getattr(one, "generator", None), torch.Generator):
+            one.generator.set_state(_state(saved["generator"]))
+    if "torch" in saved:
+        torch.set_rng_state(_state(saved["torch"]))
+
+
+def _text(state: torch.Tensor) -> str:
+    """The state of a generator as a text, which JSON can hold."""
+    return base64.b64encode(state.numpy().tobytes()).decode()
+
+
+def _state(text: str) -> torch.Tensor:
+    return torch.frombuffer(bytearray(base64.b64decode(text)), dtype=torch.uint8)

@@ -1,0 +1,779 @@
+"""`ImageLoader` in place of torch's `DataLoader`: the same batches of the same data sets."""
+
+import json
+import os
+import pickle
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    DistributedSampler,
+    IterableDataset,
+    RandomSampler,
+    Subset,
+    WeightedRandomSampler,
+)
+
+from iterators import ImageRecordIter, NamedRecipe, Pack
+from iterators.testing import write_pack
+from iterators.torch import ImageLoader
+from recordio.packs.open_pack import open_pack
+
+SHAPE = (3, 8, 10)
+IMAGES = 11
+
+
+class Keywords(dict):
+    """Keywords of a recipe, which Python can also do, as a transform."""
+
+    def __call__(self, image):
+        pixels = np.asarray(image, np.float32).reshape(*SHAPE[1:], -1).transpose(2, 0, 1)
+        return torch.from_numpy(pixels * np.float32(1 / 255))
+
+
+PLAIN = Keywords(data_shape=SHAPE, scale=1 / 255)
+RANDOM = {"data_shape": (3, 6, 6), "rand_crop": True, "rand_mirror": True, "dtype": "uint8"}
+
+
+def default_loader(path):
+    with Image.open(path) as image:
+        return image.convert("RGB")
+
+
+class DatasetFolder(Dataset):
+    """Torchvision's, as far as it is read."""
+
+    def __init__(self, root, transform=None, target_transform=None, loader=default_loader):
+        self.root, self.transform, self.target_transform = root, transform, target_transform
+        self.loader = loader
+        self.classes = sorted(os.listdir(root))
+        self.class_to_idx = {name: label for label, name in enumerate(self.classes)}
+        self.samples = [
+            (os.path.join(root, name, file), label)
+            for name, label in self.class_to_idx.items()
+            for file in sorted(os.listdir(os.path.join(root, name)))
+        ]
+
+    def __len__(self):
+        return len(self.samples)
+
+    def __getitem__(self, index):
+        path, target = self.samples[index]
+        image = self.loader(path)
+        if self.transform is not None:
+            image = self.transform(image)
+        return image, target if self.target_transform is None else self.target_transform(target)
+
+
+class ImageFolder(DatasetFolder):
+    @property
+    def imgs(self):
+        return self.samples
+
+
+class ImageFolderWithPaths(ImageFolder):
+    def __getitem__(self, index):
+        return (*super().__getitem__(index), index)
+
+
+class CIFAR10(Dataset):
+    """Torchvision's, as far as it is read."""
+
+    def __init__(self, shape, transform=PLAIN):
+        self.data = np.random.default_rng(3).integers(0, 256, shape, np.uint8)
+        self.targets = [number % 3 for number in range(shape[0])]
+        self.transform, self.target_transform = transform, None
+
+    def __len__(self):
+        return len(self.data)
+
+    def __getitem__(self, index):
+        return self.transform(Image.fromarray(np.asarray(self.data[index]))), self.targets[index]
+
+
+class MNIST(CIFAR10):
+    def __init__(self, shape):
+        super().__init__(shape)
+        self.data, self.targets = torch.from_numpy(self.data), torch.tensor(self.targets)
+
+    def __getitem__(self, index):
+        return self.transform(Image.fromarray(self.data[index].numpy())), int(self.targets[index])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    root = tmp_path_factory.mktemp("photos")
+    rng = np.random.default_rng(5)
+    for number in range(IMAGES):
+        path = root / ("ant", "bee", "cow")[number % 3] / f"{number}.png"
+        path.parent.mkdir(exist_ok=True)
+        Image.fromarray(rng.integers(0, 256, (8, 10, 3), np.uint8)).save(path)
+    return str(root)
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch):
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def same(found, wanted):
+    found, wanted = list(found), list(wanted)
+    assert len(found) == len(wanted)
+    for mine, theirs in zip(found, wanted, strict=True):
+        assert len(mine) == len(theirs)
+        for one, other in zip(mine, theirs, strict=True):
+            assert one.dtype == other.dtype
+            torch.testing.assert_close(one, other, rtol=0, atol=1e-6)
+
+
+def labels(batches):
+    return [batch[-1].tolist() for batch in batches]
+
+
+def fast(*arguments, **keywords):
+    """A loader that must not fall back on Python."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loader = ImageLoader(*arguments, **keywords)
+    assert loader.provider is not None
+    return loader
+
+
+# -- the batches of DataLoader ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("batch_size", [1, 4, 11, 12])
+def test_the_batches_of_a_folder_are_those_of_dataloader(folder, batch_size, drop_last):
+    dataset = ImageFolder(folder, PLAIN)
+    wanted = DataLoader(dataset, batch_size, drop_last=drop_last)
+    with fast(dataset, batch_size, drop_last=drop_last) as loader:
+        same(loader, wanted)
+        same(loader, wanted)
+        assert len(loader) == len(wanted) and loader.batch_size == batch_size
+        assert loader.dataset is dataset
+
+
+@pytest.mark.parametrize(
+    "dataset", [CIFAR10((7, 8, 10, 3)), MNIST((7, 8, 10))], ids=["CIFAR10", "MNIST"]
+)
+def test_the_batches_of_arrays_are_those_of_dataloader(dataset):
+    same(fast(dataset, 3), DataLoader(dataset, 3))
+    subset = Subset(dataset, [6, 0, 3, 3])
+    same(fast(subset, 3), DataLoader(subset, 3))
+
+
+def test_recipes_of_colours_serve_grey_arrays():
+    means = {f"{name}_{channel}": 100.0 for name in ("mean", "std") for channel in "rgb"}
+    loader = fast(MNIST((5, 8, 10)), 5, transform={"data_shape": (3, 4, 5), **means})
+    ((images, _),) = loader
+    assert images.shape == (5, 1, 4, 5) and images.min() < 0
+    assert set(loader.recipe.keywords) == {"data_shape", *means}
+
+
+def test_arrays_without_a_label_for_each_image():
+    dataset = CIFAR10((7, 8, 10, 3))
+    dataset.targets = dataset.targets[1:]
+    with pytest.raises(ValueError, match=r"CIFAR10 has 7 images and labels of shape \(6,\)"):
+        ImageLoader(dataset)
+
+
+def test_subsets_of_subsets(folder):
+    dataset = Subset(Subset(ImageFolder(folder, PLAIN), [9, 1, 3, 10, 2]), [4, 0, 2])
+    loader = fast(dataset, 2)
+    same(loader, DataLoader(dataset, 2))
+    assert loader.classes == ["ant", "bee", "cow"]
+    with pytest.raises(IndexError, match=r"the subset has the index 11, .* has 11 images"):
+        ImageLoader(Subset(ImageFolder(folder, PLAIN), [11]))
+    with pytest.raises(TypeError, match="the subset gives an index that is no integer"):
+        ImageLoader(Subset(ImageFolder(folder, PLAIN), [1.5]))
+
+
+def test_lists_of_files(folder):
+    dataset = ImageFolder(folder, PLAIN)
+    same(fast(dataset.samples, 4, transform=PLAIN), DataLoader(dataset, 4))
+    files = [path for path, _ in dataset.samples]
+    images = list(fast(files, 4, **PLAIN))
+    assert torch.equal(torch.cat(images), torch.cat([x for x, _ in fast(dataset, 4)]))
+    with pytest.raises(TypeError, match=r"expected \(file, label\)"):
+        ImageLoader([(files[0], 1), files[1]], **PLAIN)
+    with pytest.raises(ValueError, match="empty list"):
+        ImageLoader([])
+
+
+def test_packs(tmp_path):
+    path = write_pack(tmp_path / "a.rec", 10, lambda number: number % 4, size=(8, 10))
+    provider = ImageRecordIter(path_imgrec=path, data_shape=SHAPE, batch_size=5)
+    wanted = [batch.label[0].tolist() for batch in provider]
+    for pack in (path, str(path), Pack(path), [str(path)], open_pack(path)):
+        assert labels(fast(pack, 5, data_shape=SHAPE)) == wanted
+    subset = Subset(Pack(path), [9, 2])
+    assert labels(fast(subset, 5, recipe={"data_shape": SHAPE})) == [[1, 2]]
+    with pytest.raises(ValueError, match="share of .* order of its own"):
+        ImageLoader(Pack(path, share=1.0), data_shape=SHAPE)
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_shuffled_epochs_depend_on_seed_and_number_alone(folder, workers):
+    dataset = ImageFolder(folder, RANDOM)
+    loader = fast(dataset, 4, shuffle=True, seed=7, num_workers=workers)
+    reference = fast(dataset, 4, True, generator=torch.Generator().manual_seed(7))
+    epochs = [list(loader) for _ in range(2)]
+    for epoch in epochs:
+        same(epoch, reference)
+    assert sorted(sum(labels(epochs[0]), [])) == sorted(label for _, label in dataset.samples)
+    assert not torch.equal(epochs[0][0][0], epochs[1][0][0])
+    assert labels(fast(dataset, 4, shuffle=True, seed=8)) != labels(epochs[0])
+    loader.set_epoch(1)
+    assert loader.epoch == 1
+    same(loader, epochs[1])
+
+
+def test_dtype_and_layout_are_those_of_the_recipe(folder):
+    keywords = {"data_shape": SHAPE, "dtype": "uint8", "layout": "NHWC"}
+    ((images, found),) = fast(ImageFolder(folder, keywords), IMAGES)
+    assert images.dtype == torch.uint8 and images.shape == (IMAGES, 8, 10, 3)
+    assert found.dtype == torch.int64
+    ((floats, _),) = fast(ImageFolder(folder, keywords), IMAGES, dtype="float16")
+    assert floats.dtype == torch.float16
+
+
+@pytest.mark.parametrize(("drop_last", "counts"), [(False, [6, 6]), (True, [4, 4])])
+def test_the_order_of_the_loader_stands_where_scripts_look_for_a_sampler(folder, drop_last, counts):
+    files = [(file, number) for number, file in enumerate(sorted(Path(folder).rglob("*.png")))]
+    assert len(files) == IMAGES
+    loaders = [
+        ImageLoader(
+            files, 4, shuffle=True, drop_last=drop_last, rank=rank, world_size=2, data_shape=SHAPE
+        )
+        for rank in range(2)
+    ]
+    assert [len(loader.sampler) for loader in loaders] == counts
+    for loader in loaders:
+        loader.sampler.set_epoch(3)
+        assert loader.epoch == 3
+        wanted = list(loader.sampler)
+        assert len(wanted) == len(loader.sampler)
+        assert [label for _, labels in loader for label in labels.tolist()] == wanted
+        assert list(loader.sampler) != wanted  # those of epoch 4
+    assert ImageLoader(files, 2, sampler=[3, 4], data_shape=SHAPE).sampler == [3, 4]
+    assert ImageLoader(files, batch_sampler=[[3, 4]], data_shape=SHAPE).sampler is None
+
+
+def test_setting_the_epoch_by_the_sampler_leaves_the_rest_of_a_resumed_one(folder):
+    files = sorted(Path(folder).rglob("*.png"))
+    loader = ImageLoader(files, 4, data_shape=SHAPE)
+    next(iter(loader))
+    middle = loader.state_dict()
+    assert len([*loader]) == 3
+    end = {**middle, "done": IMAGES}
+    for state, epoch, batches in ((middle, 0, 2), (end, 1, 3)):
+        loader.load_state_dict(state)
+        loop = iter(loader)
+        loader.sampler.set_epoch(epoch)
+        assert len([*loop]) == batches
+
+
+def test_views_and_a_function_that_collates(folder):
+    views = {**PLAIN, "views": ({}, {"data_shape": (3, 4, 4)})}
+    first, second, found = next(iter(fast(ImageFolder(folder, views), 3)))
+    assert first.shape == (3, *SHAPE) and second.shape == (3, 3, 4, 4) and len(found) == 3
+    samples = next(iter(fast(ImageFolder(folder, PLAIN), 3, collate_fn=list)))
+    assert [label for _, label in samples] == [0, 0, 0] and samples[0][0].shape == SHAPE
+    dataset = ImageFolder(folder, PLAIN)
+    collate = torch.utils.data.default_collate
+    same(fast(dataset, 4, collate_fn=collate), DataLoader(dataset, 4))
+
+
+# -- ranks -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("even", [False, True])
+def test_two_ranks_by_the_environment(folder, monkeypatch, shuffle, even):
+    dataset = ImageFolder(folder, PLAIN)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    images = []
+    for rank in range(2):
+        monkeypatch.setenv("RANK", str(rank))
+        loader = fast(dataset, 2, shuffle=shuffle, even=even)
+        found = list(loader)
+        assert len(found) == len(loader) == 3
+        if not shuffle and even:
+            sampler = DistributedSampler(dataset, 2, rank, shuffle=False)
+            same(found, DataLoader(dataset, 2, sampler=sampler))
+        images += torch.cat([batch for batch, _ in found])
+    assert len(images) == IMAGES + even
+    assert len({image.numpy().tobytes() for image in images}) == IMAGES
+
+
+# -- samplers --------------------------------------------------------------------------------------
+
+
+def weighted():
+    generator = torch.Generator().manual_seed(3)
+    return {"sampler": WeightedRandomSampler([1.0] * 5 + [2.0] * 6, 15, generator=generator)}
+
+
+SAMPLERS = {
+    "list": lambda: {"sampler": [7, 7, 2, 0, 10]},
+    "weighted": weighted,
+    "random": lambda: {"sampler": RandomSampler(range(IMAGES))},
+    "distributed": lambda: {"sampler": DistributedSampler(range(IMAGES), 3, 1, seed=4)},
+    "batches": lambda: {"batch_sampler": BatchSampler(weighted()["sampler"], 4, drop_last=False)},
+    "uneven batches": lambda: {"batch_sampler": [[1, 2], [3], [4, 5, 6, 7]]},
+}
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_samplers_say_which_samples_come(folder, name):
+    dataset = ImageFolder(folder, PLAIN)
+    size = {} if "batch_sampler" in SAMPLERS[name]() else {"batch_size": 4}
+    loader = fast(dataset, **size, **SAMPLERS[name]())
+    theirs = DataLoader(dataset, **size, **SAMPLERS[name]())
+    assert len(loader) == len(theirs)
+    for _ in range(2):
+        torch.manual_seed(9)
+        found = list(loader)
+        torch.manual_seed(9)
+        # DataLoader draws a seed for its workers in front.
+        iterator = iter(theirs) if name != "random" else None
+        if iterator is not None:
+            same(found, iterator)
+    if name == "distributed":
+        loader.set_epoch(5)
+        theirs.sampler.set_epoch(5)
+        same(loader, theirs)
+
+
+def test_a_sample_that_comes_again_is_augmented_again(folder):
+    ((images, found),) = fast(ImageFolder(folder, RANDOM), 8, sampler=[3] * 8)
+    assert found.tolist() == [0] * 8
+    assert len({image.numpy().tobytes() for image in images}) > 1
+
+
+def test_samplers_out_of_range_and_contradictions(folder):
+    dataset = ImageFolder(folder, PLAIN)
+    with pytest.raises(IndexError, match="list gives the index 11: the data set has 11 samples"):
+        list(ImageLoader(dataset, sampler=[0, 11]))
+    with pytest.raises(TypeError, match="list gives an index that is no integer: .*float"):
+        list(ImageLoader(dataset, sampler=[0, 1.5]))
+    for keywords in (
+        {"sampler": [1], "shuffle": True},
+        {"batch_sampler": [[1]], "batch_size": 2},
+        {"batch_sampler": [[1]], "sampler": [1]},
+        {"batch_sampler": [[1]], "drop_last": True},
+    ):
+        with pytest.raises(ValueError, match="drop"):
+            ImageLoader(dataset, **keywords)
+    with pytest.raises(TypeError, match=r"with a len\(\)"):
+        ImageLoader(dataset, sampler=iter([1]))
+
+
+# -- states ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("python", [False, True])
+@pytest.mark.parametrize("name", [None, *SAMPLERS])
+def test_a_run_goes_on_after_every_batch(folder, name, python):
+    def made(workers):
+        keywords = {"shuffle": True, "seed": 5} if name is None else SAMPLERS[name]()
+        if "batch_sampler" not in keywords:
+            keywords["batch_size"] = 3
+        if not python:
+            return fast(ImageFolder(folder, RANDOM), num_workers=workers, **keywords)
+        with pytest.warns(UserWarning, match="in Python"):
+            dataset = ImageFolderWithPaths(folder, PLAIN)
+            return ImageLoader(dataset, num_workers=workers, **keywords)
+
+    torch.manual_seed(1)
+    loader = made(1)
+    list(loader)
+    wanted, states = [], [json.dumps(loader.state_dict())]
+    for batch in loader:
+        wanted.append(batch)
+        states.append(json.dumps(loader.state_dict()))
+    assert len(wanted) > 1
+    for done, state in enumerate(states):
+        torch.manual_seed(done + 50)
+        again = made(done % 3)
+        again.load_state_dict(json.loads(state))
+        assert again.state_dict() == json.loads(state)
+        again.set_epoch(1)  # scripts say so for every epoch
+        same(again, wanted[done:])
+        assert again.epoch == 2
+    after = list(loader)
+    if name != "random":  # which goes on with torch's own generator
+        same(again, after)
+
+
+def test_states_of_other_ranks_and_other_data(folder):
+    dataset = ImageFolder(folder, PLAIN)
+
+    def made(rank=0, ranks=1, **keywords):
+        keywords = {"shuffle": True, **keywords}
+        return ImageLoader(dataset, 2, rank=rank, world_size=ranks, even=False, **keywords)
+
+    loader = made(1, 2)
+    first = [next(iter(loader)), next(iter(made(0, 2)))]
+    rest = made()
+    rest.load_state_dict(loader.state_dict())
+    assert sorted(sum(labels([*first, *rest]), [])) == sorted(n for _, n in dataset.samples)
+    for keywords, name in (({"seed": 3}, "seed"), ({"shuffle": False}, "order")):
+        with pytest.raises(ValueError, match=f"saved with {name}="):
+            made(**keywords).load_state_dict(loader.state_dict())
+    with pytest.raises(ValueError, match="saved with file="):
+        ImageLoader(dataset.samples[1:], 2, **PLAIN).load_state_dict(loader.state_dict())
+    with pytest.raises(ValueError, match="settings"):
+        loader.load_state_dict({"epoch": 1, "done": 0, "sampler": {}})
+    with pytest.raises(ValueError, match="settings=3: expected a dictionary"):
+        loader.load_state_dict({**loader.state_dict(), "settings": 3})
+    with pytest.raises(TypeError, match="ImageLoader cannot be pickled"):
+        pickle.dumps(loader)
+
+
+def test_a_sampler_that_cannot_be_repeated_is_an_error(folder):
+    class Forgetful:
+        turn = 0
+
+        def __len__(self):
+            return 4
+
+        def __iter__(self):
+            self.turn += 1
+            return iter([self.turn] * 4)
+
+    dataset, sampler = ImageFolder(folder, PLAIN), Forgetful()
+    loader = ImageLoader(dataset, 2, sampler=sampler)
+    next(iter(loader))
+    again = ImageLoader(dataset, 2, sampler=sampler)
+    again.load_state_dict(loader.state_dict())
+    with pytest.raises(ValueError, match="Forgetful does not give the samples"):
+        list(again)
+
+
+def test_loops_that_were_left_and_loops_at_once(folder):
+    dataset = ImageFolder(folder, PLAIN)
+    loader = ImageLoader(dataset, 4, shuffle=True)
+    epochs = [labels(loader) for _ in range(3)]
+    again = ImageLoader(dataset, 4, shuffle=True)
+    iter(again)  # not used: no epoch
+    for batch in again:
+        assert batch[1].tolist() == epochs[0][0]
+        break
+    first, second = iter(again), iter(again)
+    pairs = [(one[1].tolist(), other[1].tolist()) for one, other in zip(first, second, strict=True)]
+    assert pairs == list(zip(epochs[1], epochs[2], strict=True))
+
+
+# -- what only Python can do -----------------------------------------------------------------------
+
+
+def other_loader(path):
+    return default_loader(path)
+
+
+def untranslatable(image):
+    return PLAIN(image)
+
+
+class Unknown(Dataset):
+    def __len__(self):
+        return 5
+
+    def __getitem__(self, index):
+        return torch.full((2,), index), -index
+
+
+REASONS = [
+    (lambda root: ImageFolderWithPaths(root, PLAIN), "ImageFolderWithPaths has a __getitem__"),
+    (lambda root: ImageFolder(root, PLAIN, loader=other_loader), "loader=.*use the default one"),
+    (lambda root: ImageFolder(root, PLAIN, target_transform=abs), "target_transform"),
+    (lambda root: ImageFolder(root, untranslatable), "no counterpart: untranslatable"),
+    (lambda root: Subset(ImageFolder(root, untranslatable), [4, 2]), "no counterpart"),
+    (lambda root: Subset(Unknown(), [4, 2]), "a subset of Unknown: Unknown has a __getitem__"),
+    (lambda root: CIFAR10((2, 8, 10, 4), Keywords()), "data are uint8 of"),
+]
+
+
+def refused(transform):
+    raise TypeError(f"{transform.__name__} is not a transform of torchvision")
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(("make", "reason"), REASONS)
+def test_what_only_python_can_do_is_said_once(folder, monkeypatch, make, reason, workers):
+    monkeypatch.setattr(NamedRecipe, "from_torchvision", refused, raising=False)
+    dataset = make(folder)
+    with pytest.warns(UserWarning) as seen:
+        loader = ImageLoader(dataset, 2, num_workers=workers)
+    assert len(seen) == 1 and seen[0].filename == __file__
+    assert re.search(f"{reason}.*in Python", str(seen[0].message))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        same(loader, DataLoader(dataset, 2))
+        same(loader, DataLoader(dataset, 2))
+    assert loader.provider is None and loader.recipe is None
+
+
+def test_an_error_of_a_data_set_comes_where_its_batch_does():
+    class Broken(Unknown):
+        def __getitem__(self, index):
+            if index == 3:
+                raise KeyError("no third")
+            return super().__getitem__(index)
+
+    with pytest.warns(UserWarning, match="Broken has a __getitem__"):
+        loader = ImageLoader(Broken(), 2, num_workers=2)
+    batches = iter(loader)
+    assert next(batches)[1].tolist() == [0, -1]
+    with pytest.raises(KeyError, match="no third"):
+        next(batches)
+
+
+def test_transforms_are_translated(folder, monkeypatch):
+    asked = []
+
+    def translated(transform):
+        asked.append(transform)
+        return NamedRecipe("mine", keywords=dict(PLAIN))
+
+    monkeypatch.setattr(NamedRecipe, "from_torchvision", translated, raising=False)
+    dataset = ImageFolder(folder, untranslatable)
+    loader = fast(dataset, 4)
+    same(loader, DataLoader(dataset, 4))
+    assert asked == [untranslatable] and loader.recipe.name == "mine"
+    fast(dataset.samples, 4, transform=untranslatable)
+    assert len(asked) == 2
+
+
+class ToTensor:
+    """Torchvision's, which is translated; called where Python does everything."""
+
+    __module__ = "torchvision.transforms"
+
+    def __call__(self, image):
+        pixels = np.array(image, np.float32).transpose(2, 0, 1)
+        return torch.from_numpy(pixels * np.float32(1 / 255))
+
+
+class Resize:
+    __module__ = "torchvision.transforms"
+    size, interpolation, max_size = (6, 7), "bilinear", None
+
+    def __call__(self, image):
+        return image.resize(self.size[::-1], Image.Resampling.BILINEAR)
+
+
+class Compose:
+    __module__ = "torchvision.transforms"
+
+    def __init__(self, *transforms):
+        self.transforms = transforms
+
+    def __call__(self, image):
+        for transform in self.transforms:
+            image = transform(image)
+        return image
+
+
+def negative(image):
+    return -image
+
+
+def thumbnail(image):
+    return image.resize((3, 3))
+
+
+def reds(images):
+    return images[:1]
+
+
+@pytest.mark.parametrize(
+    ("transforms", "names", "shape"),
+    [
+        ((Resize(), ToTensor(), negative, reds), "function has no .* negative, reds", (1, 6, 7)),
+        ((Resize(), thumbnail, ToTensor()), "function has no .* thumbnail, ToTensor", (3, 3, 3)),
+    ],
+)
+@pytest.mark.parametrize("workers", [0, 2])
+def test_transforms_at_the_end_run_in_python_behind_the_threads(
+    folder, transforms, names, shape, workers
+):
+    dataset = ImageFolder(folder, Compose(*transforms))
+    for given, keywords in ((dataset, {}), (dataset.samples, {"transform": dataset.transform})):
+        with pytest.warns(UserWarning) as seen:
+            loader = ImageLoader(given, 4, num_workers=workers, **keywords)
+        assert len(seen) == 1 and seen[0].filename == __file__
+        assert re.search(f"{names} run in Python", str(seen[0].message))
+        assert loader.provider is not None and len(loader.recipe.tail) == 2
+        assert next(iter(loader))[0].shape == (4, *shape)
+        same(loader, DataLoader(dataset, 4))
+        subset = Subset(dataset, [3, 1])
+        with pytest.warns(UserWarning, match="run in Python"):
+            same(ImageLoader(subset, 4), DataLoader(subset, 4))
+
+
+def pair(image):
+    return torch.stack([image, image])
+
+
+def never(image):
+    raise ArithmeticError("not today")
+
+
+@pytest.mark.parametrize(
+    ("transforms", "reason"),
+    [
+        ((negative, Resize(), ToTensor()), "its transform has no counterpart: transform .0."),
+        ((Resize(), ToTensor(), pair), "function has no .* end of a recipe: pair: .* no image"),
+        ((Resize(), ToTensor(), never), "function has no .* end of a recipe: not today"),
+    ],
+)
+def test_an_end_that_makes_no_images_leaves_everything_to_the_data_set(folder, transforms, reason):
+    dataset = ImageFolder(folder, Compose(*transforms))
+    with pytest.warns(UserWarning, match=f"{reason}.*its own __getitem__") as seen:
+        loader = ImageLoader(dataset, 4)
+    assert len(seen) == 1 and seen[0].filename == __file__
+    assert loader.provider is loader.recipe is None
+    if pair in transforms:
+        same(loader, DataLoader(dataset, 4))
+        with pytest.raises(ArithmeticError):
+            ImageLoader(dataset.samples, 4, transform=Compose(Resize(), ToTensor(), never))
+        with pytest.raises(ValueError, match="pair: returned"):
+            ImageLoader(dataset.samples, 4, transform=dataset.transform)
+
+
+# -- classes ---------------------------------------------------------------------------------------
+
+
+def test_names_of_classes(folder, tmp_path):
+    dataset = ImageFolder(folder, PLAIN)
+    loader = ImageLoader(dataset)
+    assert loader.classes == dataset.classes and loader.class_to_idx == dataset.class_to_idx
+    path = write_pack(tmp_path / "a.rec", 4, size=(8, 10))
+    without = ImageLoader(path, data_shape=SHAPE)
+    assert without.classes is without.class_to_idx is None
+    (tmp_path / "a.classes.txt").write_text("2\tdog\n0\tcat\n")
+    wanted = {"cat": 0, "dog": 2}
+    loader = ImageLoader(path, data_shape=SHAPE)
+    assert loader.class_to_idx == wanted and loader.classes == ["cat", "dog"]
+    assert Pack(path).class_to_idx == open_pack(path).class_to_idx == wanted
+    with ImageRecordIter(path_imgrec=path, data_shape=SHAPE, batch_size=2) as provider:
+        assert provider.class_to_idx == wanted and provider.classes == ["cat", "dog"]
+    with pytest.raises(ValueError, match="closed"):
+        _ = provider.class_to_idx
+    packs = [Pack(path, classes=3), Pack(path, classes=3, labels="append")]
+    assert ImageLoader(packs, data_shape=SHAPE).class_to_idx == wanted
+
+
+# -- what is refused -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "message"),
+    [
+        ({"timeout": 3}, TypeError, "timeout=3: there are no worker processes"),
+        ({"worker_init_fn": print}, TypeError, "worker_init_fn"),
+        ({"multiprocessing_context": "fork"}, TypeError, "multiprocessing_context"),
+        ({"num_parts": 2}, TypeError, "num_parts: it follows from the ranks"),
+        ({"weights": {0: 1}}, TypeError, "weights: a sampler"),
+        ({"round_batch": True}, TypeError, "round_batch"),
+        ({"rand_miror": True}, TypeError, "did you mean 'rand_mirror'"),
+        ({"num_workers": 2, "preprocess_threads": 2}, ValueError, "say the same"),
+        ({"seed": 1, "generator": torch.Generator()}, ValueError, "give one of both"),
+        ({"transform": {}, "recipe": {}}, ValueError, "say the same"),
+        ({"path_imglist": "a.lst"}, ValueError, "path_imglist is for record files"),
+        ({"rank": 1}, ValueError, "rank and world_size belong together"),
+        ({"batch_size": 0}, ValueError, "batch_size"),
+        ({"batch_size": None}, TypeError, "batch_size"),
+        ({"num_workers": -1}, ValueError, "num_workers"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(folder, keywords, error, message):
+    with pytest.raises(error, match=message):
+        ImageLoader(ImageFolder(folder, PLAIN), **keywords)
+
+
+def test_data_sets_that_are_none(folder):
+    class Stream(IterableDataset):
+        def __iter__(self):
+            return iter([])
+
+    for dataset in (Stream(), 5, iter([])):
+        with pytest.raises(TypeError, match="expected images at indices"):
+            ImageLoader(dataset)
+    with pytest.raises(ValueError, match="rand_mirror: no image of Unknown is made here"):
+        ImageLoader(Unknown(), rand_mirror=True)
+    with pytest.raises(ValueError, match="give it the transform"):
+        ImageLoader(Unknown(), transform=PLAIN)
+    with pytest.raises(TypeError, match="needs data_shape"):
+        ImageLoader(ImageFolder(folder))
+
+
+def test_arguments_without_meaning_are_taken(folder):
+    dataset = ImageFolder(folder, PLAIN)
+    loader = fast(dataset, 4, persistent_workers=True, in_order=True, prefetch_factor=2)
+    same(loader, DataLoader(dataset, 4))
+    if not torch.cuda.is_available():
+        with pytest.warns(UserWarning, match="pin_memory=True has no effect"):
+            same(ImageLoader(dataset, 4, pin_memory=True), DataLoader(dataset, 4))
+
+
+def test_memory_is_pinned_where_there_is_a_device(folder, monkeypatch):
+    pinned = []
+
+    def pin(tensor):
+        pinned.append(tensor)
+        return tensor
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.Tensor, "pin_memory", pin)
+    batches = list(fast(ImageFolder(folder, PLAIN), 6, pin_memory=True))
+    assert [id(one) for one in pinned] == [id(one) for batch in batches for one in batch]
+
+
+# -- damage, closing, forks ------------------------------------------------------------------------
+
+
+def test_a_damaged_file_is_named_or_skipped(folder, tmp_path):
+    samples = ImageFolder(folder).samples
+    bad = tmp_path / "bad.png"
+    bad.write_bytes(b"no image")
+    samples[2] = str(bad), 0
+    with pytest.raises(Exception, match="bad.png"):
+        list(ImageLoader(samples, 4, **PLAIN))
+    loader = ImageLoader(samples, 4, on_error="skip", **PLAIN)
+    assert len(sum(labels(loader), [])) == IMAGES
+    assert len(loader.provider.skipped) == 1
+
+
+def test_closing_stops_the_threads_and_a_loop_starts_new_ones(folder):
+    loader = ImageLoader(ImageFolder(folder, RANDOM), 4, shuffle=True)
+    wanted = list(loader), list(loader)
+    loader.set_epoch(0)
+    same(loader, wanted[0])
+    loader.close()
+    loader.close()
+    same(loader, wanted[1])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*os.fork", "ignore:.*fork")
+def test_a_forked_child_has_threads_of_its_own(folder):
+    loader = ImageLoader(ImageFolder(folder, PLAIN), 4)
+    wanted = labels(loader)
+    child = os.fork()
+    if not child:
+        os._exit(0 if labels(loader) == wanted else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert labels(loader) == wanted
