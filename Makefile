@@ -1,7 +1,8 @@
 # Everything a person types here.  `make help` lists it.
 #
 # Each target makes the environments it needs (.venv for the demo, .venv-test for tests and
-# benchmarks, .venv-ray for tests with Ray, .venv-build for compiling, .venv-peers for what they
+# benchmarks, .venv-ray for tests with Ray, .venv-frameworks for tests with Lightning, Accelerate
+# and the Trainer of transformers, .venv-build for compiling, .venv-peers for what they
 # compare with, .venv-lint for the linters, .venv-docs for the pages, .venv-fuzz for libFuzzer,
 # .venv-sanitize and .venv-sanitize-threads for the sanitizers, .venv-wheel for wheels) and installs
 # into them again only when something that is compiled or packaged has changed.
@@ -14,7 +15,7 @@ SECONDS ?= 60
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: demo test test-arm test-ray test-browser docs faults fuzz sanitize sanitize-threads bench bench-peers bench-growth lint wheel clean help
+.PHONY: demo test test-arm test-ray test-frameworks test-browser docs faults fuzz sanitize sanitize-threads bench bench-peers bench-growth lint wheel clean help
 
 # "cpython-311", or "unsuitable" when $(PYTHON) is missing or too old.
 TAG := $(or $(shell $(PYTHON) -c 'import sys; v = sys.version_info; \
@@ -40,6 +41,9 @@ TSAN_TESTS := tests/recordio/frames/test_reader.py tests/iterators/core/test_poo
 RAY_TESTS := recordio/ray iterators/ray tests/recordio/ray tests/iterators/ray \
 	tests/tools/test_ray_shards.py tests/examples/test_train_ray.py
 
+# Everything that needs Lightning, Accelerate or transformers; without them these tests are skipped.
+FRAMEWORK_TESTS := tests/iterators/frameworks
+
 # libFuzzer wants clang with its libraries (Debian: clang, libclang-rt-dev) and the package atheris;
 # without them, or with FUZZER=own, a driver of our own runs the same targets.
 FUZZED := -fsanitize=fuzzer-no-link,address
@@ -63,6 +67,9 @@ test-arm: .venv-test/installed  ## kernels on an emulated ARM processor, with NE
 
 test-ray: .venv-ray/installed  ## what needs Ray, on a cluster of processes on this machine [ARGS="-k name"]
 	.venv-ray/bin/python -m pytest $(RAY_TESTS) $(ARGS)
+
+test-frameworks: .venv-frameworks/installed  ## training with Lightning, Accelerate and transformers [ARGS="-k name"]
+	.venv-frameworks/bin/python -m pytest $(FRAMEWORK_TESTS) $(ARGS)
 
 # On Debian and Ubuntu root gets the browser; elsewhere it has to be there.
 test-browser: .venv-test/browser  ## the pages of `recordio view` in Chromium [ARGS="-k name"]
@@ -121,7 +128,7 @@ wheel: .venv-wheel/$(TAG)  ## a wheel with its libraries inside, tried in an emp
 	PATH="$(CURDIR)/.venv-wheel/bin:$$PATH" .venv-wheel/bin/python .ci/wheel.py all $(ARGS)
 
 clean:  ## remove environments, builds and the demo's output
-	rm -rf .venv .venv-build .venv-test .venv-ray .venv-lint .venv-docs .venv-fuzz .venv-peers .venv-sanitize .venv-sanitize-threads .venv-wheel
+	rm -rf .venv .venv-build .venv-test .venv-ray .venv-frameworks .venv-lint .venv-docs .venv-fuzz .venv-peers .venv-sanitize .venv-sanitize-threads .venv-wheel
 	rm -rf build dist demo *.egg-info docs/_build docs/_pictures docs/reference/api/generated
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find $(PACKAGES) tests benchmarks examples \
@@ -154,6 +161,11 @@ build/compiled-$(TAG): .venv-build/$(TAG) $(COMPILED)
 # whose environments have the extra "test" too, could not run it.
 .venv-ray/installed: .venv-ray/$(TAG) build/compiled-$(TAG)
 	RECORDIO_COMPILED=1 .venv-ray/bin/python -m pip install --editable '.[test,ray]'
+	@touch $@
+
+# Apart for the same reason; the extra "test" says which torch, and theirs must not be another one.
+.venv-frameworks/installed: .venv-frameworks/$(TAG) build/compiled-$(TAG)
+	RECORDIO_COMPILED=1 .venv-frameworks/bin/python -m pip install --editable '.[test,frameworks]'
 	@touch $@
 
 # What drives a browser.

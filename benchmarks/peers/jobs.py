@@ -25,7 +25,10 @@ class Recipe:
         The image is resized until its short side has so many pixels.
     crop : str
         "random_resized": a random part of the image (`area`, `aspect`), resized to `size`;
-        "random": `size` x `size` pixels at a random place; "none": images have that size.
+        "random": `size` x `size` pixels at a random place; "center": those in the middle, and the
+        images are not mirrored; "none": images have that size.
+    pillow : bool
+        Resample as Pillow does, with the filter that grows with the reduction: antialiased.
     mean, std : tuple of float
         For red, green and blue: subtracted, and divided by.
     randaugment : tuple of int or None
@@ -38,6 +41,7 @@ class Recipe:
 
     size: int
     crop: str
+    pillow: bool = False
     short_side: int | None = None
     area: tuple[float, float] = (0.08, 1.0)
     aspect: tuple[float, float] = (3 / 4, 4 / 3)
@@ -99,7 +103,7 @@ class Job:
             "data_shape": (3, recipe.size, recipe.size),
             "batch_size": self.batch,
             "shuffle": True,
-            "rand_mirror": True,
+            "rand_mirror": recipe.crop != "center",
             **{f"mean_{c}": value for c, value in zip("rgb", recipe.mean)},  # noqa: B905 (3.9)
             **{f"std_{c}": value for c, value in zip("rgb", recipe.std)},  # noqa: B905
             **recipe.extra,
@@ -116,6 +120,10 @@ class Job:
                 min_aspect_ratio=recipe.aspect[0],
                 max_aspect_ratio=recipe.aspect[1],
             )
+        if recipe.pillow:
+            parameters.update(resample="pillow", interpolation="bilinear")
+            if recipe.crop == "random_resized":
+                parameters["log_aspect_ratio"] = True
         if recipe.randaugment:
             num_ops, magnitude = recipe.randaugment
             parameters.update(auto_augment="randaugment", num_ops=num_ops, magnitude=magnitude)
@@ -128,6 +136,8 @@ RANDOM_RESIZED = Recipe(224, "random_resized")
 RESIZE_CROP = Recipe(224, "random", short_side=256)
 FACES = Recipe(112, "none", mean=(127.5,) * 3, std=(127.5,) * 3)
 TODAY = Recipe(224, "random_resized", randaugment=(2, 9), erasing=0.25)
+TRAINING = Recipe(224, "random_resized", pillow=True)
+VALIDATION = Recipe(224, "center", pillow=True, short_side=256)
 HEAVY = Recipe(
     224,
     "random",
@@ -140,6 +150,9 @@ HEAVY = Recipe(
         "max_shear_ratio": 0.1,
     },
 )
+
+PILLOW_CONTENDERS = ("torchvision_pillow", "torchvision_tensors", "dali")
+PILLOW_BARS = {"torchvision_pillow": 3.0, "torchvision_tensors": 2.5, "dali": 2.0}
 
 JOBS = {
     job.name: job
@@ -191,6 +204,26 @@ JOBS = {
             recipe=TODAY,
             contenders=("torchvision_pillow", "torchvision_tensors"),
             bars={"torchvision_pillow": 4.0, "torchvision_tensors": 4.0},
+        ),
+        Job(
+            "training",
+            "Photographs as torchvision trains: random resized crop 224, antialiased",
+            "images",
+            "photos",
+            batch=128,
+            recipe=TRAINING,
+            contenders=PILLOW_CONTENDERS,
+            bars=PILLOW_BARS,
+        ),
+        Job(
+            "validation",
+            "Photographs as torchvision validates: short side 256, centre 224, antialiased",
+            "images",
+            "photos",
+            batch=128,
+            recipe=VALIDATION,
+            contenders=PILLOW_CONTENDERS,
+            bars=PILLOW_BARS,
         ),
         Job(
             "optimized",

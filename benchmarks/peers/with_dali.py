@@ -3,7 +3,7 @@
 `random_shuffle` with its buffer of 1,024 records, `prefetch_queue_depth=2`, threads as given.
 Random resized crops by `decoders.image_random_crop`, which decodes the part only, and `resize`;
 otherwise `decoders.image`, `resize`, and the crop inside `crop_mirror_normalize`.  Resampling is
-linear without antialiasing, as elsewhere here.
+linear; antialiased if the job's is, as Pillow's always is.
 """
 
 import numpy
@@ -23,7 +23,7 @@ def pipeline(recipe, files):
         initial_fill=1024,
         name="records",
     )
-    resampling = {"interp_type": types.INTERP_LINEAR, "antialias": False}
+    resampling = {"interp_type": types.INTERP_LINEAR, "antialias": recipe.pillow}
     place = {}
     if recipe.crop == "random_resized":
         images = fn.decoders.image_random_crop(
@@ -34,7 +34,9 @@ def pipeline(recipe, files):
         images = fn.decoders.image(jpegs, device="cpu")
         if recipe.short_side:
             images = fn.resize(images, resize_shorter=recipe.short_side, **resampling)
-    if recipe.crop == "random":
+    if recipe.crop == "center":
+        place = {"crop": (recipe.size, recipe.size)}
+    elif recipe.crop == "random":
         place = {
             "crop": (recipe.size, recipe.size),
             "crop_pos_x": fn.random.uniform(range=(0, 1)),
@@ -46,7 +48,7 @@ def pipeline(recipe, files):
         output_layout="CHW",
         mean=recipe.mean,
         std=recipe.std,
-        mirror=fn.random.coin_flip(),
+        mirror=0 if recipe.crop == "center" else fn.random.coin_flip(),
         **place,
     )
     return images, labels

@@ -40,19 +40,25 @@ torchvision, v2 = transforms()
 
 def transform_of(recipe):
     """From an image of Pillow, or a tensor of uint8, to normalised float32."""
-    if recipe.crop != "random_resized" or recipe.randaugment is None:
-        raise Unsupported("compared with today's recipe only")
-    num_ops, magnitude = recipe.randaugment
+    if recipe.extra or recipe.crop not in ("random_resized", "center"):
+        raise Unsupported("compared with torchvision's own pipelines only")
     scaled = [[value / 255 for value in values] for values in (recipe.mean, recipe.std)]
-    return v2.Compose(
-        [
+    if recipe.crop == "center":
+        geometry = [v2.Resize(recipe.short_side, antialias=True), v2.CenterCrop(recipe.size)]
+    else:
+        geometry = [
             v2.RandomResizedCrop(recipe.size, recipe.area, recipe.aspect, antialias=True),
             v2.RandomHorizontalFlip(),
-            v2.RandAugment(num_ops, magnitude),
+        ]
+    if recipe.randaugment:
+        geometry.append(v2.RandAugment(*recipe.randaugment))
+    return v2.Compose(
+        [
+            *geometry,
             v2.PILToTensor() if sys.argv[1] == "pillow" else v2.Identity(),
             v2.ToDtype(torch.float32, scale=True),
             v2.Normalize(*scaled),
-            v2.RandomErasing(recipe.erasing),
+            *([v2.RandomErasing(recipe.erasing)] if recipe.erasing else []),
         ]
     )
 

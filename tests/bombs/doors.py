@@ -114,7 +114,7 @@ def filter_decodable(case: Case) -> None:
 
 def viewer_search(case: Case) -> None:
     pack = ShownPack(case.pack)
-    pack.places.survey()
+    pack.locations.survey()
     search(pack, Condition("decodable and width > 0"), 0, 10)
     pack.close()
 

@@ -128,7 +128,7 @@ def check(data: bytes) -> None:
     try:
         compile_once(site)
         for shown in site.packs.values():
-            shown.places.survey(lambda: False)
+            shown.locations.survey(lambda: False)
             if shown.list is not None:
                 shown.list.survey()
         asyncio.run(ask(site, application(site, TOKEN, PORT), requests))
