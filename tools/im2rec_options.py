@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from recordio.formats.image_size import DEFAULT_MAX_PIXELS
 from recordio.formats.table import FORMATS
@@ -82,7 +82,7 @@ class ListOptions(Options):
         partial(integer, low=1),
     )
 
-    rules = (
+    rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "train_ratio",
             lambda v: v.train_ratio + v.test_ratio > 1 + 1e-9,
@@ -171,7 +171,7 @@ class EncodeOptions(Options):
         partial(integer, low=1),
     )
 
-    rules = (
+    rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "quality",
             lambda v: v.encoding == "raw",
@@ -235,7 +235,7 @@ class Im2recOptions(EncodeOptions, ListOptions):
     skip_errors: bool = option(False, "bool", "Exit with 0 all the same.", boolean)
     strict: bool = option(False, "bool", "Stop at the first one, write nothing.", boolean)
 
-    rules = (
+    rules: ClassVar[tuple[Rule, ...]] = (
         *ListOptions.rules,
         *EncodeOptions.rules,
         Rule(

@@ -220,12 +220,14 @@ static SIMD_UNUSED void transform_window(int level, const transform_map* map, co
 /* ---- maps ---- */
 
 /* A turn about the centre, counter-clockwise: Pillow's Image.rotate.  `expand` makes the result as large
-   as the whole turned image. */
+   as the whole turned image.  Where Pillow exchanges rows and columns, which leaves colours under alpha
+   as they are, the method becomes nearest. */
 static SIMD_UNUSED void transform_rotation(double degrees, int width, int height, int expand,
                                            transform_map* map) {
     double* m = map->matrix;
     affine_rotation(degrees, width, height, m);
     map->perspective = 0, map->width = width, map->height = height;
+    if (m[1] == 0 || (m[0] == 0 && (expand || width == height))) map->method = AFFINE_NEAREST;
     if (expand && m[0] == 0) { /* a quarter turn, whose size is not rounded up */
         map->width = height, map->height = width;
         m[2] = m[1] < 0 ? width : 0, m[5] = m[3] < 0 ? height : 0;
@@ -265,10 +267,11 @@ static SIMD_UNUSED void transform_affine(double degrees, double translate_x, dou
     map->perspective = 0, map->width = width, map->height = height;
 }
 
-/* The map under which each of four corners of the image lies where the same one of `ends` is: that of
+/* The map under which the corners of the image, clockwise from the top left one, lie at `ends`: that of
    torchvision's perspective, in float32.  -1 if there is none. */
-static SIMD_UNUSED int transform_perspective(const int starts[4][2], const int ends[4][2], int width,
-                                             int height, transform_map* map) {
+static SIMD_UNUSED int transform_perspective(const int ends[4][2], int width, int height,
+                                             transform_map* map) {
+    const int starts[4][2] = {{0, 0}, {width - 1, 0}, {width - 1, height - 1}, {0, height - 1}};
     double rows[8][9];
     for (int i = 0; i < 8; i++) {
         const int side = i & 1;

@@ -27,4 +27,4 @@ cdef extern from "recordio/kernels/transform.h" nogil:
         double degrees, double translate_x, double translate_y, double scale, double shear_x,
         double shear_y, int width, int height, transform_map* map)
     int transform_perspective(
-        const int (*starts)[2], const int (*ends)[2], int width, int height, transform_map* map)
+        const int (*ends)[2], int width, int height, transform_map* map)

@@ -29,5 +29,5 @@ def affine_map(
     size: tuple[int, int],
 ) -> list[float]: ...
 def perspective_map(
-    starts: Sequence[tuple[int, int]], ends: Sequence[tuple[int, int]], size: tuple[int, int]
+    ends: Sequence[tuple[int, int]], size: tuple[int, int]
 ) -> list[float] | None: ...

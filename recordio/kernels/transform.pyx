@@ -75,14 +75,12 @@ def affine_map(degrees, translate, scale, shear, size):
     return [move.matrix[i] for i in range(6)]
 
 
-def perspective_map(starts, ends, size):
-    """Return the matrix of torchvision's ``perspective``; None if there is none."""
+def perspective_map(ends, size):
+    """Return the matrix of torchvision's ``perspective`` of the corners; None if there is none."""
     cdef transform_map move
-    cdef int[4][2] first
     cdef int[4][2] last
     for i in range(4):
-        first[i][0], first[i][1] = starts[i]
         last[i][0], last[i][1] = ends[i]
-    if transform_perspective(first, last, size[1], size[0], &move):
+    if transform_perspective(last, size[1], size[0], &move):
         return None
     return [move.matrix[i] for i in range(8)]

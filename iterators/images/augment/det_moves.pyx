@@ -16,6 +16,8 @@ cdef enum:
     Y = 1
     MAX_CORNERS = 4 + 4 * MAX_DRAWN     # every operation cuts with four straight lines
 
+cdef double LABEL_ROUNDING = 2.0 ** -23     # of two edges, as shares of a side
+
 
 # The rest of a box, in pixels: convex, as a box is.
 cdef struct Shape:
@@ -109,7 +111,7 @@ cdef bint follow(const float* box, const Drawn* drawn, int first, int last, int 
                  bint mirror, const CropLimits* limits, float* around) noexcept nogil:
     """Move a box by some of the operations; False for one that is dropped."""
     cdef Moved moved
-    cdef double whole, low, high
+    cdef double whole, rounding, low, high
     cdef double[2] sides = [width, height]
     cdef int i, axis
     begin(&moved, box, width, height, mirror)
@@ -117,7 +119,9 @@ cdef bint follow(const float* box, const Drawn* drawn, int first, int last, int 
     for i in range(first, last):
         if operation_is_geometric(drawn.operations[i].kind):
             move(&moved, &drawn.operations[i], width, height)
-    if moved.shape.count < 3:
+    # What is left of a box that was moved out is as much as float32 labels are off by.
+    rounding = LABEL_ROUNDING * width * height * ((box[3] - box[1]) + (box[4] - box[2]))
+    if moved.shape.count < 3 or area(&moved.shape) <= rounding:
         return False
     if not (area(&moved.shape) > limits.emit_overlap * whole if limits.by_overlap
             else moved.inside):

@@ -1,5 +1,10 @@
 from .recipe import Recipe
 
+CROP_POSITIONS: tuple[str, ...]
+FILTERS: tuple[str, ...]
+FIRST_FILTER: int
+PADDING_MODES: tuple[str, ...]
+
 class GeometryDrawer: ...
 
 class RecipeGeometry(GeometryDrawer):

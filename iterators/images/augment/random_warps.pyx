@@ -11,7 +11,6 @@ from iterators.images.augment.draw cimport (
     DRAW_CORNERS, DRAW_LEAN, DRAW_ROTATION, ImageKey, draw, draw_between, draw_integer, draw_key,
     philox_block, philox_unit,
 )
-from recordio.kernels.operations cimport AFFINE_NEAREST
 from recordio.kernels.transform cimport (
     transform_affine, transform_map, transform_perspective, transform_rotation,
 )
@@ -52,30 +51,6 @@ cdef void draw_corners(const WarpRecipe* recipe, const ImageKey* image, int widt
         drawn.corners[i][1] = height - 1 - y if i >= 2 else y
 
 
-cdef void find_rotation(double angle, int width, int height, transform_map* found) noexcept nogil:
-    """Pillow exchanges rows and columns where that is all of a turn: so does nearest."""
-    if angle == 180 or (width == height and (angle == 90 or angle == 270)):
-        found.method = AFFINE_NEAREST
-    transform_rotation(angle, width, height, 0, found)
-
-
-cdef double whole_turns_off(double angle) noexcept nogil:
-    """Return an angle in [0, 360), as Python's remainder does."""
-    angle = fmod(angle, 360)
-    return angle + 360 if angle < 0 else angle
-
-
-cdef bint find_perspective(const DrawnWarp* drawn, int width, int height,
-                           transform_map* found) noexcept nogil:
-    """Return False if the corners lie so that no perspective has them."""
-    cdef int[4][2] start
-    cdef int i
-    for i in range(4):
-        start[i][0] = width - 1 if i == 1 or i == 2 else 0
-        start[i][1] = height - 1 if i >= 2 else 0
-    return transform_perspective(start, drawn.corners, width, height, found) == 0
-
-
 cdef bint draw_warp(const WarpRecipe* recipe, WarpKind kind, const ImageKey* image, int width,
                     int height, DrawnWarp* drawn, transform_map* found) noexcept nogil:
     if not recipe.has[<int>kind]:
@@ -83,8 +58,8 @@ cdef bint draw_warp(const WarpRecipe* recipe, WarpKind kind, const ImageKey* ima
     found.method = recipe.method
     if kind == WARP_ROTATION:
         drawn.angle = between(draw(image, DRAW_ROTATION).word[0], recipe.rotation)
-        find_rotation(whole_turns_off(drawn.angle), width, height, found)
-        return whole_turns_off(drawn.angle) != 0
+        transform_rotation(drawn.angle, width, height, False, found)
+        return fmod(drawn.angle, 360) != 0
     if kind == WARP_AFFINE:
         draw_affine(recipe, image, width, height, drawn)
         transform_affine(drawn.angle, drawn.shift[0], drawn.shift[1], drawn.scale, drawn.shear[0],
@@ -93,7 +68,8 @@ cdef bint draw_warp(const WarpRecipe* recipe, WarpKind kind, const ImageKey* ima
     if philox_unit(draw(image, DRAW_LEAN).word[3]) >= recipe.chance:
         return False
     draw_corners(recipe, image, width, height, drawn)
-    return find_perspective(drawn, width, height, found)
+    # Corners may lie so that no perspective has them.
+    return transform_perspective(drawn.corners, width, height, found) == 0
 
 
 cdef void load_warps(WarpRecipe* target, recipe):

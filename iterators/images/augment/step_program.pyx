@@ -234,12 +234,12 @@ cdef void move(StepState* state, const DrawnStep* done, uint8_t* pixels, int wid
     """Turn, shear or tilt the image; one whose corners meet, being a few pixels, stays."""
     cdef double* values = <double*>done.values
     cdef transform_map how
-    cdef int[4][2] starts = [[0, 0], [width - 1, 0], [width - 1, height - 1], [0, height - 1]]
     cdef int[4][2] ends
     cdef int i
     cdef affine_image source
     source.pixels, source.width, source.height = state.image.room, width, height
     source.channels = state.image.channels
+    how.method = done.node.method
     if done.node.kind == STEP_ROTATE:
         transform_rotation(values[0], width, height, False, &how)
     elif done.node.kind == STEP_AFFINE:
@@ -248,9 +248,8 @@ cdef void move(StepState* state, const DrawnStep* done, uint8_t* pixels, int wid
     else:
         for i in range(8):
             ends[i // 2][i % 2] = <int>values[i]
-        if transform_perspective(starts, ends, width, height, &how):
+        if transform_perspective(ends, width, height, &how):
             return
-    how.method = done.node.method
     memcpy(how.fill, done.node.fill, 4)
     memcpy(state.image.room, pixels, <size_t>width * height * source.channels)
     transform_window(state.level, &how, &source, 0, 0, width, height, pixels)

@@ -115,7 +115,7 @@ def test_perspective_maps_bring_corners_where_they_belong(moves):
         (moves[0], moves[1]), (width - 1 - moves[2], moves[3]),
         (width - 1 - moves[4], height - 1 - moves[5]), (moves[6], height - 1 - moves[7]),
     ]  # fmt: skip
-    a, b, c, d, e, f, g, h = matrix = perspective_map(starts, ends, (height, width))
+    a, b, c, d, e, f, g, h = matrix = perspective_map(ends, (height, width))
     assert matrix == [float(np.float32(value)) for value in matrix]
     for (x, y), start in zip(ends, starts, strict=True):
         depth = g * x + h * y + 1
@@ -124,7 +124,7 @@ def test_perspective_maps_bring_corners_where_they_belong(moves):
 
 
 def test_corners_in_one_point_have_no_map():
-    assert perspective_map([(0, 0), (9, 0), (9, 9), (0, 9)], [(4, 4)] * 4, (10, 10)) is None
+    assert perspective_map([(4, 4)] * 4, (10, 10)) is None
 
 
 @pytest.mark.parametrize(

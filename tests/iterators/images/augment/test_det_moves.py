@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from faces.labels import moved
@@ -51,6 +51,7 @@ def cases(draw):
 
 
 @given(case=cases())
+@example(case=(73, 37, (0, 0, 42, 25), [("translate_x", 42), ("rotate", 21.0)]))
 def test_the_box_is_the_extent_of_the_white_pixels(case):
     """Within a pixel for each operation, however many, and with parts that leave the image."""
     width, height, box, operations = case

@@ -50,10 +50,6 @@ def test_pixels_are_torchvisions(name):
         np.testing.assert_array_equal(found, wanted)
 
 
-def corners(height, width):
-    return [(0, 0), (width - 1, 0), (width - 1, height - 1), (0, height - 1)]
-
-
 def applied(image, name, *values, **more):
     """One step that was drawn, by the Python faces of the kernels."""
     size = image.shape[:2]
@@ -68,8 +64,7 @@ def applied(image, name, *values, **more):
         return transform(image, affine_map(angle, shifts, scale, (shear_x, shear_y), size), **more)
     if name == "perspective":
         ends = np.reshape(values, (4, 2)).astype(int).tolist()
-        matrix = perspective_map(corners(*size), ends, size)
-        return transform(image, matrix, **more | {"method": "bilinear"})
+        return transform(image, perspective_map(ends, size), **more | {"method": "bilinear"})
     return operate(image, name, values[0])
 
 
