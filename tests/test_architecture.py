@@ -53,6 +53,7 @@ ROWS = [
     ["header", "kernels", "limits", "boxes"],
     ["bytes", "formats"],
     ["content", "frames", "idx_array", "lists", "packed_images", "text"],
+    ["containers"],
     ["image_sets", "mxnet", "packs"],
     ["operations"],
     ["ray"],

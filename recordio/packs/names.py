@@ -6,6 +6,7 @@ import os
 
 from ..bytes.files import StoredFile
 from ..bytes.remote.objects import shown
+from ..containers.table import container_of
 from ..errors import RecordIOError
 
 __all__ = ["pack_files", "pack_prefix"]
@@ -15,6 +16,8 @@ def record_file(path: str | os.PathLike[str]) -> StoredFile:
     """Find the record file that a name or URL stands for, with or without its suffix."""
     file = StoredFile.at(path)
     bare = file.name if file.is_local else file.name.partition("?")[0]
+    if container_of(file) is not None:
+        return file
     if not bare.endswith(".rec") and not (file.is_local and file.exists()):
         file = StoredFile(f"{file.name}.rec")
     if not file.exists():
@@ -25,6 +28,8 @@ def record_file(path: str | os.PathLike[str]) -> StoredFile:
 def pack_files(path: str | os.PathLike[str]) -> tuple[str, str | None]:
     """Find the record file that a name or URL stands for, and its index if there is one."""
     file = record_file(path)
+    if container_of(file) is not None:
+        return file.name, None
     index = file.beside(".idx")
     return file.name, index.name if index.exists() else None
 

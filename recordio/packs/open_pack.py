@@ -6,15 +6,21 @@ Training, pack operations, commands, the viewer and tasks on Ray all stand on `O
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from ..bytes.files import StoredFile
+from ..bytes.files import StoredFile, with_mirrors
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
+from ..containers.container import Container
+from ..containers.reader import ContainedRecords
+from ..containers.samples import Samples
+from ..containers.table import contained_files, container_of
 from ..errors import RecordIOError, RemoteFileError
 from ..frames.check import readable_lines
 from ..frames.index_file import read_index
@@ -29,6 +35,9 @@ from .names import pack_files, pack_prefix
 
 __all__ = ["OpenPack", "open_listed", "open_pack", "whole_records"]
 
+#: Containers that are opened at once.
+LOOKUPS = 16
+
 
 class OpenPack:
     """A record file with its index; whatever takes time is done when first asked for, and once.
@@ -37,6 +46,8 @@ class OpenPack:
     identities, unless `everything` is wanted.  Records that an index does not list do not exist;
     without one the key of a record is its number.  The reader of a pack whose index is not trusted
     has no index.
+
+    The samples of a container are its records, with headers made up; `samples` has their tables.
 
     With `skip_errors` a stretch of damage in a file without index is one record that cannot be
     read; see `recordio.frames.walk`.
@@ -71,8 +82,23 @@ class OpenPack:
     # -- where the records are --------------------------------------------------------------------
 
     @cached_property
-    def reader(self) -> RecordReader:
-        """Open the file; the lines of a trusted index number the positions."""
+    def container(self) -> Container | None:
+        """Find what kind of container the file is; None of a record file."""
+        return container_of(self.file)
+
+    @property
+    def samples(self) -> Samples | None:
+        """The samples of a container; None of a record file."""
+        return None if self.container is None else self.reader.samples
+
+    @cached_property
+    def reader(self) -> Any:
+        """Open the file, as a RecordReader or a ContainedRecords.
+
+        The lines of a trusted index number the positions.
+        """
+        if self.container is not None:
+            return ContainedRecords(self.file, self.container, self._settings)
         keywords = {} if self._settings is None else vars(self._settings)
         index = self.index if self._trusted else None
         return RecordReader(self.file, index, self._verify, **keywords)
@@ -141,7 +167,7 @@ class OpenPack:
         A RecordHeaderError says that keys were rounded so that it cannot be told which records list
         identities, or that headers are not the usual ones.
         """
-        if not len(self.all_offsets):
+        if self.container is not None or not len(self.all_offsets):
             return None
         last_key = len(self.all_offsets) - 1 if self.lines is None else int(self.lines[0].max())
         found = find_identities(self.read_keys, last_key, self.path)
@@ -196,7 +222,7 @@ class OpenPack:
     @property
     def classes(self) -> dict[int, str]:
         """Names of classes, by label, as they are now; empty where there are none."""
-        return find_classes(self.file)
+        return (self.samples and self.samples.classes) or find_classes(self.file)
 
     @property
     def shown_classes(self) -> dict[int, str]:
@@ -217,11 +243,22 @@ class OpenPack:
     @cached_property
     def entries(self) -> dict[int, ListEntry]:
         """Read the line of each id in the list; bad lines are passed over."""
+        if self.samples is not None:
+            return self._contained_entries(self.samples)
         if self.list_path is None:
             return {}
         with open_list(self.list_path, self._settings) as file:
             lines = (line for _, line in entry_lines(file, self.list_path))
             return {entry.id: entry for entry in entries_among(lines)}
+
+    def _contained_entries(self, samples: Samples) -> dict[int, ListEntry]:
+        rows = range(len(samples))
+        return {
+            self.reader.first + i: ListEntry(
+                self.reader.first + i, tuple(samples.labels_of(i).tolist()), samples.name_of(i)
+            )
+            for i in rows
+        }
 
     @cached_property
     def checksums_path(self) -> str | None:
@@ -231,6 +268,13 @@ class OpenPack:
     def _beside(self, suffix: str) -> str | None:
         file = self.file.beside(suffix)
         return file.name if file.exists() else None
+
+    def version(self) -> tuple[int, int]:
+        """Give two numbers that change with the content; see `StoredFile.version`."""
+        if self.container is not None and self.container.is_folder:
+            assert self.samples is not None
+            return len(self), zlib.crc32(self.samples.names)
+        return self.file.version()
 
     def close(self) -> None:
         """Let the file go."""
@@ -255,12 +299,44 @@ def open_listed(
     settings: RemoteSettings | None = None,
     **keywords: Any,
 ) -> list[OpenPack]:
-    """Open the files that `recordio.packs.manifest.listed_packs` finds, with their indexes."""
+    """Open the files that `recordio.packs.manifest.listed_packs` finds, with their indexes.
+
+    Or those of a container, whose records are numbered through.
+    """
+    contained = contained_files(paths, settings)
+    if contained is not None:
+        return _open_contained(contained, indexes, name, settings, keywords)
     found = listed_packs(paths, indexes, name, settings)
     return [
         OpenPack(file, index, settings=settings, manifest=manifest, **keywords)
         for file, index, manifest in zip(*found, strict=True)
     ]
+
+
+def _open_contained(
+    files: list[StoredFile],
+    indexes: str | Sequence[str],
+    name: str,
+    settings: RemoteSettings | None,
+    keywords: dict[str, Any],
+) -> list[OpenPack]:
+    if indexes:
+        raise ValueError(f"{name}: {shown(files[0].name)} needs no index: drop {indexes!r}")
+    if keywords.get("verify"):
+        raise ValueError(
+            f"verify: {shown(files[0].name)} has no checksums of its own: `recordio pack` makes a "
+            "record file that has"
+        )
+    packs = [
+        OpenPack(file, settings=settings, **keywords) for file in with_mirrors(files, settings)
+    ]
+    first = 0
+    with ThreadPoolExecutor(LOOKUPS, "containers") as pool:  # many are indexed at once
+        readers = list(pool.map(lambda pack: pack.reader, packs))
+    for pack, reader in zip(packs, readers, strict=True):
+        reader.first = first
+        first += len(pack)
+    return packs
 
 
 def whole_records(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -130,12 +130,8 @@ class FetchedFiles:
 class FetchedRecordFiles(RecordFiles):
     """`RecordFiles` on servers; whoever reads without the GIL has to pin the records meanwhile."""
 
-    def __new__(cls, packs: Sequence[OpenPack], offsets: np.ndarray, starts: np.ndarray) -> Self:
-        """Read from the files of the packs."""
-        readers = [pack.reader for pack in packs]
-        return super().__new__(cls, readers, offsets, starts, numberings(packs))
-
     def __init__(self, packs: Sequence[OpenPack], offsets: np.ndarray, starts: np.ndarray) -> None:
+        super().__init__([pack.reader for pack in packs], offsets, starts, numberings(packs))
         self._packs, self._starts = packs, starts
 
     def read(self, number: int) -> bytes:
@@ -197,6 +193,8 @@ def mapped(pack: OpenPack) -> memoryview:
 
 def file_ends(pack: OpenPack, count: int) -> tuple[int, bytes, bytes]:
     """Read the size of a file, and its first and last bytes."""
+    if pack.samples is not None and not os.path.isfile(pack.file.name) and pack.remote is None:
+        return len(pack), bytes(pack.samples.names[:count]), bytes(pack.samples.names[-count:])
     if pack.remote is None:
         with pack.file.open() as file:
             head = file.read(count)

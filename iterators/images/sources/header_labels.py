@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from recordio.bytes.mapping import is_lost
+from recordio.containers.samples import NO_CONTENT
 from recordio.errors import LabelError, RecordIOError, RemoteFileError
 from recordio.frames.head import FRAMED_HEADER, HEAD, MAGIC_WORD, flag_of, length_of
 from recordio.header import HEADER, unpack
@@ -36,6 +37,8 @@ def plain_labels(
 
     Ids and labels that are listed count instead of those in the headers.
     """
+    if pack.samples is not None:
+        return _sample_labels(pack, listed, labels)
     view, table = mapped(pack), pack.offsets
     if pack.reader.checksums is not None:  # all of each record has to be read
         return np.arange(len(table))
@@ -47,14 +50,35 @@ def plain_labels(
         good = _is_whole(head) & (ends + 3 < len(view))
         good &= HEADER.size + 4 * num_values <= head["lrec"]
         values = np.where(head["flag"] == 0, head["label"], head["first"])
-        if listed is not None:
-            ids, vectors = listed
-            rows = np.minimum(np.searchsorted(ids, head["id"]), len(ids) - 1)
-            good &= ids[rows] == head["id"] if len(ids) else False
-            values = vectors[rows, 0] if len(ids) else values
+        values, known = _listed_labels(values, head["id"], listed)
+        good &= known
         labels[mine][good] = values[good]
         found[mine] = good
     return np.arange(len(table)) if is_lost(view) else np.flatnonzero(~found)
+
+
+def _listed_labels(
+    labels: np.ndarray, ids: np.ndarray, listed: tuple[np.ndarray, ...] | None
+) -> tuple[np.ndarray, Any]:
+    """Return the labels that a list has for some ids, if there is one, and which it has."""
+    if listed is None:
+        return labels, True
+    known, vectors = listed
+    if not len(known):
+        return labels, False
+    rows = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+    return vectors[rows, 0], known[rows] == ids
+
+
+def _sample_labels(
+    pack: OpenPack, listed: tuple[np.ndarray, ...] | None, labels: np.ndarray
+) -> np.ndarray:
+    """Fill in the labels of a container; returns the rows of samples that have none."""
+    samples: Any = pack.samples
+    values, known = _listed_labels(samples.first_labels(), pack.reader.ids, listed)
+    good = (samples.sizes != NO_CONTENT) & known
+    labels[good] = values[good]
+    return np.flatnonzero(~good)
 
 
 def label_of(pack: OpenPack, row: int, listed: tuple[np.ndarray, ...] | None) -> float:
@@ -81,6 +105,13 @@ def longest_labels(pack: OpenPack, limit: int) -> Iterator[tuple[int, Longest]]:
 
     Of records whose heads alone are fetched only those are read that may have the longest label.
     """
+    if pack.samples is not None:
+        counts = np.diff(pack.samples.label_starts())
+        beyond = np.flatnonzero(counts > limit)
+        values = int(counts[beyond[0]]) if len(beyond) else 0
+        longest_one = int(counts[counts <= limit].max(initial=0))
+        yield 0, Longest(longest_one, int(beyond[0]) if len(beyond) else -1, values)
+        return
     if not is_far(pack):
         for first, piece in pinned_pieces(pack, pack.offsets):
             yield first, longest(pack.reader, piece, limit)
@@ -116,6 +147,10 @@ def whole_labels(pack: OpenPack) -> Iterator[Any]:
 
     Where a server does not give them, a RemoteFileError is raised.
     """
+    if pack.samples is not None:
+        for row in range(len(pack)):
+            yield _sample_label(pack, row)
+        return
     if is_far(pack) and pack.reader.checksums is None:
         for first, heads in far_heads(pack, LABELLED):
             counts = heads["flag"].astype(np.int64)
@@ -132,6 +167,14 @@ def whole_labels(pack: OpenPack) -> Iterator[Any]:
     for first, piece in pinned_pieces(pack, pack.offsets):
         for row in range(first, first + len(piece)):
             yield _whole_label(pack, row)
+
+
+def _sample_label(pack: OpenPack, row: int) -> Any:
+    samples: Any = pack.samples
+    if samples.sizes[row] == NO_CONTENT:
+        return RecordIOError(samples.faults.get(row, ""), **pack.location(row))
+    labels = samples.labels_of(row)
+    return float(labels[0]) if len(labels) == 1 else labels
 
 
 def _whole_label(pack: OpenPack, row: int) -> Any:

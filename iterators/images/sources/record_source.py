@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator, Sequence
-from functools import cached_property
-from itertools import chain
+from functools import cached_property, reduce
+from itertools import chain, groupby
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +30,8 @@ from recordio.packs.open_pack import OpenPack, open_listed
 from recordio.partition import part_by_bytes, part_by_count
 
 from ..augment.det_labels import Longest
+from .contained import JoinedSources
+from .container_source import container_source
 from .fetched import (
     FetchedFiles,
     FetchedRecordFiles,
@@ -81,10 +83,11 @@ class RecordSource:
         files = open_listed(path, index, "path_imgrec", remote, skip_errors=skip, verify=verify)
         read_offsets(files)
         alone = len(files) == 1 or (files[0].manifest and files[0].manifest.identities)
-        has_faces = alone and all([file.faces is not None for file in files])
+        contained = files[0].container is not None
+        has_faces = alone and not contained and all([file.faces is not None for file in files])
         for file in files:
             file.everything = not has_faces
-        source = cls(files, name, all(file.index is not None for file in files))
+        source = cls(files, name, contained or all(file.index is not None for file in files))
         if not len(source):
             raise EmptyRecordFileError(
                 "the file holds no records: whatever wrote it had none, so write it again or give "
@@ -147,10 +150,8 @@ class RecordSource:
 
     def bytes_source(self) -> Source:
         """Open the records as the image stage reads them."""
-        if self.is_remote:
-            return FetchedRecordFiles(self.files, self.offsets, self.starts)
-        readers = [file.reader for file in self.files]
-        return RecordFiles(readers, self.offsets, self.starts, numberings(self.files))
+        kinds = groupby(self.files, lambda file: file.container)
+        return reduce(JoinedSources, (_bytes_source(list(files)) for _, files in kinds))
 
     @property
     def is_remote(self) -> bool:
@@ -226,9 +227,20 @@ class RecordSource:
     def version(self) -> str:
         """Short text that changes whenever one of the files does; reads no records."""
         check = zlib.crc32(np.ascontiguousarray(self.offsets).data)
-        versions = np.array([file.file.version() for file in self.files], np.int64)
+        versions = np.array([file.version() for file in self.files], np.int64)
         check = zlib.crc32(versions.tobytes(), check)
         return f"{len(self)} records, check {check:08x}"
+
+
+def _bytes_source(packs: Sequence[OpenPack]) -> Source:
+    """Open files of one kind."""
+    if packs[0].container is not None:
+        return container_source(packs)
+    offsets = np.concatenate([pack.offsets for pack in packs])
+    starts = np.cumsum([0, *map(len, packs[:-1])]).astype(np.int64)
+    if any(pack.remote is not None for pack in packs):
+        return FetchedRecordFiles(packs, offsets, starts)
+    return RecordFiles([pack.reader for pack in packs], offsets, starts, numberings(packs))
 
 
 def file_versions(paths: Sequence[str]) -> bytes:

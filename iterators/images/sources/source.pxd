@@ -42,7 +42,7 @@ cdef class Source:
     cdef dict location(self, int64_t number)
 
 
-# A mapped record file and the number of its first record.
+# A mapped file and the number of its first record.
 cdef struct File:
     const uint8_t* base
     int64_t size
@@ -52,10 +52,10 @@ cdef struct File:
     Table checksums
 
 
-cdef class RecordFiles(Source):
+# Records that lie in mapped files.
+cdef class MappedFiles(Source):
     cdef list paths
     cdef list views                 # keep the mappings while threads read them
-    cdef list checksums             # and what they are compared with
     cdef object numberings          # of the records of each file, for errors
     cdef File* files
     cdef Py_ssize_t num_files
@@ -68,6 +68,11 @@ cdef class RecordFiles(Source):
     cdef void announce_one(self, int64_t number) noexcept nogil
     cdef const File* file_of(self, int64_t record) noexcept nogil
     cdef object number_in(self, const File* file, int64_t number)
+
+
+cdef class RecordFiles(MappedFiles):
+    cdef list checksums             # what records are compared with
+
     cdef int locate(self, int64_t number, bint verify, Scratch* scratch,
                     Encoded* image) noexcept nogil
 

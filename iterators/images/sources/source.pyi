@@ -13,14 +13,24 @@ class Source:
     def image(self, number: int) -> tuple[IRHeader, bytes]: ...
     def read(self, number: int) -> bytes: ...
 
-class RecordFiles(Source):
-    def __new__(
-        cls,
+class MappedFiles(Source):
+    def __init__(
+        self,
+        paths: Sequence[str],
+        views: Sequence[memoryview],
+        offsets: NDArray[np.int64],
+        starts: NDArray[np.int64],
+        numberings: Sequence[Callable[[int], int]] | None = None,
+    ) -> None: ...
+
+class RecordFiles(MappedFiles):
+    def __init__(
+        self,
         readers: Sequence[RecordReader],
         offsets: NDArray[np.int64],
         starts: NDArray[np.int64],
         numberings: Sequence[Callable[[int], int]] | None = None,
-    ) -> Self: ...
+    ) -> None: ...
 
 class ImageFiles(Source):
     def __new__(

@@ -22,7 +22,7 @@ from recordio.frames.checksums cimport (
 from recordio.errors import ImageFileError
 from recordio.frames.frame cimport FRAME_HEAD, FRAME_LOST, FRAME_OK, Frame, MAX_RECORD
 from recordio.frames.frame cimport frame_confirm, frame_error, frame_join, frame_scan
-from recordio.bytes.mapping cimport map_lost
+from recordio.bytes.mapping cimport address_of, guard_of, map_lost
 from recordio.frames.reader cimport RecordReader
 
 from recordio.header import IRHeader, unpack
@@ -166,8 +166,8 @@ cdef class Source:
             free(scratch.bytes)
 
 
-cdef class RecordFiles(Source):
-    """Records of mapped record files, numbered through.
+cdef class MappedFiles(Source):
+    """Records that lie in mapped files, numbered through; base class.
 
     Records that are expected are announced to the system, which reads them from the disk while
     others are decoded - just them, not what surrounds them in the file.  That costs a microsecond
@@ -175,8 +175,10 @@ cdef class RecordFiles(Source):
 
     Parameters
     ----------
-    readers : sequence of recordio.RecordReader
-        The files.
+    paths : sequence of str
+        The files, as errors name them.
+    views : sequence of memoryview
+        Their bytes, mapped.
     offsets : numpy.ndarray of int64
         Offset of every record in its file; the position in this array is the record number.
     starts : numpy.ndarray of int64
@@ -186,26 +188,19 @@ cdef class RecordFiles(Source):
         of its records are left out.
     """
 
-    def __cinit__(self, readers, offsets, starts, numberings=None):
+    def __init__(self, paths, views, offsets, starts, numberings=None):
         cdef const int64_t[::1] table = offsets
-        cdef RecordReader reader
         cdef Py_ssize_t i
-        self.files = NULL
-        self.num_files = len(readers)
+        if self.files != NULL:
+            raise RuntimeError("a source is initialised once")
+        self.num_files = len(paths)
         self.files = <File*>calloc(max(self.num_files, 1), sizeof(File))
         if self.files == NULL:
             raise MemoryError
-        self.paths, self.views, self.checksums = [], [], []
+        self.paths, self.views = list(paths), list(views)
         for i in range(self.num_files):
-            reader = readers[i]
-            self.paths.append(reader.path)
-            self.views.append(reader.view)
-            self.files[i].base, self.files[i].size = reader.base, reader.size
-            self.files[i].start, self.files[i].guard = starts[i], reader.guard
-            if reader.checksums is not None:
-                self.checksums.append(reader.checksums)
-                self.files[i].checksums = reader.checksums.table
-                self.files[i].verifies = True
+            self.files[i].base, self.files[i].size = address_of(views[i]), len(views[i])
+            self.files[i].start, self.files[i].guard = starts[i], guard_of(views[i])
         self.offsets, self.numberings = offsets, numberings
         self.count = table.shape[0]
         self.offset_of = &table[0] if self.count else NULL
@@ -264,6 +259,50 @@ cdef class RecordFiles(Source):
                 high = middle
         return &self.files[low]
 
+    cdef int confirm(self, int64_t number, const uint8_t* data, size_t size) noexcept nogil:
+        cdef const File* file = self.file_of(number)
+        cdef int64_t begin = data - file.base
+        if not 0 <= begin < file.size:
+            return FETCH_OK         # a copy, which was confirmed when it was made
+        if map_lost(file.guard, begin, begin + <int64_t>size):
+            return FRAME_LOST
+        return FETCH_OK
+
+    cdef dict location(self, int64_t number):
+        cdef const File* file = self.file_of(number)
+        return {"path": self.paths[file - self.files], "offset": self.offset_of[number],
+                "record": self.number_in(file, number)}
+
+    cdef object number_in(self, const File* file, int64_t number):
+        """The number of a record in its file."""
+        number -= file.start
+        return number if self.numberings is None else self.numberings[file - self.files](number)
+
+
+cdef class RecordFiles(MappedFiles):
+    """Records of record files.
+
+    Parameters
+    ----------
+    readers : sequence of recordio.RecordReader
+        The files.
+    offsets, starts, numberings
+        As for `MappedFiles`.
+    """
+
+    def __init__(self, readers, offsets, starts, numberings=None):
+        cdef RecordReader reader
+        cdef Py_ssize_t i
+        super().__init__([r.path for r in readers], [(<RecordReader>r).view for r in readers],
+                         offsets, starts, numberings)
+        self.checksums = []
+        for i in range(self.num_files):
+            reader = readers[i]
+            if reader.checksums is not None:
+                self.checksums.append(reader.checksums)
+                self.files[i].checksums = reader.checksums.table
+                self.files[i].verifies = True
+
     cdef int fetch(self, int64_t number, Scratch* scratch, Encoded* image) noexcept nogil:
         return self.locate(number, True, scratch, image)
 
@@ -292,15 +331,6 @@ cdef class RecordFiles(Source):
         # Also what is in one piece: what is lost already need not be decoded.
         return frame_confirm(file.guard, FRAME_OK, &frame)
 
-    cdef int confirm(self, int64_t number, const uint8_t* data, size_t size) noexcept nogil:
-        cdef const File* file = self.file_of(number)
-        cdef int64_t begin = data - file.base
-        if not 0 <= begin < file.size:
-            return FETCH_OK         # a copy, which was confirmed when it was made
-        if map_lost(file.guard, begin, begin + <int64_t>size):
-            return FRAME_LOST
-        return FETCH_OK
-
     cdef object failure(self, int64_t number, int status):
         cdef const File* file = self.file_of(number)
         cdef Frame frame
@@ -314,16 +344,6 @@ cdef class RecordFiles(Source):
             frame.end = frame.offset
         return frame_error(status, self.paths[file - self.files], frame.end,
                            self.number_in(file, number))
-
-    cdef dict location(self, int64_t number):
-        cdef const File* file = self.file_of(number)
-        return {"path": self.paths[file - self.files], "offset": self.offset_of[number],
-                "record": self.number_in(file, number)}
-
-    cdef object number_in(self, const File* file, int64_t number):
-        """The number of a record in its file."""
-        number -= file.start
-        return number if self.numberings is None else self.numberings[file - self.files](number)
 
 
 cdef class ImageFiles(Source):

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from iterators.testing import write_pack
 from recordio import RecordIOError
-from recordio.tools.convert.shards import expand_braces, matching_files, older_shards
+from recordio.containers.braces import expand_braces
+from recordio.tools.convert.shards import matching_files, older_shards
 
 
 @pytest.fixture

@@ -1,0 +1,39 @@
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recordio.header import IRHeader
+
+from .source import MappedFiles, Source
+
+class LabelTable:
+    def __new__(
+        cls, ids: NDArray[np.uint64], starts: NDArray[np.int64], labels: NDArray[np.float32]
+    ) -> Self: ...
+    def header(self, number: int) -> IRHeader: ...
+
+class SpanFiles(MappedFiles):
+    def __init__(
+        self,
+        paths: Sequence[str],
+        views: Sequence[memoryview],
+        offsets: NDArray[np.int64],
+        starts: NDArray[np.int64],
+        sizes: NDArray[np.int64],
+        labels: LabelTable,
+        numberings: Sequence[Callable[[int], int]] | None = None,
+        faults: Callable[[int], str] = ...,
+    ) -> None: ...
+
+class LibraryRows(Source):
+    def __init__(
+        self,
+        reading: Callable[[int], bytes],
+        placing: Callable[[int], dict[str, Any]],
+        labels: LabelTable,
+    ) -> None: ...
+
+class JoinedSources(Source):
+    def __new__(cls, first: Source, second: Source) -> Self: ...

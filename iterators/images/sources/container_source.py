@@ -1,0 +1,86 @@
+"""What the image stage reads of the files of one container: spans, files of a folder, or rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from recordio.containers.samples import Samples
+from recordio.packs.open_pack import OpenPack
+
+from .contained import LabelTable, LibraryRows, SpanFiles
+from .fetched import pin_records
+from .source import ImageFiles, Source
+
+__all__ = ["container_source"]
+
+
+def container_source(packs: Sequence[OpenPack]) -> Source:
+    """Open the contents of some files of one kind of container, numbered through."""
+    starts = np.cumsum([0, *map(len, packs)]).astype(np.int64)
+    readers = [pack.reader for pack in packs]
+    samples: list[Samples] = [reader.samples for reader in readers]
+    ids = np.concatenate([reader.ids for reader in readers])
+    container = readers[0].container
+    if container.is_folder:
+        paths = [r.path_of(row) for r in readers for row in range(len(r))]
+        labels = np.concatenate([one.first_labels() for one in samples])
+        return ImageFiles(paths, ids, np.ascontiguousarray(labels[:, None]))
+    table = _labels(ids, samples)
+
+    def located(number: int) -> tuple[int, int]:
+        file = int(np.searchsorted(starts, number, side="right")) - 1
+        return file, number - int(starts[file])
+
+    if container.rows is not None:
+
+        def read(number: int) -> bytes:
+            file, row = located(number)
+            return readers[file].content(row)
+
+        def place(number: int) -> dict[str, Any]:
+            file, row = located(number)
+            return packs[file].location(row)
+
+        return LibraryRows(read, place, table)
+
+    def fault(number: int) -> str:
+        file, row = located(number)
+        return samples[file].faults.get(row, "it has no content")
+
+    kind = _FetchedSpans if any(pack.remote is not None for pack in packs) else SpanFiles
+    source = kind(
+        [pack.path for pack in packs],
+        [reader.view for reader in readers],
+        np.concatenate([pack.offsets for pack in packs]),
+        starts[:-1],
+        np.concatenate([one.sizes for one in samples]),
+        table,
+        None,
+        fault,
+    )
+    if isinstance(source, _FetchedSpans):
+        source.packs, source.starts = packs, starts[:-1]
+    return source
+
+
+class _FetchedSpans(SpanFiles):
+    """Spans of files on servers; whoever reads without the GIL has to pin them meanwhile."""
+
+    packs: Sequence[OpenPack]
+    starts: np.ndarray
+
+    def read(self, number: int) -> bytes:
+        """Copy the bytes of one image, which are fetched before."""
+        with pin_records(self.packs, self.starts, np.array([number])):
+            return super().read(number)
+
+
+def _labels(ids: np.ndarray, samples: Sequence[Samples]) -> LabelTable:
+    starts = [one.label_starts() for one in samples]
+    ends = np.cumsum([0, *(int(table[-1]) for table in starts)])
+    joined = [table[:-1] + end for table, end in zip(starts, ends, strict=False)]
+    labels = np.concatenate([one.labels for one in samples])
+    return LabelTable(ids, np.concatenate([*joined, ends[-1:]]).astype(np.int64), labels)

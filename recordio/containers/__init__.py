@@ -1,0 +1,1 @@
+"""Samples in files that are not record files, used where they lie: tar, TFRecord, zip, folders and others."""

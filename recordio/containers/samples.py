@@ -1,0 +1,98 @@
+"""What a file of samples holds: where each content lies, its label and its name, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+
+from ..errors import RecordIOError
+
+__all__ = ["NO_CONTENT", "Samples"]
+
+#: The size of a content that cannot be used; `Samples.faults` says why.
+NO_CONTENT = -1
+
+
+@dataclass
+class Samples:
+    """The samples of one file, or of one folder, in its order.
+
+    `offsets` and `sizes` say in bytes where each content lies in the file, or `offsets` are the
+    numbers by which a library reads it; both are int64.  The labels of sample i are
+    ``labels[starts[i] : starts[i + 1]]``, float32, without `starts` one for each.  `names` are those
+    of the files that the contents were, UTF-8, one after the other, and sample i has
+    ``names[name_starts[i] : name_starts[i + 1]]``.  `faults` say why samples cannot be used whose
+    size is `NO_CONTENT`; `left_out` counts what was passed over.
+    """
+
+    offsets: np.ndarray
+    sizes: np.ndarray
+    labels: np.ndarray
+    starts: np.ndarray | None = None
+    names: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
+    name_starts: np.ndarray | None = None
+    classes: dict[int, str] = field(default_factory=dict)
+    faults: dict[int, str] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @classmethod
+    def of(
+        cls,
+        offsets: Sequence[int] | np.ndarray,
+        sizes: Sequence[int] | np.ndarray,
+        labels: Sequence[Sequence[float]],
+        names: Sequence[str] | None = None,
+        **more: dict,
+    ) -> Self:
+        """Make the tables of rows; a sample without labels has the label 0.
+
+        >>> samples = Samples.of([0, 5], [5, 4], [[1], [2, 3]], ["a.jpg", "b.jpg"])
+        >>> samples.labels_of(1).tolist(), samples.name_of(1)
+        ([2.0, 3.0], 'b.jpg')
+        """
+        rows = [row if len(row) else (0.0,) for row in labels]
+        counts = [len(row) for row in rows]
+        starts = None
+        if any(count != 1 for count in counts):
+            starts = np.cumsum([0, *counts]).astype(np.int64)
+        flat = np.array([value for row in rows for value in row], np.float32)
+        found = cls(np.asarray(offsets, np.int64), np.asarray(sizes, np.int64), flat, starts, **more)
+        if names is not None:
+            stored = [name.encode("utf-8", "surrogateescape") for name in names]
+            found.names = np.frombuffer(b"".join(stored), np.uint8)
+            found.name_starts = np.cumsum([0, *map(len, stored)]).astype(np.int64)
+        return found
+
+    def label_starts(self) -> np.ndarray:
+        """Return where the labels of each sample begin, and the end of the last: int64, (n + 1,)."""
+        return np.arange(len(self) + 1) if self.starts is None else self.starts
+
+    def labels_of(self, row: int) -> np.ndarray:
+        """Return the labels of one sample: float32."""
+        first, end = (row, row + 1) if self.starts is None else self.starts[row : row + 2]
+        return self.labels[first:end]
+
+    def first_labels(self) -> np.ndarray:
+        """Return the first label of every sample: float32."""
+        return self.labels if self.starts is None else self.labels[self.starts[:-1]]
+
+    def name_of(self, row: int) -> str:
+        """Return the path of the file that a content was, relative and with slashes; may be empty."""
+        if self.name_starts is None:
+            return ""
+        first, end = self.name_starts[row : row + 2].tolist()
+        return bytes(self.names[first:end]).decode("utf-8", "surrogateescape")
+
+    def check(self, row: int, end: int) -> None:
+        """Raise RecordIOError for a sample that cannot be used, or that ends beyond the file."""
+        size = int(self.sizes[row])
+        if size == NO_CONTENT:
+            raise RecordIOError(self.faults.get(row, "it has no content"))
+        if int(self.offsets[row]) + size > end:
+            raise RecordIOError(f"the file ends within it: {size} bytes are missing or fewer")

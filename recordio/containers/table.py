@@ -1,0 +1,57 @@
+"""The table of containers: all that the rest of the package knows of one is in its row."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from ..bytes.files import StoredFile, named_files
+from ..bytes.remote.settings import RemoteSettings
+from .braces import expand_braces
+from .container import Container
+from .folder import FOLDER
+
+__all__ = ["CONTAINERS", "container_of", "contained_files"]
+
+CONTAINERS: tuple[Container, ...] = (FOLDER,)
+
+
+def container_of(file: StoredFile) -> Container | None:
+    """Find the kind of a file; None of a record file, and of whatever else there is.
+
+    >>> container_of(StoredFile("a.rec")) is None
+    True
+    """
+    bare = file.name if file.is_local else file.name.partition("?")[0]
+    for row in CONTAINERS:
+        if row.pattern.search(bare) or row.is_it(file):
+            return row
+    return None
+
+
+def contained_files(
+    paths: str | Sequence[str], settings: RemoteSettings | None = None
+) -> list[StoredFile] | None:
+    """List the files of containers that paths, braces and patterns name; None if they name none.
+
+    Containers and record files in one list are a ValueError: give each as a `Pack`.
+    """
+    names = [paths] if isinstance(paths, str) else list(paths)
+    if isinstance(paths, str) and not os.path.exists(paths) and "://" not in paths:
+        names = [name for name in paths.split(";") if name]
+    found: list[StoredFile] = []
+    plain = []
+    for name in names:
+        there = "://" not in name and os.path.exists(name)
+        for one in [name] if there else expand_braces(name):
+            row = container_of(StoredFile.at(one))
+            if row is None:
+                plain.append(one)
+                continue
+            for file in [StoredFile.at(one)] if there else named_files([one], "", settings):
+                found += row.shards(file)
+    if found and plain:
+        raise ValueError(
+            f"{plain[0]} is no container as {found[0].name} is: give each as a Pack"
+        )
+    return found or None
