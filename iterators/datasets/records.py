@@ -19,11 +19,11 @@ from recordio.bytes.mapping import LOST, is_lost
 from recordio.bytes.remote.settings import RemoteOptions, RemoteSettings
 from recordio.errors import LabelError, RecordIOError, TruncatedRecordError
 from recordio.formats import general as codec
-from recordio.frames.reader import RecordReader
 from recordio.header import IRHeader, unpack
 from recordio.keywords.checks import boolean, choice
 from recordio.keywords.options import accepts, by_name, described, option
 from recordio.packs.labels import label_changes
+from recordio.packs.open_pack import OpenPack
 
 from ..core.backend import backend_of
 from ..core.dtypes import dtype_name, quoted
@@ -111,7 +111,7 @@ class RecordDataset(DatasetMixin):
 
     def __init__(self, *values: Any, **keywords: Unpack[RecordDatasetKeywords]) -> None:
         options = RecordDatasetOptions.of(type(self).__name__, keywords, values)
-        self.reader = RecordReader(options.path, options.index, **vars(options.remote))
+        self.reader = OpenPack(options.path, options.index, settings=options.remote).reader
         self._header = options.header
         self._copy = options.copy
 

@@ -14,6 +14,7 @@ import numpy as np
 import torch.utils.data
 
 from recordio.bytes.remote.objects import shown
+from recordio.packs.names import is_pack
 from recordio.packs.open_pack import OpenPack
 
 from ..images.augment.named_recipes import NamedRecipe
@@ -104,9 +105,9 @@ def _shown(dataset: Any) -> str:
 
 
 def _are_packs(items: Sequence[Any]) -> bool:
-    """Return whether a list names record files."""
+    """Return whether a list names record files or containers."""
     named = [isinstance(item, (str, os.PathLike)) for item in items]
-    return bool(items) and all(named) and all(os.fspath(item).endswith(".rec") for item in items)
+    return bool(items) and all(named) and all(map(is_pack, items))
 
 
 def _packs(packs: Any) -> ImageSet:

@@ -1,1 +1,1 @@
-"""Samples in files that are not record files, used where they lie: tar, TFRecord, zip, folders and others."""
+"""Samples in files that are no record files, used where they lie: tar, TFRecord, folders, ..."""

@@ -1,4 +1,4 @@
-"""Braces in names of files: ``{000..009}`` and ``{train,val}``, as WebDataset and shells have them."""
+"""Braces in names of files, ``{000..009}`` and ``{train,val}``, as WebDataset has them."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ class Rows(Protocol):
 class Container:
     """A row of the table.
 
-    A file is of the kind if its name matches `pattern`, or `is_it` says so.  Without `rows` contents
-    are spans of the file, or of the files that `names` say with `is_folder`.
+    A file is of the kind if its name matches `pattern`, or `is_it` says so.  Without `rows`
+    contents are spans of the file, or with `is_folder` files of their own.
     """
 
     #: What messages call it, with an article: "a tar file".

@@ -13,6 +13,7 @@ import os
 import struct
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -112,10 +113,10 @@ def _read(path: str, version: list) -> Samples | None:
             return None
     except (OSError, ValueError, KeyError, TypeError, struct.error):
         return None
-    tables = {}
+    tables: dict[str, Any] = {}
     begin += length
     for name, (dtype, count) in about["tables"].items():
         tables[name] = np.frombuffer(data, dtype, count, begin)
         begin += tables[name].nbytes + -tables[name].nbytes % ALIGNMENT
-    words = {name: dict(about[name]) for name in WORDS}
+    words: dict[str, Any] = {name: dict(about[name]) for name in WORDS}
     return Samples(**tables, **words)

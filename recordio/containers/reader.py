@@ -1,4 +1,4 @@
-"""The records of a container: each content behind an image header with its label, made when asked for."""
+"""The records of a container: each content behind an image header, made when it is asked for."""
 
 from __future__ import annotations
 
@@ -81,20 +81,20 @@ class ContainedRecords:
 
     def content(self, row: int) -> bytes | memoryview:
         """Read the content of one record."""
-        location = {"path": self.path, "offset": int(self.samples.offsets[row]), "record": row}
         try:
             self.samples.check(row, self._end())
             if self.container.is_folder:
                 with StoredFile(self.path_of(row)).open() as file:
                     return file.read()
             if self.rows is not None:
-                return self.rows.read(location["offset"])
+                return self.rows.read(int(self.samples.offsets[row]))
             if self.remote is None:
                 return self._span(row)
             with self.remote.pin(self.samples.offsets[row : row + 1]):
                 return bytes(self._span(row))
         except RecordIOError as error:
-            raise error.at(**location) from None
+            offset = int(self.samples.offsets[row])
+            raise error.at(path=self.path, offset=offset, record=row) from None
 
     def _end(self) -> int:
         """Return the end of the file, where contents are spans of it."""

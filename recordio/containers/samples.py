@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -22,8 +22,8 @@ class Samples:
 
     `offsets` and `sizes` say in bytes where each content lies in the file, or `offsets` are the
     numbers by which a library reads it; both are int64.  The labels of sample i are
-    ``labels[starts[i] : starts[i + 1]]``, float32, without `starts` one for each.  `names` are those
-    of the files that the contents were, UTF-8, one after the other, and sample i has
+    ``labels[starts[i] : starts[i + 1]]``, float32, without `starts` one for each.  `names` are
+    those of the files that the contents were, UTF-8, one after the other, and sample i has
     ``names[name_starts[i] : name_starts[i + 1]]``.  `faults` say why samples cannot be used whose
     size is `NO_CONTENT`; `left_out` counts what was passed over.
     """
@@ -48,7 +48,7 @@ class Samples:
         sizes: Sequence[int] | np.ndarray,
         labels: Sequence[Sequence[float]],
         names: Sequence[str] | None = None,
-        **more: dict,
+        **more: Any,
     ) -> Self:
         """Make the tables of rows; a sample without labels has the label 0.
 
@@ -62,7 +62,9 @@ class Samples:
         if any(count != 1 for count in counts):
             starts = np.cumsum([0, *counts]).astype(np.int64)
         flat = np.array([value for row in rows for value in row], np.float32)
-        found = cls(np.asarray(offsets, np.int64), np.asarray(sizes, np.int64), flat, starts, **more)
+        found = cls(
+            np.asarray(offsets, np.int64), np.asarray(sizes, np.int64), flat, starts, **more
+        )
         if names is not None:
             stored = [name.encode("utf-8", "surrogateescape") for name in names]
             found.names = np.frombuffer(b"".join(stored), np.uint8)
@@ -70,7 +72,7 @@ class Samples:
         return found
 
     def label_starts(self) -> np.ndarray:
-        """Return where the labels of each sample begin, and the end of the last: int64, (n + 1,)."""
+        """Return where the labels of each sample begin, and the end: int64, (n + 1,)."""
         return np.arange(len(self) + 1) if self.starts is None else self.starts
 
     def labels_of(self, row: int) -> np.ndarray:
@@ -83,7 +85,7 @@ class Samples:
         return self.labels if self.starts is None else self.labels[self.starts[:-1]]
 
     def name_of(self, row: int) -> str:
-        """Return the path of the file that a content was, relative and with slashes; may be empty."""
+        """Return the path of the file that a content was, relative, with slashes; or ""."""
         if self.name_starts is None:
             return ""
         first, end = self.name_starts[row : row + 2].tolist()

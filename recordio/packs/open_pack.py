@@ -269,11 +269,11 @@ class OpenPack:
         file = self.file.beside(suffix)
         return file.name if file.exists() else None
 
-    def version(self) -> tuple[int, int]:
+    def file_version(self) -> tuple[int, int]:
         """Give two numbers that change with the content; see `StoredFile.version`."""
         if self.container is not None and self.container.is_folder:
             assert self.samples is not None
-            return len(self), zlib.crc32(self.samples.names)
+            return len(self), zlib.crc32(self.samples.names.data)
         return self.file.version()
 
     def close(self) -> None:

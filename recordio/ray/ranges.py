@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from ..bytes.files import StoredFile
 from ..bytes.remote.objects import shown
+from ..containers.table import contained_files
 from ..errors import EmptyRecordFileError, RecordIOError
 from ..packs.manifest import listed_packs, named_manifest
-from ..packs.open_pack import OpenPack
+from ..packs.open_pack import OpenPack, open_listed
 
 __all__ = ["RecordFile", "RecordRange", "cut_ranges", "listed_record_files"]
 
@@ -22,12 +23,16 @@ OPEN_FILES = 4
 
 @dataclass(frozen=True)
 class RecordFile:
-    """A file to be read; its `records` are counted without those that list identities."""
+    """A file to be read; its `records` are counted without those that list identities.
+
+    `first` is the id of the first one in a file of a container, whose ids are made up.
+    """
 
     path: str
     index: str
     records: int
     bytes: int
+    first: int = 0
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class RecordRange:
         If the file has another number of records than before, it raises RecordIOError.
         """
         file = self.file
-        pack = _opened(file.path, file.index, StoredFile(file.path).version())
+        pack = _opened(file.path, file.index, StoredFile(file.path).version(), file.first)
         if len(pack) != file.records:
             raise RecordIOError(
                 f"it has {len(pack)} records, and had {file.records}: it was written "
@@ -71,9 +76,12 @@ class RecordRange:
 
 
 @functools.lru_cache(OPEN_FILES)
-def _opened(path: str, index: str, version: tuple[int, int]) -> OpenPack:
+def _opened(path: str, index: str, version: tuple[int, int], first: int = 0) -> OpenPack:
     """Return a file with the positions of its records, as long as it stays the same."""
-    return OpenPack(path, index)
+    pack = OpenPack(path, index or None)
+    if pack.container is not None:
+        pack.reader.first = first
+    return pack
 
 
 def listed_record_files(paths: str | os.PathLike[str] | Sequence[str]) -> list[RecordFile]:
@@ -92,11 +100,24 @@ def listed_record_files(paths: str | os.PathLike[str] | Sequence[str]) -> list[R
                 RecordFile(path, index, shard.records, shard.bytes) for path, index, shard in rows
             ]
         else:
-            found += map(_counted, listed_packs(name).files)
+            found += _listed(name)
     if not any(file.records for file in found):
         path = ";".join(shown(os.fsdecode(name)) for name in names)
         raise EmptyRecordFileError("there are no records", path=path)
     return found
+
+
+def _listed(name: str) -> list[RecordFile]:
+    """Count the records of the files that a name stands for."""
+    if contained_files(name) is None:
+        return [_counted(file) for file in listed_packs(name).files]
+    return [
+        RecordFile(
+            pack.file.name, "", len(pack), max(int(pack.samples.sizes.sum()), 1), pack.reader.first
+        )
+        for pack in open_listed(name)
+        if pack.samples is not None
+    ]
 
 
 def _counted(file: StoredFile) -> RecordFile:

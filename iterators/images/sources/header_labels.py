@@ -106,11 +106,7 @@ def longest_labels(pack: OpenPack, limit: int) -> Iterator[tuple[int, Longest]]:
     Of records whose heads alone are fetched only those are read that may have the longest label.
     """
     if pack.samples is not None:
-        counts = np.diff(pack.samples.label_starts())
-        beyond = np.flatnonzero(counts > limit)
-        values = int(counts[beyond[0]]) if len(beyond) else 0
-        longest_one = int(counts[counts <= limit].max(initial=0))
-        yield 0, Longest(longest_one, int(beyond[0]) if len(beyond) else -1, values)
+        yield 0, _longest_of_samples(np.diff(pack.samples.label_starts()), limit)
         return
     if not is_far(pack):
         for first, piece in pinned_pieces(pack, pack.offsets):
@@ -133,6 +129,14 @@ def longest_labels(pack: OpenPack, limit: int) -> Iterator[tuple[int, Longest]]:
                     beyond = first + position
                     yield beyond, found
     yield 0, Longest(known, -1, 0)
+
+
+def _longest_of_samples(counts: np.ndarray, limit: int) -> Longest:
+    longest_one = int(counts[counts <= limit].max(initial=0))
+    too_long = np.flatnonzero(counts > limit)
+    if not len(too_long):
+        return Longest(longest_one, -1, 0)
+    return Longest(longest_one, int(too_long[0]), int(counts[too_long[0]]))
 
 
 def _longest_at(pack: OpenPack, row: int, limit: int) -> Longest:
