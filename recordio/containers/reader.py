@@ -24,7 +24,7 @@ __all__ = ["ContainedRecords"]
 
 
 class ContainedRecords:
-    """What `RecordReader` is for a record file: positions, keys and records, which are bytes here.
+    """Records by position and key, as `RecordReader` gives those of a record file; copies.
 
     The id of a record is its number among all files of the container, of which the first one here
     has the number `first`; keys are positions.
@@ -71,7 +71,7 @@ class ContainedRecords:
 
     @cached_property
     def rows(self) -> Rows | None:
-        """What reads the contents where they are no spans of the file."""
+        """The reader of contents that are no spans of the file."""
         make = self.container.rows
         return None if make is None else make(self.file, self.samples)
 

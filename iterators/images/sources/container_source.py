@@ -1,4 +1,4 @@
-"""What the image stage reads of the files of one container: spans, files of a folder, or rows."""
+"""Contents of a container for the image stage: spans, files of a folder, or rows of a library."""
 
 from __future__ import annotations
 
