@@ -81,7 +81,6 @@ CROPS = {
     "RandomCrop((224, 300))": {**_PILLOW, "data_shape": (3, 224, 300), "rand_crop": True},
 }  # fmt: skip
 CROP_SIZE = 500, 333
-CROP_COUNT = 30_000
 BINS = 40
 
 #: Pipelines of torchvision, and the same as `steps` of ours.
@@ -222,7 +221,7 @@ def warp_statistics(images):
     return {"images": len(images), "changed": len(changed), "numbers": told}
 
 
-def crops_of_torchvision(text, count=CROP_COUNT):
+def crops_of_torchvision(text, count=COUNT):
     """The boxes of `count` images: left, top, width and height."""
     import torch
     from PIL import Image
