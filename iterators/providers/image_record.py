@@ -99,40 +99,23 @@ class ImageRecordIter(RecordImageProvider):
     dtypes: tuple[str, ...] = DTYPES
 
     def __init__(self, *values: Never, **keywords: Unpack[ImageRecordIterParameters]) -> None:
-        job, named = self._job(keywords, values)
+        job, named = _job(type(self), keywords, values)
         source = open_packs(job.packs, job.options)
         super().__init__(job, source, class_labels(job.packs, job.options), named=named)
-
-    def _job(
-        self, keywords: Mapping[str, Any], values: Sequence[Any] = ()
-    ) -> tuple[ImageJob, NamedRecipe | None]:
-        """Check keywords: what is asked for, and the recipe that was named."""
-        given = expanded({**keywords}, self.dtypes[0])
-        own, augmentation = divided(type(self).__name__, given, *self.families, values=values)
-        options, recipe = ImageClassOptions(**own), Recipe(**augmentation)
-        recipes: Sequence[Recipe] = [recipe]
-        if options.views is not None:
-            changed = partial(with_keywords, "views", recipe)
-            recipes = view_recipes(options.views, options, changed)
-        job = ImageJob.of(
-            options, recipes, dtypes=self.dtypes, scaled_decode="scaled_decode" in keywords
-        )
-        return job, options.recipe
 
 
 ImageRecordProvider = ImageRecordIter
 
 
-class ImageSourceIter(ImageRecordIter):
+class ImageSourceIter(RecordImageProvider):
     """`ImageRecordIter` over images that lie elsewhere than in record files."""
 
     def __init__(self, source: ImageSource, **keywords: Any) -> None:
         for name in ("path_imgrec", "path_imgidx", "path_imglist", "verify"):
             if name in keywords:
                 raise ValueError(f"{name} is for record files, and {source.name} is none: drop it")
-        job, named = self._job(keywords)
-        labels = class_labels(job.packs, job.options)
-        RecordImageProvider.__init__(self, job, source, labels, named=named)
+        job, named = _job(ImageRecordIter, keywords)
+        super().__init__(job, source, class_labels(job.packs, job.options), named=named)
 
 
 class ImageRecordUInt8Iter(ImageRecordIter):
@@ -161,3 +144,20 @@ class ImageRecordIter_v1(ImageRecordIter):
             stacklevel=2,
         )
         super().__init__(**keywords)
+
+
+def _job(
+    kind: type[ImageRecordIter], keywords: Mapping[str, Any], values: Sequence[Any] = ()
+) -> tuple[ImageJob, NamedRecipe | None]:
+    """Check the keywords of a class: what is asked for, and the recipe that was named."""
+    given = expanded({**keywords}, kind.dtypes[0])
+    own, augmentation = divided(kind.__name__, given, *kind.families, values=values)
+    options, recipe = ImageClassOptions(**own), Recipe(**augmentation)
+    recipes: Sequence[Recipe] = [recipe]
+    if options.views is not None:
+        changed = partial(with_keywords, "views", recipe)
+        recipes = view_recipes(options.views, options, changed)
+    job = ImageJob.of(
+        options, recipes, dtypes=kind.dtypes, scaled_decode="scaled_decode" in keywords
+    )
+    return job, options.recipe
