@@ -3,7 +3,8 @@
  * A filter grows with the factor by which an image shrinks.  Weights have 22 bits, each axis rounds its sums
  * to 8 bits, and colours are multiplied by their alpha before.  Every weight is kept as an upper and a lower
  * half of 16 bits (weight = upper * 2048 + lower), so that 16-bit products sum it up exactly: for each pair of
- * taps there are the two upper halves, then the two lower ones.
+ * taps there are the two upper halves, then the two lower ones.  For AVX-512 it is kept as three signed bytes
+ * instead, from the highest, and for each two pairs there are four highest bytes, four middle and four lowest.
  *
  * The plain forms define the results.  All read and write up to FILTER_SLACK bytes beyond a row (what is
  * read there gets weight 0).
@@ -28,7 +29,8 @@ enum {
     FILTER_LANCZOS = 21
 };
 
-enum { FILTER_BITS = 22, FILTER_HALF_BITS = 11, FILTER_SLACK = 64 };
+/* FILTER_GROUP target pixels are made at once with AVX-512. */
+enum { FILTER_BITS = 22, FILTER_HALF_BITS = 11, FILTER_SLACK = 64, FILTER_GROUP = 4 };
 
 /* One axis in pixels of the image that is resized, as single precision numbers: Pillow's box. */
 typedef struct {
@@ -45,9 +47,12 @@ static double filter_sine(double x) {
     const double pi = 3.14159265358979323846;
     const int whole = (int)(x < 0 ? x - 0.5 : x + 0.5);
     const double turn = (x - whole) * pi, square = turn * turn;
+    /* One by k (k + 1), from k = 22 down: the terms beyond are below the last bit. */
+    static const double shares[] = {1 / 506.0, 1 / 420.0, 1 / 342.0, 1 / 272.0, 1 / 210.0, 1 / 156.0,
+                                    1 / 110.0, 1 / 72.0,  1 / 42.0,  1 / 20.0,  1 / 6.0};
     double series = 0;
-    for (int k = 26; k >= 2; k -= 2)
-        series = (1 - series) * square / ((double)k * (k + 1));
+    for (size_t k = 0; k < sizeof shares / sizeof *shares; k++)
+        series = (1 - series) * square * shares[k];
     return (whole & 1 ? -turn : turn) * (1 - series);
 }
 
@@ -111,15 +116,31 @@ static int filter_extent(const filter_axis* axis, int method, int* first, int* e
     return most;
 }
 
-/* Pairs of taps, in steps: grey rows take four pairs at once. */
-static int filter_pairs(int most, int step) {
+/* Pairs of taps, in steps: grey rows take four pairs at once, and AVX-512 two. */
+static int filter_pairs(int most, int level, int is_grey) {
+    const int step = level >= SIMD_LEVEL_AVX512 ? 2 : is_grey ? 4 : 1;
     return ((most + 1) / 2 + step - 1) / step * step;
+}
+
+/* Weights of two pairs of taps, as filter_table has made them, to signed bytes. */
+static void filter_bytes(int16_t* weight) {
+    int8_t bytes[16] = {0};
+    for (int tap = 0; tap < 4; tap++) {
+        const int16_t* pair = weight + tap / 2 * 4;
+        int32_t whole = pair[tap % 2] * (1 << FILTER_HALF_BITS) + pair[2 + tap % 2];
+        for (int place = 2; place >= 0; place--) {
+            const int32_t low = ((whole + 128) & 255) - 128;
+            bytes[4 * place + tap] = (int8_t)low;
+            whole = (whole - low) / 256;
+        }
+    }
+    memcpy(weight, bytes, sizeof bytes);
 }
 
 /* Tables: target pixel begin + i is made of the 2 * pairs source pixels from index[i] on, which counts from
    source pixel `first`.  They lie before `end`, unless there are too few.  `values` has room for all taps. */
-static void filter_table(const filter_axis* axis, int method, int pairs, int first, int end, int32_t* index,
-                         int16_t* weight, double* values) {
+static void filter_table(const filter_axis* axis, int method, int level, int pairs, int first, int end,
+                         int32_t* index, int16_t* weight, double* values) {
     const double scale = filter_scale(axis), finer = 1.0 / (scale < 1 ? 1.0 : scale);
     const int last = end - first > 2 * pairs ? end - first - 2 * pairs : 0;
     memset(weight, 0, (size_t)axis->count * (size_t)pairs * 4 * sizeof(int16_t));
@@ -141,6 +162,8 @@ static void filter_table(const filter_axis* axis, int method, int pairs, int fir
             weight[tap / 2 * 4 + tap % 2] = (int16_t)((whole - lower) / (1 << FILTER_HALF_BITS));
             weight[tap / 2 * 4 + 2 + tap % 2] = (int16_t)lower;
         }
+        for (int p = 0; p < pairs && level >= SIMD_LEVEL_AVX512; p += 2)
+            filter_bytes(weight + 4 * (ptrdiff_t)p);
     }
 }
 
@@ -393,6 +416,118 @@ SIMD_AVX2 static void filter_down_avx2(const uint8_t* const* rows, const int16_t
                             _mm256_permute4x64_epi64(_mm256_packus_epi16(low, high), 0xd8));
     }
 }
+
+/* The sums of products with the highest, the middle and the lowest bytes, to rounded values. */
+SIMD_AVX512 static inline __m512i filter_finish_avx512(__m512i high, __m512i middle, __m512i low) {
+    const __m512i half = _mm512_set1_epi32(1 << (FILTER_BITS - 1));
+    const __m512i upper = _mm512_add_epi32(_mm512_slli_epi32(high, 16), _mm512_slli_epi32(middle, 8));
+    return _mm512_srai_epi32(_mm512_add_epi32(_mm512_add_epi32(upper, low), half), FILTER_BITS);
+}
+
+SIMD_AVX512 static inline __m512i filter_gather_avx512(const void* a, const void* b, const void* c,
+                                                       const void* d) {
+    const __m512i one = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i*)a));
+    const __m512i two = _mm512_inserti32x4(one, _mm_loadu_si128((const __m128i*)b), 1);
+    const __m512i three = _mm512_inserti32x4(two, _mm_loadu_si128((const __m128i*)c), 2);
+    return _mm512_inserti32x4(three, _mm_loadu_si128((const __m128i*)d), 3);
+}
+
+/* The bytes of four target pixels, each in four bytes; four taps at once. */
+SIMD_AVX512 SIMD_INLINE __m128i filter_four_avx512(const uint8_t* const s[4], const int16_t* weight,
+                                                   int pairs, int channels, __m512i places) {
+    const ptrdiff_t next = (ptrdiff_t)4 * pairs;
+    __m512i high = _mm512_setzero_si512(), middle = high, low = high;
+    for (int p = 0; p < pairs; p += 2, weight += 8) {
+        const ptrdiff_t at = (ptrdiff_t)p * 2 * channels;
+        const __m512i pixels =
+            _mm512_shuffle_epi8(filter_gather_avx512(s[0] + at, s[1] + at, s[2] + at, s[3] + at), places);
+        const __m512i bytes =
+            pairs == 2 ? _mm512_loadu_si512(weight)
+                       : filter_gather_avx512(weight, weight + next, weight + 2 * next, weight + 3 * next);
+        high = _mm512_dpbusd_epi32(high, pixels, _mm512_shuffle_epi32(bytes, _MM_PERM_AAAA));
+        middle = _mm512_dpbusd_epi32(middle, pixels, _mm512_shuffle_epi32(bytes, _MM_PERM_BBBB));
+        low = _mm512_dpbusd_epi32(low, pixels, _mm512_shuffle_epi32(bytes, _MM_PERM_CCCC));
+    }
+    const __m512i words = filter_finish_avx512(high, middle, low);
+    return _mm512_cvtusepi32_epi8(_mm512_max_epi32(words, _mm512_setzero_si512()));
+}
+
+/* `index` and `weight` go on for up to FILTER_GROUP - 1 pixels, which are of no account. */
+SIMD_AVX512 SIMD_INLINE void filter_across_avx512_n(const uint8_t* row, const int32_t* index,
+                                                    const int16_t* weight, int pairs, int count, int channels,
+                                                    uint8_t* out) {
+    const __m128i three = _mm_setr_epi8(0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11, -1, -1, -1, -1);
+    const __m128i four = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i places = _mm512_broadcast_i32x4(channels == 3 ? three : four);
+    const __m128i packed = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
+    for (int i = 0; i < count; i += FILTER_GROUP, out += FILTER_GROUP * channels) {
+        const uint8_t* const s[FILTER_GROUP] = {row + index[i], row + index[i + 1], row + index[i + 2],
+                                                row + index[i + 3]};
+        const __m128i bytes =
+            filter_four_avx512(s, weight + 4 * (ptrdiff_t)pairs * i, pairs, channels, places);
+        _mm_storeu_si128((__m128i*)out, channels == 3 ? _mm_shuffle_epi8(bytes, packed) : bytes);
+    }
+}
+
+SIMD_AVX512 static void filter_across_avx512(const uint8_t* row, const int32_t* index, const int16_t* weight,
+                                             int pairs, int count, int channels, uint8_t* out) {
+    if (channels == 3 && pairs == 2)
+        filter_across_avx512_n(row, index, weight, 2, count, 3, out);
+    else if (channels == 3)
+        filter_across_avx512_n(row, index, weight, pairs, count, 3, out);
+    else
+        filter_across_avx512_n(row, index, weight, pairs, count, 4, out);
+}
+
+/* Grey: the three sums of a target pixel in one vector. */
+SIMD_AVX512 static void filter_across_grey_avx512(const uint8_t* row, const int32_t* index,
+                                                  const int16_t* weight, int pairs, int count, uint8_t* out) {
+    for (int i = 0; i < count; i++) {
+        const uint8_t* s = row + index[i];
+        __m128i sums = _mm_setzero_si128();
+        uint32_t places[4];
+        for (int p = 0; p < pairs; p += 2, s += 4, weight += 8) {
+            int32_t taps;
+            memcpy(&taps, s, sizeof taps);
+            sums = _mm_dpbusd_epi32(sums, _mm_set1_epi32(taps), _mm_loadu_si128((const __m128i*)weight));
+        }
+        _mm_storeu_si128((__m128i*)places, sums);
+        out[i] = filter_round((places[0] << 16) + (places[1] << 8) + places[2]);
+    }
+}
+
+/* Sixteen values of four rows, side by side in the first vector, by the bytes of their weights. */
+SIMD_AVX512 static inline void filter_add_avx512(__m512i* sums, __m512i values, const int32_t* bytes) {
+    for (int place = 0; place < 3; place++)
+        sums[place] = _mm512_dpbusd_epi32(sums[place], values, _mm512_set1_epi32(bytes[place]));
+}
+
+SIMD_AVX512 static void filter_down_avx512(const uint8_t* const* rows, const int16_t* weight, int pairs,
+                                           int n, uint8_t* out) {
+    for (int i = 0; i < n; i += 64) {
+        __m512i sums[4][3], words[4];
+        for (int part = 0; part < 4; part++)
+            for (int place = 0; place < 3; place++)
+                sums[part][place] = _mm512_setzero_si512();
+        for (int p = 0; p < pairs; p += 2) {
+            const uint8_t* const* four = rows + 2 * p;
+            const __m512i a = _mm512_loadu_si512(four[0] + i), b = _mm512_loadu_si512(four[1] + i);
+            const __m512i c = _mm512_loadu_si512(four[2] + i), d = _mm512_loadu_si512(four[3] + i);
+            const __m512i ab = _mm512_unpacklo_epi8(a, b), cd = _mm512_unpacklo_epi8(c, d);
+            const __m512i ab_high = _mm512_unpackhi_epi8(a, b), cd_high = _mm512_unpackhi_epi8(c, d);
+            int32_t bytes[3];
+            memcpy(bytes, weight + 4 * (ptrdiff_t)p, sizeof bytes);
+            filter_add_avx512(sums[0], _mm512_unpacklo_epi16(ab, cd), bytes);
+            filter_add_avx512(sums[1], _mm512_unpackhi_epi16(ab, cd), bytes);
+            filter_add_avx512(sums[2], _mm512_unpacklo_epi16(ab_high, cd_high), bytes);
+            filter_add_avx512(sums[3], _mm512_unpackhi_epi16(ab_high, cd_high), bytes);
+        }
+        for (int part = 0; part < 4; part++)
+            words[part] = filter_finish_avx512(sums[part][0], sums[part][1], sums[part][2]);
+        _mm512_storeu_si512(out + i, _mm512_packus_epi16(_mm512_packs_epi32(words[0], words[1]),
+                                                         _mm512_packs_epi32(words[2], words[3])));
+    }
+}
 #endif
 
 /* ---- the best form up to a level ---- */
@@ -401,6 +536,14 @@ static void filter_across_at(int level, const uint8_t* row, const int32_t* index
                              int pairs, int count, int channels, uint8_t* out) {
     (void)level;
 #if SIMD_X86
+    if (level >= SIMD_LEVEL_AVX512 && channels > 1) {
+        filter_across_avx512(row, index, weight, pairs, count, channels, out);
+        return;
+    }
+    if (level >= SIMD_LEVEL_AVX512) {
+        filter_across_grey_avx512(row, index, weight, pairs, count, out);
+        return;
+    }
     if (level >= SIMD_LEVEL_AVX2 && channels > 1) {
         filter_across_avx2(row, index, weight, pairs, count, channels, out);
         return;
@@ -427,6 +570,10 @@ static void filter_down_at(int level, const uint8_t* const* rows, const int16_t*
                            uint8_t* out) {
     (void)level;
 #if SIMD_X86
+    if (level >= SIMD_LEVEL_AVX512) {
+        filter_down_avx512(rows, weight, pairs, n, out);
+        return;
+    }
     if (level >= SIMD_LEVEL_AVX2) {
         filter_down_avx2(rows, weight, pairs, n, out);
         return;

@@ -177,8 +177,9 @@ static size_t resampler_lay_out(resampler* r, unsigned char* memory, const resam
     case RESAMPLE_FILTER: {
         const resample_passes* p = &r->passes;
         const size_t x_pairs = (size_t)p->x_pairs, y_pairs = (size_t)p->y_pairs;
-        r->x_index = (int32_t*)resample_take(memory, &used, columns, sizeof(int32_t));
-        r->x_weight = (int16_t*)resample_take(memory, &used, columns * x_pairs, 4 * sizeof(int16_t));
+        const size_t groups = columns + FILTER_GROUP - 1; /* the last group goes on */
+        r->x_index = (int32_t*)resample_take(memory, &used, groups, sizeof(int32_t));
+        r->x_weight = (int16_t*)resample_take(memory, &used, groups * x_pairs, 4 * sizeof(int16_t));
         r->y_index = (int32_t*)resample_take(memory, &used, lines, sizeof(int32_t));
         r->y_weight = (int16_t*)resample_take(memory, &used, lines * y_pairs, 4 * sizeof(int16_t));
         r->values = (double*)resample_take(
@@ -186,7 +187,7 @@ static size_t resampler_lay_out(resampler* r, unsigned char* memory, const resam
         r->taken = (const uint8_t**)resample_take(memory, &used, 2 * y_pairs, sizeof(uint8_t*));
         r->kept = (uint8_t*)resample_take(memory, &used, 2 * y_pairs, p->stride);
         r->line = (uint8_t*)resample_take(memory, &used, 1, p->stride);
-        r->across = (uint8_t*)resample_take(memory, &used, values, 1);
+        r->across = (uint8_t*)resample_take(memory, &used, values + FILTER_SLACK, 1);
         break;
     }
     case RESAMPLE_CELLS: {
@@ -237,8 +238,8 @@ static void resampler_find_passes(resampler* r, int method, const resample_axis*
     p->y_first = y->begin, p->y_end = y->begin + y->count, p->y_most = 1;
     if (p->across) p->x_most = filter_extent(&p->x, method, &p->x_first, &p->x_end);
     if (p->down) p->y_most = filter_extent(&p->y, method, &p->y_first, &p->y_end);
-    p->x_pairs = filter_pairs(p->x_most, r->channels == 1 ? 4 : 1);
-    p->y_pairs = filter_pairs(p->y_most, 1);
+    p->x_pairs = filter_pairs(p->x_most, r->level, r->channels == 1);
+    p->y_pairs = filter_pairs(p->y_most, r->level, 0);
     p->multiplies = r->channels == 4;
     widest = (size_t)(p->down_first || !p->across ? p->x_end - p->x_first : x->count);
     p->stride = (widest * (size_t)r->channels + FILTER_SLACK + 63) & ~(size_t)63;
@@ -329,11 +330,15 @@ static void resampler_build(resampler* r, int method, const resample_axis* x, co
         r->x += p->x_first, r->width = p->x_end - p->x_first;
         r->y += p->y_first, r->height = p->y_end - p->y_first;
         if (p->across)
-            filter_table(&p->x, method, p->x_pairs, p->x_first, p->x_end, r->x_index, r->x_weight, r->values);
+            filter_table(&p->x, method, r->level, p->x_pairs, p->x_first, p->x_end, r->x_index, r->x_weight,
+                         r->values);
         for (int i = 0; p->across && i < r->columns; i++)
             r->x_index[i] *= r->channels;
+        for (int i = r->columns; i < r->columns + FILTER_GROUP - 1; i++)
+            r->x_index[i] = 0;
         if (p->down)
-            filter_table(&p->y, method, p->y_pairs, p->y_first, p->y_end, r->y_index, r->y_weight, r->values);
+            filter_table(&p->y, method, r->level, p->y_pairs, p->y_first, p->y_end, r->y_index, r->y_weight,
+                         r->values);
         break;
     }
     case RESAMPLE_CELLS:

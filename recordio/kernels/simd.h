@@ -13,7 +13,7 @@
 #include <immintrin.h>
 #define SIMD_SSE41  __attribute__((target("sse4.1,ssse3")))
 #define SIMD_AVX2   __attribute__((target("avx2")))
-#define SIMD_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
+#define SIMD_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")))
 #define SIMD_BMI2   __attribute__((target("bmi2")))
 #define SIMD_F16C   __attribute__((target("avx2,f16c")))
 #else
@@ -56,7 +56,7 @@ static SIMD_UNUSED int simd_level(int limit) {
 #if SIMD_X86
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512vbmi"))
+        __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni"))
         level = SIMD_LEVEL_AVX512;
     else if (__builtin_cpu_supports("avx2"))
         level = SIMD_LEVEL_AVX2;
