@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
@@ -64,10 +65,24 @@ class Samples:
         flat = np.array([value for row in rows for value in row], np.float32)
         found = cls(np.asarray(offsets, np.int64), np.asarray(sizes, np.int64), flat, starts, **more)
         if names is not None:
-            stored = [name.encode("utf-8", "surrogateescape") for name in names]
-            found.names = np.frombuffer(b"".join(stored), np.uint8)
-            found.name_starts = np.cumsum([0, *map(len, stored)]).astype(np.int64)
+            found.set_names([name.encode("utf-8", "surrogateescape") for name in names])
         return found
+
+    def set_names(self, names: Sequence[bytes]) -> None:
+        """Take the names of all samples."""
+        self.names = np.frombuffer(b"".join(names), np.uint8)
+        self.name_starts = np.zeros(len(names) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, names), np.int64, len(names)), out=self.name_starts[1:])
+
+    def all_names(self) -> list[str]:
+        """Return the names of all samples."""
+        if self.name_starts is None:
+            return [""] * len(self)
+        data, edges = self.names.tobytes(), self.name_starts.tolist()
+        return [
+            data[first:end].decode("utf-8", "surrogateescape")
+            for first, end in itertools.pairwise(edges)
+        ]
 
     def label_starts(self) -> np.ndarray:
         """Return where the labels of each sample begin, and the end of the last: int64, (n + 1,)."""

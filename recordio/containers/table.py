@@ -11,7 +11,7 @@ from .braces import expand_braces
 from .container import Container
 from .folder import FOLDER
 
-__all__ = ["CONTAINERS", "container_of", "contained_files"]
+__all__ = ["CONTAINERS", "container_of", "contained_files", "is_contained"]
 
 CONTAINERS: tuple[Container, ...] = (FOLDER,)
 
@@ -27,6 +27,12 @@ def container_of(file: StoredFile) -> Container | None:
         if row.pattern.search(bare) or row.is_it(file):
             return row
     return None
+
+
+def is_contained(name: str) -> bool:
+    """Tell whether a name, which may have braces, is that of a container."""
+    there = "://" not in name and os.path.exists(name)
+    return container_of(StoredFile.at(name if there else expand_braces(name)[0])) is not None
 
 
 def contained_files(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +26,11 @@ def container_source(packs: Sequence[OpenPack]) -> Source:
     ids = np.concatenate([reader.ids for reader in readers])
     container = readers[0].container
     if container.is_folder:
-        paths = [r.path_of(row) for r in readers for row in range(len(r))]
+        paths = [
+            os.path.join(reader.file.name, name)
+            for reader, one in zip(readers, samples, strict=True)
+            for name in one.all_names()
+        ]
         labels = np.concatenate([one.first_labels() for one in samples])
         return ImageFiles(paths, ids, np.ascontiguousarray(labels[:, None]))
     table = _labels(ids, samples)
