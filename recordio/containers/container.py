@@ -32,7 +32,8 @@ class Container:
     """A row of the table.
 
     A file is of the kind if its name matches `pattern`, or `is_it` says so.  Without `rows` contents
-    are spans of the file, or of the files that `names` say with `is_folder`.
+    are spans of the file, or of the files that `names` say with `is_folder`; with `rows` those are
+    that `Samples.packed` leaves out.
     """
 
     #: What messages call it, with an article: "a tar file".
@@ -46,5 +47,7 @@ class Container:
     rows: Callable[[StoredFile, Samples], Rows] | None = None
     #: Contents are files of their own, below the folder, named by `Samples.name_of`.
     is_folder: bool = False
+    #: Contents have checksums, `Samples.checks`, which `rows` compares.
+    has_checksums: bool = False
     #: Scanning is so cheap that the samples are not kept in a file.
     is_listed_each_time: bool = False

@@ -38,6 +38,10 @@ class Samples:
     classes: dict[int, str] = field(default_factory=dict)
     faults: dict[int, str] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
+    #: Which contents `Container.rows` reads, where the others are spans; None: all or none.
+    packed: np.ndarray | None = None
+    #: The CRC-32 of each content, uint32, where a container has them.
+    checks: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.offsets)

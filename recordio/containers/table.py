@@ -10,10 +10,11 @@ from ..bytes.remote.settings import RemoteSettings
 from .braces import expand_braces
 from .container import Container
 from .folder import FOLDER
+from .zip import ZIP
 
 __all__ = ["CONTAINERS", "container_of", "contained_files", "is_contained"]
 
-CONTAINERS: tuple[Container, ...] = (FOLDER,)
+CONTAINERS: tuple[Container, ...] = (ZIP, FOLDER)
 
 
 def container_of(file: StoredFile) -> Container | None:

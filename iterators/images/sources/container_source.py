@@ -11,7 +11,7 @@ import numpy as np
 from recordio.containers.samples import Samples
 from recordio.packs.open_pack import OpenPack
 
-from .contained import LabelTable, LibraryRows, SpanFiles
+from .contained import LabelTable, LibraryRows, SpanFiles, SpansAndRows
 from .fetched import pin_records
 from .source import ImageFiles, Source
 
@@ -39,8 +39,9 @@ def container_source(packs: Sequence[OpenPack]) -> Source:
         file = int(np.searchsorted(starts, number, side="right")) - 1
         return file, number - int(starts[file])
 
-    if container.rows is not None:
+    packed = np.concatenate([reader.packed for reader in readers])
 
+    def rows() -> Source:
         def read(number: int) -> bytes:
             file, row = located(number)
             return readers[file].content(row)
@@ -50,6 +51,9 @@ def container_source(packs: Sequence[OpenPack]) -> Source:
             return packs[file].location(row)
 
         return LibraryRows(read, place, table)
+
+    if packed.all():
+        return rows()
 
     def fault(number: int) -> str:
         file, row = located(number)
@@ -68,7 +72,7 @@ def container_source(packs: Sequence[OpenPack]) -> Source:
     )
     if isinstance(source, _FetchedSpans):
         source.packs, source.starts = packs, starts[:-1]
-    return source
+    return SpansAndRows(source, rows(), packed) if packed.any() else source
 
 
 class _FetchedSpans(SpanFiles):
