@@ -43,7 +43,9 @@ class Container:
     pattern: re.Pattern[str] = re.compile(r"(?!)")
     is_it: Callable[[StoredFile], bool] = lambda file: False
     #: The files behind a name, for containers of several.
-    shards: Callable[[StoredFile], Sequence[StoredFile]] = lambda file: [file]
+    shards: Callable[[StoredFile, RemoteSettings | None], Sequence[StoredFile]] = (
+        lambda file, settings: [file]
+    )
     rows: Callable[[StoredFile, Samples], Rows] | None = None
     #: Contents are files of their own, below the folder, named by `Samples.name_of`.
     is_folder: bool = False

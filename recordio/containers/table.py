@@ -10,11 +10,12 @@ from ..bytes.remote.settings import RemoteSettings
 from .braces import expand_braces
 from .container import Container
 from .folder import FOLDER
+from .mds import MDS
 from .zip import ZIP
 
 __all__ = ["CONTAINERS", "container_of", "contained_files", "is_contained"]
 
-CONTAINERS: tuple[Container, ...] = (ZIP, FOLDER)
+CONTAINERS: tuple[Container, ...] = (ZIP, MDS, FOLDER)
 
 
 def container_of(file: StoredFile) -> Container | None:
@@ -56,7 +57,7 @@ def contained_files(
                 plain.append(one)
                 continue
             for file in [StoredFile.at(one)] if there else named_files([one], "", settings):
-                found += row.shards(file)
+                found += row.shards(file, settings)
     if found and plain:
         raise ValueError(
             f"{plain[0]} is no container as {found[0].name} is: give each as a Pack"
