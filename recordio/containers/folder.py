@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ..formats.table import FORMATS, is_read_everywhere
 from .container import Container
 from .samples import Samples
 
-__all__ = ["FOLDER", "SUFFIXES", "fits_in_list", "nothing_found", "suffix_of", "walk_images"]
+__all__ = ["FOLDER", "SUFFIXES", "fits_in_list", "labels_by_folder", "nothing_found", "suffix_of", "walk_images"]
 
 #: The endings that the converters take where no others are chosen.
 SUFFIXES = (".jpeg", ".jpg", ".png")
@@ -91,6 +91,19 @@ def suffix_of(name: str) -> str:
     if name.startswith("."):  # the only case in which the last dot may begin none
         return os.path.splitext(name)[1].lower()
     return name[name.rfind(".") :].lower() if "." in name else ""
+
+
+def labels_by_folder(names: Sequence[str]) -> tuple[list[float], dict[int, str]]:
+    """Number the folders of files in the order of a walk; return the labels and the classes.
+
+    >>> labels_by_folder(["b/1.jpg", "a/2.jpg", "a/c/3.jpg", "4.jpg"])
+    ([3.0, 1.0, 2.0, 0.0], {0: '.', 1: 'a', 2: 'a/c', 3: 'b'})
+    """
+    folders = [name.rpartition("/")[0] for name in names]
+    ordered = sorted(set(folders), key=lambda folder: folder.split("/") if folder else [])
+    numbers = {folder: float(number) for number, folder in enumerate(ordered)}
+    classes = {number: folder or "." for number, folder in enumerate(ordered)}
+    return [numbers[folder] for folder in folders], classes
 
 
 def fits_in_list(path: str) -> bool:

@@ -10,12 +10,13 @@ from ..bytes.remote.settings import RemoteSettings
 from .braces import expand_braces
 from .container import Container
 from .folder import FOLDER
+from .lmdb import LMDB
 from .mds import MDS
 from .zip import ZIP
 
 __all__ = ["CONTAINERS", "container_of", "contained_files", "is_contained"]
 
-CONTAINERS: tuple[Container, ...] = (ZIP, MDS, FOLDER)
+CONTAINERS: tuple[Container, ...] = (ZIP, LMDB, MDS, FOLDER)
 
 
 def container_of(file: StoredFile) -> Container | None:

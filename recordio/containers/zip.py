@@ -24,7 +24,7 @@ from ..bytes.remote.settings import RemoteSettings
 from ..errors import ChecksumError, CorruptRecordError, RecordIOError
 from ..frames.encoder import MAX_RECORD_LENGTH
 from .container import Container
-from .folder import SUFFIXES, fits_in_list, nothing_found, suffix_of
+from .folder import SUFFIXES, fits_in_list, labels_by_folder, nothing_found, suffix_of
 from .samples import NO_CONTENT, Samples
 
 __all__ = ["ZIP"]
@@ -61,8 +61,6 @@ def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
     found = _images(members, left_out, file.name)
     if not found:
         raise nothing_found(file.name, "the archive holds no", left_out)
-    folders = sorted({name.rpartition("/")[0] for name, _ in found}, key=_in_walk)
-    numbers = {folder: float(number) for number, folder in enumerate(folders)}
     view = None if mirror is not None else file.map()
     faults: dict[int, str] = {}
     offsets, sizes, packed = [], [], []
@@ -83,9 +81,9 @@ def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
         offsets.append(offset)
         sizes.append(size)
         packed.append(is_packed)
-    labels = [(numbers[name.rpartition("/")[0]],) for name, _ in found]
-    samples = Samples.of(offsets, sizes, labels, [name for name, _ in found])
-    samples.classes = {number: folder or "." for number, folder in enumerate(folders)}
+    names = [name for name, _ in found]
+    labels, classes = labels_by_folder(names)
+    samples = Samples.of(offsets, sizes, [(label,) for label in labels], names, classes=classes)
     samples.faults, samples.left_out = faults, dict(left_out.most_common())
     samples.packed = np.array(packed)
     samples.checks = np.array([info.CRC for _, info in found], np.uint32)
@@ -128,11 +126,6 @@ def _name(info: zipfile.ZipInfo) -> str:
     if info.create_system == 0 and "/" not in name:  # old tools of Windows
         name = name.replace("\\", "/")
     return "/".join(part for part in name.split("/") if part not in ("", ".", ".."))
-
-
-def _in_walk(folder: str) -> list[str]:
-    """Make the key by which folders come in the order of a walk through the unpacked archive."""
-    return folder.split("/") if folder else []
 
 
 def _check(info: zipfile.ZipInfo, end: int, view: memoryview | None) -> int:
