@@ -213,3 +213,26 @@ def read(tmp_path_factory, content):
         ends = samples.offsets + samples.sizes.clip(0)
         assert (ends[samples.sizes != NO_CONTENT] <= len(content)).all()
         assert set(samples.faults) == set(np.flatnonzero(samples.sizes == NO_CONTENT))
+
+
+# -- on a server --------------------------------------------------------------------------------
+
+
+def test_shards_on_a_server(folder, tmp_path, bucket, s3_endpoint):
+    settings = {"data_shape": (3, 8, 8), "batch_size": 2, "shuffle": True}
+    access = {
+        "endpoint_url": s3_endpoint, "access_key_id": "me", "secret_access_key": "hunter2-hunter2",
+        "region": "us-east-1",
+    }  # fmt: skip
+    for path in folder.iterdir():
+        bucket.upload_file(str(path), "bucket", f"set/{path.name}")
+    with (
+        ImageRecordIter(path_imgrec=folder, **settings) as local,
+        ImageRecordIter(
+            path_imgrec="s3://bucket/set/index.json",
+            remote_cache=tmp_path / "mirrors",
+            remote_options=access,
+            **settings,
+        ) as remote,
+    ):
+        assert_same(copies(remote), copies(local))

@@ -321,3 +321,20 @@ def read(path):
         if samples.packed[row] and good[row]:
             with contextlib.suppress(RecordIOError):
                 assert len(rows.read(int(samples.offsets[row]))) == samples.sizes[row]
+
+
+# -- on a server --------------------------------------------------------------------------------
+
+
+def test_an_archive_on_a_server_is_read_by_ranges(tmp_path, bucket, s3_endpoint, archive):
+    settings = dict(SETTINGS, remote_cache=tmp_path / "mirrors")
+    settings["remote_options"] = {
+        "endpoint_url": s3_endpoint, "access_key_id": "me", "secret_access_key": "hunter2-hunter2",
+        "region": "us-east-1",
+    }  # fmt: skip
+    bucket.upload_file(str(archive), "bucket", "set.zip")
+    with (
+        ImageRecordIter(path_imgrec=archive, **SETTINGS) as local,
+        ImageRecordIter(path_imgrec="s3://bucket/set.zip", **settings) as remote,
+    ):
+        assert_same(copies(remote), copies(local))
