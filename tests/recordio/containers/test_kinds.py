@@ -97,6 +97,16 @@ def test_a_cache_and_weights(path, pack):
             assert_same(copies(found), copies(plain))
 
 
+def test_blocks_are_shuffled_where_there_are_neighbours(path):
+    settings = {**SETTINGS, "shuffle": False, "shuffle_chunk_size": 1}
+    if path.name == "set":
+        with pytest.raises(ValueError, match="need neighbours in a file: .* is a folder"):
+            ImageRecordIter(path_imgrec=path, **settings)
+        return
+    with ImageRecordIter(path_imgrec=path, **settings) as found:
+        assert sorted(i for batch in found for i in batch.index[: 3 - batch.pad]) == list(range(7))
+
+
 def test_a_kind_is_told_by_name_or_content(path):
     kind = container_of(StoredFile(str(path)))
     assert kind is not None
