@@ -31,9 +31,9 @@ class Rows(Protocol):
 class Container:
     """A row of the table.
 
-    A file is of the kind if its name matches `pattern`, or `is_it` says so.  Without `rows` contents
-    are spans of the file, or of the files that `names` say with `is_folder`; with `rows` those are
-    that `Samples.packed` leaves out.
+    A file is of the kind if its name matches `pattern`, or `is_it` says so.  Without `rows`
+    contents are spans of the file, or with `is_folder` files of their own; with `rows` those are
+    spans that `Samples.packed` leaves out.
     """
 
     #: What messages call it, with an article: "a tar file".

@@ -18,7 +18,15 @@ from ..formats.table import FORMATS, is_read_everywhere
 from .container import Container
 from .samples import Samples
 
-__all__ = ["FOLDER", "SUFFIXES", "fits_in_list", "labels_by_folder", "nothing_found", "suffix_of", "walk_images"]
+__all__ = [
+    "FOLDER",
+    "SUFFIXES",
+    "fits_in_list",
+    "labels_by_folder",
+    "nothing_found",
+    "suffix_of",
+    "walk_images",
+]
 
 #: The endings that the converters take where no others are chosen.
 SUFFIXES = (".jpeg", ".jpg", ".png")
@@ -76,7 +84,9 @@ def walk_images(
                     if fits_in_list(path):
                         names.append(item.name)
                     else:
-                        reason = "a list line cannot hold this name (a tab, line break or outer space)"
+                        reason = (
+                            "a list line cannot hold this name (a tab, line break or outer space)"
+                        )
                         pass_over(path, f"{reason}; rename it", None)
                 elif item.is_symlink() and not os.path.exists(item.path):
                     pass_over(path, "the link leads to no file", None)
@@ -118,7 +128,8 @@ def nothing_found(path: str, what: str, left_out: Counter[str]) -> EmptyRecordFi
     if READABLE & left_out.keys():
         advice = "`im2rec` and `recordio from-imagefolder` read more endings with --exts"
     return EmptyRecordFileError(
-        f"{what} images ({' '.join(SUFFIXES)}), but {others or 'nothing at all'}: {advice}", path=path
+        f"{what} images ({' '.join(SUFFIXES)}), but {others or 'nothing at all'}: {advice}",
+        path=path,
     )
 
 

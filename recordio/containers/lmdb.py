@@ -1,7 +1,7 @@
-"""LMDB databases of encoded images, read by the library lmdb: images, Caffe's Datum, image-1/label-1.
+"""LMDB databases, read by the library lmdb: images by any key, Caffe's Datum, image-1 and label-1.
 
-Pickles are refused, since they run code when they are read.  Nothing is written into the folder of a
-database but its index, and no lock is taken: nobody may write it meanwhile.
+Pickles are refused, since they run code when they are read.  Nothing is written into the folder of
+a database but its index, and no lock is taken: nobody may write it meanwhile.
 """
 
 from __future__ import annotations
@@ -171,8 +171,10 @@ def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
     names = [key.decode("utf-8", "surrogateescape") for key in keys]
     classes: dict[int, str] = {}
     if all(label is None for label in labels) and any("/" in name for name in names):
-        labels, classes = labels_by_folder(names)
-    rows = [(label or 0.0,) for label in labels]
+        numbers, classes = labels_by_folder(names)
+    else:
+        numbers = [label or 0.0 for label in labels]
+    rows = [(number,) for number in numbers]
     samples = Samples.of(range(len(keys)), sizes, rows, classes=classes, faults=faults)
     samples.set_names(keys)
     samples.left_out = {"other keys": left_out} if left_out else {}
@@ -305,8 +307,8 @@ def _number(text: memoryview | None, key: bytes) -> float:
         value = float(bytes(text[:MOST_LABEL]).decode())
     except ValueError:
         raise LabelError(
-            f"the label of {key.decode(errors='replace')} is text, {bytes(text[:40])!r}: labels are "
-            "numbers here; number the texts, and write the numbers"
+            f"the label of {key.decode(errors='replace')} is text, {bytes(text[:40])!r}: labels "
+            "are numbers here; number the texts, and write the numbers"
         ) from None
     if abs(value) > EXACT and value.is_integer():
         raise LabelError(f"the label {value:.0f} is too large: labels are float32")
@@ -351,6 +353,4 @@ class LmdbRows:
         self._environment = None
 
 
-LMDB = Container(
-    "an LMDB database", _scan, is_it=_is_lmdb, shards=_shards, rows=LmdbRows
-)
+LMDB = Container("an LMDB database", _scan, is_it=_is_lmdb, shards=_shards, rows=LmdbRows)

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,11 @@ LABELS = ("label", "labels", "class", "cls", "target", "y")
 ENCODED = ("jpeg", "png", "jpegarray", "jpeg_array")
 NUMBERS = {
     "int": "<i8",
-    **{f"{sign}int{bits}": f"<{sign or 'i'}{bits // 8}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    **{
+        f"{sign}int{bits}": f"<{sign or 'i'}{bits // 8}"
+        for sign in ("", "u")
+        for bits in (8, 16, 32, 64)
+    },
     **{f"float{bits}": f"<f{bits // 8}" for bits in (16, 32, 64)},
 }
 TEXTS = ("str_int", "str_float", "str_decimal", "str")
@@ -127,7 +131,7 @@ class _Columns:
         if not all(isinstance(part, list) and len(part) == len(parts[0]) for part in parts):
             raise ValueError("no columns")
         names, encodings, sizes = parts
-        whole = all(size is None or type(size) is int and 0 <= size < 2**32 for size in sizes)
+        whole = all(size is None or (type(size) is int and 0 <= size < 2**32) for size in sizes)
         if not names or not whole or not all(isinstance(i, str) for i in [*names, *encodings]):
             raise ValueError("no columns")
         return cls(names, encodings, [size or 0 for size in sizes])
@@ -166,7 +170,7 @@ class _Columns:
 
 
 def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
-    """Read where the samples of a shard begin, and of each the sizes of its columns and the label."""
+    """Read where the images of a shard lie, and their labels."""
     if file.is_local and not os.path.isfile(file.name):
         raise RecordIOError("it stands for shards: give one of them", path=file.name)
     view = file.map(settings)
@@ -213,7 +217,9 @@ def _samples(view: memoryview, edges: np.ndarray, columns: _Columns) -> Samples:
                 widths[i] = width
             at = np.cumsum([begin + head.size, *widths]).tolist()
             if at[-1] != end:
-                raise RecordIOError(f"its columns have {at[-1] - begin} bytes, and it has {end - begin}")
+                raise RecordIOError(
+                    f"its columns have {at[-1] - begin} bytes, and it has {end - begin}"
+                )
             if label is not None:
                 value = _number(view[at[label[0]] : at[label[0] + 1]], label[1])
             if widths[image] > MAX_RECORD_LENGTH:

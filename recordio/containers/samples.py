@@ -67,7 +67,9 @@ class Samples:
         if any(count != 1 for count in counts):
             starts = np.cumsum([0, *counts]).astype(np.int64)
         flat = np.array([value for row in rows for value in row], np.float32)
-        found = cls(np.asarray(offsets, np.int64), np.asarray(sizes, np.int64), flat, starts, **more)
+        found = cls(
+            np.asarray(offsets, np.int64), np.asarray(sizes, np.int64), flat, starts, **more
+        )
         if names is not None:
             found.set_names([name.encode("utf-8", "surrogateescape") for name in names])
         return found

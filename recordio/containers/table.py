@@ -14,7 +14,7 @@ from .lmdb import LMDB
 from .mds import MDS
 from .zip import ZIP
 
-__all__ = ["CONTAINERS", "container_of", "contained_files", "is_contained"]
+__all__ = ["CONTAINERS", "contained_files", "container_of", "is_contained"]
 
 CONTAINERS: tuple[Container, ...] = (ZIP, LMDB, MDS, FOLDER)
 
@@ -60,7 +60,5 @@ def contained_files(
             for file in [StoredFile.at(one)] if there else named_files([one], "", settings):
                 found += row.shards(file, settings)
     if found and plain:
-        raise ValueError(
-            f"{plain[0]} is no container as {found[0].name} is: give each as a Pack"
-        )
+        raise ValueError(f"{plain[0]} is no container as {found[0].name} is: give each as a Pack")
     return found or None

@@ -1,7 +1,7 @@
-"""Zip archives of folders of images: stored members are spans, deflated ones are unpacked one by one.
+"""Zip archives of folders of images: stored members are spans, deflated ones are unpacked.
 
-``zipfile`` reads the directory.  A sample is an image, and its label is the number of its folder, as
-it would be if the archive were unpacked.
+``zipfile`` reads the directory.  A sample is an image, and its label is the number of its folder,
+as it would be if the archive were unpacked.
 """
 
 from __future__ import annotations
@@ -125,7 +125,9 @@ def _name(info: zipfile.ZipInfo) -> str:
     name = info.filename
     if info.create_system == 0 and "/" not in name:  # old tools of Windows
         name = name.replace("\\", "/")
-    return "/".join(part for part in name.split("/") if part not in ("", ".", ".."))
+    if name.startswith(("/", ".")) or "//" in name or "/." in name:
+        name = "/".join(part for part in name.split("/") if part not in ("", ".", ".."))
+    return name
 
 
 def _check(info: zipfile.ZipInfo, end: int, view: memoryview | None) -> int:
@@ -136,7 +138,9 @@ def _check(info: zipfile.ZipInfo, end: int, view: memoryview | None) -> int:
         kind = zipfile.compressor_names.get(info.compress_type, str(info.compress_type))  # type: ignore[attr-defined]
         raise RecordIOError(f"it is packed by {kind}: pack it stored or deflated")
     if info.file_size > MAX_RECORD_LENGTH:
-        raise RecordIOError(f"it has {info.file_size} bytes: at most {MAX_RECORD_LENGTH} are possible")
+        raise RecordIOError(
+            f"it has {info.file_size} bytes: at most {MAX_RECORD_LENGTH} are possible"
+        )
     if info.compress_type == STORED and info.file_size != info.compress_size:
         raise RecordIOError("the directory has two sizes for it")
     if info.file_size > MOST_RATIO * (info.compress_size + 1):
@@ -161,8 +165,7 @@ def _local(view: memoryview, offset: int) -> tuple[int, int, int, int]:
     """Read the header before a member: where its bytes begin, how many, flags and method."""
     if offset + LOCAL.size > len(view):
         raise CorruptRecordError("the archive ends within its header")
-    fields = LOCAL.unpack_from(view, offset)
-    signature, flags, method, size, name, extra = (fields[i] for i in (0, 2, 3, 7, 9, 10))
+    signature, _, flags, method, _, _, _, size, _, name, extra = LOCAL.unpack_from(view, offset)
     if signature != SIGNATURE:
         raise CorruptRecordError("there is no header of a file where the directory says")
     return offset + LOCAL.size + name + extra, size, flags, method
@@ -181,7 +184,8 @@ class ZipRows:
     def read(self, number: int) -> bytes:
         """Read the content whose number in `Samples.offsets` this is, and compare its checksum."""
         samples = self._samples
-        assert samples.packed is not None and samples.checks is not None
+        assert samples.packed is not None
+        assert samples.checks is not None
         row = int(np.searchsorted(samples.offsets, number, "right")) - 1
         begin, size = number, int(samples.sizes[row])
         method, limit = STORED, size

@@ -33,7 +33,10 @@ def archive(path):
 
 
 def shards(path):
-    parts = [test_mds.shard(test_mds.rows(IMAGES[:4])), test_mds.shard(test_mds.rows(IMAGES[4:], 4))]
+    parts = [
+        test_mds.shard(test_mds.rows(IMAGES[:4])),
+        test_mds.shard(test_mds.rows(IMAGES[4:], 4)),
+    ]
     return test_mds.write_set(path / "mds", *parts)
 
 
@@ -72,7 +75,9 @@ def test_every_part_is_that_of_the_pack(path, pack):
         settings = {**SETTINGS, "num_parts": 3, "part_index": part}
         for more in ({}, {"shuffle": False}):
             with (
-                ImageRecordIter(path_imgrec=pack, path_imgidx=pack.with_suffix(".idx"), **settings | more) as plain,
+                ImageRecordIter(
+                    path_imgrec=pack, path_imgidx=pack.with_suffix(".idx"), **settings | more
+                ) as plain,
                 ImageRecordIter(path_imgrec=path, **settings | more) as found,
             ):
                 assert_same(copies(found), copies(plain))
@@ -89,7 +94,10 @@ def test_containers_and_packs_are_mixed(path, pack):
 
 
 def test_a_cache_and_weights(path, pack):
-    for more in ({"cache": "ram", "resize": 9}, {"weights": [1.0, 2, 3, 4, 5, 6, 7], "shuffle": False}):
+    for more in (
+        {"cache": "ram", "resize": 9},
+        {"weights": [1.0, 2, 3, 4, 5, 6, 7], "shuffle": False},
+    ):
         with (
             ImageRecordIter(path_imgrec=pack, **SETTINGS | more) as plain,
             ImageRecordIter(path_imgrec=path, **SETTINGS | more) as found,

@@ -117,7 +117,9 @@ def test_pixels_of_caffe_become_images(tmp_path, channels):
 
 def test_labels_that_are_text_are_an_error(tmp_path):
     folder = write(tmp_path / "set", numbered([b"1", b"hello", b"2", b"3", b"4"]))
-    with pytest.raises(LabelError, match=r"record 1: the label of image-000000002 is text, b'hello"):
+    with pytest.raises(
+        LabelError, match=r"record 1: the label of image-000000002 is text, b'hello"
+    ):
         database(folder)
 
 

@@ -15,7 +15,7 @@ from recordio.bytes.files import StoredFile
 from recordio.containers.mds import MDS
 from recordio.containers.reader import ContainedRecords
 from recordio.containers.samples import NO_CONTENT
-from recordio.containers.table import container_of, contained_files
+from recordio.containers.table import contained_files, container_of
 from recordio.errors import RecordIOError, TruncatedRecordError
 
 IMAGES = [encode(noise(12, 10, seed=number)) for number in range(5)]
@@ -43,9 +43,7 @@ def shard(samples, columns=COLUMNS):
 
 
 def rows(images=IMAGES, first=0):
-    return [
-        (image, struct.pack("<q", first + i), b"some words") for i, image in enumerate(images)
-    ]
+    return [(image, struct.pack("<q", first + i), b"some words") for i, image in enumerate(images)]
 
 
 def write_set(folder, *shards, **more):

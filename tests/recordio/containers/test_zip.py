@@ -242,9 +242,7 @@ def test_members_that_overlap_are_refused(tmp_path):
 
 
 def test_checksums_of_stored_members_are_compared_when_that_is_asked_for(tmp_path):
-    path = damaged(
-        tmp_path / "a.zip", put(lambda d: d - 4, "<I", 0), method=zipfile.ZIP_STORED
-    )
+    path = damaged(tmp_path / "a.zip", put(lambda d: d - 4, "<I", 0), method=zipfile.ZIP_STORED)
     assert contents_of(path)
     with pytest.raises(ChecksumError, match="CRC-32"):
         contents_of(path, verify=True)
@@ -270,6 +268,7 @@ def test_a_bad_member_is_skipped_like_a_bad_record(tmp_path):
 
 def test_a_bomb_takes_no_memory(tmp_path):
     path = tmp_path / "a.zip"
+
     def grow(data, directory):
         struct.pack_into("<I", data, directory + 24, 1000)
 
