@@ -23,6 +23,7 @@ EXTRAS = {
     "pyarrow": "ray",
     "scipy": "libsvm",
     "ml_dtypes": "bfloat16",
+    "lmdb": "lmdb",
 }
 #: Packages that are spelled otherwise than they are imported: for people, and for pip.
 PACKAGES = {

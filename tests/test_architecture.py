@@ -102,6 +102,7 @@ OPTIONAL = {
     "sklearn",
     "skimage",
     "jinja2",
+    "lmdb",
     "starlette",
     "uvicorn",
     "typing_extensions",

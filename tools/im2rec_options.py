@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, ClassVar
 
+from recordio.containers.folder import SUFFIXES
 from recordio.formats.image_size import DEFAULT_MAX_PIXELS
 from recordio.formats.table import FORMATS
 from recordio.keywords.checks import boolean, choice, integer, real
@@ -20,7 +21,7 @@ __all__ = [
     "encode_options",
 ]
 
-DEFAULT_EXTENSIONS = (".jpeg", ".jpg", ".png")
+DEFAULT_EXTENSIONS = SUFFIXES
 #: Formats that the table says how to write, and pixels without any.
 ENCODINGS = (*(row.suffixes[0] for row in FORMATS if row.quality), "raw")
 

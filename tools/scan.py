@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
+from recordio.containers.folder import walk_images
 from recordio.formats.table import FORMATS, is_read_everywhere
 from recordio.lists import ListEntry
 
@@ -45,17 +46,16 @@ def scan_images(
     """
     accepted = frozenset(extension.lower() for extension in extensions)
     found = ImageList()
-    for folder, names in _walk(os.fspath(root), recursive, accepted, found):
-        labelled = False
+
+    def pass_over(path: str, reason: str, error: OSError | None) -> None:
+        found.skipped.append(Skipped(path, reason))
+
+    walk = walk_images(os.fspath(root), accepted, recursive, pass_over, found.left_out)
+    for folder, names in walk:
+        if names:
+            found.classes.append(folder or ".")
         for name in names:
             path = f"{folder}/{name}" if folder else name
-            if not _fits_in_list(path):
-                reason = "a list line cannot hold this name (a tab, line break or outer space)"
-                found.skipped.append(Skipped(path, f"{reason}; rename it"))
-                continue
-            if not labelled:
-                found.classes.append(folder or ".")
-                labelled = True
             found.entries.append(ListEntry(len(found.entries), (len(found.classes) - 1,), path))
     return found
 
@@ -81,66 +81,3 @@ def describe_left_out(left_out: Counter[str], accepted: Iterable[str], separator
     if foreign:
         advice.append(f"{', '.join(sorted(foreign))} must be converted first")
     return f"left out {', '.join(parts)}" + (f": {'; '.join(advice)}" if advice else "")
-
-
-def _walk(
-    root: str, recursive: bool, accepted: frozenset[str], found: ImageList
-) -> Iterator[tuple[str, list[str]]]:
-    """Yield folders top-down, each with the sorted names of its images.
-
-    A stack instead of recursion: a path may have more parts than Python has frames.
-    """
-    # A folder is known by device and inode; `parents` is a linked list up to the root.
-    skipped = found.skipped
-    status = os.stat(root)
-    stack: list[tuple[str, tuple]] = [("", ((status.st_dev, status.st_ino), None))]
-    while stack:
-        folder, parents = stack.pop()
-        names: list[str] = []
-        folders: list[tuple[str, tuple]] = []
-        try:
-            with os.scandir(os.path.join(root, folder)) as scan:
-                items = sorted(scan, key=lambda item: item.name)
-        except OSError as error:
-            if not folder:
-                raise
-            skipped.append(Skipped(folder, f"the folder cannot be read: {error.strerror}"))
-            continue
-        for item in items:
-            path = f"{folder}/{item.name}" if folder else item.name
-            try:
-                if item.is_dir():
-                    if not recursive:
-                        continue
-                    status = os.stat(item.path)
-                    identity = (status.st_dev, status.st_ino)
-                    if item.is_symlink() and _is_parent(identity, parents):
-                        reason = "the link leads back to a folder that contains it"
-                        skipped.append(Skipped(path, reason))
-                    else:
-                        folders.append((path, (identity, parents)))
-                    continue
-                suffix = os.path.splitext(item.name)[1].lower()
-                if suffix not in accepted:
-                    if not item.name.startswith("."):
-                        found.left_out[suffix] += 1
-                elif item.is_file():
-                    names.append(item.name)
-                elif item.is_symlink() and not os.path.exists(item.path):
-                    skipped.append(Skipped(path, "the link leads to no file"))
-            except OSError as error:
-                skipped.append(Skipped(path, f"cannot be examined: {error.strerror}"))
-        yield folder, names
-        stack.extend(reversed(folders))
-
-
-def _is_parent(identity: tuple[int, int], parents: tuple | None) -> bool:
-    while parents is not None:
-        if parents[0] == identity:
-            return True
-        parents = parents[1]
-    return False
-
-
-def _fits_in_list(path: str) -> bool:
-    return path == path.strip() and not any(character in path for character in "\t\r\n")

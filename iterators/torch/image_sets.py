@@ -14,7 +14,7 @@ import numpy as np
 import torch.utils.data
 
 from recordio.bytes.remote.objects import shown
-from recordio.packs.names import is_pack
+from recordio.containers.table import is_contained
 from recordio.packs.open_pack import OpenPack
 
 from ..images.augment.named_recipes import NamedRecipe
@@ -105,9 +105,11 @@ def _shown(dataset: Any) -> str:
 
 
 def _are_packs(items: Sequence[Any]) -> bool:
-    """Return whether a list names record files or containers."""
-    named = [isinstance(item, (str, os.PathLike)) for item in items]
-    return bool(items) and all(named) and all(map(is_pack, items))
+    """Return whether a list names record files or containers; the first one tells of the latter."""
+    if not items or not all(isinstance(item, (str, os.PathLike)) for item in items):
+        return False
+    names = [os.fspath(item) for item in items]
+    return all(name.endswith(".rec") for name in names) or is_contained(names[0])
 
 
 def _packs(packs: Any) -> ImageSet:

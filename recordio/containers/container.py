@@ -32,7 +32,8 @@ class Container:
     """A row of the table.
 
     A file is of the kind if its name matches `pattern`, or `is_it` says so.  Without `rows`
-    contents are spans of the file, or with `is_folder` files of their own.
+    contents are spans of the file, or with `is_folder` files of their own; with `rows` those are
+    spans that `Samples.packed` leaves out.
     """
 
     #: What messages call it, with an article: "a tar file".
@@ -42,9 +43,13 @@ class Container:
     pattern: re.Pattern[str] = re.compile(r"(?!)")
     is_it: Callable[[StoredFile], bool] = lambda file: False
     #: The files behind a name, for containers of several.
-    shards: Callable[[StoredFile], Sequence[StoredFile]] = lambda file: [file]
+    shards: Callable[[StoredFile, RemoteSettings | None], Sequence[StoredFile]] = (
+        lambda file, settings: [file]
+    )
     rows: Callable[[StoredFile, Samples], Rows] | None = None
     #: Contents are files of their own, below the folder, named by `Samples.name_of`.
     is_folder: bool = False
+    #: Contents have checksums, `Samples.checks`, which `rows` compares.
+    has_checksums: bool = False
     #: Scanning is so cheap that the samples are not kept in a file.
     is_listed_each_time: bool = False

@@ -1,55 +1,190 @@
-"""Folders of images, one for each class: ImageFolder's layout."""
+"""Folders of images, one for each class: ImageFolder's layout, read by the rules of im2rec.
+
+Only names are looked at: image files are never opened here.
+"""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+import numpy as np
 
 from ..bytes.files import StoredFile
 from ..bytes.remote.settings import RemoteSettings
+from ..errors import EmptyRecordFileError, ImageFileError
 from ..formats.table import FORMATS, is_read_everywhere
 from .container import Container
 from .samples import Samples
 
-__all__ = ["FOLDER"]
+__all__ = [
+    "FOLDER",
+    "SUFFIXES",
+    "fits_in_list",
+    "labels_by_folder",
+    "nothing_found",
+    "suffix_of",
+    "walk_images",
+]
 
-SUFFIXES = tuple(s for row in FORMATS if is_read_everywhere(row) for s in row.suffixes)
-
-
-def scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
-    """List the images below each folder of a class, in the order of their paths."""
-    classes = sorted(entry.name for entry in os.scandir(file.name) if entry.is_dir())
-    names, labels = [], []
-    for label, name in enumerate(classes):
-        found = sorted(_images(os.path.join(file.name, name)))
-        names += [os.path.relpath(path, file.name).replace(os.sep, "/") for path in found]
-        labels += [(float(label),)] * len(found)
-    rows = range(len(names))
-    return Samples.of(rows, [0] * len(names), labels, names, classes=dict(enumerate(classes)))
+#: The endings that the converters take where no others are chosen.
+SUFFIXES = (".jpeg", ".jpg", ".png")
+READABLE = {suffix for row in FORMATS if is_read_everywhere(row) for suffix in row.suffixes}
 
 
-def _images(folder: str) -> list[str]:
-    return [
-        os.path.join(root, name)
-        for root, _, files in os.walk(folder, followlinks=True)
-        for name in files
-        if name.lower().endswith(SUFFIXES)
-    ]
+def walk_images(
+    root: str,
+    accepted: Collection[str],
+    recursive: bool,
+    pass_over: Callable[[str, str, OSError | None], None],
+    left_out: Counter[str],
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the folders below a root from the top down, each with the sorted names of its images.
+
+    Folders are relative, with slashes.  Links are followed, loops are not.  `pass_over` gets path
+    and reason of what is in the way, with the error of what cannot be read; `left_out` counts
+    other files by suffix, except hidden ones.
+
+    A stack instead of recursion: a path may have more parts than Python has frames.
+    """
+    # A folder is known by device and inode; `parents` is a linked list up to the root.
+    status = os.stat(root)
+    stack: list[tuple[str, tuple]] = [("", ((status.st_dev, status.st_ino), None))]
+    while stack:
+        folder, parents = stack.pop()
+        names: list[str] = []
+        folders: list[tuple[str, tuple]] = []
+        try:
+            with os.scandir(os.path.join(root, folder)) as scan:
+                items = sorted(scan, key=lambda item: item.name)
+        except OSError as error:
+            if not folder:
+                raise
+            pass_over(folder, f"the folder cannot be read: {error.strerror}", error)
+            continue
+        for item in items:
+            path = f"{folder}/{item.name}" if folder else item.name
+            try:
+                if item.is_dir():
+                    if not recursive:
+                        continue
+                    status = os.stat(item.path)
+                    identity = (status.st_dev, status.st_ino)
+                    if item.is_symlink() and _is_parent(identity, parents):
+                        pass_over(path, "the link leads back to a folder that contains it", None)
+                    else:
+                        folders.append((path, (identity, parents)))
+                    continue
+                suffix = suffix_of(item.name)
+                if suffix not in accepted:
+                    if not item.name.startswith("."):
+                        left_out[suffix] += 1
+                elif item.is_file():
+                    if fits_in_list(path):
+                        names.append(item.name)
+                    else:
+                        reason = (
+                            "a list line cannot hold this name (a tab, line break or outer space)"
+                        )
+                        pass_over(path, f"{reason}; rename it", None)
+                elif item.is_symlink() and not os.path.exists(item.path):
+                    pass_over(path, "the link leads to no file", None)
+            except OSError as error:
+                pass_over(path, f"cannot be examined: {error.strerror}", error)
+        yield folder, names
+        stack.extend(reversed(folders))
 
 
-def is_folder_of_classes(file: StoredFile) -> bool:
-    """Tell a folder whose subfolders hold images, and that holds no record file."""
+def suffix_of(name: str) -> str:
+    """Return the suffix of the name of a file, in lower case."""
+    if name.startswith("."):  # the only case in which the last dot may begin none
+        return os.path.splitext(name)[1].lower()
+    return name[name.rfind(".") :].lower() if "." in name else ""
+
+
+def labels_by_folder(names: Sequence[str]) -> tuple[list[float], dict[int, str]]:
+    """Number the folders of files in the order of a walk; return the labels and the classes.
+
+    >>> labels_by_folder(["b/1.jpg", "a/2.jpg", "a/c/3.jpg", "4.jpg"])
+    ([3.0, 1.0, 2.0, 0.0], {0: '.', 1: 'a', 2: 'a/c', 3: 'b'})
+    """
+    folders = [name.rpartition("/")[0] for name in names]
+    ordered = sorted(set(folders), key=lambda folder: folder.split("/") if folder else [])
+    numbers = {folder: float(number) for number, folder in enumerate(ordered)}
+    classes = {number: folder or "." for number, folder in enumerate(ordered)}
+    return [numbers[folder] for folder in folders], classes
+
+
+def fits_in_list(path: str) -> bool:
+    """Tell whether a line of a list can hold a path."""
+    return path == path.strip() and not ("\t" in path or "\n" in path or "\r" in path)
+
+
+def nothing_found(path: str, what: str, left_out: Counter[str]) -> EmptyRecordFileError:
+    """Make the error for a folder or an archive without images, which names what there is."""
+    others = ", ".join(f"{count} {suffix or 'others'}" for suffix, count in left_out.most_common(5))
+    advice = "give the record files or archives in it by a pattern such as 'folder/*.tar'"
+    if READABLE & left_out.keys():
+        advice = "`im2rec` and `recordio from-imagefolder` read more endings with --exts"
+    return EmptyRecordFileError(
+        f"{what} images ({' '.join(SUFFIXES)}), but {others or 'nothing at all'}: {advice}",
+        path=path,
+    )
+
+
+def _is_parent(identity: tuple[int, int], parents: tuple | None) -> bool:
+    while parents is not None:
+        if parents[0] == identity:
+            return True
+        parents = parents[1]
+    return False
+
+
+def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
+    """List the images; every folder that holds some is a class, in the order of its path."""
+    names: list[bytes] = []
+    classes: list[str] = []
+    counts: list[int] = []
+    left_out: Counter[str] = Counter()
+    odd: Counter[str] = Counter()
+
+    def pass_over(path: str, reason: str, error: OSError | None) -> None:
+        if error is not None:  # without its classes, others would get their labels
+            raise ImageFileError(
+                f"{reason}; allow it, or move that folder away", path=os.path.join(file.name, path)
+            )
+        odd[reason] += 1
+
+    for folder, found in walk_images(file.name, SUFFIXES, True, pass_over, left_out):
+        if found:
+            classes.append(folder or ".")
+            counts.append(len(found))
+            before = f"{folder}/" if folder else ""
+            names += [os.fsencode(before + name) for name in found]
+    if not names:
+        raise nothing_found(file.name, "the folder holds no .rec file and no", left_out)
+    # Each content is a file: there are no offsets in one of all.
+    sizes, labels = np.zeros(len(names), np.int64), np.repeat(np.arange(len(classes)), counts)
+    samples = Samples(np.arange(len(names)), sizes, labels.astype(np.float32))
+    samples.set_names(names)
+    samples.classes = dict(enumerate(classes))
+    samples.left_out = dict((left_out + odd).most_common())
+    return samples
+
+
+def _is_folder_of_images(file: StoredFile) -> bool:
+    """Tell a folder that holds no record files or manifests itself; it may hold nothing at all."""
     if not file.is_local or not os.path.isdir(file.name):
         return False
-    entries = list(os.scandir(file.name))
-    if any(entry.name.endswith(".rec") for entry in entries):
-        return False
-    return any(_images(entry.path) for entry in entries if entry.is_dir())
+    with os.scandir(file.name) as entries:
+        return not any(entry.name.endswith(".rec") for entry in entries)
 
 
 FOLDER = Container(
-    "a folder of classes",
-    scan,
-    is_it=is_folder_of_classes,
+    "a folder of images",
+    _scan,
+    is_it=_is_folder_of_images,
     is_folder=True,
     is_listed_each_time=True,
 )

@@ -31,7 +31,7 @@ MAGIC = b"recordio index 1\n"
 SUFFIX = ".index"
 #: Names the folder of indexes that cannot lie beside their containers.
 CACHE_VARIABLE = "RECORDIO_INDEX_CACHE"
-TABLES = ("offsets", "sizes", "labels", "starts", "names", "name_starts")
+TABLES = ("offsets", "sizes", "labels", "starts", "names", "name_starts", "packed", "checks")
 WORDS = ("classes", "faults", "left_out")
 ALIGNMENT = 8
 _LENGTH, _CHECKSUM = struct.Struct("<Q"), struct.Struct("<I")

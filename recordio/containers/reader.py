@@ -34,9 +34,13 @@ class ContainedRecords:
     checksums = None
 
     def __init__(
-        self, file: StoredFile, container: Container, settings: RemoteSettings | None = None
+        self,
+        file: StoredFile,
+        container: Container,
+        settings: RemoteSettings | None = None,
+        verify: bool = False,
     ) -> None:
-        self.file, self.container = file, container
+        self.file, self.container, self.verify = file, container, verify
         self.path = shown(file.name)
         self.samples = samples_of(file, container, settings)
         self.first = 0
@@ -75,6 +79,14 @@ class ContainedRecords:
         make = self.container.rows
         return None if make is None else make(self.file, self.samples)
 
+    @cached_property
+    def packed(self) -> np.ndarray:
+        """Tell which contents `rows` reads: bool."""
+        known = self.samples.packed
+        if self.rows is None or known is None or self.verify:
+            return np.full(len(self), self.rows is not None)
+        return known
+
     def path_of(self, row: int) -> str:
         """Name the file of a content in a folder."""
         return os.path.join(self.file.name, self.samples.name_of(row))
@@ -82,25 +94,29 @@ class ContainedRecords:
     def content(self, row: int) -> bytes | memoryview:
         """Read the content of one record."""
         try:
-            self.samples.check(row, self._end())
+            self.samples.check(row, self._end(row))
             if self.container.is_folder:
                 with StoredFile(self.path_of(row)).open() as file:
                     return file.read()
-            if self.rows is not None:
-                return self.rows.read(int(self.samples.offsets[row]))
             if self.remote is None:
-                return self._span(row)
+                return self._content(row)
             with self.remote.pin(self.samples.offsets[row : row + 1]):
-                return bytes(self._span(row))
+                return bytes(self._content(row))
         except RecordIOError as error:
             offset = int(self.samples.offsets[row])
             raise error.at(path=self.path, offset=offset, record=row) from None
 
-    def _end(self) -> int:
-        """Return the end of the file, where contents are spans of it."""
-        if self.container.is_folder or self.container.rows is not None:
+    def _end(self, row: int) -> int:
+        """Return the end of the file, where a content is a span of it."""
+        if self.container.is_folder or self.packed[row]:
             return 1 << 62
         return len(self.view)
+
+    def _content(self, row: int) -> bytes | memoryview:
+        if self.packed[row]:
+            assert self.rows is not None
+            return self.rows.read(int(self.samples.offsets[row]))
+        return self._span(row)
 
     def _span(self, row: int) -> memoryview:
         begin = int(self.samples.offsets[row])
@@ -146,7 +162,7 @@ class ContainedRecords:
             row = int(np.searchsorted(self.offsets, offset))
             if row == len(self) or self.offsets[row] != offset:
                 raise RecordIOError("no record begins there", path=self.path, offset=offset)
-        following = int(self.offsets[row + 1]) if row + 1 < len(self) else self._end()
+        following = int(self.offsets[row + 1]) if row + 1 < len(self) else self._end(row)
         content = self._record(row)
         return (content if copy else memoryview(content)), following
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -37,6 +38,10 @@ class Samples:
     classes: dict[int, str] = field(default_factory=dict)
     faults: dict[int, str] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
+    #: Which contents `Container.rows` reads, where the others are spans; None: all or none.
+    packed: np.ndarray | None = None
+    #: The CRC-32 of each content, uint32, where a container has them.
+    checks: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -66,10 +71,24 @@ class Samples:
             np.asarray(offsets, np.int64), np.asarray(sizes, np.int64), flat, starts, **more
         )
         if names is not None:
-            stored = [name.encode("utf-8", "surrogateescape") for name in names]
-            found.names = np.frombuffer(b"".join(stored), np.uint8)
-            found.name_starts = np.cumsum([0, *map(len, stored)]).astype(np.int64)
+            found.set_names([name.encode("utf-8", "surrogateescape") for name in names])
         return found
+
+    def set_names(self, names: Sequence[bytes]) -> None:
+        """Take the names of all samples."""
+        self.names = np.frombuffer(b"".join(names), np.uint8)
+        self.name_starts = np.zeros(len(names) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, names), np.int64, len(names)), out=self.name_starts[1:])
+
+    def all_names(self) -> list[str]:
+        """Return the names of all samples."""
+        if self.name_starts is None:
+            return [""] * len(self)
+        data, edges = self.names.tobytes(), self.name_starts.tolist()
+        return [
+            data[first:end].decode("utf-8", "surrogateescape")
+            for first, end in itertools.pairwise(edges)
+        ]
 
     def label_starts(self) -> np.ndarray:
         """Return where the labels of each sample begin, and the end: int64, (n + 1,)."""

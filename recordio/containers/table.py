@@ -10,10 +10,13 @@ from ..bytes.remote.settings import RemoteSettings
 from .braces import expand_braces
 from .container import Container
 from .folder import FOLDER
+from .lmdb import LMDB
+from .mds import MDS
+from .zip import ZIP
 
-__all__ = ["CONTAINERS", "contained_files", "container_of"]
+__all__ = ["CONTAINERS", "contained_files", "container_of", "is_contained"]
 
-CONTAINERS: tuple[Container, ...] = (FOLDER,)
+CONTAINERS: tuple[Container, ...] = (ZIP, LMDB, MDS, FOLDER)
 
 
 def container_of(file: StoredFile) -> Container | None:
@@ -27,6 +30,12 @@ def container_of(file: StoredFile) -> Container | None:
         if row.pattern.search(bare) or row.is_it(file):
             return row
     return None
+
+
+def is_contained(name: str) -> bool:
+    """Tell whether a name, which may have braces, is that of a container."""
+    there = "://" not in name and os.path.exists(name)
+    return container_of(StoredFile.at(name if there else expand_braces(name)[0])) is not None
 
 
 def contained_files(
@@ -49,7 +58,7 @@ def contained_files(
                 plain.append(one)
                 continue
             for file in [StoredFile.at(one)] if there else named_files([one], "", settings):
-                found += row.shards(file)
+                found += row.shards(file, settings)
     if found and plain:
         raise ValueError(f"{plain[0]} is no container as {found[0].name} is: give each as a Pack")
     return found or None

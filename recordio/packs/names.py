@@ -9,7 +9,7 @@ from ..bytes.remote.objects import shown
 from ..containers.table import container_of
 from ..errors import RecordIOError
 
-__all__ = ["is_pack", "pack_files", "pack_prefix"]
+__all__ = ["pack_files", "pack_prefix"]
 
 
 def record_file(path: str | os.PathLike[str]) -> StoredFile:
@@ -23,16 +23,6 @@ def record_file(path: str | os.PathLike[str]) -> StoredFile:
     if not file.exists():
         raise RecordIOError("there is no such file", path=shown(file.name))
     return file
-
-
-def is_pack(path: str | os.PathLike[str]) -> bool:
-    """Tell by its name that a path is a record file or a container.
-
-    >>> is_pack("a.rec"), is_pack("a.jpg")
-    (True, False)
-    """
-    file = StoredFile.at(path)
-    return file.name.partition("?")[0].endswith(".rec") or container_of(file) is not None
 
 
 def pack_files(path: str | os.PathLike[str]) -> tuple[str, str | None]:

@@ -98,7 +98,7 @@ class OpenPack:
         The lines of a trusted index number the positions.
         """
         if self.container is not None:
-            return ContainedRecords(self.file, self.container, self._settings)
+            return ContainedRecords(self.file, self.container, self._settings, self._verify)
         keywords = {} if self._settings is None else vars(self._settings)
         index = self.index if self._trusted else None
         return RecordReader(self.file, index, self._verify, **keywords)
@@ -322,7 +322,8 @@ def _open_contained(
 ) -> list[OpenPack]:
     if indexes:
         raise ValueError(f"{name}: {shown(files[0].name)} needs no index: drop {indexes!r}")
-    if keywords.get("verify"):
+    rows = [container_of(file) for file in files]
+    if keywords.get("verify") and not all(row is not None and row.has_checksums for row in rows):
         raise ValueError(
             f"verify: {shown(files[0].name)} has no checksums of its own: `recordio pack` makes a "
             "record file that has"

@@ -1,4 +1,4 @@
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from iterators.images.sources.source cimport Encoded, MappedFiles, Scratch, Source
 
@@ -28,6 +28,13 @@ cdef class LibraryRows(Source):
     cdef dict errors
 
     cdef int read_one(self, int64_t number, Scratch* scratch, Encoded* image) noexcept
+
+
+cdef class SpansAndRows(Source):
+    cdef Source spans
+    cdef Source rows
+    cdef object packed              # keeps what the pointer below points to
+    cdef const uint8_t* in_rows
 
 
 cdef class JoinedSources(Source):

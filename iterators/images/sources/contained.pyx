@@ -169,6 +169,48 @@ cdef class LibraryRows(Source):
         return self.table.header(number), self.read(number)
 
 
+cdef class SpansAndRows(Source):
+    """The same images from two sources, `packed` ones from the second."""
+
+    def __cinit__(self, Source spans, Source rows, packed):
+        cdef const uint8_t[::1] table = np.ascontiguousarray(packed).view(np.uint8)
+        if not spans.count == rows.count == table.shape[0]:
+            raise ValueError("both sources must have all images")
+        self.spans, self.rows, self.packed = spans, rows, table
+        self.count = spans.count
+        self.in_rows = &table[0] if self.count else NULL
+
+    cdef int fetch(self, int64_t number, Scratch* scratch, Encoded* image) noexcept nogil:
+        if self.in_rows[number]:
+            return self.rows.fetch(number, scratch, image)
+        return self.spans.fetch(number, scratch, image)
+
+    cdef int fetch_head(self, int64_t number, Scratch* scratch, Encoded* image) noexcept nogil:
+        return self.spans.fetch_head(number, scratch, image)
+
+    cdef int confirm(self, int64_t number, const uint8_t* data, size_t size) noexcept nogil:
+        return FETCH_OK if self.in_rows[number] else self.spans.confirm(number, data, size)
+
+    cdef Py_ssize_t expect(self, const int64_t* numbers, Py_ssize_t count) noexcept nogil:
+        return self.spans.expect(numbers, count)
+
+    cdef object failure(self, int64_t number, int status):
+        if self.in_rows[number]:
+            return self.rows.failure(number, status)
+        return self.spans.failure(number, status)
+
+    cdef dict location(self, int64_t number):
+        return self.spans.location(number)
+
+    def image(self, number):
+        """The header and the content of one image; see `Source.image`."""
+        return (self.rows if self.in_rows[number] else self.spans).image(number)
+
+    def read(self, number):
+        """The bytes of one image; see `Source.read`."""
+        return (self.rows if self.in_rows[number] else self.spans).read(number)
+
+
 cdef class JoinedSources(Source):
     """The images of one source, and behind them those of another."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from recordio.containers.samples import Samples
 from recordio.packs.open_pack import OpenPack
 
-from .contained import LabelTable, LibraryRows, SpanFiles
+from .contained import LabelTable, LibraryRows, SpanFiles, SpansAndRows
 from .fetched import pin_records
 from .source import ImageFiles, Source
 
@@ -25,7 +26,11 @@ def container_source(packs: Sequence[OpenPack]) -> Source:
     ids = np.concatenate([reader.ids for reader in readers])
     container = readers[0].container
     if container.is_folder:
-        paths = [r.path_of(row) for r in readers for row in range(len(r))]
+        paths = [
+            os.path.join(reader.file.name, name)
+            for reader, one in zip(readers, samples, strict=True)
+            for name in one.all_names()
+        ]
         labels = np.concatenate([one.first_labels() for one in samples])
         return ImageFiles(paths, ids, np.ascontiguousarray(labels[:, None]))
     table = _labels(ids, samples)
@@ -34,8 +39,9 @@ def container_source(packs: Sequence[OpenPack]) -> Source:
         file = int(np.searchsorted(starts, number, side="right")) - 1
         return file, number - int(starts[file])
 
-    if container.rows is not None:
+    packed = np.concatenate([reader.packed for reader in readers])
 
+    def rows() -> Source:
         def read(number: int) -> bytes:
             file, row = located(number)
             return readers[file].content(row)
@@ -45,6 +51,9 @@ def container_source(packs: Sequence[OpenPack]) -> Source:
             return packs[file].location(row)
 
         return LibraryRows(read, place, table)
+
+    if packed.all():
+        return rows()
 
     def fault(number: int) -> str:
         file, row = located(number)
@@ -63,7 +72,7 @@ def container_source(packs: Sequence[OpenPack]) -> Source:
     )
     if isinstance(source, _FetchedSpans):
         source.packs, source.starts = packs, starts[:-1]
-    return source
+    return SpansAndRows(source, rows(), packed) if packed.any() else source
 
 
 class _FetchedSpans(SpanFiles):

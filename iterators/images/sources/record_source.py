@@ -142,6 +142,13 @@ class RecordSource:
         edges = [0]
         for start, file in zip(self.starts, self.files, strict=True):
             table = file.offsets
+            if file.container is not None and file.container.is_folder:
+                raise ValueError(
+                    f"blocks of {nbytes} bytes need neighbours in a file: {self.name} is a folder"
+                )
+            if file.container is not None and file.container.rows is not None:
+                sizes = np.maximum(file.reader.samples.sizes, 0)
+                table = np.cumsum(sizes) - sizes  # offsets may be numbers
             if len(table):
                 limits = np.arange(table[0], table[-1] + 1, nbytes, dtype=np.int64)[1:]
                 edges.extend((int(start) + np.searchsorted(table, limits)).tolist())

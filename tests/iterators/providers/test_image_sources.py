@@ -14,6 +14,7 @@ from iterators import ImageRecordInt8Iter, ImageRecordIter, ImageRecordUInt8Iter
 from iterators.testing import encode, maker, noise, write_records
 from recordio.errors import (
     CorruptRecordError,
+    EmptyRecordFileError,
     ErrorBudgetError,
     ImageDecodeError,
     LabelError,
@@ -77,7 +78,7 @@ def test_a_semicolon_in_the_name_of_a_file_that_exists(tmp_path):
 
 
 def test_the_files_behind_a_path_must_be_there(three, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"holds no \.rec file"):
+    with pytest.raises(EmptyRecordFileError, match=r"holds no \.rec file"):
         provider_of(tmp_path)
     with pytest.raises(ValueError, match="3 record files but 1 index files"):
         provider_of(three, path_imgidx=three / "a.idx")

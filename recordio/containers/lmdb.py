@@ -1,0 +1,356 @@
+"""LMDB databases, read by the library lmdb: images by any key, Caffe's Datum, image-1 and label-1.
+
+Pickles are refused, since they run code when they are read.  Nothing is written into the folder of
+a database but its index, and no lock is taken: nobody may write it meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from ..bytes.files import StoredFile
+from ..bytes.remote.settings import RemoteSettings
+from ..errors import (
+    CorruptRecordError,
+    EmptyRecordFileError,
+    LabelError,
+    RecordIOError,
+    TruncatedRecordError,
+)
+from ..extras import need
+from ..formats.table import kind_of
+from ..frames.encoder import MAX_RECORD_LENGTH
+from .container import Container
+from .folder import labels_by_folder
+from .samples import NO_CONTENT, Samples
+
+__all__ = ["LMDB"]
+
+DATA = "data.mdb"
+#: What stands behind the 16 bytes of a page's header in the first page.
+MAGIC, MAGIC_AT = b"\xde\xc0\xef\xbe", 16
+#: Keys that say something about the others.
+ABOUT = (b"__keys__", b"__len__", b"length", b"num-samples")
+IMAGE, LABEL = b"image-", b"label-"
+#: The beginnings of pickles of protocols 2 to 5; each ends with a dot.
+PICKLE = re.compile(rb"\x80[\x02-\x05]")
+VARINT, WIDE, BYTES, NARROW = 0, 1, 2, 5
+#: Whole numbers up to this one are 32-bit floats, which labels are.
+EXACT = 1 << 24
+MOST_LABEL = 4096
+
+
+class Datum(NamedTuple):
+    """Caffe's message, as far as it is used here."""
+
+    channels: int
+    height: int
+    width: int
+    data: memoryview
+    label: int
+    encoded: bool
+
+
+def _is_lmdb(file: StoredFile) -> bool:
+    """Tell a folder with a database, and a file that is one."""
+    if not file.is_local:
+        return file.name.partition("?")[0].endswith((".lmdb", ".mdb"))
+    if os.path.isdir(file.name):
+        file = StoredFile(os.path.join(file.name, DATA))
+    elif not file.name.endswith((".lmdb", ".mdb")):
+        return False
+    return file.first_bytes(MAGIC_AT + len(MAGIC))[MAGIC_AT:] == MAGIC
+
+
+def _shards(file: StoredFile, settings: RemoteSettings | None = None) -> list[StoredFile]:
+    """Name the file of a database; its version is that of the samples."""
+    file.check_local()
+    return [StoredFile(os.path.join(file.name, DATA)) if os.path.isdir(file.name) else file]
+
+
+class _Environment:
+    """A database, open once in a process, as the library demands; closed when nobody needs it."""
+
+    def __init__(self, path: str) -> None:
+        lmdb = need("lmdb", "reading LMDB")
+        try:
+            self.opened = lmdb.open(
+                path, subdir=False, readonly=True, lock=False, readahead=False, max_spare_txns=16
+            )
+        except lmdb.Error as error:
+            raise RecordIOError(f"the database cannot be opened: {error}", path=path) from None
+        # The library would read beyond the end of a file that was cut, which ends the process.
+        size = (self.opened.info()["last_pgno"] + 1) * self.opened.stat()["psize"]
+        if size > os.path.getsize(path):
+            there = os.path.getsize(path)
+            self.opened.close()
+            raise TruncatedRecordError(f"it has {there} bytes of {size}: copy it again", path=path)
+
+    def __del__(self) -> None:
+        if hasattr(self, "opened"):
+            self.opened.close()
+
+    def begin(self) -> Any:
+        """Begin a transaction that only reads, with buffers instead of copies."""
+        return self.opened.begin(buffers=True)
+
+
+_OPEN: WeakValueDictionary[tuple[int, str], _Environment] = WeakValueDictionary()
+_OPENING = threading.Lock()
+
+
+def _new_lock() -> None:
+    global _OPENING  # another thread may have held it
+    _OPENING = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_lock)
+
+
+def _environment(path: str) -> _Environment:
+    """Open a database, or find it open; one that was opened before a fork is opened again."""
+    key = os.getpid(), os.path.realpath(path)
+    with _OPENING:
+        for (process, _), inherited in list(_OPEN.items()):
+            if process != key[0]:  # the library would take it for one of this process
+                inherited.opened.close()
+        found = _OPEN.get(key)
+        if found is None:
+            found = _OPEN[key] = _Environment(path)
+        return found
+
+
+def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
+    """Read all keys, and of each value the beginning, or what of a Datum is no image."""
+    file.check_local()
+    if os.path.isdir(file.name):
+        file = StoredFile(os.path.join(file.name, DATA))
+    keys: list[bytes] = []
+    labels: list[float | None] = []
+    sizes: list[int] = []
+    faults: dict[int, str] = {}
+    left_out = 0
+    environment = _environment(file.name)  # open until the end
+    with environment.begin() as transaction:
+        if transaction.stat()["entries"] == 0:
+            raise EmptyRecordFileError("the database is empty", path=file.name)
+        by_number = _has_numbers(transaction)
+        labelled = by_number and _has(transaction, LABEL)
+        for key, value in _entries(transaction):
+            if key in ABOUT or (by_number and not key.startswith(IMAGE)):
+                left_out += not key.startswith(LABEL) and key not in ABOUT
+                continue
+            row, label = len(keys), None
+            try:
+                size, label = _measured(value)
+                if labelled:
+                    label = _number(transaction.get(LABEL + key[len(IMAGE) :]), key)
+            except _PickleError:
+                raise RecordIOError(
+                    f"the value of {key[:60]!r} is a pickle, which would run code when it is read: "
+                    "write the encoded images instead",
+                    path=file.name,
+                ) from None
+            except LabelError as error:
+                raise error.at(path=file.name, record=row) from None
+            except RecordIOError as error:
+                size, faults[row] = NO_CONTENT, error.reason
+            keys.append(key)
+            sizes.append(size)
+            labels.append(label)
+    if not keys:
+        raise EmptyRecordFileError("the database holds no images", path=file.name)
+    names = [key.decode("utf-8", "surrogateescape") for key in keys]
+    classes: dict[int, str] = {}
+    if all(label is None for label in labels) and any("/" in name for name in names):
+        numbers, classes = labels_by_folder(names)
+    else:
+        numbers = [label or 0.0 for label in labels]
+    rows = [(number,) for number in numbers]
+    samples = Samples.of(range(len(keys)), sizes, rows, classes=classes, faults=faults)
+    samples.set_names(keys)
+    samples.left_out = {"other keys": left_out} if left_out else {}
+    return samples
+
+
+def _entries(transaction: Any) -> Iterator[tuple[bytes, memoryview]]:
+    for key, value in transaction.cursor():
+        yield bytes(key), value
+
+
+def _has(transaction: Any, prefix: bytes) -> bool:
+    """Tell whether a key begins in some way."""
+    cursor = transaction.cursor()
+    return cursor.set_range(prefix) and bytes(cursor.key()).startswith(prefix)
+
+
+def _has_numbers(transaction: Any) -> bool:
+    """Tell whether keys are such as image-000000001."""
+    cursor = transaction.cursor()
+    return cursor.set_range(IMAGE) and re.match(rb"image-\d+$", bytes(cursor.key())) is not None
+
+
+class _PickleError(Exception):
+    """Raised for a value that is a pickle."""
+
+
+def _measured(value: memoryview) -> tuple[int, float | None]:
+    """Return the size of the image in a value, and the label if the value has one."""
+    label = None
+    if kind_of(value) not in ("other", "empty"):
+        size = len(value)
+    else:
+        datum = _datum(value)
+        label, size = float(datum.label), len(datum.data)
+        if abs(datum.label) > EXACT:
+            raise LabelError(f"the label {datum.label} is too large: labels are float32")
+        if not datum.encoded:
+            size += len(_head(datum))
+    if size > MAX_RECORD_LENGTH:
+        raise RecordIOError(f"it has {size} bytes: at most {MAX_RECORD_LENGTH} are possible")
+    return size, label
+
+
+def _content(value: memoryview) -> bytes:
+    """Return the image in a value; the pixels of a Datum become a PPM or PGM."""
+    if kind_of(value) not in ("other", "empty"):
+        return bytes(value)
+    datum = _datum(value)
+    if datum.encoded:
+        return bytes(datum.data)
+    head = _head(datum)
+    pixels = np.frombuffer(datum.data, np.uint8).reshape(datum.channels, datum.height, datum.width)
+    return head + pixels[::-1].transpose(1, 2, 0).tobytes()  # Caffe's channels are blue, green, red
+
+
+def _head(datum: Datum) -> bytes:
+    """Make what stands before the pixels in a file of them."""
+    shape = datum.channels, datum.height, datum.width
+    if datum.channels not in (1, 3) or datum.height < 1 or datum.width < 1:
+        raise RecordIOError(f"its pixels have the shape {shape}: 1 or 3 channels are possible")
+    if len(datum.data) != datum.channels * datum.height * datum.width:
+        raise CorruptRecordError(f"it has {len(datum.data)} bytes of pixels for the shape {shape}")
+    return b"P%d\n%d %d\n255\n" % (6 if datum.channels == 3 else 5, datum.width, datum.height)
+
+
+def _datum(value: memoryview) -> Datum:
+    """Read Caffe's message; anything else is an error that says what it is."""
+    numbers, data = {1: 0, 2: 0, 3: 0, 5: 0, 7: 0}, None
+    try:
+        for number, kind, content in _fields(value):
+            if number in numbers and kind == VARINT:
+                numbers[number] = content
+            elif number == 4 and kind == BYTES:
+                data = content
+            elif number == 6:
+                raise RecordIOError("it is a Datum of floats: write pixels of 8 bits")
+            else:
+                raise ValueError
+        if data is None:
+            raise ValueError
+    except ValueError as error:
+        if isinstance(error, RecordIOError):
+            raise
+        if PICKLE.match(bytes(value[:2])) and value[-1:] == b".":
+            raise _PickleError from None
+        raise CorruptRecordError("its value is neither an image nor a Datum of Caffe") from None
+    label = numbers[5] - (1 << 64) if numbers[5] >> 63 else numbers[5]
+    return Datum(numbers[1], numbers[2], numbers[3], data, label, bool(numbers[7]))
+
+
+def _fields(message: memoryview) -> Iterator[tuple[int, int, Any]]:
+    """Yield number, wire type and value of each field of a message of protobuf."""
+    at = 0
+    while at < len(message):
+        tag, at = _varint(message, at)
+        number, kind = tag >> 3, tag & 7
+        if kind == VARINT:
+            value, at = _varint(message, at)
+            yield number, kind, value
+            continue
+        if kind == BYTES:
+            length, at = _varint(message, at)
+        elif kind in (NARROW, WIDE):
+            length = 4 if kind == NARROW else 8
+        else:
+            raise ValueError
+        if length > len(message) - at:
+            raise ValueError
+        yield number, kind, message[at : at + length]
+        at += length
+
+
+def _varint(data: memoryview, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < len(data) and shift < 64:
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value & 0xFFFF_FFFF_FFFF_FFFF, at
+    raise ValueError
+
+
+def _number(text: memoryview | None, key: bytes) -> float:
+    """Read the label that belongs to an image."""
+    if text is None:
+        raise RecordIOError(f"there is no label for {key.decode(errors='replace')}")
+    try:
+        value = float(bytes(text[:MOST_LABEL]).decode())
+    except ValueError:
+        raise LabelError(
+            f"the label of {key.decode(errors='replace')} is text, {bytes(text[:40])!r}: labels "
+            "are numbers here; number the texts, and write the numbers"
+        ) from None
+    if abs(value) > EXACT and value.is_integer():
+        raise LabelError(f"the label {value:.0f} is too large: labels are float32")
+    return value
+
+
+class LmdbRows:
+    """The values of a database; any thread may read, and every process opens it for itself."""
+
+    def __init__(self, file: StoredFile, samples: Samples) -> None:
+        self._path, self._samples = _shards(file)[0].name, samples
+        self._environment: tuple[int, _Environment] | None = None
+
+    def read(self, number: int) -> bytes:
+        """Read one image, by its number in `Samples.offsets`."""
+        samples = self._samples
+        assert samples.name_starts is not None
+        first, end = samples.name_starts[number : number + 2].tolist()
+        key = samples.names[first:end].tobytes()
+        environment = self._opened()
+        with environment.begin() as transaction:
+            value = transaction.get(key)
+            if value is None:
+                raise RecordIOError(f"the key {key!r} is gone: nobody may write the database")
+            try:
+                return _content(value)
+            except _PickleError:
+                raise RecordIOError("its value is a pickle now, which is not read") from None
+
+    def _opened(self) -> _Environment:
+        found = self._environment
+        if found is None or found[0] != os.getpid():
+            found = self._environment = os.getpid(), _environment(self._path)
+        return found[1]
+
+    def edges(self) -> Sequence[int]:
+        """Give the numbers at which blocks begin: each content stands alone."""
+        return range(len(self._samples) + 1)
+
+    def close(self) -> None:
+        """Let the database go."""
+        self._environment = None
+
+
+LMDB = Container("an LMDB database", _scan, is_it=_is_lmdb, shards=_shards, rows=LmdbRows)

@@ -1,0 +1,251 @@
+"""Shards of Mosaic's streaming data sets, MDS: the images of one column as spans of the files.
+
+A folder, or the URL of its ``index.json``, stands for its shards.  Each of them says itself which
+columns it has.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..bytes.files import StoredFile, open_text
+from ..bytes.remote.settings import RemoteSettings
+from ..errors import CorruptRecordError, LabelError, RecordIOError, TruncatedRecordError
+from ..frames.encoder import MAX_RECORD_LENGTH
+from .container import Container
+from .samples import NO_CONTENT, Samples
+
+__all__ = ["MDS"]
+
+INDEX = "index.json"
+#: Columns that are taken for the image and for the label, the first of those that there are.
+IMAGES = ("image", "img", "jpg", "jpeg", "png", "picture", "x")
+LABELS = ("label", "labels", "class", "cls", "target", "y")
+ENCODED = ("jpeg", "png", "jpegarray", "jpeg_array")
+NUMBERS = {
+    "int": "<i8",
+    **{
+        f"{sign}int{bits}": f"<{sign or 'i'}{bits // 8}"
+        for sign in ("", "u")
+        for bits in (8, 16, 32, 64)
+    },
+    **{f"float{bits}": f"<f{bits // 8}" for bits in (16, 32, 64)},
+}
+TEXTS = ("str_int", "str_float", "str_decimal", "str")
+#: The description of the columns takes a few hundred bytes.
+MOST_DESCRIPTION, MOST_INDEX = 1 << 20, 1 << 28
+#: Whole numbers up to this one are 32-bit floats, which labels are.
+EXACT = 1 << 24
+
+
+def _described(file: StoredFile, settings: RemoteSettings | None = None) -> list[dict] | None:
+    """Read the shards that an index lists; None of any other file."""
+    name = file.name
+    if file.is_local and not os.path.isfile(name):
+        return None
+    if file.is_local and os.path.getsize(name) > MOST_INDEX:
+        return None
+    try:
+        with open_text(file, settings=settings) as text:
+            found = json.load(text)
+    except (ValueError, RecursionError):
+        return None
+    shards = found.get("shards") if isinstance(found, dict) else None
+    if not isinstance(shards, list) or not all(isinstance(shard, dict) for shard in shards):
+        return None
+    return shards if any(shard.get("format") == "mds" for shard in shards) else None
+
+
+def _index_of(file: StoredFile) -> StoredFile:
+    if file.is_local and os.path.isdir(file.name):
+        return StoredFile(os.path.join(file.name, INDEX))
+    return file
+
+
+def _is_mds(file: StoredFile) -> bool:
+    """Tell a folder with an index of shards, that index, or its URL."""
+    if not file.is_local:
+        return file.name.partition("?")[0].endswith(f"/{INDEX}")
+    index = _index_of(file)
+    return os.path.basename(index.name) == INDEX and _described(index) is not None
+
+
+def _shards(file: StoredFile, settings: RemoteSettings | None = None) -> list[StoredFile]:
+    """Name the shards in the order of the index, all of which must be there, unpacked."""
+    if PATTERN.search(file.name.partition("?")[0]):
+        return [file]
+    index = _index_of(file)
+    shards = _described(index, settings)
+    if shards is None:
+        raise RecordIOError("it is no index of MDS shards", path=file.name)
+    found = []
+    for number, shard in enumerate(shards):
+        raw, packed = shard.get("raw_data"), shard.get("zip_data")
+        name = raw.get("basename") if isinstance(raw, dict) else None
+        if shard.get("format") != "mds" or not isinstance(name, str) or not name:
+            raise RecordIOError(f"shard {number} is no MDS shard", path=index.name)
+        if os.path.isabs(name) or ".." in re.split(r"[/\\]", name):
+            raise RecordIOError(f"shard {number} lies elsewhere: {name}", path=index.name)
+        one = index.neighbour(name)
+        if packed and not (one.is_local and os.path.exists(one.name)):
+            raise RecordIOError(
+                f"the shard {name} is there packed only, by {str(shard.get('compression'))[:20]}: "
+                "unpack the shards beside it, for example with `zstd -d *.zstd`",
+                path=index.name,
+            )
+        if one.is_local and not os.path.exists(one.name):
+            raise RecordIOError(f"the shard {name} is missing", path=index.name)
+        size = raw.get("bytes") if isinstance(raw, dict) else None
+        if one.is_local and size != os.path.getsize(one.name):
+            raise TruncatedRecordError(
+                f"it has {os.path.getsize(one.name)} bytes, and {INDEX} says {size}: copy it again",
+                path=one.name,
+            )
+        found.append(one)
+    if not found:
+        raise RecordIOError("it lists no shard", path=index.name)
+    return found
+
+
+@dataclass
+class _Columns:
+    """The columns of a shard."""
+
+    names: list[str]
+    encodings: list[str]
+    #: Bytes of each column; 0 where each sample says it.
+    sizes: list[int]
+
+    @classmethod
+    def of(cls, description: Any) -> _Columns:
+        """Take the description apart."""
+        parts = [description.get(f"column_{part}") for part in ("names", "encodings", "sizes")]
+        if not all(isinstance(part, list) and len(part) == len(parts[0]) for part in parts):
+            raise ValueError("no columns")
+        names, encodings, sizes = parts
+        whole = all(size is None or (type(size) is int and 0 <= size < 2**32) for size in sizes)
+        if not names or not whole or not all(isinstance(i, str) for i in [*names, *encodings]):
+            raise ValueError("no columns")
+        return cls(names, encodings, [size or 0 for size in sizes])
+
+    def image(self) -> int:
+        """Choose the column of the image."""
+        usable = [i for i, kind in enumerate(self.encodings) if kind in ENCODED]
+        for name in IMAGES:
+            i = self.names.index(name) if name in self.names else -1
+            if i in usable or (i >= 0 and self.encodings[i] == "bytes"):
+                return i
+        if len(usable) == 1:
+            return usable[0]
+        columns = ", ".join(f"{n} ({k})" for n, k in zip(self.names, self.encodings, strict=True))
+        raise RecordIOError(
+            f"of the columns {columns:.500} none is an encoded image, or several are: write one "
+            "column 'image' as jpeg, png or bytes"
+        )
+
+    def label(self) -> tuple[int, Callable[[memoryview], float]] | None:
+        """Choose the column of the label, and how it is read; None where there is none."""
+        i = next((self.names.index(name) for name in LABELS if name in self.names), None)
+        if i is None:
+            return None
+        kind = self.encodings[i]
+        if kind in NUMBERS:
+            dtype = np.dtype(NUMBERS[kind])
+            if self.sizes[i] not in (0, dtype.itemsize):
+                raise RecordIOError(f"the column {self.names[i]} has {self.sizes[i]} bytes")
+            return i, lambda data: float(np.frombuffer(data, dtype)[0])
+        if kind in TEXTS:
+            return i, lambda data: float(bytes(data[:64]).decode())
+        raise RecordIOError(
+            f"the label in the column {self.names[i]} is {kind:.60}: write it as int or float"
+        )
+
+
+def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
+    """Read where the images of a shard lie, and their labels."""
+    if file.is_local and not os.path.isfile(file.name):
+        raise RecordIOError("it stands for shards: give one of them", path=file.name)
+    view = file.map(settings)
+    try:
+        edges, columns = _head(view)
+        return _samples(view, edges, columns)
+    except RecordIOError as error:
+        raise error.at(path=file.name) from None
+    except (ValueError, AttributeError, RecursionError, struct.error) as error:
+        raise CorruptRecordError(f"it is no MDS shard: {error}", path=file.name) from None
+
+
+def _head(view: memoryview) -> tuple[np.ndarray, _Columns]:
+    """Read where each sample begins, with the end of the last, and what the columns are."""
+    if len(view) < 8:
+        raise TruncatedRecordError("the shard ends within its header")
+    (count,) = struct.unpack_from("<I", view)
+    begin = 4 * (count + 2)
+    if begin > len(view):
+        raise TruncatedRecordError(f"the shard ends within the table of its {count} samples")
+    edges = np.frombuffer(view, "<u4", count + 1, 4).astype(np.int64)
+    if (np.diff(edges) < 0).any() or edges[0] < begin:
+        raise CorruptRecordError("its samples do not follow one another")
+    if edges[-1] != len(view):
+        raise TruncatedRecordError(f"the shard has {len(view)} bytes of {edges[-1]}: copy it again")
+    if edges[0] - begin > MOST_DESCRIPTION:
+        raise CorruptRecordError("there is no description of its columns")
+    return edges, _Columns.of(json.loads(bytes(view[begin : int(edges[0])])))
+
+
+def _samples(view: memoryview, edges: np.ndarray, columns: _Columns) -> Samples:
+    image, label = columns.image(), columns.label()
+    variable = [i for i, size in enumerate(columns.sizes) if not size]
+    head = struct.Struct(f"<{len(variable)}I")
+    offsets, sizes, labels = [], [], []
+    faults: dict[int, str] = {}
+    for row, (begin, end) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
+        offset, size, value = begin, NO_CONTENT, 0.0
+        try:
+            if begin + head.size > end:
+                raise RecordIOError("it ends within the sizes of its columns")
+            widths = list(columns.sizes)
+            for i, width in zip(variable, head.unpack_from(view, begin), strict=True):
+                widths[i] = width
+            at = np.cumsum([begin + head.size, *widths]).tolist()
+            if at[-1] != end:
+                raise RecordIOError(
+                    f"its columns have {at[-1] - begin} bytes, and it has {end - begin}"
+                )
+            if label is not None:
+                value = _number(view[at[label[0]] : at[label[0] + 1]], label[1])
+            if widths[image] > MAX_RECORD_LENGTH:
+                raise RecordIOError(
+                    f"it has {widths[image]} bytes: at most {MAX_RECORD_LENGTH} are possible"
+                )
+            offset, size = at[image], widths[image]
+        except RecordIOError as error:
+            faults[row] = error.reason
+        offsets.append(offset)
+        sizes.append(size)
+        labels.append((value,))
+    return Samples.of(offsets, sizes, labels, faults=faults)
+
+
+def _number(data: memoryview, read: Callable[[memoryview], float]) -> float:
+    try:
+        value = read(data)
+    except (ValueError, IndexError):
+        text = bytes(data[:40])
+        raise LabelError(f"its label {text!r} is no number: write classes as int") from None
+    if abs(value) > EXACT and value.is_integer():
+        raise LabelError(f"the label {value:.0f} is too large: labels are float32, up to 2**24")
+    return value
+
+
+#: A shard by itself.
+PATTERN = re.compile(r"\.mds$")
+MDS = Container("an MDS shard", _scan, pattern=PATTERN, is_it=_is_mds, shards=_shards)

@@ -1,0 +1,268 @@
+"""Zip archives of folders of images: stored members are spans, deflated ones are unpacked.
+
+``zipfile`` reads the directory.  A sample is an image, and its label is the number of its folder,
+as it would be if the archive were unpacked.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import stat
+import struct
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from typing import BinaryIO, cast
+
+import numpy as np
+
+from ..bytes.files import StoredFile
+from ..bytes.remote.mirror import Mirror
+from ..bytes.remote.settings import RemoteSettings
+from ..errors import ChecksumError, CorruptRecordError, RecordIOError
+from ..frames.encoder import MAX_RECORD_LENGTH
+from .container import Container
+from .folder import SUFFIXES, fits_in_list, labels_by_folder, nothing_found, suffix_of
+from .samples import NO_CONTENT, Samples
+
+__all__ = ["ZIP"]
+
+#: Signature, version, flags, method, time, date, CRC-32, both sizes, lengths of name and extra.
+LOCAL = struct.Struct("<4s5H3I2H")
+SIGNATURE = b"PK\3\4"
+STORED, DEFLATED = 0, 8
+ENCRYPTED, STREAMED = 1 << 0, 1 << 3
+#: The sizes are in the extra field, of 64 bits.
+WIDE = 0xFFFF_FFFF
+#: Deflate makes at most this many bytes of one.
+MOST_RATIO = 1032
+#: What Finder adds to an archive.
+APPLE = "__MACOSX"
+
+
+def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
+    """Find the images in the directory, in the order in which they lie in the archive."""
+    mirror = None if file.is_local else file.mirrored(settings)
+    try:
+        with (
+            file.open() if mirror is None else cast(BinaryIO, _Ranges(mirror)) as opened,
+            zipfile.ZipFile(opened) as archive,
+        ):
+            members, directory = archive.infolist(), archive.start_dir
+    except (zipfile.BadZipFile, struct.error, NotImplementedError, ValueError, EOFError) as error:
+        if isinstance(error, RecordIOError):
+            raise
+        raise RecordIOError(
+            f"the archive is damaged, cut or no zip archive: {error}", path=file.name
+        ) from None
+    left_out: Counter[str] = Counter()
+    found = _images(members, left_out, file.name)
+    if not found:
+        raise nothing_found(file.name, "the archive holds no", left_out)
+    view = None if mirror is not None else file.map()
+    faults: dict[int, str] = {}
+    offsets, sizes, packed = [], [], []
+    begins = np.sort([info.header_offset for info in members])
+    following = np.searchsorted(begins, [info.header_offset for _, info in found], "right")
+    ends = np.append(begins, directory)[following].tolist()
+    for row, (_, info) in enumerate(found):
+        offset, size = info.header_offset, info.file_size
+        try:
+            if not 0 <= offset <= directory - LOCAL.size:
+                raise RecordIOError("the directory says that it begins outside of the archive")
+            is_packed = view is None or info.compress_type != STORED
+            begin = _check(info, min(ends[row], directory), view)
+            offset = offset if is_packed else begin
+        except RecordIOError as error:
+            size, is_packed, faults[row] = NO_CONTENT, True, error.reason
+            offset = max(offset, 0)
+        offsets.append(offset)
+        sizes.append(size)
+        packed.append(is_packed)
+    names = [name for name, _ in found]
+    labels, classes = labels_by_folder(names)
+    samples = Samples.of(offsets, sizes, [(label,) for label in labels], names, classes=classes)
+    samples.faults, samples.left_out = faults, dict(left_out.most_common())
+    samples.packed = np.array(packed)
+    samples.checks = np.array([info.CRC for _, info in found], np.uint32)
+    return samples
+
+
+def _images(
+    members: Sequence[zipfile.ZipInfo], left_out: Counter[str], path: str
+) -> list[tuple[str, zipfile.ZipInfo]]:
+    """Choose the members that are images, with their names, by offset."""
+    found: dict[str, zipfile.ZipInfo] = {}
+    for info in members:
+        name = _name(info)
+        suffix = suffix_of(name.rpartition("/")[2])
+        if info.is_dir() or not name:
+            continue
+        if name.startswith(f"{APPLE}/"):
+            left_out[f"in {APPLE}"] += 1
+        elif suffix == ".cls":
+            raise RecordIOError(
+                "it has labels in .cls files, which are read from tar files only: pack it as a tar",
+                path=path,
+            )
+        elif suffix not in SUFFIXES:
+            left_out[suffix] += 1
+        elif stat.S_ISLNK(info.external_attr >> 16):
+            left_out["links"] += 1
+        elif not fits_in_list(name):
+            left_out["names that a list line cannot hold"] += 1
+        else:
+            left_out["replaced by a later file of the same name"] += name in found
+            found[name] = info  # unpacking would write it again, too
+    left_out += Counter()  # without zeros
+    return sorted(found.items(), key=lambda item: item[1].header_offset)
+
+
+def _name(info: zipfile.ZipInfo) -> str:
+    """Return the path that unpacking would write, which leads nowhere else."""
+    name = info.filename
+    if info.create_system == 0 and "/" not in name:  # old tools of Windows
+        name = name.replace("\\", "/")
+    if name.startswith(("/", ".")) or "//" in name or "/." in name:
+        name = "/".join(part for part in name.split("/") if part not in ("", ".", ".."))
+    return name
+
+
+def _check(info: zipfile.ZipInfo, end: int, view: memoryview | None) -> int:
+    """Refuse a member that cannot be read; return where its bytes begin, if that is known."""
+    if info.flag_bits & ENCRYPTED:
+        raise RecordIOError("it is encrypted: unpack the archive")
+    if info.compress_type not in (STORED, DEFLATED):
+        kind = zipfile.compressor_names.get(info.compress_type, str(info.compress_type))  # type: ignore[attr-defined]
+        raise RecordIOError(f"it is packed by {kind}: pack it stored or deflated")
+    if info.file_size > MAX_RECORD_LENGTH:
+        raise RecordIOError(
+            f"it has {info.file_size} bytes: at most {MAX_RECORD_LENGTH} are possible"
+        )
+    if info.compress_type == STORED and info.file_size != info.compress_size:
+        raise RecordIOError("the directory has two sizes for it")
+    if info.file_size > MOST_RATIO * (info.compress_size + 1):
+        raise RecordIOError(
+            f"{info.compress_size} bytes cannot become {info.file_size}: the directory is damaged"
+        )
+    if view is None:
+        return info.header_offset
+    begin, local_size, flags, method = _local(view, info.header_offset)
+    if method != info.compress_type:
+        raise RecordIOError("its header and the directory disagree on how it is packed")
+    if not flags & STREAMED and local_size not in (info.compress_size, WIDE):
+        raise RecordIOError(
+            f"its header says {local_size} bytes and the directory {info.compress_size}"
+        )
+    if begin + info.compress_size > end:
+        raise RecordIOError("it does not end before the next one begins")
+    return begin
+
+
+def _local(view: memoryview, offset: int) -> tuple[int, int, int, int]:
+    """Read the header before a member: where its bytes begin, how many, flags and method."""
+    if offset + LOCAL.size > len(view):
+        raise CorruptRecordError("the archive ends within its header")
+    signature, _, flags, method, _, _, _, size, _, name, extra = LOCAL.unpack_from(view, offset)
+    if signature != SIGNATURE:
+        raise CorruptRecordError("there is no header of a file where the directory says")
+    return offset + LOCAL.size + name + extra, size, flags, method
+
+
+class ZipRows:
+    """The contents of members that are packed, and of all where their checksums are compared.
+
+    Any thread may read: there is no position in the file.
+    """
+
+    def __init__(self, file: StoredFile, samples: Samples) -> None:
+        self._view = file.map() if file.is_local else file.mirrored().view
+        self._samples = samples
+
+    def read(self, number: int) -> bytes:
+        """Read the content whose number in `Samples.offsets` this is, and compare its checksum."""
+        samples = self._samples
+        assert samples.packed is not None
+        assert samples.checks is not None
+        row = int(np.searchsorted(samples.offsets, number, "right")) - 1
+        begin, size = number, int(samples.sizes[row])
+        method, limit = STORED, size
+        if samples.packed[row]:
+            begin, limit, flags, method = _local(self._view, number)
+            if flags & STREAMED or limit == WIDE:
+                following = samples.offsets[row + 1 : row + 2].tolist()
+                limit = (following[0] if following else len(self._view)) - begin
+        if method == STORED:
+            content = bytes(self._view[begin : begin + size])
+        elif method == DEFLATED:
+            content = _inflate(self._view[begin : begin + limit], size)
+        else:
+            raise CorruptRecordError(f"its header says method {method}, the directory another")
+        if len(content) != size:
+            raise CorruptRecordError(f"{len(content)} bytes are there of {size}")
+        if zlib.crc32(content) != samples.checks[row]:
+            raise ChecksumError("its CRC-32 is not that in the directory: the archive is damaged")
+        return content
+
+    def edges(self) -> Sequence[int]:
+        """Give the numbers at which blocks begin: each content stands alone."""
+        return range(len(self._samples) + 1)
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._view = memoryview(b"")
+
+
+def _inflate(data: memoryview, size: int) -> bytes:
+    """Unpack one member; no more is unpacked than the directory says there is."""
+    unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
+    try:
+        content = unpacker.decompress(data, size + 1)
+    except zlib.error as error:
+        raise CorruptRecordError(f"it cannot be unpacked: {error}") from None
+    if len(content) > size:
+        raise CorruptRecordError(f"it has more than the {size} bytes that the directory says")
+    return content
+
+
+class _Ranges(io.RawIOBase):
+    """A file on a server, of which only what is read is fetched."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self._mirror, self._at = mirror, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        before = (0, self._at, self._mirror.size)[whence] + offset
+        if before < 0:
+            raise OSError("a position before the beginning of the file")
+        self._at = before
+        return before
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer) -> int:
+        end = min(self._at + len(buffer), self._mirror.size)
+        count = max(end - self._at, 0)
+        if count:
+            with self._mirror.pin_bytes(self._at, end):
+                buffer[:count] = self._mirror.view[self._at : end]
+        self._at += count
+        return count
+
+
+ZIP = Container(
+    "a zip archive",
+    _scan,
+    pattern=re.compile(r"\.zip$", re.IGNORECASE),
+    rows=ZipRows,
+    has_checksums=True,
+)

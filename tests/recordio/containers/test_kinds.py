@@ -1,0 +1,121 @@
+"""Rules for all kinds of containers at once: states, mixing with packs, the order of the table."""
+
+import zipfile
+
+import pytest
+
+import recordio
+from iterators import ImageRecordIter, Pack
+from iterators.testing import assert_same, check_states, copies, encode, noise
+from recordio.bytes.files import StoredFile
+from recordio.containers.table import container_of
+
+from . import test_lmdb, test_mds
+
+IMAGES = [encode(noise(12, 10, seed=number)) for number in range(7)]
+SETTINGS = {"data_shape": (3, 8, 8), "batch_size": 3, "shuffle": True, "rand_mirror": True}
+
+
+def folder(path):
+    for number, image in enumerate(IMAGES):
+        target = path / f"set/{number}/{number}.png"
+        target.parent.mkdir(parents=True)
+        target.write_bytes(image)
+    return path / "set"
+
+
+def archive(path):
+    with zipfile.ZipFile(path / "a.zip", "w") as opened:
+        for number, image in enumerate(IMAGES):
+            kind = number % 2 * zipfile.ZIP_DEFLATED
+            opened.writestr(f"{number}/{number}.png", image, kind)
+    return path / "a.zip"
+
+
+def shards(path):
+    parts = [
+        test_mds.shard(test_mds.rows(IMAGES[:4])),
+        test_mds.shard(test_mds.rows(IMAGES[4:], 4)),
+    ]
+    return test_mds.write_set(path / "mds", *parts)
+
+
+def database(path):
+    return test_lmdb.write(
+        path / "lmdb", {b"%d/%d.png" % (i, i): image for i, image in enumerate(IMAGES)}
+    )
+
+
+@pytest.fixture(params=[folder, archive, shards, database])
+def path(request, tmp_path):
+    return request.param(tmp_path)
+
+
+@pytest.fixture
+def pack(tmp_path):
+    with recordio.RecordWriter(tmp_path / "a.rec", tmp_path / "a.idx") as writer:
+        for i, image in enumerate(IMAGES):
+            writer.write(recordio.pack(recordio.IRHeader(0, float(i), i, 0), image), i)
+    return tmp_path / "a.rec"
+
+
+def test_runs_go_on_from_their_states(path):
+    check_states(lambda: ImageRecordIter(path_imgrec=path, **SETTINGS))
+
+
+def test_a_state_is_that_of_the_pack_with_other_threads(path, pack):
+    with ImageRecordIter(path_imgrec=path, preprocess_threads=1, **SETTINGS) as first:
+        wanted = copies(first)
+    with ImageRecordIter(path_imgrec=path, preprocess_threads=3, **SETTINGS) as again:
+        assert_same(copies(again), wanted)
+
+
+def test_every_part_is_that_of_the_pack(path, pack):
+    for part in range(3):
+        settings = {**SETTINGS, "num_parts": 3, "part_index": part}
+        for more in ({}, {"shuffle": False}):
+            with (
+                ImageRecordIter(
+                    path_imgrec=pack, path_imgidx=pack.with_suffix(".idx"), **settings | more
+                ) as plain,
+                ImageRecordIter(path_imgrec=path, **settings | more) as found,
+            ):
+                assert_same(copies(found), copies(plain))
+
+
+def test_containers_and_packs_are_mixed(path, pack):
+    def make(second):
+        packs = [Pack(pack, share=0.5), Pack(second, share=0.5, labels="append")]
+        return ImageRecordIter(path_imgrec=packs, **SETTINGS)
+
+    with make(pack) as plain, make(path) as found:
+        assert_same(copies(found), copies(plain))
+        assert found.num_classes == 14
+
+
+def test_a_cache_and_weights(path, pack):
+    for more in (
+        {"cache": "ram", "resize": 9},
+        {"weights": [1.0, 2, 3, 4, 5, 6, 7], "shuffle": False},
+    ):
+        with (
+            ImageRecordIter(path_imgrec=pack, **SETTINGS | more) as plain,
+            ImageRecordIter(path_imgrec=path, **SETTINGS | more) as found,
+        ):
+            assert_same(copies(found), copies(plain))
+
+
+def test_blocks_are_shuffled_where_there_are_neighbours(path):
+    settings = {**SETTINGS, "shuffle": False, "shuffle_chunk_size": 1}
+    if path.name == "set":
+        with pytest.raises(ValueError, match="need neighbours in a file: .* is a folder"):
+            ImageRecordIter(path_imgrec=path, **settings)
+        return
+    with ImageRecordIter(path_imgrec=path, **settings) as found:
+        assert sorted(i for batch in found for i in batch.index[: 3 - batch.pad]) == list(range(7))
+
+
+def test_a_kind_is_told_by_name_or_content(path):
+    kind = container_of(StoredFile(str(path)))
+    assert kind is not None
+    assert kind.name.split()[-1] in {"images", "archive", "shard", "database"}
