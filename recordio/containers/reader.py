@@ -19,6 +19,7 @@ from ..frames.mirrored import RemoteRecords
 from ..header import IRHeader, pack
 from .container import Container, Rows
 from .index import samples_of
+from .samples import NO_CONTENT
 
 __all__ = ["ContainedRecords"]
 
@@ -79,16 +80,47 @@ class ContainedRecords:
         """Name the file of a content in a folder."""
         return os.path.join(self.file.name, self.samples.name_of(row))
 
+    def location(self, row: int) -> dict[str, Any]:
+        """Name file, offset and number of a record, for errors."""
+        if self.container.is_folder:
+            return {"path": shown(self.path_of(row)), "record": row}
+        return {"path": self.path, "offset": int(self.samples.offsets[row]), "record": row}
+
+    def content_sizes(self) -> tuple[np.ndarray, dict[int, str]]:
+        """Count the bytes of each content, and say what is wrong with those that cannot be used.
+
+        What a library reads is as large as the samples say, and unknown, -1, where they say 0.
+        """
+        samples = self.samples
+        sizes, faults = samples.sizes.copy(), {}
+        if self.container.is_folder:
+            for row in np.flatnonzero(sizes != NO_CONTENT).tolist():
+                try:
+                    sizes[row] = StoredFile(self.path_of(row)).size()
+                except OSError as error:
+                    faults[row] = error.strerror or str(error)
+        elif self.container.rows is not None:
+            sizes[sizes <= 0] = -1
+        bad = samples.sizes == NO_CONTENT
+        if not self.container.is_folder and self.container.rows is None:
+            bad = bad | (samples.offsets + samples.sizes > self._end())
+        for row in np.flatnonzero(bad).tolist():
+            try:
+                samples.check(row, self._end())
+            except RecordIOError as error:
+                faults[row] = error.reason
+        return sizes, faults
+
     def content(self, row: int) -> bytes | memoryview:
         """Read the content of one record."""
-        location = {"path": self.path, "offset": int(self.samples.offsets[row]), "record": row}
+        location = self.location(row)
         try:
             self.samples.check(row, self._end())
             if self.container.is_folder:
                 with StoredFile(self.path_of(row)).open() as file:
                     return file.read()
             if self.rows is not None:
-                return self.rows.read(location["offset"])
+                return self.rows.read(int(self.samples.offsets[row]))
             if self.remote is None:
                 return self._span(row)
             with self.remote.pin(self.samples.offsets[row : row + 1]):
@@ -112,7 +144,7 @@ class ContainedRecords:
         label = labels if len(labels) > 1 else float(labels[0])
         record = pack(IRHeader(0, label, self.first + row, 0), bytes(content))
         if isinstance(content, memoryview) and is_lost(content):
-            raise TruncatedRecordError(LOST, path=self.path, record=row)
+            raise TruncatedRecordError(LOST, **self.location(row))
         return record
 
     def __getitem__(self, item: Any) -> Any:
