@@ -286,7 +286,7 @@ def _fingerprint(
                 digest.update(f"{word!r}\n".encode("utf-8", "surrogateescape"))
 
     for source, edit in zip(sources, edits, strict=True):
-        add(os.path.realpath(source.path), source.version, len(source), edit.shift)
+        add(os.path.realpath(source.path), source.versions, len(source), edit.shift)
         add(source.offsets, source.ends, edit.labels, *(edit.vectors or ()))
     for plan in plans:
         add(os.path.realpath(plan.path), identities, len(plan.records), dict(plan.companions))

@@ -97,5 +97,5 @@ def source_prefix(path: str | os.PathLike[str]) -> str:
     stems = [os.path.splitext(file.name.rstrip("/"))[0] for file in files]
     if len(stems) == 1:
         return stems[0]
-    common = os.path.commonprefix([os.path.basename(stem) for stem in stems])
+    common = os.path.commonprefix([os.path.basename(stem) for stem in stems])  # noqa: RUF071
     return os.path.join(os.path.dirname(stems[0]), common.rstrip("0123456789-_") or "pack")

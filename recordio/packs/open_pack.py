@@ -69,7 +69,7 @@ class OpenPack:
         self.file = files[0]
         self.index = None if index is None else StoredFile.at(index)
         #: All files with records or an index.
-        self.files = files + [self.index] * (self.index is not None)
+        self.files: list[StoredFile] = files if self.index is None else [*files, self.index]
         self._shards = files
         #: The names as messages show them, and that of the record file without its suffix.
         self.path = shown(os.fsdecode(file) if len(files) > 1 else self.file.name)  # type: ignore[arg-type]

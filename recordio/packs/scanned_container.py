@@ -58,7 +58,7 @@ class ScannedContainer(ScannedPack):
         self._content_sizes, faults = self.reader.content_sizes()
         if skip_errors and self.container is not None and self.container.rows is not None:
             faults |= self._unreadable(faults)
-        self.version = [self._version(file) for file in files]
+        self.versions = [self._version(file) for file in files]
         for row in sorted(faults):
             if not skip_errors:
                 raise RecordIOError(faults[row], **self.reader.location(row))
@@ -106,7 +106,7 @@ class ScannedContainer(ScannedPack):
 
     @cached_property
     def ends(self) -> np.ndarray:  # type: ignore[override]
-        """Where each record would end in a record file; of unknown sizes an average is taken."""
+        """Offset behind each record in a record file; of unknown sizes an average is taken."""
         sizes = self._content_sizes[self.numbers]
         unknown = sizes < 0
         if unknown.any():
@@ -115,7 +115,7 @@ class ScannedContainer(ScannedPack):
 
     @cached_property
     def offsets(self) -> np.ndarray:
-        """Where each record would begin."""
+        """Offset of each record in a record file."""
         return np.append(0, self.ends)[:-1]
 
     def _framed(self, sizes: np.ndarray) -> np.ndarray:

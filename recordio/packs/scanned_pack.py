@@ -92,7 +92,7 @@ class ScannedPack(OpenPack):
         #: The file as words of 4 bytes, little-endian: records begin at whole words.
         self.words = np.frombuffer(self.data, "<u4", len(self.data) // 4)
         #: Sizes and times of change of both files, by which a run that goes on knows them.
-        self.version = [self.file.version(), self.index.version() if self.index else None]
+        self.versions = [self.file.version(), self.index.version() if self.index else None]
         self._find_records()
         #: How many identities a face-recognition pack has; None for an ordinary pack.
         self.identities: int | None = None
