@@ -99,6 +99,11 @@ class JoinedRecords(ContainedRecords):
         part, row = self.part_of(row)
         return part.content(row)
 
+    def copied_content(self, row: int) -> bytes:
+        """Copy the content of one record."""
+        part, row = self.part_of(row)
+        return part.copied_content(row)
+
     def location(self, row: int) -> dict[str, Any]:
         """Name file, offset and number of a record, for errors."""
         part, row = self.part_of(row)

@@ -138,14 +138,18 @@ class ContainedRecords:
         begin = int(self.samples.offsets[row])
         return self.view[begin : begin + int(self.samples.sizes[row])]
 
-    def _record(self, row: int) -> bytes:
+    def copied_content(self, row: int) -> bytes:
+        """Copy the content of one record."""
         content = self.content(row)
-        labels = self.samples.labels_of(row)
-        label = labels if len(labels) > 1 else float(labels[0])
-        record = pack(IRHeader(0, label, self.first + row, 0), bytes(content))
+        copied = bytes(content)
         if isinstance(content, memoryview) and is_lost(content):
             raise TruncatedRecordError(LOST, **self.location(row))
-        return record
+        return copied
+
+    def _record(self, row: int) -> bytes:
+        labels = self.samples.labels_of(row)
+        label = labels if len(labels) > 1 else float(labels[0])
+        return pack(IRHeader(0, label, self.first + row, 0), self.copied_content(row))
 
     def __getitem__(self, item: Any) -> Any:
         """One record by position, or a list of records for a slice or a sequence of positions."""

@@ -11,7 +11,7 @@ from .braces import expand_braces
 from .container import Container
 from .folder import FOLDER
 
-__all__ = ["CONTAINERS", "container_of", "contained_files"]
+__all__ = ["CONTAINERS", "contained_files", "container_of"]
 
 CONTAINERS: tuple[Container, ...] = (FOLDER,)
 
