@@ -30,10 +30,10 @@ DESCRIPTION = """\
 Pack the samples of a container into a record file (PREFIX.rec) with its index, the names of the
 files (PREFIX.lst) and, where they are known, those of the classes (PREFIX.classes.txt).
 
-SOURCE is a folder of classes, or a file or files of another kind that training reads in place; braces
-and patterns stand for many, 'train-{000..009}.tar' for instance.  Contents are stored as they are,
-unless an option changes images.  Samples that are missing, damaged or truncated are left out and
-named in PREFIX.skipped.txt; the exit code is 1.
+SOURCE is a folder of classes, or a file or files of another kind that training reads in place;
+braces and patterns stand for many, 'train-{000..009}.tar' for instance.  Contents are stored as
+they are, unless an option changes images.  Samples that are missing, damaged or truncated are left
+out and named in PREFIX.skipped.txt; the exit code is 1.
 
 A run that was killed leaves nothing.  With --shards, shards that are whole are not made again.
 """
@@ -41,9 +41,7 @@ A run that was killed leaves nothing.  With --shards, shards that are whole are 
 
 def _address(text: str) -> str:
     if text and not ADDRESS.fullmatch(text):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no address; --ray= takes that of this machine"
-        )
+        raise argparse.ArgumentTypeError(f"{text!r} is no address; --ray= takes any")
     return text
 
 

@@ -1,8 +1,9 @@
-"""The samples of a container as images to pack: a list of them, their contents, and parts of both."""
+"""The samples of a container as images to pack: a list of them, contents, and parts of both."""
 
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -121,6 +122,5 @@ def cut_samples(source: str, count: int | None, most: int, shuffle: bool) -> Seq
         raise EmptyRecordFileError(f"{spans} shards cannot be made of {total} samples", path=source)
     cuts = [total * number // spans for number in range(spans + 1)]
     return [
-        SampleSpan(source, stamp, shuffle, begin, end)
-        for begin, end in zip(cuts, cuts[1:], strict=False)
+        SampleSpan(source, stamp, shuffle, begin, end) for begin, end in itertools.pairwise(cuts)
     ]
