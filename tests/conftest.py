@@ -144,3 +144,11 @@ def ray_cluster():
     cluster = RayCluster()
     yield cluster
     cluster.close()
+
+
+@pytest.fixture
+def fake_containers(monkeypatch):
+    """Make ``.spans`` and ``.packed`` files containers; see `fake_containers`."""
+    from fake_containers import register
+
+    register(monkeypatch)

@@ -35,6 +35,7 @@ FLOORS = {
     "recordio.ray": 4,
     "iterators": 4,
     "recordio.tools": 5,
+    "recordio.convert": 6,
 }
 
 #: The same for the rooms and files of `recordio`, from the ground up, a row for each floor.

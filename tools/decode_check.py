@@ -1,4 +1,4 @@
-"""`recordio check --decode`: every image of a record file is decoded, and warnings count.
+"""`recordio check --decode`: every image of a pack is decoded, and warnings count.
 
 The frames of the records are `recordio.verify`'s; this looks at what is in them and never writes.
 """
@@ -9,15 +9,14 @@ import contextlib
 import os
 from collections.abc import Callable
 
-from recordio import RecordReader
-from recordio.bytes.files import StoredFile
 from recordio.content import read_payload
 from recordio.errors import RecordIOError
 from recordio.formats.image_size import DEFAULT_MAX_PIXELS
 from recordio.formats.table import IMAGE_KINDS
-from recordio.frames.check import Problem, Report, keys_by_offset
+from recordio.frames.check import Report
+from recordio.packs.check import SoundRecords
 from recordio.packs.identities import label_pair
-from recordio.packs.open_pack import whole_records
+from recordio.packs.open_pack import OpenPack
 
 from .console import progress_bar
 from .images import check_decodes, one_opencv_thread
@@ -29,6 +28,7 @@ __all__ = ["check_contents"]
 
 def check_contents(
     report: Report,
+    pack: OpenPack | None = None,
     *,
     max_pixels: int = DEFAULT_MAX_PIXELS,
     threads: int,
@@ -43,24 +43,24 @@ def check_contents(
     """
     import cv2
 
-    found, _ = whole_records(StoredFile.at(report.path).map(), report.index_path)
-    offsets, _, numbers = (table.tolist() for table in found)
-    keys = keys_by_offset(report.index_path) or {}
     report.images = 0
+    pack = pack or OpenPack(report.path)  # what a report of a record file says is enough
     with (
-        RecordReader(report.path) as reader,
+        SoundRecords(pack, report) as records,
         one_opencv_thread(),
-        progress_bar(len(offsets), os.path.basename(report.path), "records", progress) as advance,
+        progress_bar(len(records), os.path.basename(report.path), "records", progress) as advance,
     ):
-        identities = bool(offsets) and label_pair(reader.read_at(offsets[0])[0]) is not None
+        framed = pack.container is None and len(records) > 0
+        identities = framed and label_pair(records.read(0)) is not None
 
         def examine(position: int) -> tuple[bool, str]:
             """Return whether a record holds an image, and the fault of its content."""
-            record, _ = reader.read_at(offsets[position], numbers[position], copy=True)
-            if identities and label_pair(record) is not None:
-                return False, ""
-            _, content, kind = read_payload(record)
+            kind = ""
             try:
+                record = records.read(position, copy=True)
+                if identities and label_pair(record) is not None:
+                    return False, ""
+                _, content, kind = read_payload(record)
                 if kind in IMAGE_KINDS:
                     check_decodes(content, max_pixels)
                 elif kind == "npy":
@@ -74,17 +74,13 @@ def check_contents(
             return kind in IMAGE_KINDS, ""
 
         position = 0
-        parts = map_in_order(examine, range(len(offsets)), threads, cancelled=cancelled)
+        parts = map_in_order(examine, range(len(records)), threads, cancelled=cancelled)
         with contextlib.closing(parts):
             for part in parts:
                 for is_image, reason in part:
                     report.images += is_image and not reason
                     if reason:
-                        offset, number = offsets[position], numbers[position]
-                        listed = None if number < 0 else number
-                        report.problems.append(
-                            Problem("content", reason, offset, listed, key=keys.get(offset))
-                        )
+                        report.problems.append(records.problem(position, "content", reason))
                     position += 1
                 advance(len(part))
-                tell(position, len(offsets))
+                tell(position, len(records))

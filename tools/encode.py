@@ -11,6 +11,7 @@ import errno
 import os
 import stat
 import struct
+from typing import Protocol
 
 import cv2
 import numpy as np
@@ -26,14 +27,18 @@ from recordio.formats.image_size import (
     read_image_header,
 )
 from recordio.formats.jpeg.resize import decode_resized
+from recordio.formats.table import kind_of
 from recordio.lists import ListEntry
 
 from .im2rec_options import EncodeOptions
 from .images import JPEG_QUALITY, check_jpeg
+from .npy import decode_npy
 from .optimize import Tally, optimize_image
 
 __all__ = [
     "EncodeOptions",
+    "ImageFiles",
+    "Images",
     "encode_image",
     "encode_record",
 ]
@@ -61,14 +66,51 @@ OPEN_FLAGS = os.O_RDONLY | sum(
 )
 
 
+class Images(Protocol):
+    """Images by the entries of a list, wherever they lie."""
+
+    #: Question at the end of a message that not one image can be used; may be empty.
+    doubt: str
+
+    def read(self, entry: ListEntry) -> bytes:
+        """Read one as it is stored, in any thread."""
+
+    def name_of(self, entry: ListEntry) -> str:
+        """Name it in reports."""
+
+    def place_of(self, name: str) -> str:
+        """Name the file of an image that was named in a report, for errors."""
+
+
+class ImageFiles:
+    """Images in files, whose paths in a list are relative to a folder."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.doubt = f" Is {root} the folder that the list was made for?"
+
+    def read(self, entry: ListEntry) -> bytes:
+        """Read the file of an image."""
+        return _read_file(os.path.join(self.root, entry.path))
+
+    def name_of(self, entry: ListEntry) -> str:
+        """Name the file as the list does."""
+        return entry.path
+
+    def place_of(self, name: str) -> str:
+        """Return the path of the file."""
+        return os.path.join(self.root, name)
+
+
 def encode_record(
-    entry: ListEntry, root: str, options: EncodeOptions, tally: Tally | None = None
+    entry: ListEntry, images: Images | str, options: EncodeOptions, tally: Tally | None = None
 ) -> bytes:
-    """Read the image of a list entry, whose path is relative to `root`, and make its record."""
+    """Read the image of a list entry and make its record; a text is the folder of the files."""
+    images = ImageFiles(images) if isinstance(images, str) else images
     if not entry.labels:
         raise LabelError("the list entry has no label")
     label = entry.labels if options.pack_label and len(entry.labels) > 1 else entry.labels[0]
-    image = encode_image(_read_file(os.path.join(root, entry.path)), options)
+    image = encode_image(images.read(entry), options)
     if options.optimize:
         image = optimize_image(image, tally or Tally())
     try:
@@ -83,6 +125,8 @@ def encode_record(
 def encode_image(data: bytes, options: EncodeOptions) -> bytes:
     """Turn the bytes of an image file into the bytes to store: `data` itself where possible."""
     header = None
+    if kind_of(data) == "npy":
+        return _checked_array(data, options)
     if options.check != "none":
         header = read_image_header(data)
     decoded = options.check == "decode" and check_jpeg(data, options.max_pixels)
@@ -99,6 +143,15 @@ def encode_image(data: bytes, options: EncodeOptions) -> bytes:
         if options.resize:
             image = _resize_short_side(image, options)
     return _encode(image, options)
+
+
+def _checked_array(data: bytes, options: EncodeOptions) -> bytes:
+    """Return an array as it is, where that is wanted."""
+    if not options.pass_through:
+        raise ImageDecodeError("it is a .npy array: only images can be changed")
+    if options.check != "none":
+        decode_npy(data)
+    return data
 
 
 def _read_file(path: str) -> bytes:

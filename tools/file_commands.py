@@ -8,7 +8,7 @@ import dataclasses
 import os
 import sys
 
-from recordio import build_index, repair, verify, write_checksums
+from recordio import build_index, repair, write_checksums
 from recordio.bytes.files import StoredFile
 from recordio.bytes.remote.folder import open_mirror
 from recordio.errors import RecordIOError
@@ -16,7 +16,8 @@ from recordio.extras import need
 from recordio.formats.image_size import DEFAULT_MAX_PIXELS
 from recordio.frames.checksums import checksums_path
 from recordio.ordered import default_threads
-from recordio.packs.names import pack_files, pack_prefix
+from recordio.packs.check import check_pack
+from recordio.packs.names import pack_prefix, plain_files
 from recordio.packs.open_pack import open_pack
 
 from .command import ARGUMENTS, Command, add, natural, show
@@ -147,6 +148,8 @@ def _wrong_of_check(settings: argparse.Namespace) -> str:
 
 def _check(settings: argparse.Namespace, interruption: Interruption) -> int:
     opened = open_pack(settings.path)
+    if opened.container is not None and (settings.write_checksums or settings.repair):
+        plain_files(settings.path)
     pack, checksums = opened.file.name, opened.checksums_path
     index = None if opened.index is None else opened.index.name
     if settings.write_checksums:
@@ -155,7 +158,7 @@ def _check(settings: argparse.Namespace, interruption: Interruption) -> int:
         report = write_checksums(pack, index)
         _tell(f"wrote {beside}: {report.records} checksums")
     elif settings.repair is None:
-        report = verify(pack, index, checksums)
+        report = check_pack(opened, checksums)
     else:
         prefix = pack_prefix(settings.repair)
         outputs = [f"{prefix}.rec", f"{prefix}.idx"]
@@ -172,6 +175,7 @@ def _check(settings: argparse.Namespace, interruption: Interruption) -> int:
             _tell(f"note: {UNNOTICED}")
         check_contents(
             report,
+            opened,
             max_pixels=getattr(settings, "max_pixels", DEFAULT_MAX_PIXELS),
             threads=settings.threads or default_threads(),
             cancelled=interruption.requested,
@@ -199,7 +203,7 @@ def _add_optimize(parser: argparse.ArgumentParser) -> None:
 def _optimize(settings: argparse.Namespace, interruption: Interruption) -> int:
     from .optimize import optimize_records  # slow to load
 
-    pack, index = pack_files(settings.path)
+    pack, index = plain_files(settings.path)
     prefix = pack_prefix(settings.out)
     check_outputs((f"{prefix}.rec", f"{prefix}.idx"), settings.force)
     with interruption.deferring():
@@ -238,7 +242,7 @@ def _add_index(parser: argparse.ArgumentParser) -> None:
 
 
 def _index(settings: argparse.Namespace, interruption: Interruption) -> int:
-    pack, _ = pack_files(settings.path)
+    pack, _ = plain_files(settings.path)
     beside = StoredFile(pack).beside(".idx")
     index = beside.name
     if beside.is_local:

@@ -14,7 +14,7 @@ from .console import Interruption, progress_bar, say
 from .im2rec_options import encode_options
 from .pack_shards import ShardNote, ShardTask, finish, part_of, shard_tasks
 
-__all__ = ["pack_in_shards"]
+__all__ = ["divided", "make_shards", "pack_in_shards"]
 
 
 def pack_in_shards(
@@ -40,28 +40,21 @@ def _made(
     tasks: Sequence[ShardTask], settings: argparse.Namespace, interruption: Interruption
 ) -> list[ShardNote]:
     """Return the notes of this worker's shards, made where they are not whole."""
-    mine = part_of(tasks, *(settings.part or (1, 1)))
     start = time.perf_counter()
-    found = [task.done() for task in mine]
-    left = [task for task, note in zip(mine, found, strict=True) if note is None]
-    if len(left) < len(mine):
-        say("im2rec", f"{len(mine) - len(left)} of {len(mine)} shards are whole already")
+    whole, left = divided(tasks, settings.part)
+    if whole:
+        say("im2rec", f"{len(whole)} of {len(whole) + len(left)} shards are whole already")
     total, name = sum(task.span.images for task in left), tasks[0].manifest
-    notes = [note for note in found if note is not None]
     with progress_bar(total, name, "images", sys.stderr.isatty()) as advance:
-        if settings.ray is None:
-            for task in left:
-                notes.append(
-                    task.make(
-                        threads=settings.num_thread,
-                        strict=settings.strict,
-                        progress=advance,
-                        cancelled=interruption.requested,
-                    )
-                )
-        elif left:
-            notes += _made_on_ray(left, settings, interruption, advance)
-    shards = [note.shard for note in notes[len(notes) - len(left) :] if note.shard is not None]
+        made = make_shards(
+            left,
+            threads=settings.num_thread,
+            strict=settings.strict,
+            ray=settings.ray,
+            progress=advance,
+            cancelled=interruption.requested,
+        )
+    shards = [note.shard for note in made if note.shard is not None]
     seconds = time.perf_counter() - start
     images = sum(shard.records for shard in shards)
     say(
@@ -70,26 +63,54 @@ def _made(
         f"{len(shards)} of {len(tasks)} shards in {seconds:.1f} s "
         f"({images / max(seconds, 1e-9):.0f} images/s)",
     )
-    return notes
+    return whole + made
+
+
+def divided(
+    tasks: Sequence[ShardTask], part: tuple[int, int] | None
+) -> tuple[list[ShardNote], list[ShardTask]]:
+    """Return the notes of a worker's shards that are whole, and those that it has to make."""
+    found = [(task, task.done()) for task in part_of(tasks, *(part or (1, 1)))]
+    whole = [note for _, note in found if note is not None]
+    return whole, [task for task, note in found if note is None]
+
+
+def make_shards(
+    tasks: Sequence[ShardTask],
+    *,
+    threads: int | None = None,
+    strict: bool = False,
+    ray: str | None = None,
+    progress: Callable[[int], object] = lambda count: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> list[ShardNote]:
+    """Make shards one after the other, or with an address (which may be empty) on a Ray cluster."""
+    if ray is not None and tasks:
+        return list(_made_on_ray(tasks, threads or 1, strict, ray, progress, cancelled))
+    return [
+        task.make(threads=threads, strict=strict, progress=progress, cancelled=cancelled)
+        for task in tasks
+    ]
 
 
 def _made_on_ray(
     tasks: Sequence[ShardTask],
-    settings: argparse.Namespace,
-    interruption: Interruption,
+    threads: int,
+    strict: bool,
+    address: str,
     advance: Callable[[int], object],
+    cancelled: Callable[[], bool],
 ) -> Iterator[ShardNote]:
     """Make shards as tasks of a cluster; yield notes in the order in which they are ready."""
     need("ray", "--ray")
     from recordio.ray import run_tasks
 
-    threads = settings.num_thread or 1
     for number, note in run_tasks(
-        functools.partial(ShardTask.make, threads=threads, strict=settings.strict),
+        functools.partial(ShardTask.make, threads=threads, strict=strict),
         tasks,
-        address=settings.ray or None,
+        address=address or None,
         cpus=threads,
-        cancelled=interruption.requested,
+        cancelled=cancelled,
     ):
         advance(tasks[number].span.images)
         yield note

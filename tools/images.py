@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 from collections.abc import Iterator
 from typing import Any
@@ -22,7 +21,6 @@ from recordio.formats.jpeg import jpeg
 from recordio.formats.transcode.transcode import coefficients
 
 __all__ = [
-    "add_pixel_limit",
     "check_decodes",
     "check_jpeg",
     "decode_image",
@@ -50,17 +48,6 @@ def encode_image(image: np.ndarray, suffix: str) -> bytes:
         raise RecordIOError(
             f"an image of shape {image.shape} and {image.dtype} is no {suffix}: {error}"
         ) from None
-
-
-def add_pixel_limit(parser: argparse._ActionsContainer) -> None:
-    """Add the option of commands that decode."""
-    parser.add_argument(
-        "--max-pixels",
-        type=int,
-        default=DEFAULT_MAX_PIXELS,
-        metavar="N",
-        help="do not decode images with more pixels (default: 2**26)",
-    )
 
 
 def decode_image(

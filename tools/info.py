@@ -13,13 +13,12 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from recordio import RecordReader, verify
-from recordio.bytes.files import StoredFile
 from recordio.content import read_payload
 from recordio.errors import RecordIOError
-from recordio.frames.check import keys_by_offset
+from recordio.frames.check import Report
 from recordio.operations.statistics import RecordCounts, in_words
-from recordio.packs.open_pack import open_pack, whole_records
+from recordio.packs.check import SoundRecords, check_pack
+from recordio.packs.open_pack import OpenPack, open_pack
 
 from .console import progress_bar
 from .payloads import describe, labels_of
@@ -35,9 +34,13 @@ STEP = 1024
 
 @dataclass
 class PackInfo:
-    """Numbers about a record file."""
+    """Numbers about a pack."""
 
     path: str
+    container: str | None = None  # its kind, with an article; None of a record file
+    files: int = 1  # of a container
+    #: Files and parts of samples that no record has.
+    left_out: dict[str, int] = field(default_factory=dict)
     bytes: int = 0
     records: int = 0  # whole ones
     multipart: int = 0  # those of them that are stored in several parts
@@ -76,9 +79,12 @@ def collect_info(
     """Look at every record of a file; ``PREFIX.idx`` is compared if it is there."""
     pack = open_pack(path)
     index = None if pack.index is None else pack.index.name
-    report = verify(pack.file.name, index)
+    report = check_pack(pack)
     info = PackInfo(
         path=report.path,
+        container=None if pack.container is None else pack.container.name,
+        files=1 if pack.container is None else len(pack.files),
+        left_out={} if pack.samples is None else dict(pack.samples.left_out),
         bytes=report.size,
         records=report.records,
         multipart=report.multipart,
@@ -88,7 +94,7 @@ def collect_info(
         index_lines=report.index_lines,
         problems=[str(problem) for problem in report.problems],
     )
-    _look_at_records(info, keys_by_offset(index), progress, cancelled)
+    _look_at_records(info, pack, report, progress, cancelled)
     if report.ok:
         info.identities = None if pack.faces is None else len(pack.faces)
     return info
@@ -96,22 +102,21 @@ def collect_info(
 
 def _look_at_records(
     info: PackInfo,
-    keys: dict[int, int] | None,
+    pack: OpenPack,
+    report: Report,
     progress: bool | None,
     cancelled: Callable[[], bool],
 ) -> None:
     counts = RecordCounts(MANY_LABELS)
     shapes: collections.Counter[str] = collections.Counter()
-    agree = keys is not None
-    (offsets, _, _), _ = whole_records(StoredFile.at(info.path).map())
+    compared = agree = pack.container is None and report.index_lines is not None
 
-    def look(offset: int) -> tuple[str, int, list[float]]:
+    def look(row: int) -> tuple[str, int, list[float]]:
         """Return kind, size and labels of a record; count the rest."""
         nonlocal agree
         if cancelled():
             raise KeyboardInterrupt
-        record, _ = reader.read_at(offset)
-        assert record is not None
+        record = records.read(row)
         advance(1)
         header, content, kind = read_payload(record)
         try:
@@ -122,15 +127,15 @@ def _look_at_records(
         if header is None:
             return kind, len(record), []
         info.headers += 1
-        agree = agree and keys is not None and keys.get(offset) == header.id
+        agree = agree and records.key(row) == header.id
         return kind, len(record), labels_of(header)
 
     with (
-        RecordReader(info.path) as reader,
+        SoundRecords(pack, report) as records,
         progress_bar(info.records, os.path.basename(info.path), "records", progress) as advance,
     ):
-        for first in range(0, len(offsets), STEP):
-            found = [look(offset) for offset in offsets[first : first + STEP].tolist()]
+        for first in range(0, len(records), STEP):
+            found = [look(row) for row in range(first, min(first + STEP, len(records)))]
             kinds, sizes, labels = zip(*found, strict=True)
             widths = [len(mine) for mine in labels if mine]
             counts.add(kinds, sizes, widths, [mine[0] for mine in labels if mine])
@@ -146,18 +151,24 @@ def _look_at_records(
             "max": counts.greatest if math.isfinite(counts.greatest) else None,
             "distinct": None if counts.more_labels else len(counts.labels),
         }
-        info.ids_are_keys = agree if keys is not None else None
+        info.ids_are_keys = agree if compared else None
 
 
 def format_info(info: PackInfo) -> str:
     """Return the numbers as text, a line for each topic."""
     lines = [("file", f"{info.path}, {info.bytes} bytes")]
+    if info.container is not None:
+        several = f", {info.files} files" if info.files > 1 else ""
+        lines.append(("container", f"{info.container}{several}; records are made of its samples"))
     several = f", {info.multipart} stored in several parts" if info.multipart else ""
     lines.append(("records", f"{info.records}, {info.payload_bytes} bytes in all{several}"))
     if info.sizes:
         low, middle, high = (info.sizes[name] for name in ("min", "median", "max"))
         lines.append(("sizes", f"{low} to {high} bytes, median {middle:.0f}"))
-    if info.index is None:
+    if info.container is not None:
+        if info.left_out:
+            lines.append(("left out", in_words(info.left_out)))
+    elif info.index is None:
         lines.append(("index", "none beside it"))
     else:
         count = "unreadable" if info.index_lines is None else f"{info.index_lines} lines"

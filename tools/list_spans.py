@@ -37,6 +37,10 @@ class ListSpan:
         lines = io.TextIOWrapper(io.BytesIO(self.read()), encoding, errors="surrogateescape")
         return listed(lines, self.path, self.before)
 
+    def contents(self, root: str) -> str:
+        """Return where the images are: in files below a folder."""
+        return root
+
 
 def cut_list(path: str, count: int | None, most: int) -> list[ListSpan]:
     """Cut a list into spans of equally many images, give or take one.

@@ -23,7 +23,7 @@ from recordio.lists import ListEntry
 from recordio.ordered import default_threads
 
 from .console import progress_bar
-from .encode import EncodeOptions, encode_record
+from .encode import EncodeOptions, ImageFiles, Images, encode_record
 from .image_list import ImageList, Skipped, read_list, write_skipped
 from .images import one_opencv_thread
 from .optimize import Tally, check_available
@@ -51,6 +51,8 @@ class PackingReport:
     packed: int = 0
     #: First list lines, then images in list order.
     skipped: list[Skipped] = field(default_factory=list)
+    #: The ids of these images.
+    skipped_ids: set[int] = field(default_factory=set)
     bytes_written: int = 0  # in records
     seconds: float = 0.0  # by the clock on the wall, publication included
     optimized: Tally = field(default_factory=Tally)
@@ -58,7 +60,7 @@ class PackingReport:
 
 def pack(
     source: Source,
-    root: str | os.PathLike[str],
+    root: str | os.PathLike[str] | Images,
     prefix: str | os.PathLike[str],
     options: EncodeOptions | None = None,
     *,
@@ -73,7 +75,8 @@ def pack(
     Index keys and header ids are the ids of the list, and records are in its order, whatever the
     number of threads.
 
-    `source` is a ``.lst`` file or its content, and the paths in it are relative to `root`.
+    `source` is a ``.lst`` file or its content, and the paths in it are relative to `root`, or
+    `root` has the images.
     Existing files are replaced at the end.  ``PREFIX.skipped.txt`` holds the skipped images when
     there are any, and ``PREFIX.crc`` the checksums of the records, if `checksums` are wanted.
     After an error, or when `cancelled` returns true, nothing is published; a bad image is an error
@@ -98,7 +101,7 @@ def pack(
 
 def pack_together(
     jobs: Sequence[tuple[Source, str | os.PathLike[str]]],
-    root: str | os.PathLike[str],
+    root: str | os.PathLike[str] | Images,
     options: EncodeOptions | None = None,
     *,
     threads: int | None = None,
@@ -124,7 +127,7 @@ def pack_together(
                 _write_records(
                     writer,
                     _as_image_list(source),
-                    os.fspath(root),
+                    ImageFiles(os.fspath(root)) if isinstance(root, (str, os.PathLike)) else root,
                     report,
                     options or EncodeOptions(),
                     default_threads() if threads is None else threads,
@@ -146,8 +149,8 @@ def pack_together(
 
 def _write_records(
     writer: RecordWriter,
-    images: ImageList,
-    root: str,
+    listed: ImageList,
+    images: Images,
     report: PackingReport,
     options: EncodeOptions,
     threads: int,
@@ -160,27 +163,27 @@ def _write_records(
         raise ValueError(f"the number of threads must be at least 1, not {threads}")
     if options.optimize:
         check_available()
-    entries = images.entries
+    entries = listed.entries
 
     def skip(item: Skipped) -> None:
         if strict:
-            raise PackingError(item.reason, path=os.path.join(root, item.path), skipped=[item])
+            raise PackingError(item.reason, path=images.place_of(item.path), skipped=[item])
         report.skipped.append(item)
 
-    for item in images.skipped:
+    for item in listed.skipped:
         skip(item)
 
     def encode(entry: ListEntry) -> bytes | Skipped:
         try:
-            return encode_record(entry, root, options, report.optimized)
+            return encode_record(entry, images, options, report.optimized)
         except RecordIOError as error:
-            return Skipped(entry.path, error.reason)
+            return Skipped(images.name_of(entry), error.reason)
         except OSError as error:
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 raise  # it would be the same for every image that follows
-            return Skipped(entry.path, error.strerror or str(error))
+            return Skipped(images.name_of(entry), error.strerror or str(error))
         except (cv2.error, MemoryError) as error:
-            return Skipped(entry.path, str(error) or "not enough memory")
+            return Skipped(images.name_of(entry), str(error) or "not enough memory")
 
     parts = map_in_order(encode, entries, threads, size=len, cancelled=cancelled)
     with (
@@ -193,6 +196,7 @@ def _write_records(
             for record in part:
                 if isinstance(record, Skipped):
                     skip(record)
+                    report.skipped_ids.add(entries[position].id)
                 else:
                     writer.write(record, entries[position].id)
                     report.packed += 1
@@ -203,7 +207,7 @@ def _write_records(
         path, reason = report.skipped[0]
         raise PackingError(
             f"not one of its {len(report.skipped)} images could be packed; the first, {path}: "
-            f"{reason}. Is {root} the folder that the list was made for?",
+            f"{reason}.{images.doubt}",
             path=report.path,
             skipped=report.skipped,
         )

@@ -13,6 +13,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Protocol
 
 from recordio import EmptyRecordFileError
 from recordio.bytes.storage import AtomicOutput
@@ -25,12 +26,20 @@ from recordio.packs.manifest import (
     write_manifest,
 )
 
-from .encode import EncodeOptions
-from .image_list import write_skipped
-from .list_spans import ListSpan, cut_list
+from .encode import EncodeOptions, Images
+from .image_list import ImageList, write_skipped
+from .list_spans import cut_list
 from .pack import PackingError, pack
 
-__all__ = ["IMAGES_PER_SHARD", "ShardNote", "ShardTask", "finish", "part_of", "shard_tasks"]
+__all__ = [
+    "IMAGES_PER_SHARD",
+    "ShardNote",
+    "ShardTask",
+    "finish",
+    "part_of",
+    "shard_tasks",
+    "tasks_of",
+]
 
 #: Lines of the list that become one shard unless their number is asked for: 1 GB of photographs.
 IMAGES_PER_SHARD = 10_000
@@ -47,13 +56,30 @@ class ShardNote:
     skipped: int  # images and lines
 
 
+class Span(Protocol):
+    """Some images of a longer list; it can be sent to another process."""
+
+    @property
+    def images(self) -> int:
+        """Number of images, or of lines that name some."""
+
+    def read(self) -> bytes:
+        """Return bytes that change with the images that are listed."""
+
+    def listed(self) -> ImageList:
+        """List the images."""
+
+    def contents(self, root: str) -> Images | str:
+        """Return where the images are: a folder, or what reads them."""
+
+
 @dataclass(frozen=True)
 class ShardTask:
     """One shard to make: lines of a list, and the settings."""
 
     number: int
     shards: int
-    span: ListSpan
+    span: Span
     prefix: str
     manifest: str
     root: str
@@ -123,7 +149,7 @@ class ShardTask:
         try:
             report = pack(
                 self.span.listed(),
-                self.root,
+                self.span.contents(self.root),
                 self.prefix,
                 self.options,
                 threads=threads,
@@ -176,7 +202,20 @@ def shard_tasks(
         raise EmptyRecordFileError(
             f"{shards} shards cannot be made of {len(spans)} lines", path=path
         )
-    names, manifest = shard_names("", os.path.splitext(path)[0], len(spans))
+    prefix = os.path.splitext(path)[0]
+    return tasks_of(spans, prefix, os.path.abspath(root), options, checksums=checksums)
+
+
+def tasks_of(
+    spans: Sequence[Span],
+    prefix: str,
+    root: str,
+    options: EncodeOptions | None = None,
+    *,
+    checksums: bool = False,
+) -> list[ShardTask]:
+    """Return the shards ``PREFIX-000000.rec`` and so on that spans become."""
+    names, manifest = shard_names("", prefix, len(spans))
     check_older(manifest, names)
     return [
         ShardTask(
@@ -185,7 +224,7 @@ def shard_tasks(
             span,
             os.path.splitext(name)[0],
             manifest,
-            os.path.abspath(root),
+            root,
             options or EncodeOptions(),
             checksums,
         )

@@ -22,6 +22,7 @@ from .convert.shards import add_shard_options
 from .file_commands import FILE_COMMANDS
 from .operations.table import PACK_COMMANDS
 from .outputs import check_outputs, local_path
+from .pack_command import PACK_SOURCE
 from .record_pack import RecordPack
 
 __all__ = ["build_parser", "commands"]
@@ -36,6 +37,7 @@ examples:
   recordio from-imagefolder photos data/photos --shuffle
   recordio from-coco instances_train2017.json train2017 data/coco
   recordio from-webdataset 'train-{000..009}.tar' data/train
+  recordio pack 'train-{000..009}.tar' data/train --resize 256
   recordio info data/photos
   recordio head data/photos -n 5
   recordio cat data/photos 3 > 3.jpg
@@ -75,6 +77,7 @@ def commands(target: str | None = None) -> dict[str, Command]:
             )
             for source in IMPORTS.values()
         ),
+        PACK_SOURCE,
         *FILE_COMMANDS,
         *PACK_COMMANDS.values(),
         _export_command(target if target in EXPORTS else next(iter(EXPORTS))),

@@ -19,6 +19,7 @@ from ..frames.mirrored import RemoteRecords
 from ..header import IRHeader, pack
 from .container import Container, Rows
 from .index import samples_of
+from .samples import NO_CONTENT
 
 __all__ = ["ContainedRecords"]
 
@@ -91,8 +92,40 @@ class ContainedRecords:
         """Name the file of a content in a folder."""
         return os.path.join(self.file.name, self.samples.name_of(row))
 
+    def location(self, row: int) -> dict[str, Any]:
+        """Name file, offset and number of a record, for errors."""
+        if self.container.is_folder:
+            return {"path": shown(self.path_of(row)), "record": row}
+        return {"path": self.path, "offset": int(self.samples.offsets[row]), "record": row}
+
+    def content_sizes(self) -> tuple[np.ndarray, dict[int, str]]:
+        """Count the bytes of each content, and say what is wrong with those that cannot be used.
+
+        What a library reads is as large as the samples say, and unknown, -1, where they say 0.
+        """
+        samples = self.samples
+        sizes, faults = samples.sizes.copy(), {}
+        if self.container.is_folder:
+            for row in np.flatnonzero(sizes != NO_CONTENT).tolist():
+                try:
+                    sizes[row] = StoredFile(self.path_of(row)).size()
+                except OSError as error:
+                    faults[row] = error.strerror or str(error)
+        bad = samples.sizes == NO_CONTENT
+        if not self.container.is_folder:
+            sizes[self.packed & (sizes <= 0)] = -1
+        if not self.container.is_folder and not self.packed.all():
+            bad |= ~self.packed & (samples.offsets + samples.sizes > len(self.view))
+        for row in np.flatnonzero(bad).tolist():
+            try:
+                samples.check(row, self._end(row))
+            except RecordIOError as error:
+                faults[row] = error.reason
+        return sizes, faults
+
     def content(self, row: int) -> bytes | memoryview:
         """Read the content of one record."""
+        location = self.location(row)
         try:
             self.samples.check(row, self._end(row))
             if self.container.is_folder:
@@ -103,8 +136,7 @@ class ContainedRecords:
             with self.remote.pin(self.samples.offsets[row : row + 1]):
                 return bytes(self._content(row))
         except RecordIOError as error:
-            offset = int(self.samples.offsets[row])
-            raise error.at(path=self.path, offset=offset, record=row) from None
+            raise error.at(**location) from None
 
     def _end(self, row: int) -> int:
         """Return the end of the file, where a content is a span of it."""
@@ -122,14 +154,18 @@ class ContainedRecords:
         begin = int(self.samples.offsets[row])
         return self.view[begin : begin + int(self.samples.sizes[row])]
 
-    def _record(self, row: int) -> bytes:
+    def copied_content(self, row: int) -> bytes:
+        """Copy the content of one record."""
         content = self.content(row)
+        copied = bytes(content)
+        if isinstance(content, memoryview) and is_lost(content):
+            raise TruncatedRecordError(LOST, **self.location(row))
+        return copied
+
+    def _record(self, row: int) -> bytes:
         labels = self.samples.labels_of(row)
         label = labels if len(labels) > 1 else float(labels[0])
-        record = pack(IRHeader(0, label, self.first + row, 0), bytes(content))
-        if isinstance(content, memoryview) and is_lost(content):
-            raise TruncatedRecordError(LOST, path=self.path, record=row)
-        return record
+        return pack(IRHeader(0, label, self.first + row, 0), self.copied_content(row))
 
     def __getitem__(self, item: Any) -> Any:
         """One record by position, or a list of records for a slice or a sequence of positions."""

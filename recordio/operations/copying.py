@@ -96,8 +96,7 @@ class Copier:
             for begin, end in zip([0, *cut.tolist()], [*cut.tolist(), len(some)], strict=True):
                 part = slice(begin, end)
                 if apart[begin]:
-                    pairs = zip(some[part].tolist(), numbers[part].tolist(), strict=True)
-                    frames = [self._encoded(*pair) for pair in pairs]
+                    frames = self._all_encoded(some[part], numbers[part])
                     yield b"".join(frames), np.array([len(frame) for frame in frames])
                 else:
                     yield self._copied(some[part], numbers[part], lengths[part]), lengths[part]
@@ -109,6 +108,9 @@ class Copier:
         for number, rows in self._by_source(packs):
             source, edit, chosen = self.sources[number], self.edits[number], records[rows]
             lengths[rows] = source.ends[chosen] - source.offsets[chosen]
+            if not source.is_framed:
+                apart[rows] = True
+                continue
             if not edit.is_none:
                 apart[rows] = ~source.whole[chosen] | (edit.vectors is not None)
             if edit.shift:
@@ -186,11 +188,17 @@ class Copier:
             positions = positions[headed] + ID_OFFSET // 4
             out[positions], out[positions + 1] = ids[::2], ids[1::2]
 
+    def _all_encoded(self, packs: np.ndarray, records: np.ndarray) -> list[bytes]:
+        """Encode the frames of some records, which are read in the order of their files."""
+        frames = [b""] * len(records)
+        for row in np.lexsort((records, packs)).tolist():
+            frames[row] = self._encoded(int(packs[row]), int(records[row]))
+        return frames
+
     def _encoded(self, number: int, record: int) -> bytes:
-        """Encode the frame of one record that has several parts, or will have."""
+        """Encode the frame of one record that has no frame, or several parts, or will have."""
         edit, source = self.edits[number], self.sources[number]
-        payload = bytearray(source.record(record))
-        check_kept(source.data, **source.location(record))
+        payload = source.copied(record)
         if edit.labels is not None:
             for label in source.labels.numbers_of(np.array([record])).tolist():
                 offset = 4 * int(source.labels.positions[label])

@@ -18,6 +18,7 @@ from ..header import HEADER, ID_OFFSET
 from ..keywords.checks import integer
 from ..keywords.functions import checked
 from ..keywords.options import option
+from ..packs.scanned_container import scan_pack
 from ..packs.scanned_pack import ScannedPack
 from .content_table import hash_of, word_of
 from .options import Progress, Threads, Told
@@ -201,7 +202,7 @@ def diff(
     >>> found.equal, found.same, found.labels, str(found.examples[0])
     (False, 1, 1, 'key 1: 1 -> 2')
     """
-    with ScannedPack(a, everything=True) as first, ScannedPack(b, everything=True) as second:
+    with scan_pack(a, everything=True) as first, scan_pack(b, everything=True) as second:
         return _compare_packs(first, second, examples, threads, progress)
 
 

@@ -17,7 +17,8 @@ from ..keywords.functions import checked
 from ..keywords.options import option
 from ..packs.chosen import chosen_records
 from ..packs.manifest import Shard, ShardManifest, json_of, sha256_of
-from ..packs.names import pack_prefix
+from ..packs.names import pack_prefix, source_prefix
+from ..packs.scanned_container import scan_pack
 from ..packs.scanned_pack import ScannedPack
 from .options import Path, RunOptions, Seed, SkipErrors
 from .output import PackReport, PackWritten, Seal, write_packs
@@ -135,7 +136,7 @@ def split(
     shares: list[Any] = list(outputs.values())
     if by != "list":
         check_shares(shares)
-    with ScannedPack(path, skip_errors) as source:
+    with scan_pack(path, skip_errors) as source:
         if by == "list":
             parts = _listed(source, outputs)
         elif by == "class":
@@ -303,16 +304,16 @@ def shard(
     >>> [(shard.file, shard.first) for shard in check_shards(f"{folder}/part.shards.json").shards]
     [('part-00.rec', 0), ('part-01.rec', 3), ('part-02.rec', 7)]
     """
-    with ScannedPack(path, skip_errors) as pack:
+    with scan_pack(path, skip_errors) as pack:
         need_records(pack)
         if len(pack) < n:
             raise EmptyRecordFileError(
                 f"{n} files cannot be made of {len(pack)} records", path=pack.path
             )
-        names, manifest = shard_names(pack.prefix, out, n)
+        names, manifest = shard_names(source_prefix(path), out, n)
         check_older(manifest, names)
         _check_descriptors(n)
-        cuts = _cuts(pack.ends - pack.offsets, n)
+        cuts = _cuts(pack.frame_sizes, n)
         parts = np.split(np.arange(len(pack)), cuts)
         plans = [plan_of(pack, *pair) for pair in zip(names, parts, strict=True)]
 

@@ -18,6 +18,7 @@ import numpy as np
 from ..keywords.checks import integer
 from ..keywords.functions import checked
 from ..keywords.options import option, optional
+from ..packs.scanned_container import scan_pack
 from ..packs.scanned_pack import ScannedPack
 from .content_table import ContentTable, first_of_same, first_of_similar
 from .near import MOST_DISTANCE
@@ -202,7 +203,7 @@ def dedup(
     >>> len(RecordReader(found.written.outputs[0].path))
     2
     """
-    with ScannedPack(path, skip_errors) as pack:
+    with scan_pack(path, skip_errors) as pack:
         target = None if out is None else output_path(out)
         if target is not None:
             check_target(pack, target)

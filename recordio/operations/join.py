@@ -13,7 +13,7 @@ import numpy as np
 from ..keywords.functions import checked
 from ..keywords.options import option
 from ..packs.manifest import named_manifest
-from ..packs.scanned_pack import ScannedPack
+from ..packs.scanned_container import scan_pack
 from .copying import Edit
 from .options import RunOptions, SkipErrors
 from .output import PackReport, Plan, write_packs
@@ -121,7 +121,7 @@ def join(
     asked = _each(labels, len(packs), "labels", _is_one_for_each(labels))
     counts = _each(classes, len(packs), "classes", isinstance(classes, Sequence))
     with ExitStack() as stack:
-        sources = [stack.enter_context(ScannedPack(path, skip_errors)) for path in packs]
+        sources = [stack.enter_context(scan_pack(path, skip_errors)) for path in packs]
         values, changes, identities = label_edits(sources, asked, counts)
         edits = [Edit(*pair) for pair in zip(values, id_shifts(sources), strict=True)]
         sizes = [len(source) for source in sources]

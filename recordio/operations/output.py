@@ -203,7 +203,7 @@ def write_packs(
         raise
     finally:
         journal.remove()
-    problems = [f"{source.path}: {problem}" for source in sources for problem in source.problems]
+    problems = [source.said(problem) for source in sources for problem in source.problems]
     written = tuple(output.report() for output in outputs)
     left_out = max(sum(map(len, sources)) - total, 0)
     return PackReport(written, len(problems), tuple(problems), left_out, continued)
@@ -211,8 +211,7 @@ def write_packs(
 
 def _check_files(sources: Sequence[ScannedPack], plans: Sequence[Plan]) -> None:
     """Refuse an output that is a source or another output, or has no record."""
-    local = [source for source in sources if source.file.is_local]
-    inputs = [path for source in local for path in (source.path, source.index_path) if path]
+    inputs = [file.name for source in sources for file in source.files if file.is_local]
     taken = {os.path.realpath(path) for path in inputs}
     identity = {(status.st_dev, status.st_ino) for status in map(os.stat, inputs)}
     for plan in plans:
@@ -287,7 +286,7 @@ def _fingerprint(
                 digest.update(f"{word!r}\n".encode("utf-8", "surrogateescape"))
 
     for source, edit in zip(sources, edits, strict=True):
-        add(os.path.realpath(source.path), source.version, len(source), edit.shift)
+        add(os.path.realpath(source.path), source.versions, len(source), edit.shift)
         add(source.offsets, source.ends, edit.labels, *(edit.vectors or ()))
     for plan in plans:
         add(os.path.realpath(plan.path), identities, len(plan.records), dict(plan.companions))

@@ -7,9 +7,6 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from ..bytes.mapping import check_kept
-from ..content import read_payload
-from ..frames.head import HEAD
 from ..header import HEADER, ID_OFFSET
 from ..ordered import OrderedWork, default_threads
 from ..packs.scanned_pack import ScannedPack
@@ -47,12 +44,8 @@ def pass_over(
 
     def apply(chunk: _Chunk) -> tuple[int, list[Result]]:
         rows = range(chunk.begin, chunk.end)
-        # A view of its own: without the GIL threads cannot slice the same one (CPython gh-155606).
-        data = pack.words.view(np.uint8).data
-        contents = _contents(pack, data, chunk.begin, chunk.end)
+        contents = pack.contents(chunk.begin, chunk.end)
         results = [work(row, content) for row, content in zip(rows, contents, strict=True)]
-        begin, end = int(pack.offsets[chunk.begin]), int(pack.ends[chunk.end - 1])
-        check_kept(data[begin:end], **pack.location(chunk.begin))
         return chunk.begin, results
 
     working = OrderedWork(
@@ -67,15 +60,6 @@ def pass_over(
                 raise KeyboardInterrupt
     finally:
         working.close()
-
-
-def _contents(pack: ScannedPack, data: memoryview, begin: int, end: int) -> Iterator[memoryview]:
-    rows = slice(begin, end)
-    starts = pack.offsets[rows] + HEAD.itemsize + pack.header_sizes(rows)
-    stops = pack.offsets[rows] + HEAD.itemsize + pack.sizes[rows]
-    records = zip(pack.whole[rows].tolist(), starts.tolist(), stops.tolist(), strict=True)
-    for number, (whole, start, stop) in enumerate(records, begin):
-        yield data[start:stop] if whole else read_payload(pack.record(number)).content
 
 
 def _chunks(pack: ScannedPack) -> Iterator[_Chunk]:

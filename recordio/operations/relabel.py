@@ -16,6 +16,7 @@ from ..keywords.functions import checked
 from ..keywords.options import option
 from ..lists import is_list, read_entries
 from ..packs.names import pack_prefix
+from ..packs.scanned_container import scan_pack
 from ..packs.scanned_pack import ScannedPack
 from .copying import Edit, Vectors
 from .options import Out, Path, RunOptions, SkipErrors
@@ -93,7 +94,7 @@ def relabel(
             f"labels={labels!r}: expected 'dense', the path of a .lst file, a mapping, an array, a "
             "function or None"
         )
-    with ScannedPack(path, skip_errors) as source:
+    with scan_pack(path, skip_errors) as source:
         identities = None
         if is_list(labels):
             source.need_labels()
@@ -196,7 +197,7 @@ def narrow(
     """
     target = output_path(out)
     progress, cancelled = run["progress"], run["cancelled"]
-    with ScannedPack(path, skip_errors, everything=True) as source:
+    with scan_pack(path, skip_errors, everything=True) as source:
         check_target(source, target)
         need_records(source)
         written = 0
@@ -216,7 +217,7 @@ def narrow(
                     progress(number + 1, len(source))
             if not written:
                 raise RecordIOError("no record has a header of 32 bytes", path=source.path)
-        problems = tuple(f"{source.path}: {problem}" for problem in source.problems)
+        problems = tuple(map(source.said, source.problems))
         size = StoredFile(target).size()
         return PackReport((PackWritten(target, written, size),), len(problems), problems)
 

@@ -13,6 +13,7 @@ from ..errors import EmptyRecordFileError, LabelError, RecordIOError
 from ..packs.classes import SUFFIX, format_classes
 from ..packs.labels import LabelChange, label_changes
 from ..packs.names import pack_prefix
+from ..packs.scanned_container import scan_pack
 from ..packs.scanned_pack import ScannedPack, different
 from .options import RunOptions
 from .output import PackReport, Plan, write_packs
@@ -47,7 +48,7 @@ def rewrite(
 ) -> PackReport:
     """Make a pack of those records of another whose numbers `choose` returns, in that order."""
     target = output_path(out)
-    with ScannedPack(path, skip_errors) as pack:
+    with scan_pack(path, skip_errors) as pack:
         check_target(pack, target)
         records = choose(pack)
         need_records(pack)
@@ -63,7 +64,7 @@ def output_path(path: str | os.PathLike[str]) -> str:
 def check_target(pack: ScannedPack, path: str) -> None:
     """Refuse an output that cannot be, before a long pass over the source."""
     with contextlib.suppress(FileNotFoundError):
-        if pack.file.is_local and os.path.samefile(path, pack.path):
+        if any(file.is_local and os.path.samefile(path, file.name) for file in pack.files):
             raise RecordIOError("the source would be overwritten: give another output", path=path)
     need_folder(path)
 

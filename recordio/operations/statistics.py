@@ -19,7 +19,7 @@ from ..formats.table import kind_of
 from ..keywords.checks import boolean
 from ..keywords.functions import checked
 from ..keywords.options import option
-from ..packs.scanned_pack import ScannedPack
+from ..packs.scanned_container import scan_pack
 from .options import Limits, Path, SkipErrors, Threads, Told
 from .passes import pass_over
 from .pictures import channel_sums
@@ -262,7 +262,7 @@ def stats(
     known = complete_limits(limits)
     counts = RecordCounts()
     pixels, sums = 0, np.zeros((2, len(CHANNELS)))
-    with ScannedPack(path, skip_errors) as pack:
+    with scan_pack(path, skip_errors) as pack:
 
         def look(number: int, content: memoryview) -> tuple[str, int, Any]:
             kind = kind_of(content)
@@ -292,7 +292,7 @@ def stats(
         values, occurrences = counts.classes()
         return PackStatistics(
             path=pack.path,
-            bytes=len(pack.data),
+            bytes=pack.bytes,
             records=len(rows),
             payload_bytes=sum(size * count for size, count in counts.sizes.items()),
             skipped=len(pack.problems) + len(pack) - len(rows),

@@ -18,6 +18,7 @@ from ..bytes.files import StoredFile, with_mirrors
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
 from ..containers.container import Container
+from ..containers.joined import LOOKUPS, JoinedRecords, open_contained
 from ..containers.reader import ContainedRecords
 from ..containers.samples import Samples
 from ..containers.table import contained_files, container_of
@@ -31,12 +32,9 @@ from ..lists import ListEntry, entries_among, entry_lines, open_list
 from .classes import find_classes, labels_of_names
 from .identities import Identities, find_identities, records_by_key
 from .manifest import ShardManifest, listed_packs
-from .names import pack_files, pack_prefix
+from .names import container_files, pack_files, pack_prefix
 
 __all__ = ["OpenPack", "open_listed", "open_pack", "whole_records"]
-
-#: Containers that are opened at once.
-LOOKUPS = 16
 
 
 class OpenPack:
@@ -48,6 +46,7 @@ class OpenPack:
     has no index.
 
     The samples of a container are its records, with headers made up; `samples` has their tables.
+    One of several files, `shards`, is one pack, and `file` is what messages call it.
 
     With `skip_errors` a stretch of damage in a file without index is one record that cannot be
     read; see `recordio.frames.walk`.
@@ -64,11 +63,16 @@ class OpenPack:
         verify: bool = False,
         settings: RemoteSettings | None = None,
         manifest: ShardManifest | None = None,
+        shards: Sequence[StoredFile] = (),
     ) -> None:
-        self.file = StoredFile.at(file)
+        files = list(shards) or [StoredFile.at(file)]
+        self.file = files[0]
         self.index = None if index is None else StoredFile.at(index)
+        #: All files with records or an index.
+        self.files: list[StoredFile] = files if self.index is None else [*files, self.index]
+        self._shards = files
         #: The names as messages show them, and that of the record file without its suffix.
-        self.path = shown(self.file.name)
+        self.path = shown(os.fsdecode(file) if len(files) > 1 else self.file.name)  # type: ignore[arg-type]
         self.index_path = shown(self.index.name) if self.index else None
         self.prefix = pack_prefix(self.path)
         self.skip_errors, self.everything = skip_errors, everything
@@ -97,6 +101,9 @@ class OpenPack:
 
         The lines of a trusted index number the positions.
         """
+        if self.container is not None and len(self._shards) > 1:
+            parts = open_contained(self._shards, self.container, self._settings)
+            return JoinedRecords(parts, self.path)
         if self.container is not None:
             return ContainedRecords(self.file, self.container, self._settings, self._verify)
         keywords = {} if self._settings is None else vars(self._settings)
@@ -216,6 +223,8 @@ class OpenPack:
 
     def location(self, row: int) -> dict[str, Any]:
         """Name path, offset and number of a record, for errors."""
+        if self.container is not None:
+            return self.reader.location(row)
         offset = int(self.offsets[row])
         return {"path": self.path, "offset": offset, "record": self.number_of(row)}
 
@@ -266,6 +275,8 @@ class OpenPack:
         return self._beside(".crc")
 
     def _beside(self, suffix: str) -> str | None:
+        if self.container is not None:
+            return None
         file = self.file.beside(suffix)
         return file.name if file.exists() else None
 
@@ -288,7 +299,13 @@ class OpenPack:
 
 
 def open_pack(path: str | os.PathLike[str], **keywords: Any) -> OpenPack:
-    """Open the record file that a name or URL stands for, with its index if there is one."""
+    """Open the record file that a name or URL stands for, with its index if there is one.
+
+    Or a container, of whose files braces and patterns name several.
+    """
+    shards = container_files(path)
+    if shards:
+        return OpenPack(path, shards=with_mirrors(shards, None), **keywords)
     return OpenPack(*pack_files(path), **keywords)
 
 

@@ -9,18 +9,19 @@ from __future__ import annotations
 import copy
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..boxes import LEAST_HEADER, LEAST_OBJECT
+from ..bytes.mapping import check_kept
 from ..content import WIDE, has_wide_header, read_payload, rests_on_labels
 from ..errors import CorruptRecordError, IndexFileError, RecordHeaderError, TruncatedRecordError
 from ..frames.check import Problem
 from ..frames.frame import scan_offsets
-from ..frames.head import HEAD_WORDS, flag_of, length_of
+from ..frames.head import HEAD, HEAD_WORDS, flag_of, length_of
 from ..header import HEADER, HEADER_FIELDS, LABEL_OFFSET
 from .identities import ROUNDED, identity_keys, label_pair, records_by_key
 from .labels import LabelSource
@@ -91,7 +92,7 @@ class ScannedPack(OpenPack):
         #: The file as words of 4 bytes, little-endian: records begin at whole words.
         self.words = np.frombuffer(self.data, "<u4", len(self.data) // 4)
         #: Sizes and times of change of both files, by which a run that goes on knows them.
-        self.version = [self.file.version(), self.index.version() if self.index else None]
+        self.versions = [self.file.version(), self.index.version() if self.index else None]
         self._find_records()
         #: How many identities a face-recognition pack has; None for an ordinary pack.
         self.identities: int | None = None
@@ -210,9 +211,44 @@ class ScannedPack(OpenPack):
         self.__dict__.pop("is_detection", None)
 
     #: Tables with a row for each record; the last one is made when needed.
-    TABLES = ("offsets", "ends", "keys", "numbers", "_heads")
+    TABLES: tuple[str, ...] = ("offsets", "ends", "keys", "numbers", "_heads")
+    #: Records lie in frames of the file, which can be copied as they are.
+    is_framed = True
 
     # -- what is in them --------------------------------------------------------------------------
+
+    @property
+    def bytes(self) -> int:
+        """Bytes in the file."""
+        return len(self.data)
+
+    @property
+    def frame_sizes(self) -> np.ndarray:
+        """Bytes that each record takes in a record file: int64."""
+        return self.ends - self.offsets
+
+    def contents(self, begin: int, end: int) -> Iterator[memoryview]:
+        """Yield the contents of some records; those without image header are whole records."""
+        # A view of its own: without the GIL threads cannot slice the same one (CPython gh-155606).
+        data = self.words.view(np.uint8).data
+        rows = slice(begin, end)
+        starts = self.offsets[rows] + HEAD.itemsize + self.header_sizes(rows)
+        stops = self.offsets[rows] + HEAD.itemsize + self.sizes[rows]
+        records = zip(self.whole[rows].tolist(), starts.tolist(), stops.tolist(), strict=True)
+        for number, (whole, start, stop) in enumerate(records, begin):
+            yield data[start:stop] if whole else read_payload(self.record(number)).content
+        part = data[int(self.offsets[begin]) : int(self.ends[end - 1])]
+        check_kept(part, **self.location(begin))
+
+    def copied(self, row: int) -> bytearray:
+        """Copy a whole record, with its image header."""
+        record = bytearray(self.record(row))
+        check_kept(self.data, **self.location(row))
+        return record
+
+    def said(self, problem: Problem) -> str:
+        """Say where a problem is, and what it is."""
+        return f"{self.path}: {problem}"
 
     def problem(self, number: int, kind: str, reason: str) -> None:
         """Note why a record is left out that is whole."""

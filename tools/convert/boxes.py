@@ -12,6 +12,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -22,20 +23,23 @@ from recordio.extras import need
 from recordio.formats.headers import FIRST_TURNED
 from recordio.formats.image_size import image_size, read_image_header
 from recordio.formats.jpeg_markers import jpeg_orientation
+from recordio.keywords.checks import boolean, choice
+from recordio.keywords.options import option
 from recordio.limits import bounded_lines
 
 from ..image_list import UNLISTED, Skipped
 from ..outputs import url_refused
-from .folders import add_check_option, read_content
+from .folders import CheckOptions, read_content
 from .format import Counts, Item, LeftOut
 
 __all__ = [
     "Box",
     "BoxLabels",
-    "add_box_options",
+    "BoxOptions",
     "check_folder",
     "checked_classes",
     "item_of",
+    "marked_option",
     "read_class_file",
     "upright_size",
 ]
@@ -55,38 +59,36 @@ class Box(NamedTuple):
     marked: bool = False  # a crowd (COCO) or difficult (VOC)
 
 
-def add_box_options(parser: argparse._ActionsContainer, mark: str = "", meaning: str = "") -> None:
-    """Add the options of formats with boxes.
+@dataclass(frozen=True, kw_only=True)
+class BoxOptions(CheckOptions):
+    """Options of formats with boxes."""
 
-    `mark` names the option about objects that the format marks, without dashes; it is empty if none
-    does.  `meaning` says in the help which objects these are.
-    """
-    parser.add_argument(
-        "--bad-boxes",
-        choices=["refuse", "clip", "drop"],
-        default="refuse",
-        help="boxes that are empty, or leave the image by more than a pixel.  refuse: the image is "
-        "left out and reported; clip: they are cut at the edges, and those of which nothing is "
-        "left are dropped; drop: they are dropped (default: refuse)",
+    bad_boxes: str = option(
+        "refuse",
+        "str",
+        """Boxes that are empty, or leave the image by more than a pixel.  refuse: the image is left
+        out and reported; clip: they are cut at the edges, and those of which nothing is left are
+        dropped; drop: they are dropped (default: refuse).""",
+        partial(choice, allowed=("refuse", "clip", "drop")),
     )
-    if mark:
-        parser.add_argument(
-            f"--{mark}",
-            dest="marked",
-            choices=["drop", "keep", "mark"],
-            default="drop",
-            help=f"{meaning}.  drop: leave them out; keep: store them like others; mark: give "
-            "every object a sixth value, 1 for these and 0 for others (default: drop)",
-        )
-    else:
-        parser.set_defaults(marked="keep")
-    parser.add_argument(
-        "--background",
-        action="store_true",
-        help="store images without boxes as well, with one empty box of class -1, which readers "
-        "drop (default: leave them out)",
+    background: bool = option(
+        False,
+        "bool",
+        """Store images without boxes as well, with one empty box of class -1, which readers drop
+        (default: leave them out).""",
+        boolean,
     )
-    add_check_option(parser)
+
+
+def marked_option(meaning: str) -> Any:
+    """Make the option for objects that a format marks; the text says which these are."""
+    return option(
+        "drop",
+        "str",
+        f"""{meaning}.  drop: leave them out; keep: store them like others; mark: give every object
+        a sixth value, 1 for these and 0 for others (default: drop).""",
+        partial(choice, allowed=("drop", "keep", "mark")),
+    )
 
 
 def check_folder(path: str) -> None:
@@ -108,9 +110,10 @@ class BoxLabels:
     clipped: int = 0
 
     @classmethod
-    def from_settings(cls, settings: argparse.Namespace) -> BoxLabels:
-        """Make one by the options of `add_box_options`."""
-        return cls(settings.bad_boxes, settings.marked, settings.background)
+    def from_settings(cls, settings: Any, mark: str = "") -> BoxLabels:
+        """Make one by `BoxOptions`; `mark` is the name of the option about marked objects."""
+        marked = getattr(settings, mark) if mark else "keep"
+        return cls(settings.bad_boxes, marked, settings.background)
 
     def of(
         self, boxes: Iterable[Box], size: Size

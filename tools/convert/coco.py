@@ -9,6 +9,7 @@ import argparse
 import collections
 import json
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from recordio import RecordIOError
@@ -16,8 +17,17 @@ from recordio.bytes.files import open_bytes
 from recordio.errors import LabelError
 
 from ..image_list import Skipped, safe_name
-from .boxes import Box, BoxLabels, Size, add_box_options, check_folder, checked_classes, item_of
-from .format import Import, ImportSource, Items, LeftOut
+from .boxes import (
+    Box,
+    BoxLabels,
+    BoxOptions,
+    Size,
+    check_folder,
+    checked_classes,
+    item_of,
+    marked_option,
+)
+from .format import WITH_IMAGE, Import, ImportSource, Items, LeftOut
 
 __all__ = ["FROM_COCO"]
 
@@ -32,9 +42,11 @@ OF_FILES = frozenset(["images", "annotations", "categories", "info", "licenses",
 CALLED = {"segmentation": "outlines (segmentation)", "keypoints": "lists of key points (keypoints)"}
 
 
-def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """Add the options of from-coco."""
-    add_box_options(parser, "crowd", "boxes round crowds (iscrowd)")
+@dataclass(frozen=True, kw_only=True)
+class CocoOptions(BoxOptions):
+    """Options of from-coco."""
+
+    crowd: str = marked_option("Boxes round crowds (iscrowd)")
 
 
 def open_coco(settings: argparse.Namespace) -> ImportSource:
@@ -65,7 +77,7 @@ def open_coco(settings: argparse.Namespace) -> ImportSource:
             by_image[image].append(annotation)
         else:
             nowhere.setdefault(f"image {image!r:.40}", []).append(name_of(annotation))
-    labels = BoxLabels.from_settings(settings)
+    labels = BoxLabels.from_settings(settings, "crowd")
 
     def items() -> Items:
         for image in found["images"]:
@@ -190,9 +202,18 @@ FROM_COCO = Import(
         ("images", "the folder that the file names of the images start in", False),
     ],
     open_coco,
-    add_import_options,
+    CocoOptions,
     "Each image becomes a record with its boxes, which ImageDetRecordIter reads: the image\n"
     "untouched, and the label [2, 5, class, xmin, ymin, xmax, ymax, ...] in fractions of the\n"
     "image.  Classes are numbered from 0 in the order of the category ids; PREFIX.classes.txt\n"
     "names them.",
+    example=WITH_IMAGE
+    + """>>> import json
+>>> image = {"id": 1, "file_name": "1.png", "width": 6, "height": 4}
+>>> box = {"id": 1, "image_id": 1, "category_id": 7, "bbox": [1, 1, 3, 2]}
+>>> kind = {"id": 7, "name": "cat"}
+>>> found = {"images": [image], "annotations": [box], "categories": [kind]}
+>>> _ = (folder / "a.json").write_text(json.dumps(found))
+>>> recordio.convert.from_coco(folder / "a.json", folder / "photos" / "cat", folder / "a").records
+1""",
 )

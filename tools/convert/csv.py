@@ -9,17 +9,21 @@ import argparse
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from recordio import CSVReader, RecordIOError
 from recordio.bytes.storage import AtomicOutput
+from recordio.keywords.checks import boolean, choice, integer
+from recordio.keywords.options import Options, described, option, optional
 from recordio.text.row_count import count_rows
 
 from ..npy import decode_npy, is_sparse, npy_header
 from ..payloads import number_text, numbers_text
 from ..record_pack import Record, RecordPack
-from .format import Export, Import, ImportSource, Item, Items, add_text_limit, natural
+from .format import Export, Import, ImportSource, Item, Items, TextLimit, of_text
 
 __all__ = ["FROM_CSV", "TO_CSV"]
 
@@ -54,44 +58,39 @@ def delimiter(text: str) -> str:
     return text
 
 
-def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """Add the options of from-csv."""
-    parser.add_argument(
-        "--label-columns",
-        type=columns,
-        default=[],
-        metavar="N,...",
-        help="columns that hold labels, counted from 0, from the end with a minus (write "
-        "--label-columns=-1); they are stored in the image header and not in the array "
-        "(default: none, every label is 0)",
+@dataclass(frozen=True, kw_only=True)
+class CSVOptions(TextLimit):
+    """Options of from-csv."""
+
+    label_columns: Sequence[int] = option(
+        (),
+        "sequence of int",
+        """Columns that hold labels, counted from 0, from the end with a minus, as in
+        --label-columns=-1; they are stored in the image header and not in the array (default:
+        none, every label is 0).""",
+        lambda name, value: of_text(columns)(name, value) if value or value == 0 else [],
     )
-    parser.add_argument(
-        "--dtype",
-        choices=DTYPES,
-        default="float32",
-        help="type of the array's elements (default: float32)",
+    dtype: str = option(
+        "float32",
+        "str",
+        "Type of the array's elements (default: float32).",
+        partial(choice, allowed=DTYPES),
     )
-    parser.add_argument(
-        "--shape",
-        type=shape,
-        metavar="N,...",
-        help="shape of the arrays, without the labels (default: one axis)",
+    shape: Sequence[int] | None = option(
+        None,
+        "sequence of int, optional",
+        "Shape of the arrays, without the labels (default: one axis).",
+        optional(of_text(shape)),
     )
-    parser.add_argument(
-        "--delimiter",
-        type=delimiter,
-        default=",",
-        metavar="C",
-        help=r"character between the fields; \t is a TAB (default: ,)",
+    delimiter: str = option(
+        ",",
+        "str",
+        r"Character between the fields; \t is a TAB (default: ,).",
+        of_text(delimiter),
     )
-    parser.add_argument(
-        "--skip-header",
-        type=natural,
-        default=0,
-        metavar="N",
-        help="lines to leave out at the start (default: 0)",
+    skip_header: int = option(
+        0, "int", "Lines to leave out at the start (default: 0).", partial(integer, low=0)
     )
-    add_text_limit(parser)
 
 
 def open_csv(settings: argparse.Namespace) -> ImportSource:
@@ -154,22 +153,18 @@ def array_shape(
     return wanted
 
 
-def add_export_options(parser: argparse._ActionsContainer) -> None:
-    """Add the options of export --to csv."""
-    parser.add_argument(
-        "--label-columns",
-        type=columns,
-        metavar="N,...",
-        help="where the labels stand among the columns, as for from-csv (default: first)",
+@dataclass(frozen=True, kw_only=True)
+class ToCSVOptions(Options):
+    """Options of export --to csv."""
+
+    label_columns: Sequence[int] | None = option(
+        None,
+        "sequence of int, optional",
+        "Where the labels stand among the columns, as for from-csv (default: first).",
+        optional(of_text(columns)),
     )
-    parser.add_argument("--no-labels", action="store_true", help="leave the labels out")
-    parser.add_argument(
-        "--delimiter",
-        type=delimiter,
-        default=",",
-        metavar="C",
-        help=r"character between the fields; \t is a TAB (default: ,)",
-    )
+    no_labels: bool = option(False, "bool", "Leave the labels out.", boolean)
+    delimiter: str = described(CSVOptions, "delimiter")
 
 
 def write_csv(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
@@ -238,9 +233,12 @@ FROM_CSV = Import(
     "rows of numbers",
     [("source", "the CSV file, gzip or not, a folder of such files, or an fsspec URL", False)],
     open_csv,
-    add_import_options,
+    CSVOptions,
     "Each row becomes a record: labels in the image header, the other numbers as a .npy array.",
+    example=r""">>> _ = (folder / "a.csv").write_text("1,0.5,2\n0,1,3\n")
+>>> recordio.convert.from_csv(folder / "a.csv", folder / "a", label_columns=[0]).records
+2""",
 )
 TO_CSV = Export(
-    "csv", "rows of numbers; TARGET is a file", one_file, write_csv, add_export_options, ".csv"
+    "csv", "rows of numbers; TARGET is a file", one_file, write_csv, ToCSVOptions, ".csv"
 )

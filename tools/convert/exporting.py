@@ -30,11 +30,23 @@ SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 
 @dataclass
 class ExportReport:
-    """Result of `export_records`."""
+    """Result of `recordio.convert.export`.
+
+    Attributes
+    ----------
+    paths : list of str
+        The files, or the folder.
+    records : int
+        Records in them.
+    left_out : int
+        Records that list identities of a face-recognition pack.
+    seconds : float
+        Time that it took.
+    """
 
     paths: list[str]
     records: int
-    left_out: int  # records that list identities of a face-recognition pack
+    left_out: int
     seconds: float
 
 

@@ -10,10 +10,15 @@ import errno
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from recordio import RecordIOError
 from recordio.bytes.regular_files import open_regular
 from recordio.formats.table import IMAGE_KINDS, suffixes_of
+from recordio.keywords.checks import choice
+from recordio.keywords.options import Options, option
 from recordio.packs.classes import read_classes
 
 from ..im2rec_options import DEFAULT_EXTENSIONS
@@ -22,40 +27,60 @@ from ..outputs import new_folder, url_refused
 from ..payloads import check_content, number_text
 from ..record_pack import Record, RecordPack, name_of
 from ..scan import describe_left_out, scan_images
-from .format import Export, Import, ImportSource, Item, Items
+from .format import WITH_IMAGE, Export, Import, ImportSource, Item, Items
 from .labels import table_line
 
-__all__ = ["FROM_FOLDER", "TO_FOLDERS", "safe_parts"]
+__all__ = ["FROM_FOLDER", "TO_FOLDERS", "CheckOptions", "SuffixOptions", "safe_parts"]
 
 TABLE = "labels.csv"
 #: Characters that this system refuses in the name of a file, or understands as more than a name.
 FORBIDDEN = re.compile(r'[\0-\x1f<>:"|?*\\]' if os.name == "nt" else "\0")
 
 
-def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """Add the options of from-imagefolder."""
-    add_suffix_option(parser)
-    add_check_option(parser)
+def suffixes(name: str, value: Any) -> str:
+    """Check suffixes, in a text with commas or several."""
+    return value if isinstance(value, str) else ",".join(map(str, value))
 
 
-def add_suffix_option(parser: argparse._ActionsContainer) -> None:
-    """Add the option for the suffixes of images."""
-    parser.add_argument(
-        "--exts",
-        default=",".join(DEFAULT_EXTENSIONS),
-        metavar=".EXT,...",
-        help=f"suffixes to accept, in any case (default: {','.join(DEFAULT_EXTENSIONS)})",
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions(Options):
+    """Option for the check of contents."""
+
+    check: str = option(
+        "header",
+        "str",
+        """header: leave out what is truncated, damaged or of no known kind, as far as that shows
+        without decoding; none: take anything (default: header).""",
+        partial(choice, allowed=("header", "none")),
     )
 
 
-def add_check_option(parser: argparse._ActionsContainer) -> None:
-    """Add the option for the check of contents."""
-    parser.add_argument(
-        "--check",
-        choices=["header", "none"],
-        default="header",
-        help="header: leave out what is truncated, damaged or of no known kind, as far as that "
-        "shows without decoding; none: take anything (default: header)",
+@dataclass(frozen=True, kw_only=True)
+class SuffixOptions(Options):
+    """Option for the suffixes of images."""
+
+    exts: str = option(
+        ",".join(DEFAULT_EXTENSIONS),
+        "str or sequence of str",
+        f"Suffixes to accept, in any case (default: {','.join(DEFAULT_EXTENSIONS)}).",
+        suffixes,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FolderOptions(CheckOptions, SuffixOptions):
+    """Options of from-imagefolder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoldersOptions(Options):
+    """Options of export --to folders."""
+
+    classes: str | None = option(
+        None,
+        "path, optional",
+        """Lines of label, TAB and folder (default: PREFIX.classes.txt; without it folders are named
+        after the labels).""",
     )
 
 
@@ -90,22 +115,12 @@ def find_images(root: str, suffixes: str) -> tuple[ImageList, list[str]]:
 
 
 def read_content(path: str, check: str) -> bytes:
-    """Return the content of an image file, examined as `add_check_option` says."""
+    """Return the content of an image file, examined as `CheckOptions` say."""
     with open_regular(path) as file:
         content = file.read(2**29 + 1)
     if check == "header":
         check_content(content)
     return content
-
-
-def add_export_options(parser: argparse._ActionsContainer) -> None:
-    """Add the options of export --to folders."""
-    parser.add_argument(
-        "--classes",
-        metavar="FILE",
-        help="lines of label, TAB and folder (default: PREFIX.classes.txt; without it folders are "
-        "named after the labels)",
-    )
 
 
 def write_folders(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
@@ -199,14 +214,17 @@ FROM_FOLDER = Import(
     "a folder of images for each class",
     [("source", "the folder; every folder in it that holds images is a class", False)],
     open_folder,
-    add_import_options,
+    FolderOptions,
     "Each image file becomes an image record, untouched.  PREFIX.classes.txt tells which label is\n"
     "which folder, PREFIX.lst which record is which file.  im2rec does more: resizing, splitting.",
+    example=WITH_IMAGE
+    + """>>> recordio.convert.from_imagefolder(folder / "photos", folder / "a").records
+1""",
 )
 TO_FOLDERS = Export(
     "folders",
     f"images in folders by label, and {TABLE}; TARGET is a new folder",
     no_files,
     write_folders,
-    add_export_options,
+    FoldersOptions,
 )

@@ -7,18 +7,27 @@ rest, record files, reports and the command line, is the same for all of them an
 from __future__ import annotations
 
 import argparse
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import Field, dataclass, field, fields
+from functools import partial
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from recordio.errors import RecordIOError
+from recordio.formats.image_size import DEFAULT_MAX_PIXELS
+from recordio.keywords.checks import integer
+from recordio.keywords.options import Options, option, optional
 from recordio.text.lines import MAX_LINE_BYTES
 
+from ..command import add_option
 from ..image_list import Skipped
 from ..record_pack import RecordPack
 
 __all__ = [
+    "WITH_IMAGE",
+    "ArrayLimit",
+    "ContentLimit",
     "Counts",
     "Export",
     "Import",
@@ -26,12 +35,13 @@ __all__ = [
     "Item",
     "Items",
     "LeftOut",
-    "add_array_limit",
-    "add_content_limit",
-    "add_metadata_limit",
-    "add_text_limit",
-    "natural",
-    "no_options",
+    "MetadataLimit",
+    "NoOptions",
+    "PixelLimit",
+    "TextLimit",
+    "add_options_of",
+    "of_text",
+    "options_of_format",
     "unreadable",
 ]
 
@@ -78,59 +88,105 @@ class ImportSource:
     notes: Callable[[], Sequence[str]] = field(default=lambda: ())
 
 
-def no_options(parser: argparse._ActionsContainer) -> None:
-    """Add nothing, for formats without options of their own."""
+#: Lines of an example that make ``photos/cat/1.png``.
+WITH_IMAGE = """>>> import cv2, numpy as np
+>>> (folder / "photos" / "cat").mkdir(parents=True)
+>>> cv2.imwrite(str(folder / "photos" / "cat" / "1.png"), np.zeros((4, 6, 3), np.uint8))
+True
+"""
 
 
-def natural(text: str) -> int:
-    """Read a number that is not negative."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number")
-    return int(text)
+def of_text(read: Callable[[str], Any]) -> Callable[[str, Any], Any]:
+    """Make a check of what reads a text: the value may be a text, a number or several."""
+
+    def check(name: str, value: Any) -> Any:
+        several = value if isinstance(value, (list, tuple)) else [value]
+        try:
+            return read(value if isinstance(value, str) else ",".join(map(str, several)))
+        except argparse.ArgumentTypeError as error:
+            raise ValueError(f"{name}={value!r}: {error}") from None
+
+    return check
 
 
-def add_content_limit(parser: argparse._ActionsContainer) -> None:
-    """Add the option of formats whose files state sizes, and may be packed."""
-    parser.add_argument(
-        "--max-content-bytes",
-        type=natural,
-        default=DEFAULT_CONTENT_BYTES,
-        metavar="N",
-        help="refuse images, arrays or other contents with more bytes (default: 2**28)",
+@dataclass(frozen=True, kw_only=True)
+class NoOptions(Options):
+    """Options of formats that have none of their own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContentLimit(Options):
+    """Option of formats whose files state sizes, and may be packed."""
+
+    max_content_bytes: int = option(
+        DEFAULT_CONTENT_BYTES,
+        "int",
+        "Refuse images, arrays or other contents with more bytes (default: 2**28).",
+        partial(integer, low=0),
     )
 
 
-def add_metadata_limit(parser: argparse._ActionsContainer, what: str) -> None:
-    """Add the option of formats with small files, or parts, beside the contents."""
-    parser.add_argument(
-        "--max-metadata-bytes",
-        type=natural,
-        default=DEFAULT_METADATA_BYTES,
-        metavar="N",
-        help=f"refuse {what} with more bytes (default: 2**22)",
+@dataclass(frozen=True, kw_only=True)
+class MetadataLimit(Options):
+    """Option of formats with small files, or parts, beside the contents."""
+
+    max_metadata_bytes: int = option(
+        DEFAULT_METADATA_BYTES,
+        "int",
+        "Refuse annotation and label files, and headers between files, with more bytes "
+        "(default: 2**22).",
+        partial(integer, low=0),
     )
 
 
-def add_text_limit(parser: argparse._ActionsContainer) -> None:
-    """Add the option of formats of lines."""
-    parser.add_argument(
-        "--max-line-bytes",
-        type=natural,
-        default=MAX_LINE_BYTES,
-        metavar="N",
-        help="stop at a longer line (default: 2**26)",
+@dataclass(frozen=True, kw_only=True)
+class TextLimit(Options):
+    """Option of formats of lines."""
+
+    max_line_bytes: int = option(
+        MAX_LINE_BYTES,
+        "int",
+        "Stop at a longer line (default: 2**26).",
+        partial(integer, low=0),
     )
 
 
-def add_array_limit(parser: argparse._ActionsContainer) -> None:
-    """Add the option of formats that are read as a whole."""
-    parser.add_argument(
-        "--max-array-bytes",
-        type=natural,
-        metavar="N",
-        help="stop when more memory is needed for what is read (default: 64 times the size of the "
-        "file, at least 2**28)",
+@dataclass(frozen=True, kw_only=True)
+class ArrayLimit(Options):
+    """Option of formats that are read as a whole."""
+
+    max_array_bytes: int | None = option(
+        None,
+        "int, optional",
+        """Stop when more memory is needed for what is read (default: 64 times the size of the file,
+        at least 2**28).""",
+        optional(partial(integer, low=0)),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PixelLimit(Options):
+    """Option of formats whose images are decoded."""
+
+    max_pixels: int = option(
+        DEFAULT_MAX_PIXELS,
+        "int",
+        "Do not decode images with more pixels (default: 2**26).",
+        partial(integer, low=1),
+    )
+
+
+def options_of_format(family: type[Options]) -> list[Field[Any]]:
+    """List the options of a format, its own before those that it shares with others."""
+    known = {item.name: item for item in fields(family)}
+    own = [name for kind in family.__mro__ for name in inspect.get_annotations(kind)]
+    return [known[name] for name in dict.fromkeys(own) if name in known]
+
+
+def add_options_of(parser: argparse._ActionsContainer, family: type[Options]) -> None:
+    """Add the options of a format to a parser, each as it is described and checked."""
+    for item in options_of_format(family):
+        add_option(parser, item)
 
 
 @dataclass(frozen=True)
@@ -141,9 +197,15 @@ class Import:
     summary: str
     #: Positional arguments: name, help, and True if several may be given.
     sources: Sequence[tuple[str, str, bool]]
-    open: Callable[[argparse.Namespace], ImportSource]
-    add_options: Callable[[argparse._ActionsContainer], None] = no_options
+    open: Callable[[Any], ImportSource]
+    options: type[Options] = NoOptions
     description: str = ""
+    #: Lines of a doctest that call the function in `folder`, a new one.
+    example: str = ""
+
+    def add_options(self, parser: argparse._ActionsContainer) -> None:
+        """Add the options of the command."""
+        add_options_of(parser, self.options)
 
 
 @dataclass(frozen=True)
@@ -155,9 +217,13 @@ class Export:
     #: The files of a target, the main one first; none for a folder.
     outputs: Callable[[str], Sequence[str]]
     #: Writes the files, or the folder, whole or not at all; returns the number of records.
-    write: Callable[[RecordPack, Sequence[str], argparse.Namespace], int]
-    add_options: Callable[[argparse._ActionsContainer], None] = no_options
+    write: Callable[[RecordPack, Sequence[str], Any], int]
+    options: type[Options] = NoOptions
     suffix: str = ""  # of a target that is a file
+
+    def add_options(self, parser: argparse._ActionsContainer) -> None:
+        """Add the options of the command."""
+        add_options_of(parser, self.options)
 
 
 def unreadable(path: str, error: BaseException) -> RecordIOError:

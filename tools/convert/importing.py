@@ -42,14 +42,29 @@ OTHER_KINDS = "others"
 
 @dataclass
 class ImportReport:
-    """Result of `import_records`."""
+    """Result of a conversion to a record file.
+
+    Attributes
+    ----------
+    path : str
+        The record file.
+    records : int
+        Records in it.
+    bytes_written : int
+        Bytes in these records.
+    skipped : list of Skipped
+        Items that could not be converted: the path of each, and the reason.
+    left_out : collections.Counter
+        Things that no record holds: outlines, other files of a sample, images without boxes.  Those
+        of skipped items are not counted.
+    seconds : float
+        Time that it took.
+    """
 
     path: str
     records: int = 0
-    bytes_written: int = 0  # in records
+    bytes_written: int = 0
     skipped: list[Skipped] = field(default_factory=list)
-    #: Things that no record holds: outlines, other files of a sample, images without boxes.  Those
-    #: of skipped items are not counted.
     left_out: collections.Counter[str] = field(default_factory=collections.Counter)
     seconds: float = 0.0
 

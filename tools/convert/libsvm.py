@@ -8,25 +8,29 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from recordio import RecordIOError, read_libsvm
 from recordio.bytes.storage import AtomicOutput
+from recordio.keywords.checks import boolean, choice
+from recordio.keywords.options import Options, option
 
 from ..npy import SPARSE_FIELDS, decode_npy, encode_npy, is_sparse, sparse_dtype
 from ..payloads import number_text, numbers_text
 from ..record_pack import RecordPack
 from .csv import one_file
 from .format import (
+    ArrayLimit,
     Export,
     Import,
     ImportSource,
     Item,
     Items,
     LeftOut,
-    add_array_limit,
-    add_text_limit,
+    TextLimit,
 )
 
 __all__ = ["FROM_LIBSVM", "TO_LIBSVM"]
@@ -35,21 +39,29 @@ __all__ = ["FROM_LIBSVM", "TO_LIBSVM"]
 CALLED = {"weights": "weights of labels", "queries": "qid", "comments": "comments"}
 
 
-def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """Add the options of from-libsvm."""
-    parser.add_argument(
-        "--one-based",
-        action="store_true",
-        help="the first feature is 1, as in the files of LibSVM itself (default: 0)",
+@dataclass(frozen=True, kw_only=True)
+class LibSVMOptions(TextLimit, ArrayLimit):
+    """Options of from-libsvm."""
+
+    one_based: bool = option(
+        False,
+        "bool",
+        "The first feature is 1, as in the files of LibSVM itself (default: 0).",
+        boolean,
     )
-    parser.add_argument(
-        "--dtype",
-        choices=["float32", "float64"],
-        default="float32",
-        help="type of the values (default: float32)",
+    dtype: str = option(
+        "float32",
+        "str",
+        "Type of the values (default: float32).",
+        partial(choice, allowed=("float32", "float64")),
     )
-    add_text_limit(parser)
-    add_array_limit(parser)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToLibSVMOptions(Options):
+    """Options of export --to libsvm."""
+
+    one_based: bool = option(False, "bool", "Call the first feature 1 (default: 0).", boolean)
 
 
 def open_libsvm(settings: argparse.Namespace) -> ImportSource:
@@ -80,13 +92,6 @@ def read_items(data: object, labels: np.ndarray) -> Items:
     for label, end in zip(labels.tolist(), data.indptr[1:].tolist(), strict=True):  # type: ignore[attr-defined]
         yield Item([label], encode_npy(entries[begin:end]))
         begin = end
-
-
-def add_export_options(parser: argparse._ActionsContainer) -> None:
-    """Add the options of export --to libsvm."""
-    parser.add_argument(
-        "--one-based", action="store_true", help="call the first feature 1 (default: 0)"
-    )
 
 
 def write_libsvm(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
@@ -131,11 +136,14 @@ FROM_LIBSVM = Import(
     "sparse rows, label index:value ...",
     [("source", "the file, gzip or not, a folder of such files, or an fsspec URL", False)],
     open_libsvm,
-    add_import_options,
+    LibSVMOptions,
     "Each line becomes a record: the label in the image header, and a .npy array of pairs of\n"
     "index (int64, counted from 0) and value.  Weights, qid and comments are counted\n"
     "and dropped.",
+    example=r""">>> _ = (folder / "a.libsvm").write_text("1 1:0.5 4:2\n0 2:1\n")
+>>> recordio.convert.from_libsvm(folder / "a.libsvm", folder / "a", one_based=True).records
+2""",
 )
 TO_LIBSVM = Export(
-    "libsvm", "sparse rows; TARGET is a file", one_file, write_libsvm, add_export_options, ".libsvm"
+    "libsvm", "sparse rows; TARGET is a file", one_file, write_libsvm, ToLibSVMOptions, ".libsvm"
 )

@@ -13,9 +13,9 @@ import numpy as np
 from recordio import RecordIOError, read_idx_array
 from recordio.bytes.storage import AtomicOutput
 
-from ..images import add_pixel_limit, decode_image, encode_image
+from ..images import decode_image, encode_image
 from ..record_pack import RecordPack
-from .format import Export, Import, ImportSource, Item, Items, add_array_limit
+from .format import ArrayLimit, Export, Import, ImportSource, Item, Items, PixelLimit
 
 __all__ = ["FROM_MNIST", "TO_MNIST"]
 
@@ -105,13 +105,18 @@ FROM_MNIST = Import(
         ("labels", "the labels, such as train-labels-idx1-ubyte.gz", False),
     ],
     open_mnist,
-    add_array_limit,
+    ArrayLimit,
     description="Each image becomes an image record with a grey PNG and its label.",
+    example=""">>> import struct
+>>> _ = (folder / "images").write_bytes(struct.pack(">4B3I", 0, 0, 8, 3, 2, 4, 4) + bytes(32))
+>>> _ = (folder / "labels").write_bytes(struct.pack(">4BI", 0, 0, 8, 1, 2) + bytes(2))
+>>> recordio.convert.from_mnist(folder / "images", folder / "labels", folder / "a").records
+2""",
 )
 TO_MNIST = Export(
     "mnist",
     f"MNIST's pair of files, TARGET{IMAGES} and TARGET{LABELS}",
     outputs,
     write_mnist,
-    add_pixel_limit,
+    PixelLimit,
 )

@@ -12,6 +12,8 @@ import os
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,13 +23,26 @@ from recordio import RecordIOError
 from recordio.bytes.files import open_bytes
 from recordio.bytes.storage import AtomicOutput
 from recordio.formats.table import IMAGE_KINDS
+from recordio.keywords.checks import choice
+from recordio.keywords.checks import path as a_path
+from recordio.keywords.options import option, optional
 from recordio.limits import check_array_bytes
 
 from ..image_list import Skipped
-from ..images import add_pixel_limit, decode_image, encode_image, swap_red_and_blue
+from ..images import decode_image, encode_image, swap_red_and_blue
 from ..npy import HEADER_ERRORS, decode_npy, npy_header
 from ..record_pack import Record, RecordPack
-from .format import Export, Import, ImportSource, Item, Items, LeftOut, add_array_limit, unreadable
+from .format import (
+    ArrayLimit,
+    Export,
+    Import,
+    ImportSource,
+    Item,
+    Items,
+    LeftOut,
+    PixelLimit,
+    unreadable,
+)
 
 __all__ = ["FROM_NUMPY", "TO_NPY"]
 
@@ -38,28 +53,30 @@ ZIP_START = b"PK\3\4"
 SUFFIX, LABELS_SUFFIX = ".npy", ".labels.npy"
 
 
-def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """Add the options of from-numpy."""
-    parser.add_argument(
-        "--labels",
-        metavar="FILE",
-        help=".npy file with a label, or a row of labels, for each record (default: every label "
-        "is 0)",
+@dataclass(frozen=True, kw_only=True)
+class NumpyOptions(ArrayLimit):
+    """Options of from-numpy."""
+
+    labels: str | None = option(
+        None,
+        "path, optional",
+        """.npy file with a label, or a row of labels, for each record (default: every label is
+        0).""",
+        optional(a_path),
     )
-    parser.add_argument(
-        "--data-name", metavar="NAME", help="which array of a .npz file holds the data"
+    data_name: str | None = option(
+        None, "str, optional", "Which array of a .npz file holds the data."
     )
-    parser.add_argument(
-        "--label-name", metavar="NAME", help="which array of the same .npz file holds the labels"
+    label_name: str | None = option(
+        None, "str, optional", "Which array of the same .npz file holds the labels."
     )
-    parser.add_argument(
-        "--encoding",
-        choices=[".npy", ".png", ".jpg"],
-        default=".npy",
-        help=".npy: store arrays as they are; .png (lossless), .jpg: store images, from arrays of "
-        "shape (height, width) or (height, width, 1, 3 or 4), RGB (default: .npy)",
+    encoding: str = option(
+        ".npy",
+        "str",
+        """.npy: store arrays as they are; .png (lossless), .jpg: store images, from arrays of shape
+        (height, width) or (height, width, 1, 3 or 4), RGB (default: .npy).""",
+        partial(choice, allowed=(".npy", ".png", ".jpg")),
     )
-    add_array_limit(parser)
 
 
 def open_arrays(settings: argparse.Namespace) -> ImportSource:
@@ -259,13 +276,17 @@ FROM_NUMPY = Import(
     "arrays (.npy, .npz)",
     [("source", "the .npy or .npz file", False)],
     open_arrays,
-    add_import_options,
+    NumpyOptions,
     "Each entry along the first axis becomes a record, stored as a .npy array or an image.",
+    example=""">>> import numpy as np
+>>> np.save(folder / "a.npy", np.zeros((3, 4, 4), np.uint8))
+>>> recordio.convert.from_numpy(folder / "a.npy", folder / "a", encoding=".png").records
+3""",
 )
 TO_NPY = Export(
     "npy",
     f"one array of all, TARGET{SUFFIX}, and one of the labels, TARGET{LABELS_SUFFIX}",
     outputs,
     write_npy,
-    add_pixel_limit,
+    PixelLimit,
 )

@@ -10,6 +10,9 @@ import glob
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,11 +20,13 @@ from recordio import RecordReader
 from recordio.bytes.files import StoredFile, filesystem
 from recordio.containers.braces import expand_braces
 from recordio.errors import RecordIOError
+from recordio.keywords.checks import integer
+from recordio.keywords.options import Options, Rule, option, optional, refuse_ineffective
 from recordio.operations.division import number_template
 
-from .format import natural
+from ..command import add_option
 
-__all__ = ["add_shard_options", "matching_files", "older_shards", "plan_shards"]
+__all__ = ["ShardOptions", "add_shard_options", "matching_files", "older_shards", "plan_shards"]
 
 WILDCARD = re.compile(r"[*?\[]")
 
@@ -60,31 +65,45 @@ def _remote_matches(url: str) -> list[str]:
     return sorted(files.unstrip_protocol(name) for name in files.glob(inside))
 
 
+@dataclass(frozen=True, kw_only=True)
+class ShardOptions(Options):
+    """Options of exports that write files."""
+
+    shard_records: int | None = option(
+        None,
+        "int, optional",
+        """Write files of N records each, named after TARGET with a number of six digits: out.tar
+        becomes out-000000.tar, out-000001.tar, ...; %04d in TARGET says where the number stands.  A
+        TARGET with braces, such as out-{00..15}.tar, names the files instead, which get equal
+        shares.""",
+        optional(partial(integer, low=1)),
+    )
+    shard_bytes: int | None = option(
+        None,
+        "int, optional",
+        "The same with as many records as have up to N bytes together, and at least one.",
+        optional(partial(integer, low=1)),
+    )
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "shard_bytes",
+            lambda v: v.shard_records is not None,
+            "says in bytes what `shard_records` says in records: give one of both",
+            refused=True,
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        refuse_ineffective(self)
+
+
 def add_shard_options(parser: argparse._ActionsContainer) -> None:
     """Add the options of exports that write files."""
     sizes = parser.add_mutually_exclusive_group()
-    sizes.add_argument(
-        "--shard-records",
-        type=_positive,
-        metavar="N",
-        help="write files of N records each, named after TARGET with a number of six digits: "
-        "out.tar becomes out-000000.tar, out-000001.tar, ...; %%04d in TARGET says where the "
-        "number stands.  A TARGET with braces, such as out-{00..15}.tar, names the files instead, "
-        "which get equal shares",
-    )
-    sizes.add_argument(
-        "--shard-bytes",
-        type=_positive,
-        metavar="N",
-        help="the same with as many records as have up to N bytes together, and at least one",
-    )
-
-
-def _positive(text: str) -> int:
-    number = natural(text)
-    if not number:
-        raise argparse.ArgumentTypeError("a shard needs at least 1")
-    return number
+    for item in fields(ShardOptions):
+        add_option(sizes, item)
 
 
 def plan_shards(

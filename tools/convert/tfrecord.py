@@ -11,6 +11,7 @@ import gzip
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from recordio import (
@@ -22,13 +23,15 @@ from recordio import (
 from recordio.bytes.crc32c import crc32c
 from recordio.bytes.files import open_bytes
 from recordio.bytes.storage import AtomicOutput
+from recordio.keywords.checks import boolean
+from recordio.keywords.options import Options, option
 
 from ..image_list import Skipped
 from ..payloads import check_content
 from ..record_pack import RecordPack
 from .csv import one_file
-from .folders import add_check_option
-from .format import Export, Import, ImportSource, Item, Items, add_content_limit
+from .folders import CheckOptions
+from .format import WITH_IMAGE, ContentLimit, Export, Import, ImportSource, Item, Items
 from .shards import matching_files
 from .tf_example import Feature, decode_example, encode_example
 
@@ -49,33 +52,36 @@ def masked_crc32c(data: bytes) -> int:
     return ((crc >> 15 | crc << 17) + MASK_DELTA) & 0xFFFF_FFFF
 
 
-def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """Add the options of from-tfrecord."""
-    add_feature_options(parser)
-    parser.add_argument(
-        "--no-labels", action="store_true", help="there are no labels; every label is 0"
+@dataclass(frozen=True, kw_only=True)
+class FeatureOptions(Options):
+    """Options that name features, and leave records as they are."""
+
+    content: str | None = option(
+        None,
+        "str, optional",
+        f"The feature that holds the image (default: {' or '.join(CONTENTS)}).",
     )
-    parser.add_argument(
-        "--raw",
-        action="store_true",
-        help="store the data of each TFRecord as they are, without looking into them and without "
-        "an image header",
+    label: str | None = option(
+        None,
+        "str, optional",
+        f"The feature that holds the label or labels (default: {' or '.join(LABELS)}).",
     )
-    add_check_option(parser)
-    add_content_limit(parser)
+    raw: bool = option(
+        False, "bool", "Write records as they are, not as tf.train.Example.", boolean
+    )
 
 
-def add_feature_options(parser: argparse._ActionsContainer) -> None:
-    """Add the options that name features."""
-    parser.add_argument(
-        "--content",
-        metavar="FEATURE",
-        help=f"the feature that holds the image (default: {' or '.join(CONTENTS)})",
-    )
-    parser.add_argument(
-        "--label",
-        metavar="FEATURE",
-        help=f"the feature that holds the label or labels (default: {' or '.join(LABELS)})",
+@dataclass(frozen=True, kw_only=True)
+class TFRecordOptions(CheckOptions, ContentLimit, FeatureOptions):
+    """Options of from-tfrecord."""
+
+    no_labels: bool = option(False, "bool", "There are no labels; every label is 0.", boolean)
+    raw: bool = option(
+        False,
+        "bool",
+        """Store the data of each TFRecord as they are, without looking into them and without an
+        image header.""",
+        boolean,
     )
 
 
@@ -190,14 +196,6 @@ def chosen(
     )
 
 
-def add_export_options(parser: argparse._ActionsContainer) -> None:
-    """Add the options of export --to tfrecord."""
-    add_feature_options(parser)
-    parser.add_argument(
-        "--raw", action="store_true", help="write records as they are, not as tf.train.Example"
-    )
-
-
 def write_tfrecord(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
     """Write an example for each record: its content, and its labels as integers or floats."""
     count = 0
@@ -231,14 +229,19 @@ FROM_TFRECORD = Import(
     "TFRecord files of tf.train.Example",
     [("source", "the files, plain or gzip, or fsspec URLs; {000..009} and * stand for many", True)],
     open_tfrecord,
-    add_import_options,
+    TFRecordOptions,
     "Each example becomes an image record: the encoded image untouched, the label in the header.",
+    example=WITH_IMAGE
+    + """>>> _ = recordio.convert.from_imagefolder(folder / "photos", folder / "a")
+>>> _ = recordio.convert.export(folder / "a", folder / "a.tfrecord", to="tfrecord")
+>>> recordio.convert.from_tfrecord(folder / "a.tfrecord", folder / "b").records
+1""",
 )
 TO_TFRECORD = Export(
     "tfrecord",
     "a tf.train.Example for each record; TARGET is a file",
     one_file,
     write_tfrecord,
-    add_export_options,
+    FeatureOptions,
     ".tfrecord",
 )

@@ -9,12 +9,16 @@ import argparse
 import collections
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NoReturn
 from xml.etree import ElementTree
 
 from recordio import RecordIOError
 from recordio.bytes.regular_files import open_regular
 from recordio.errors import LabelError
+from recordio.keywords.checks import boolean
+from recordio.keywords.checks import path as a_path
+from recordio.keywords.options import option, optional
 from recordio.limits import bounded_lines
 
 from ..im2rec_options import DEFAULT_EXTENSIONS
@@ -22,14 +26,15 @@ from ..image_list import Skipped, safe_name
 from .boxes import (
     Box,
     BoxLabels,
+    BoxOptions,
     Size,
-    add_box_options,
     check_folder,
     checked_classes,
     item_of,
+    marked_option,
     read_class_file,
 )
-from .format import Import, ImportSource, Items, add_metadata_limit
+from .format import WITH_IMAGE, Import, ImportSource, Items, MetadataLimit
 
 __all__ = ["FROM_VOC", "read_limited"]
 
@@ -42,28 +47,32 @@ NOTHING = frozenset(["", "0", "Unspecified"])
 CALLED = {"segmented": "segmentation masks (segmented)"}
 
 
-def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """Add the options of from-voc."""
-    parser.add_argument(
-        "--ids",
-        metavar="FILE",
-        help="the first word of each line names an annotation, without .xml: a file of "
-        "ImageSets/Main (default: all annotations, sorted)",
+@dataclass(frozen=True, kw_only=True)
+class VocOptions(BoxOptions, MetadataLimit):
+    """Options of from-voc."""
+
+    ids: str | None = option(
+        None,
+        "path, optional",
+        """The first word of each line names an annotation, without .xml: a file of ImageSets/Main
+        (default: all annotations, sorted).""",
+        optional(a_path),
     )
-    parser.add_argument(
-        "--classes",
-        metavar="FILE",
-        help="names of the classes in the order of their numbers, one in each line (default: all "
-        "names in ANNOTATIONS, sorted)",
+    classes: str | None = option(
+        None,
+        "path, optional",
+        """Names of the classes in the order of their numbers, one in each line (default: all names
+        in ANNOTATIONS, sorted).""",
+        optional(a_path),
     )
-    parser.add_argument(
-        "--zero-based",
-        action="store_true",
-        help="the first pixel is 0 and xmax and ymax are the edges of the box (default: as in VOC, "
-        "the first pixel is 1 and xmax and ymax are the last pixels in the box)",
+    zero_based: bool = option(
+        False,
+        "bool",
+        """The first pixel is 0 and xmax and ymax are the edges of the box (default: as in VOC, the
+        first pixel is 1 and xmax and ymax are the last pixels in the box).""",
+        boolean,
     )
-    add_box_options(parser, "difficult", "objects that are marked as difficult")
-    add_metadata_limit(parser, "annotation files")
+    difficult: str = marked_option("Objects that are marked as difficult")
 
 
 def open_voc(settings: argparse.Namespace) -> ImportSource:
@@ -80,7 +89,7 @@ def open_voc(settings: argparse.Namespace) -> ImportSource:
         classes = read_class_file(settings.classes)
     chosen = every if settings.ids is None else [f"{name}.xml" for name in read_ids(settings.ids)]
     numbers = {name: number for number, name in enumerate(classes)}
-    labels = BoxLabels.from_settings(settings)
+    labels = BoxLabels.from_settings(settings, "difficult")
 
     def items() -> Items:
         for name in chosen:
@@ -235,8 +244,18 @@ FROM_VOC = Import(
         ("images", "the folder of the images, such as VOC2012/JPEGImages", False),
     ],
     open_voc,
-    add_import_options,
+    VocOptions,
     "Each image becomes a record with its boxes, which ImageDetRecordIter reads: the image\n"
     "untouched, and the label [2, 5, class, xmin, ymin, xmax, ymax, ...] in fractions of the\n"
     "image.  PREFIX.classes.txt names the classes.",
+    example=WITH_IMAGE
+    + """>>> size = "<size><width>6</width><height>4</height></size>"
+>>> box = "<xmin>1</xmin><ymin>1</ymin><xmax>3</xmax><ymax>3</ymax>"
+>>> cat = f"<object><name>cat</name><bndbox>{box}</bndbox></object>"
+>>> (folder / "xml").mkdir()
+>>> _ = (folder / "xml" / "1.xml").write_text(
+...     f"<annotation><filename>1.png</filename>{size}{cat}</annotation>"
+... )
+>>> recordio.convert.from_voc(folder / "xml", folder / "photos" / "cat", folder / "a").records
+1""",
 )

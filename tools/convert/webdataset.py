@@ -15,26 +15,30 @@ import re
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from recordio import RecordIOError
 from recordio.bytes.storage import AtomicOutput
 from recordio.formats.table import FORMATS, is_read_everywhere, suffixes_of
+from recordio.keywords.checks import boolean
+from recordio.keywords.options import option
 
 from ..image_list import Skipped, safe_name
 from ..payloads import check_content, number_text
 from ..record_pack import RecordPack, name_of
 from .csv import one_file
-from .folders import add_check_option, safe_parts
+from .folders import CheckOptions, safe_parts
 from .format import (
+    WITH_IMAGE,
+    ContentLimit,
     Export,
     Import,
     ImportSource,
     Item,
     Items,
     LeftOut,
-    add_content_limit,
-    add_metadata_limit,
+    MetadataLimit,
     unreadable,
 )
 from .shards import matching_files
@@ -82,26 +86,23 @@ class StrictInfo(tarfile.TarInfo):
             raise tarfile.ReadError(f"damaged at offset {offset}: {error}") from None
 
 
-def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """Add the options of from-webdataset."""
-    parser.add_argument(
-        "--content",
-        metavar="EXT",
-        help="which file of a sample is stored, such as jpg or left.png (default: the first image "
-        "or .npy file)",
+@dataclass(frozen=True, kw_only=True)
+class WebDatasetOptions(CheckOptions, ContentLimit, MetadataLimit):
+    """Options of from-webdataset."""
+
+    content: str | None = option(
+        None,
+        "str, optional",
+        """Which file of a sample is stored, such as jpg or left.png (default: the first image or
+        .npy file).""",
     )
-    parser.add_argument(
-        "--label",
-        metavar="EXT[:FIELD]",
-        help="which file holds the label, a number or numbers in text, such as cls, or json:label "
-        "for a field of JSON (default: cls, or label or labels in json)",
+    label: str | None = option(
+        None,
+        "str, optional",
+        """Which file holds the label, a number or numbers in text, such as cls, or json:label for a
+        field of JSON (default: cls, or label or labels in json).""",
     )
-    parser.add_argument(
-        "--no-labels", action="store_true", help="there are no labels; every label is 0"
-    )
-    add_check_option(parser)
-    add_content_limit(parser)
-    add_metadata_limit(parser, "label files, and headers between the files of an archive,")
+    no_labels: bool = option(False, "bool", "There are no labels; every label is 0.", boolean)
 
 
 def open_webdataset(settings: argparse.Namespace) -> ImportSource:
@@ -356,9 +357,17 @@ FROM_WEBDATASET = Import(
         )
     ],
     open_webdataset,
-    add_import_options,
+    WebDatasetOptions,
     "The files KEY.jpg, KEY.cls, ... that follow one another become a record: the image\n"
     "untouched, the label in the image header.  PREFIX.lst keeps the keys.",
+    example=WITH_IMAGE
+    + """>>> import tarfile
+>>> _ = (folder / "1.cls").write_text("3")
+>>> with tarfile.open(folder / "a.tar", "w") as archive:
+...     archive.add(folder / "photos" / "cat" / "1.png", "1.png")
+...     archive.add(folder / "1.cls", "1.cls")
+>>> recordio.convert.from_webdataset(folder / "a.tar", folder / "a", label="cls").records
+1""",
 )
 TO_WEBDATASET = Export(
     "webdataset",

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import dataclass
 
 from recordio import RecordIOError
 from recordio.errors import LabelError
+from recordio.keywords.checks import path as a_path
+from recordio.keywords.options import option, optional
 
 from ..image_list import Skipped
-from .boxes import Box, BoxLabels, Size, add_box_options, check_folder, item_of, read_class_file
-from .folders import add_suffix_option, find_images
-from .format import Import, ImportSource, Items, add_metadata_limit
+from .boxes import Box, BoxLabels, BoxOptions, Size, check_folder, item_of, read_class_file
+from .folders import SuffixOptions, find_images
+from .format import WITH_IMAGE, Import, ImportSource, Items, MetadataLimit
 from .voc import read_limited
 
 __all__ = ["FROM_YOLO"]
@@ -22,17 +25,17 @@ __all__ = ["FROM_YOLO"]
 LARGEST_CLASS = 1 << 24
 
 
-def add_import_options(parser: argparse._ActionsContainer) -> None:
-    """Add the options of from-yolo."""
-    parser.add_argument(
-        "--classes",
-        metavar="FILE",
-        help="names of the classes: a text file with one in each line, or the data.yaml of a set, "
-        "which needs PyYAML (default: classes have numbers only)",
+@dataclass(frozen=True, kw_only=True)
+class YoloOptions(BoxOptions, SuffixOptions, MetadataLimit):
+    """Options of from-yolo."""
+
+    classes: str | None = option(
+        None,
+        "path, optional",
+        """Names of the classes: a text file with one in each line, or the data.yaml of a set, which
+        needs PyYAML (default: classes have numbers only).""",
+        optional(a_path),
     )
-    add_suffix_option(parser)
-    add_box_options(parser)
-    add_metadata_limit(parser, "label files")
 
 
 def open_yolo(settings: argparse.Namespace) -> ImportSource:
@@ -122,8 +125,13 @@ FROM_YOLO = Import(
         ("images", "the folder of the images, such as images/train, with the same names", False),
     ],
     open_yolo,
-    add_import_options,
+    YoloOptions,
     "Each image becomes a record with its boxes, which ImageDetRecordIter reads: the image\n"
     "untouched, and the label [2, 5, class, xmin, ymin, xmax, ymax, ...] in fractions of the\n"
     "image.  An image without a label file has no boxes.",
+    example=WITH_IMAGE
+    + """>>> (folder / "labels").mkdir()
+>>> _ = (folder / "labels" / "1.txt").write_text("0 0.5 0.5 0.2 0.4")
+>>> recordio.convert.from_yolo(folder / "labels", folder / "photos" / "cat", folder / "a").records
+1""",
 )

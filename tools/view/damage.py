@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from typing import NamedTuple
 
-from recordio import verify
 from recordio.frames.check import Problem, Report
 from recordio.ordered import default_threads
+from recordio.packs.check import check_pack
 
 from .pack import ShownPack
 
@@ -65,14 +65,15 @@ class Check:
         self.stage = ""
 
     def _checked(self, decode: bool) -> Report:
-        checksums = self.pack.opened.checksums_path
-        report = verify(self.pack.path, self.pack.index_path, checksums, self._tell)
+        opened = self.pack.opened
+        report = check_pack(opened, opened.checksums_path, self._tell)
         if decode:
             from ..decode_check import check_contents
 
             self.stage, self.share = "Decoding the images", 0.0
             check_contents(
                 report,
+                opened,
                 threads=max(default_threads() - 1, 1),
                 progress=False,
                 cancelled=lambda: self.pack.closing,

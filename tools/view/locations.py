@@ -2,7 +2,7 @@
 
 `IndexLocations` reads the lines of an index where they are needed, `FrameLocations` follows the
 heads of records where there is no index.  Both count in a thread of their own while pages are
-shown already.
+shown already.  `SampleLocations` are those of a container, whose samples are in tables.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from typing import NamedTuple
 import numpy as np
 
 from recordio.bytes.files import StoredFile
+from recordio.containers.reader import ContainedRecords
 from recordio.errors import IndexFileError, KeyNotFoundError, RecordIOError
 from recordio.frames.reader import RecordReader
 from recordio.frames.walk import walk
 
 from .lines import BLOCK, Lines, NotCounted
 
-__all__ = ["FrameLocations", "IndexLocations", "Location"]
+__all__ = ["FrameLocations", "IndexLocations", "Location", "SampleLocations"]
 
 #: Packs with more records are shown by key only if their keys ascend.
 MOST_SORTED = 1 << 22
@@ -291,6 +292,48 @@ class FrameLocations(Locations):
 
     def from_key(self, key: int, count: int) -> list[Location]:
         """Read the locations of the next keys from one on, in the order of the keys."""
+        return self.read(max(key, 0), max(key, 0) + count)
+
+    def close(self) -> None:
+        """Nothing is held here: the reader belongs to the pack."""
+
+
+class SampleLocations(Locations):
+    """Locations of the samples of a container: keys are positions."""
+
+    share = 1.0
+
+    def __init__(self, reader: ContainedRecords) -> None:
+        self.reader = reader
+        self.offsets = np.asarray(reader.offsets)
+
+    @property
+    def count(self) -> int:
+        """Number of samples."""
+        return len(self.offsets)
+
+    def survey(self, cancelled: Callable[[], bool] = lambda: False) -> None:
+        """Count; there is nothing to do."""
+
+    def wait_for(self, position: int, seconds: float) -> None:
+        """Wait until a position is known, as all of them are."""
+
+    def block(self, number: int) -> np.ndarray:  # type: ignore[override]
+        """Read keys and offsets of a block: int64, (records, 2)."""
+        rows = np.arange(number * BLOCK, min((number + 1) * BLOCK, self.count))
+        return np.stack([rows, self.offsets[rows]], -1)
+
+    def position_of(self, key: int) -> int:
+        """Find the position of a key; `KeyNotFoundError` if there is none."""
+        return self.reader.position_of(key)
+
+    def position_at(self, offset: int) -> int | None:
+        """Find the position of the record at an offset."""
+        row = int(np.searchsorted(self.offsets, offset))
+        return row if offset in self.offsets[row : row + 1] else None
+
+    def from_key(self, key: int, count: int) -> list[Location]:
+        """Read the locations of the next keys from one on."""
         return self.read(max(key, 0), max(key, 0) + count)
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ import functools
 import os
 import re
 import threading
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -24,12 +25,12 @@ from recordio.frames.head import part_at
 from recordio.header import IRHeader
 from recordio.lists import entries_among
 from recordio.packs.identities import Identities, find_identities, records_by_key
-from recordio.packs.names import pack_files, pack_prefix
+from recordio.packs.names import pack_prefix, source_prefix
 from recordio.packs.open_pack import open_pack
 
 from ..payloads import labels_of, number_text
 from .lines import Lines, NotCounted
-from .locations import FrameLocations, IndexLocations, Location
+from .locations import FrameLocations, IndexLocations, Location, SampleLocations
 
 __all__ = ["ShownPack", "ShownRecord", "open_packs"]
 
@@ -89,11 +90,20 @@ class ShownPack:
         self.reader = self.opened.reader
         #: What addresses of pages call it.
         self.name = name or pack_name(self.path)
-        self.size, _ = version = self.opened.file.version()
-        self.version = "-".join(map(str, version))
-        self.locations: IndexLocations | FrameLocations = (
-            IndexLocations(self.index_path) if self.index_path else FrameLocations(self.reader)
-        )
+        self.samples = self.opened.samples
+        versions = [file.version() for file in self.opened.files if self.index_path != file.name]
+        self.size = sum(size for size, _ in versions)
+        if self.opened.container is not None and self.opened.container.is_folder:
+            versions = [self.opened.version()]
+            self.size = int(self.reader.content_sizes()[0].clip(0).sum())
+        self.version = f"{zlib.crc32(repr(versions).encode()):08x}"
+        self.locations: IndexLocations | FrameLocations | SampleLocations
+        if self.samples is not None:
+            self.locations = SampleLocations(self.reader)
+        elif self.index_path:
+            self.locations = IndexLocations(self.index_path)
+        else:
+            self.locations = FrameLocations(self.reader)
         #: What is wrong with files beside it.
         self.notes: list[str] = []
         self.classes: dict[int, str] = {}
@@ -135,6 +145,12 @@ class ShownPack:
     def at(self, location: Location) -> ShownRecord:
         """Read the record at a location; its `damage` says what is wrong with it."""
         try:
+            if self.samples is not None:
+                data = self.reader[location.position]
+                header, content, kind = read_payload(data)
+                return ShownRecord(
+                    *location, location.offset + len(content), data, header, content, kind
+                )
             if not 0 <= location.offset < self.size or location.offset % 4:
                 raise IndexFileError(
                     f"offset {location.offset} lies outside of the record file",
@@ -142,10 +158,11 @@ class ShownPack:
                 )
             data, end = self.reader.read_at(location.offset, location.position)
             assert data is not None
-        except RecordIOError as error:
+        except (RecordIOError, OSError) as error:
             nothing = memoryview(b"")
+            reason = getattr(error, "reason", None) or str(error)
             return ShownRecord(
-                *location, location.offset, nothing, None, nothing, "damaged", error.reason
+                *location, location.offset, nothing, None, nothing, "damaged", reason
             )
         header, content, kind = read_payload(data)
         return ShownRecord(*location, end, data, header, content, kind)
@@ -156,6 +173,8 @@ class ShownPack:
 
     def parts(self, record: ShownRecord) -> int:
         """Count the parts in which a whole record is stored."""
+        if self.samples is not None:
+            return 1
         data = StoredFile(self.path).map()
         count, end = 0, record.offset
         while end < record.end and (part := part_at(data, end)):
@@ -182,6 +201,9 @@ class ShownPack:
 
     def file_name(self, record: ShownRecord) -> str:
         """Find the file that a record was made of in the list; empty if it is not near there."""
+        if self.samples is not None:
+            name = self.samples.name_of(record.position)
+            return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         if self.list is None or record.header is None:
             return ""
         first = max(record.position - NEAR, 0)
@@ -201,6 +223,8 @@ class ShownPack:
         `NotCounted` if that cannot be told yet, and a RecordHeaderError if keys were rounded so
         that it cannot be told at all.
         """
+        if self.samples is not None:
+            return None
         return find_identities(records_by_key(self._by_key), None, self.path)
 
     @property
@@ -237,7 +261,7 @@ def open_packs(paths: Sequence[str]) -> dict[str, ShownPack]:
     """Open packs, by names of their own."""
     packs: dict[str, ShownPack] = {}
     for path in paths:
-        name = first = pack_name(pack_files(path)[0])
+        name = first = pack_name(source_prefix(path))
         number = 2
         while name in packs:
             name, number = f"{first}-{number}", number + 1

@@ -87,7 +87,7 @@ def search(
     yet.
     """
     latest = time.monotonic() + seconds
-    quick = condition.names <= IN_HEADS
+    quick = condition.names <= IN_HEADS and pack.samples is None
     size = BLOCK if quick else 1 if "decodable" in condition.names else CHUNK
     found: list[ShownRecord] = []
     begin = end = start

@@ -1,0 +1,332 @@
+"""Conversions as functions: a function for each row of the registry, which `recordio.convert` has.
+
+The options of a format are said once, in its family; commands and functions take them from there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, make_dataclass
+from functools import partial
+from typing import Any, get_type_hints
+
+from recordio.keywords.checks import boolean, choice, integer
+from recordio.keywords.options import (
+    Options,
+    accepts,
+    by_name,
+    divided,
+    option,
+)
+from recordio.packs.names import pack_prefix
+
+from ..outputs import check_outputs
+from ..pack_source import PackOptions, SourceReport, companions_of, is_sharded, pack_source
+from ..record_pack import RecordPack
+from .exporting import ExportReport, export_records
+from .format import Import, options_of_format
+from .importing import ImportReport, companions, import_records
+from .registry import EXPORTS, IMPORTS
+from .shards import ShardOptions
+
+__all__ = ["MODULE", "export", "functions", "pack"]
+
+#: Where users import the functions from.
+MODULE = "recordio.convert"
+Name = str | os.PathLike[str]
+
+PREAMBLE = """>>> import pathlib, tempfile
+>>> import recordio.convert
+>>> folder = pathlib.Path(tempfile.mkdtemp())
+"""
+
+
+def _name(name: str, value: Any) -> str:
+    """Check a path or URL."""
+    if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
+        raise TypeError(f"{name}={value!r}: expected a path or a URL")
+    return os.fsdecode(value)
+
+
+def _names(name: str, value: Any) -> list[str]:
+    """Check one path or URL, or several."""
+    several = value if isinstance(value, (list, tuple)) else [value]
+    if not several:
+        raise ValueError(f"{name}={value!r}: expected at least one file")
+    return [_name(name, item) for item in several]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings(Options):
+    """Options of all functions that take long."""
+
+    progress: bool = option(
+        False, "bool", "Show a progress bar on standard error (default: False).", boolean
+    )
+    cancelled: Callable[[], bool] = option(
+        lambda: False,
+        "callable, optional",
+        "Asked now and then; when true, `KeyboardInterrupt` is raised and nothing is published.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvertSettings(RunSettings):
+    """Options of all conversions to record files."""
+
+    shuffle: bool = option(False, "bool", "Put the records in random order.", boolean)
+    seed: int = option(0, "int", "With `shuffle`: another random order.", integer)
+    strict: bool = option(False, "bool", "Stop at the first bad item, and write nothing.", boolean)
+
+
+PREFIX_TEXT = (
+    "Start of the names of the files: ``PREFIX.rec``, ``.idx``, ``.lst`` and ``.classes.txt``, "
+    "which are replaced."
+)
+
+
+def _joined(owner: str, positional: dict[str, tuple[Any, Any]], *families: type[Options]) -> Any:
+    """Make a family of arguments by position, with types, and of the options of others."""
+    items = [(name, kind, item) for name, (kind, item) in positional.items()]
+    for family in families:
+        hints = get_type_hints(family)
+        items += [
+            (item.name, hints[item.name], option(item.default, **item.metadata))
+            for item in options_of_format(family)
+        ]
+    return make_dataclass(
+        f"{owner}_arguments",
+        items,
+        bases=(Options,),
+        namespace={"positional": " ".join(positional)},
+        frozen=True,
+        kw_only=True,
+    )
+
+
+def _described(function: Callable[..., Any], owner: str, family: Any, returned: Any) -> Any:
+    """Give a function its name, signature and documentation."""
+    function.__name__ = function.__qualname__ = owner
+    function.__module__ = MODULE
+    made: Any = accepts(family)(function)
+    made.__signature__ = made.__signature__.replace(return_annotation=returned)
+    made.options = family
+    return made
+
+
+def _sentence(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _converter(row: Import) -> Callable[..., ImportReport]:
+    """Make the function of a format."""
+    owner = f"from_{row.name}"
+    positional: dict[str, tuple[Any, Any]] = {}
+    for name, text, several in row.sources:
+        kind = "path or sequence of path" if several else "path"
+        item = option(kind=kind, text=_first(text), check=_names if several else _name)
+        positional[name] = (Name | Sequence[Name] if several else Name, item)
+    positional["prefix"] = (Name, option(kind="path", text=PREFIX_TEXT, check=_name))
+    family = _joined(owner, positional, row.options, ConvertSettings)
+
+    def convert(*values: Any, **keywords: Any) -> ImportReport:
+        given = family.of(owner, keywords, values)
+        prefix = pack_prefix(given.prefix)
+        check_outputs(companions(prefix), force=True)
+        return import_records(
+            row.open(given),
+            prefix,
+            shuffle=given.seed if given.shuffle else None,
+            strict=given.strict,
+            progress=given.progress,
+            cancelled=given.cancelled,
+        )
+
+    convert.__doc__ = f"""Make a record file of {row.summary}.
+
+{_sentence(row.description)}
+
+Parameters
+----------
+{{parameters}}
+
+Returns
+-------
+ImportReport
+    How many records were written, what was skipped and why, and what no record holds.
+
+Raises
+------
+RecordIOError
+    If a source is damaged, or not one item could be converted.
+OSError
+    If a file cannot be read or written.
+
+Examples
+--------
+{PREAMBLE}{row.example}
+"""
+    return _described(convert, owner, family, ImportReport)
+
+
+def _first(text: str) -> str:
+    """Make a sentence of a help text."""
+    return f"{text[0].upper()}{text[1:]}."
+
+
+_EXPORT = _joined(
+    "export",
+    {
+        "pack": (Name, option(kind="path", text="The pack, or a container.", check=_name)),
+        "target": (
+            Name,
+            option(
+                kind="path",
+                text="The file, prefix or new folder to write; existing files are replaced.",
+                check=_name,
+            ),
+        ),
+        "to": (
+            str,
+            option(
+                next(iter(EXPORTS)),
+                "str",
+                "The format: "
+                + "; ".join(f"{name}: {row.summary}" for name, row in EXPORTS.items())
+                + ".",
+                partial(choice, allowed=tuple(EXPORTS)),
+            ),
+        ),
+    },
+    RunSettings,
+)
+
+
+def export(*values: Any, **keywords: Any) -> ExportReport:
+    r"""Make files of another format of the records of a pack.
+
+    Parameters
+    ----------
+    {parameters}
+    **options
+        Those of the format, as ``recordio export --to FORMAT --help`` lists them, with underscores:
+        ``shard_records`` and ``shard_bytes`` for formats of files.
+
+    Returns
+    -------
+    ExportReport
+        The files, and how many records they have.
+
+    Raises
+    ------
+    RecordIOError
+        If a record cannot be in such a file.
+    OSError
+        If a file cannot be read or written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import recordio.convert
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.csv").write_text("1,0.5,2\n0,1,3\n")
+    >>> _ = recordio.convert.from_csv(folder / "a.csv", folder / "a", label_columns=[0])
+    >>> recordio.convert.export(folder / "a", folder / "b.csv", to="csv", delimiter=";").records
+    2
+    """
+    named = by_name("export", keywords, _EXPORT, values)
+    to = _EXPORT.of("export", {"pack": "-", "target": "-", "to": named.get("to", "folders")}).to
+    row = EXPORTS[to]
+    shards = [ShardOptions] * bool(row.outputs("target"))
+    mine, own, *others = divided("export", named, _EXPORT, row.options, *shards)
+    given, chosen = _EXPORT(**mine), row.options(**own)
+    shards = [family(**other) for family, other in zip(shards, others, strict=True)]
+    settings = argparse.Namespace(force=True)
+    for options in (chosen, *shards):
+        vars(settings).update({item.name: getattr(options, item.name) for item in fields(options)})
+    opened = RecordPack(given.pack, given.progress, given.cancelled)
+    return export_records(opened, given.target, row, settings)
+
+
+_PACK = _joined(
+    "pack",
+    {
+        "source": (
+            Name,
+            option(
+                kind="path",
+                text="""A folder of classes, or a file of another kind that training reads in place;
+                braces and patterns stand for many.""",
+                check=_name,
+            ),
+        ),
+        "prefix": (Name, option(kind="path or URL", text=PREFIX_TEXT, check=_name)),
+    },
+    PackOptions,
+    RunSettings,
+)
+
+
+def pack(*values: Any, **keywords: Any) -> SourceReport:
+    """Make a record file, or several, of the samples of a container.
+
+    Contents are stored as they are, unless an option changes images.  Keys and ids are the numbers
+    of the samples, also where some could not be packed.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    SourceReport
+        The files, how many records they have, and what was skipped.
+
+    Raises
+    ------
+    RecordIOError
+        If not one sample can be packed, or, with `strict`, one cannot.
+    ValueError
+        If options contradict each other.
+    OSError
+        If a file cannot be read or written.
+
+    Notes
+    -----
+    Without `shards` a run that was killed leaves nothing.  With `shards`, those that are whole are
+    not made again by the same call.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import cv2, numpy as np
+    >>> import recordio.convert
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> (folder / "photos" / "cat").mkdir(parents=True)
+    >>> cv2.imwrite(str(folder / "photos" / "cat" / "1.png"), np.zeros((40, 60, 3), np.uint8))
+    True
+    >>> recordio.convert.pack(folder / "photos", folder / "a", resize=20, encoding=".jpg").records
+    1
+    """
+    given = _PACK.of("pack", keywords, values)
+    prefix = pack_prefix(given.prefix)
+    options = PackOptions(**given.values(*(item.name for item in fields(PackOptions))))
+    if not is_sharded(options) and "://" not in prefix:
+        check_outputs(companions_of(prefix), force=True)
+    return pack_source(
+        given.source, prefix, options, progress=given.progress, cancelled=given.cancelled
+    )
+
+
+export = _described(export, "export", _EXPORT, ExportReport)
+export.__signature__ = accepts(_EXPORT, rest="options")(lambda: None).__signature__.replace(
+    return_annotation=ExportReport
+)
+pack = _described(pack, "pack", _PACK, SourceReport)
+
+
+def functions() -> dict[str, Callable[..., Any]]:
+    """Return the functions of the registry by their names."""
+    return {f"from_{name}": _converter(row) for name, row in IMPORTS.items()}
