@@ -31,7 +31,7 @@ SUFFIX = ".index"
 #: Names the folder of indexes that cannot lie beside their containers.
 CACHE_VARIABLE = "RECORDIO_INDEX_CACHE"
 TABLES = ("offsets", "sizes", "labels", "starts", "names", "name_starts")
-WORDS = ("classes", "faults", "left_out")
+WORDS = ("classes", "faults", "left_out", "damage")
 ALIGNMENT = 8
 _LENGTH, _CHECKSUM = struct.Struct("<Q"), struct.Struct("<I")
 

@@ -14,7 +14,7 @@ from ..bytes.files import StoredFile
 from ..bytes.mapping import LOST, is_lost
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
-from ..errors import KeyNotFoundError, RecordIOError, TruncatedRecordError
+from ..errors import CorruptRecordError, KeyNotFoundError, RecordIOError, TruncatedRecordError
 from ..frames.mirrored import RemoteRecords
 from ..header import IRHeader, pack
 from .container import Container, Rows
@@ -34,11 +34,19 @@ class ContainedRecords:
     checksums = None
 
     def __init__(
-        self, file: StoredFile, container: Container, settings: RemoteSettings | None = None
+        self,
+        file: StoredFile,
+        container: Container,
+        settings: RemoteSettings | None = None,
+        *,
+        skip_errors: bool = False,
     ) -> None:
         self.file, self.container = file, container
         self.path = shown(file.name)
         self.samples = samples_of(file, container, settings)
+        if not skip_errors:
+            for row, reason in self.samples.damage.items():
+                raise CorruptRecordError(reason, path=self.path, record=row)
         self.first = 0
         self.closed = False
         self.remote: RemoteRecords | None = None

@@ -25,7 +25,9 @@ class Samples:
     ``labels[starts[i] : starts[i + 1]]``, float32, without `starts` one for each.  `names` are those
     of the files that the contents were, UTF-8, one after the other, and sample i has
     ``names[name_starts[i] : name_starts[i + 1]]``.  `faults` say why samples cannot be used whose
-    size is `NO_CONTENT`; `left_out` counts what was passed over.
+    size is `NO_CONTENT`; `left_out` counts what was passed over.  The samples of
+    `damage`, which are among the faults, stand for a stretch that cannot be read: what it held is
+    not known, and the file cannot be opened unless errors are skipped.
     """
 
     offsets: np.ndarray
@@ -37,6 +39,7 @@ class Samples:
     classes: dict[int, str] = field(default_factory=dict)
     faults: dict[int, str] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
+    damage: dict[int, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -62,7 +65,9 @@ class Samples:
         if any(count != 1 for count in counts):
             starts = np.cumsum([0, *counts]).astype(np.int64)
         flat = np.array([value for row in rows for value in row], np.float32)
-        found = cls(np.asarray(offsets, np.int64), np.asarray(sizes, np.int64), flat, starts, **more)
+        found = cls(
+            np.asarray(offsets, np.int64), np.asarray(sizes, np.int64), flat, starts, **more
+        )
         if names is not None:
             stored = [name.encode("utf-8", "surrogateescape") for name in names]
             found.names = np.frombuffer(b"".join(stored), np.uint8)

@@ -98,7 +98,9 @@ class OpenPack:
         The lines of a trusted index number the positions.
         """
         if self.container is not None:
-            return ContainedRecords(self.file, self.container, self._settings)
+            return ContainedRecords(
+                self.file, self.container, self._settings, skip_errors=self.skip_errors
+            )
         keywords = {} if self._settings is None else vars(self._settings)
         index = self.index if self._trusted else None
         return RecordReader(self.file, index, self._verify, **keywords)

@@ -23,8 +23,9 @@ from recordio.formats.headers import FIRST_TURNED
 from recordio.formats.image_size import image_size, read_image_header
 from recordio.formats.jpeg_markers import jpeg_orientation
 from recordio.limits import bounded_lines
+from recordio.lists import UNLISTED
 
-from ..image_list import UNLISTED, Skipped
+from ..image_list import Skipped
 from ..outputs import url_refused
 from .folders import add_check_option, read_content
 from .format import Counts, Item, LeftOut

@@ -14,8 +14,9 @@ from typing import Any
 from recordio import RecordIOError
 from recordio.bytes.files import open_bytes
 from recordio.errors import LabelError
+from recordio.lists import safe_name
 
-from ..image_list import Skipped, safe_name
+from ..image_list import Skipped
 from .boxes import Box, BoxLabels, Size, add_box_options, check_folder, checked_classes, item_of
 from .format import Import, ImportSource, Items, LeftOut
 

@@ -16,9 +16,10 @@ from recordio import RecordIOError
 from recordio.bytes.regular_files import open_regular
 from recordio.errors import LabelError
 from recordio.limits import bounded_lines
+from recordio.lists import safe_name
 
 from ..im2rec_options import DEFAULT_EXTENSIONS
-from ..image_list import Skipped, safe_name
+from ..image_list import Skipped
 from .boxes import (
     Box,
     BoxLabels,
