@@ -43,6 +43,7 @@ class ContainedRecords:
     ) -> None:
         self.file, self.container = file, container
         self.path = shown(file.name)
+        self._version = file.version()
         self.samples = samples_of(file, container, settings)
         if not skip_errors:
             for row, reason in self.samples.damage.items():
@@ -75,7 +76,16 @@ class ContainedRecords:
     @cached_property
     def view(self) -> memoryview:
         """All bytes of the file, mapped; of one on a server those that are there."""
-        return self.file.map() if self.remote is None else self.remote.mirror.view
+        if self.remote is not None:
+            return self.remote.mirror.view
+        view = self.file.map()
+        if self.file.version() != self._version:
+            raise RecordIOError(
+                "it changed while it was opened, and its samples may lie elsewhere now: open it "
+                "again",
+                path=self.path,
+            )
+        return view
 
     @cached_property
     def rows(self) -> Rows | None:

@@ -163,9 +163,8 @@ class _TarFile:
 
     def _tables(self, scan: TarScan, reason: str | None) -> Samples:
         damage = {}
-        offsets, sizes, labels, names, name_ends = scan.tables()
-        offsets, sizes, labels = offsets.copy(), sizes.copy(), labels.copy()
-        starts, name_starts = None, np.append(0, name_ends)
+        offsets, sizes, labels, names, name_starts = scan.tables()
+        starts = None
         if self.found:
             for row, (sample, offset, size) in self.found.items():
                 offsets[row], sizes[row] = offset, size

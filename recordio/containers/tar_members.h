@@ -22,6 +22,8 @@
 #define TAR_MOST_KINDS 1000
 /* Bytes of a text that holds one class. */
 #define TAR_SHORT_LABEL 32
+/* Headers that are compared with an index, besides those where something lies between two files. */
+#define TAR_COMPARED 16
 
 enum { TAR_END = 0, TAR_MORE = 1, TAR_DAMAGED = 2, TAR_NO_MEMORY = -1 };
 enum { TAR_OTHER = 0, TAR_CONTENT = 1, TAR_CLASS = 2, TAR_FIELDS = 3 };
@@ -318,6 +320,11 @@ static inline tar_part* tar_content(tar_scan* scan, tar_part* parts) {
     return tar_is_plain(texts + scan->key, (size_t)scan->key_size) ? content : NULL;
 }
 
+/* Say where a name begins, or behind all of them where the last one ends. */
+static inline int tar_end_names(tar_scan* scan) {
+    return tar_add_number(&scan->name_starts, (int64_t)scan->names.size);
+}
+
 /* End the sample that is being read, and put it into the tables. */
 static inline int tar_close(tar_scan* scan) {
     if (!scan->count) return 1;
@@ -327,7 +334,7 @@ static inline int tar_close(tar_scan* scan) {
     float* labels = (float*)tar_add(&scan->labels, sizeof *labels);
     if (!labels) return 0;
     memcpy(labels, &label, sizeof label);
-    if (!tar_add_number(&scan->offsets, content ? content->offset : parts->offset) ||
+    if (!tar_end_names(scan) || !tar_add_number(&scan->offsets, content ? content->offset : parts->offset) ||
         !tar_add_number(&scan->sizes, content ? content->size : -1))
         return 0;
     if (content) {
@@ -352,7 +359,7 @@ static inline int tar_close(tar_scan* scan) {
     }
     scan->rows++;
     scan->count = scan->has_label = 0;
-    return tar_add_number(&scan->name_starts, (int64_t)scan->names.size);
+    return 1;
 }
 
 /* Add a file to its sample; `base` is the file, of which a short label is there. */
@@ -404,6 +411,17 @@ static inline int tar_more(tar_scan* scan, int64_t begin, int64_t end) {
     return TAR_MORE;
 }
 
+/* Have a header come into the cache, and the beginning of the file behind it, which may be a label. */
+static inline void tar_prefetch(const uint8_t* base, int64_t at, int64_t end) {
+#if defined(__GNUC__)
+    if (at > end - 2 * TAR_BLOCK) return;
+    for (int i = 0; i <= TAR_BLOCK; i += 64)
+        __builtin_prefetch(base + at + i);
+#else
+    (void)base, (void)at, (void)end;
+#endif
+}
+
 /* Go on from header to header, as far as the file is in memory: bytes [0, end) of it, without those
  * before the last position that was wanted. */
 static inline int tar_run(tar_scan* scan, const uint8_t* base, int64_t end) {
@@ -417,8 +435,9 @@ static inline int tar_run(tar_scan* scan, const uint8_t* base, int64_t end) {
         if (!header[0] && tar_is_zero(header)) {
             return tar_close(scan) ? TAR_END : TAR_NO_MEMORY;
         }
-        if (!tar_sum_is_right(header)) return tar_fail(scan, "the checksum of a header is wrong");
         int64_t size = tar_number(header + 124, 12);
+        if (size >= 0) tar_prefetch(base, data + tar_padded(size), end);
+        if (!tar_sum_is_right(header)) return tar_fail(scan, "the checksum of a header is wrong");
         if (size < 0) return tar_fail(scan, "the size in a header is no number");
         uint8_t type = header[156];
         if (type == 'L' || type == 'K' || type == 'x' || type == 'X' || type == 'g') {
@@ -493,9 +512,11 @@ static inline int64_t tar_listed_number(const uint8_t** at, const uint8_t* end) 
 }
 
 /* Add the files that lines of an index of DALI name: "ENDING OFFSET SIZE NAME" for each file of a
- * sample.  Those that do not lie right behind the header that follows the file before are `odd`. */
+ * sample.  Those that do not lie right behind the header that follows the file before are `odd`, and so
+ * are some others. */
 static inline int tar_take_lines(tar_scan* scan, const uint8_t* base, const uint8_t* at, size_t size) {
-    const uint8_t* end = at + size;
+    const uint8_t *begin = at, *end = at + size;
+    size_t next = 0;
     while (at < end) {
         const uint8_t* space = (const uint8_t*)memchr(at, ' ', (size_t)(end - at));
         if (!space) return tar_fail(scan, "a line of the index is damaged");
@@ -513,9 +534,11 @@ static inline int tar_take_lines(tar_scan* scan, const uint8_t* base, const uint
             name[name_size - ending_size - 1] != '.')
             return tar_fail(scan, "a line of the index is damaged, or of another file");
         at++;
-        if (offset != scan->position + TAR_BLOCK &&
-            (!tar_add_number(&scan->odd, offset) || !tar_add_number(&scan->odd, nbytes)))
-            return TAR_NO_MEMORY;
+        if (offset != scan->position + TAR_BLOCK || (size_t)(at - begin) > next) {
+            next = (size_t)(at - begin) + size / TAR_COMPARED;
+            if (!tar_add_number(&scan->odd, offset) || !tar_add_number(&scan->odd, nbytes))
+                return TAR_NO_MEMORY;
+        }
         int status = tar_take(scan, base, name, name_size, offset, nbytes, 0);
         if (status) return status;
         scan->position = offset + tar_padded(nbytes);

@@ -4,8 +4,10 @@ What the files of a sample mean is said by `webdataset`, which looks at every sa
 the usual kind.
 """
 
+from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport free
 
 from recordio.bytes.mapping cimport address_of
 
@@ -17,7 +19,7 @@ cdef extern from "recordio/containers/tar_members.h" nogil:
     enum: TAR_MORE, TAR_DAMAGED, TAR_NO_MEMORY
     ctypedef struct tar_table:
         uint8_t* data
-        size_t size
+        size_t size, capacity
     ctypedef struct tar_part:
         int64_t offset, size, ending, ending_size
         int32_t is_sparse
@@ -37,6 +39,7 @@ cdef extern from "recordio/containers/tar_members.h" nogil:
     void tar_begin(tar_scan* scan, int64_t size)
     int tar_run(tar_scan* scan, const uint8_t* base, int64_t end)
     int tar_take_lines(tar_scan* scan, const uint8_t* base, const uint8_t* text, size_t size)
+    bint tar_end_names(tar_scan* scan)
     void tar_free(tar_scan* scan)
     bint tar_split(const uint8_t* name, size_t size, size_t* begin, size_t* dot)
     bint tar_sum_is_right(const uint8_t* header)
@@ -95,8 +98,8 @@ cdef class TarScan:
     def take_lines(self, view, lines, reads_labels):
         """Add the files that lines of an index name, all of them; see `dali_index`.
 
-        Returns a reason if they cannot be right, and else offsets and sizes of the files before
-        which there is more than their header.  Without `reads_labels` nothing of the file is read.
+        Returns a reason if they cannot be right, and else offsets and sizes of files whose headers
+        should be compared: those before which there is more than that, and some.  Without `reads_labels` nothing of the file is read.
         """
         cdef const uint8_t[::1] text = lines
         cdef const uint8_t* base = address_of(view)
@@ -107,7 +110,7 @@ cdef class TarScan:
         with nogil:
             status = tar_take_lines(&self.scan, base, &text[0], text.shape[0])
         reason = self._after(status)
-        return reason or _array(&self.scan.odd, np.int64).reshape(-1, 2)
+        return reason or _take(&self.scan.odd, np.int64).reshape(-1, 2)
 
     def give_up(self):
         """End the sample that is being read, which is not whole, and return where it begins."""
@@ -148,13 +151,14 @@ cdef class TarScan:
         return found
 
     def tables(self):
-        """Copy what was found: offsets, sizes, labels, names and where each name ends."""
+        """Take what was found: offsets, sizes, labels, names, and where each begins and ends."""
+        self._after(0 if tar_end_names(&self.scan) else TAR_NO_MEMORY)
         return (
-            _array(&self.scan.offsets, np.int64),
-            _array(&self.scan.sizes, np.int64),
-            _array(&self.scan.labels, np.float32),
-            _array(&self.scan.names, np.uint8),
-            _array(&self.scan.name_starts, np.int64),
+            _take(&self.scan.offsets, np.int64),
+            _take(&self.scan.sizes, np.int64),
+            _take(&self.scan.labels, np.float32),
+            _take(&self.scan.names, np.uint8),
+            _take(&self.scan.name_starts, np.int64),
         )
 
     def left_out(self):
@@ -175,8 +179,24 @@ cdef str _text(const uint8_t* text, int64_t size):
     return PyBytes_FromStringAndSize(<const char*>text, size).decode("utf-8", "surrogateescape")
 
 
-cdef _array(const tar_table* table, dtype):
-    return np.frombuffer(PyBytes_FromStringAndSize(<const char*>table.data, table.size), dtype)
+cdef class _Found:
+    """A table that was taken from a scan."""
+
+    cdef tar_table table
+
+    def __dealloc__(self):
+        free(self.table.data)
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, self.table.data, self.table.size, False, flags)
+
+
+cdef _take(tar_table* table, dtype):
+    """Take a table away from a scan, without a copy."""
+    cdef _Found found = _Found()
+    found.table = table[0]
+    table.data, table.size, table.capacity = NULL, 0, 0
+    return np.frombuffer(found, dtype) if found.table.size else np.empty(0, dtype)
 
 
 def split_name(str name):
