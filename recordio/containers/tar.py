@@ -91,6 +91,8 @@ class _TarFile:
         """Go from header to header; returns what ended that too early."""
         if self.mirror is None:
             reason = scan.run(self.view, len(self.view))
+            if reason is not None:
+                scan.give_up()
             self._look_at(scan)
             return reason
         # Where files are small, all of the object is read, by larger and larger ranges.  Where most
@@ -105,6 +107,8 @@ class _TarFile:
                 if window == most:
                     self.mirror.prefetch(end, min(end + window, len(self.view)))
                 reason = scan.run(self.view, end)
+            if reason is not None:
+                scan.give_up()
             self._look_at(scan)
         return reason
 
@@ -175,7 +179,7 @@ class _TarFile:
             damage[len(offsets)] = (
                 f"damaged at offset {scan.position}, and nothing behind it can be found: {reason}"
             )
-            offsets = np.append(offsets, scan.give_up())
+            offsets = np.append(offsets, scan.position + 512)
             sizes = np.append(sizes, NO_CONTENT)
             labels = np.append(labels, np.float32(0))
             name_starts = np.append(name_starts, name_starts[-1])

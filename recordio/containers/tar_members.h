@@ -427,7 +427,9 @@ static inline void tar_prefetch(const uint8_t* base, int64_t at, int64_t end) {
 static inline int tar_run(tar_scan* scan, const uint8_t* base, int64_t end) {
     for (;;) {
         int64_t at = scan->position, data = at + TAR_BLOCK;
-        if (at >= scan->size) return tar_fail(scan, "it ends without its end marker");
+        if (at >= scan->size)
+            return tar_fail(scan,
+                            "it ends without its end marker; if all is there, append 1024 bytes of zeros");
         if (data > scan->size) return tar_fail(scan, "it ends within a header");
         int64_t need = data + TAR_BLOCK < scan->size ? data + TAR_BLOCK : scan->size;
         if (need > end) return tar_more(scan, at, need);

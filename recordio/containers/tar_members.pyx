@@ -34,12 +34,13 @@ cdef extern from "recordio/containers/tar_members.h" nogil:
         const char* reason
         const uint64_t* contents
         int contents_count, reads_labels
-        int64_t rows, without_ending, no_files, other_kinds, count, first_part
+        int64_t rows, without_ending, no_files, other_kinds
         tar_table offsets, sizes, labels, names, name_starts, parts, texts, hard, tallies, odd
     void tar_begin(tar_scan* scan, int64_t size)
     int tar_run(tar_scan* scan, const uint8_t* base, int64_t end)
     int tar_take_lines(tar_scan* scan, const uint8_t* base, const uint8_t* text, size_t size)
     bint tar_end_names(tar_scan* scan)
+    bint tar_close(tar_scan* scan)
     void tar_free(tar_scan* scan)
     bint tar_split(const uint8_t* name, size_t size, size_t* begin, size_t* dot)
     bint tar_sum_is_right(const uint8_t* header)
@@ -113,11 +114,8 @@ cdef class TarScan:
         return reason or _take(&self.scan.odd, np.int64).reshape(-1, 2)
 
     def give_up(self):
-        """End the sample that is being read, which is not whole, and return where it begins."""
-        parts = <tar_part*>self.scan.parts.data + self.scan.first_part
-        begin = parts.offset if self.scan.count else self.scan.position + 512
-        self.scan.count = 0
-        return begin
+        """End the last sample where nothing more can be read."""
+        self._after(TAR_DAMAGED if tar_close(&self.scan) else TAR_NO_MEMORY)
 
     cdef _after(self, int status):
         if status == TAR_NO_MEMORY:
