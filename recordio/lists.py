@@ -8,8 +8,11 @@ from __future__ import annotations
 import codecs
 import math
 import os
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TextIO
+
+import numpy as np
 
 from .bytes.files import open_text
 from .errors import LabelError
@@ -19,7 +22,9 @@ if TYPE_CHECKING:
     from .bytes.remote.settings import RemoteSettings
 
 __all__ = [
+    "UNLISTED",
     "ListEntry",
+    "check_labels",
     "entries_among",
     "entry_lines",
     "is_list",
@@ -27,11 +32,16 @@ __all__ = [
     "open_list",
     "parse_line",
     "read_entries",
+    "safe_name",
 ]
 
 #: Image headers have 64 bits for an id.
 LARGEST_ID = 2**64 - 1
 LARGEST_FLOAT32 = 3.4028235677973366e38  # the first double that rounds to infinity
+EXACT_IN_FLOAT32 = 1 << 24
+LONGEST_NAME = 4096
+#: Control characters, line ends of Unicode among them.
+UNLISTED = re.compile("[\0-\x1f\x7f\x85\u2028\u2029]")
 
 
 class ListEntry(NamedTuple):
@@ -137,3 +147,30 @@ def read_entries(
             except LabelError as error:
                 raise LabelError(error.reason, path=path, line=number) from None
             yield number, entry
+
+
+def safe_name(name: str) -> str:
+    """Return a name that a list can hold and that leads nowhere else; empty if nothing is left.
+
+    Parts that lead upwards or to the root are left out.  Names that a line cannot hold, and those
+    longer than a path can be, give an empty one.
+    """
+    if UNLISTED.search(name) or name != name.strip() or len(name) > LONGEST_NAME:
+        return ""
+    return "/".join(part for part in name.split("/") if part not in ("", ".", ".."))
+
+
+def check_labels(labels: Iterable[float]) -> None:
+    """Raise LabelError for a label that records cannot hold, which have floats of 32 bits."""
+    for label in labels:
+        if isinstance(label, int) and not -EXACT_IN_FLOAT32 <= label <= EXACT_IN_FLOAT32:
+            if not _is_exact(label):
+                raise LabelError(f"the label {label} has no exact 32-bit float")
+        elif abs(label) >= LARGEST_FLOAT32 and abs(label) != float("inf"):
+            raise LabelError(f"the label {label} is too large for a 32-bit float")
+
+
+def _is_exact(label: int) -> bool:
+    with np.errstate(over="ignore"):
+        stored = float(np.float32(label)) if abs(label) < 1 << 64 else float("inf")
+    return stored != float("inf") and int(stored) == label

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import random
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +25,6 @@ __all__ = [
     "format_line",
     "listed",
     "read_list",
-    "safe_name",
     "shuffle_entries",
     "skipped_path",
     "split_entries",
@@ -42,9 +40,6 @@ SHUFFLE_SEED = 100
 GOLDEN_RATIO = (5**0.5 - 1) / 2
 
 LARGEST_KEY = 2**63 - 1
-LONGEST_NAME = 4096
-#: Control characters, line ends of Unicode among them.
-UNLISTED = re.compile("[\0-\x1f\x7f\x85\u2028\u2029]")
 
 
 class Skipped(NamedTuple):
@@ -129,17 +124,6 @@ def format_line(entry: ListEntry) -> str:
     """Return the line of an entry in a ``.lst`` file, with its line break."""
     labels = "".join(f"{label:f}\t" for label in entry.labels)
     return f"{entry.id:d}\t{labels}{entry.path}\n"
-
-
-def safe_name(name: str) -> str:
-    """Return a name that a list can hold and that leads nowhere else; empty if nothing is left.
-
-    Parts that lead upwards or to the root are left out.  Names that a line cannot hold, and those
-    longer than a path can be, give an empty one.
-    """
-    if UNLISTED.search(name) or name != name.strip() or len(name) > LONGEST_NAME:
-        return ""
-    return "/".join(part for part in name.split("/") if part not in ("", ".", ".."))
 
 
 def read_list(path: str | os.PathLike[str]) -> ImageList:

@@ -96,6 +96,9 @@ class AtomicOutput(Output):
       them, with the journal of a run of `recordio.packs` that did not go on; they can be deleted at
       any time.
 
+    Without `durable` nothing is flushed to the disk: for what its readers check, and make anew if a
+    loss of power took it.
+
     A forked child that inherits the object neither writes, publishes nor removes anything.
 
     >>> import tempfile, pathlib
@@ -109,7 +112,7 @@ class AtomicOutput(Output):
     b'whole'
     """
 
-    def __init__(self, *paths, without=(), go_on=None):
+    def __init__(self, *paths, without=(), go_on=None, durable=True):
         if not paths:
             raise TypeError("AtomicOutput needs at least one path")
         super().__init__()
@@ -117,7 +120,7 @@ class AtomicOutput(Output):
         if len(set(self.paths)) != len(self.paths):
             raise RecordIOError("the same file is given twice as an output", path=self.paths[0])
         self._without = tuple(os.path.realpath(os.fsdecode(path)) for path in without)
-        self.kept = 0
+        self.kept, self._durable = 0, durable
         self._temporary: list[Temporary] = []
         self._cleanup = at_end(self, _remove, self._temporary, self._owner)
         try:
@@ -182,7 +185,8 @@ class AtomicOutput(Output):
         try:
             for file in self.files:
                 file.flush()
-                os.fsync(file.fileno())
+                if self._durable:
+                    os.fsync(file.fileno())
                 file.close()
             self._publish()
         except BaseException:
@@ -211,7 +215,8 @@ class AtomicOutput(Output):
             if moved:
                 _sync_folders(self.paths[:1])
             self._reveal_companions()
-            _sync_folders(self.paths)
+            if self._durable:
+                _sync_folders(self.paths)
             _remove_all(old for old, _ in moved)
         except BaseException:
             if not _is_at(made, self.paths[0]):

@@ -22,6 +22,7 @@ from ..bytes.files import StoredFile
 from ..bytes.mapping import map_file
 from ..bytes.remote.settings import RemoteSettings
 from ..bytes.storage import AtomicOutput
+from ..errors import RecordIOError
 from .container import Container
 from .samples import Samples
 
@@ -31,8 +32,17 @@ MAGIC = b"recordio index 1\n"
 SUFFIX = ".index"
 #: Names the folder of indexes that cannot lie beside their containers.
 CACHE_VARIABLE = "RECORDIO_INDEX_CACHE"
-TABLES = ("offsets", "sizes", "labels", "starts", "names", "name_starts", "packed", "checks")
-WORDS = ("classes", "faults", "left_out")
+TABLES = {
+    "offsets": np.int64,
+    "sizes": np.int64,
+    "labels": np.float32,
+    "starts": np.int64,
+    "names": np.uint8,
+    "name_starts": np.int64,
+    "packed": np.bool_,
+    "checks": np.uint32,
+}
+WORDS = ("classes", "faults", "left_out", "damage")
 ALIGNMENT = 8
 _LENGTH, _CHECKSUM = struct.Struct("<Q"), struct.Struct("<I")
 
@@ -69,32 +79,35 @@ def index_paths(file: StoredFile) -> list[str]:
 
 def _keep(paths: Sequence[str], samples: Samples, version: list) -> None:
     """Write the index at the first path where that is possible; without one, nowhere."""
-    content = _content(samples, version)
+    pieces = _pieces(samples, version)
     for number, path in enumerate(paths):
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, RecordIOError):
             if number:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
-            with AtomicOutput(path) as output:
-                output.write(content)
+            with AtomicOutput(path, durable=False) as output:
+                for piece in pieces:
+                    output.write(piece)
             return
 
 
-def _content(samples: Samples, version: list) -> bytes:
+def _pieces(samples: Samples, version: list) -> list[Any]:
     tables = {name: getattr(samples, name) for name in TABLES}
     about = {
         "version": version,
-        "tables": {n: [t.dtype.str, len(t)] for n, t in tables.items() if t is not None},
+        "tables": {name: len(table) for name, table in tables.items() if table is not None},
         **{name: list(getattr(samples, name).items()) for name in WORDS},
     }
     words = json.dumps(about).encode()
     words += b" " * (-(len(MAGIC) + _LENGTH.size + len(words)) % ALIGNMENT)
-    pieces = [MAGIC, _LENGTH.pack(len(words)), words]
-    for table in tables.values():
+    pieces: list[Any] = [MAGIC + _LENGTH.pack(len(words)) + words]
+    for name, table in tables.items():
         if table is not None:
-            data = np.ascontiguousarray(table).tobytes()
-            pieces += [data, bytes(-len(data) % ALIGNMENT)]
-    whole = b"".join(pieces)
-    return whole + _CHECKSUM.pack(crc32c(whole))
+            data = np.ascontiguousarray(table, TABLES[name])
+            pieces += [data.data, bytes(-data.nbytes % ALIGNMENT)]
+    check = 0
+    for piece in pieces:
+        check = crc32c(piece, check)
+    return [*pieces, _CHECKSUM.pack(check)]
 
 
 def _read(path: str, version: list) -> Samples | None:
@@ -108,15 +121,31 @@ def _read(path: str, version: list) -> Samples | None:
         about = json.loads(bytes(data[begin : begin + length]))
         if about["version"] != version:
             return None
-        (check,) = _CHECKSUM.unpack_from(data, len(data) - _CHECKSUM.size)
-        if crc32c(data[: -_CHECKSUM.size]) != check:
+        end = len(data) - _CHECKSUM.size
+        if crc32c(data[:end]) != _CHECKSUM.unpack_from(data, end)[0]:
             return None
-    except (OSError, ValueError, KeyError, TypeError, struct.error):
+        tables = {}
+        begin += length
+        for name, count in about["tables"].items():
+            tables[name] = np.frombuffer(data[:end], TABLES[name], count, begin)
+            begin += -(-tables[name].nbytes // ALIGNMENT) * ALIGNMENT
+        found = Samples(**tables, **{name: dict(about[name]) for name in WORDS})
+        return found if begin == end and _fits(found) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error):
         return None
-    tables: dict[str, Any] = {}
-    begin += length
-    for name, (dtype, count) in about["tables"].items():
-        tables[name] = np.frombuffer(data, dtype, count, begin)
-        begin += tables[name].nbytes + -tables[name].nbytes % ALIGNMENT
-    words: dict[str, Any] = {name: dict(about[name]) for name in WORDS}
-    return Samples(**tables, **words)
+
+
+def _fits(samples: Samples) -> bool:
+    """Tell whether the tables are of one number of samples, and lead nowhere else."""
+    count = len(samples)
+    edges = [(samples.label_starts(), len(samples.labels))]
+    if samples.name_starts is not None:
+        edges.append((samples.name_starts, len(samples.names)))
+    tables = (samples.sizes, samples.packed, samples.checks)
+    return all(table is None or len(table) == count for table in tables) and all(
+        len(starts) == count + 1
+        and starts[0] == 0
+        and starts[-1] == end
+        and bool((starts[1:] >= starts[:-1]).all())
+        for starts, end in edges
+    )

@@ -22,11 +22,14 @@ LOOKUPS = 16
 
 
 def open_contained(
-    files: Sequence[StoredFile], container: Container, settings: RemoteSettings | None = None
+    files: Sequence[StoredFile],
+    container: Container,
+    settings: RemoteSettings | None = None,
+    **keywords: bool,
 ) -> list[ContainedRecords]:
     """Open the files of a container; many are indexed at once, and samples are numbered through."""
     with ThreadPoolExecutor(LOOKUPS, "containers") as pool:
-        readers = list(pool.map(lambda file: ContainedRecords(file, container, settings), files))
+        readers = list(pool.map(lambda file: ContainedRecords(file, container, settings, **keywords), files))
     first = 0
     for reader in readers:
         reader.first = first
@@ -66,6 +69,7 @@ def joined(parts: Sequence[Samples], paths: Sequence[str]) -> Samples:
         classes,
         {first + row: why for first, part in pairs for row, why in part.faults.items()},
         left_out,
+        {first + row: why for first, part in pairs for row, why in part.damage.items()},
     )
 
 
@@ -123,7 +127,7 @@ class JoinedRecords(ContainedRecords):
         part, row = self.part_of(row)
         return part._record(row)
 
-    def _end(self) -> int:
+    def _end(self, row: int) -> int:
         return len(self)
 
     def close(self) -> None:

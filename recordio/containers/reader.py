@@ -14,7 +14,7 @@ from ..bytes.files import StoredFile
 from ..bytes.mapping import LOST, is_lost
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
-from ..errors import KeyNotFoundError, RecordIOError, TruncatedRecordError
+from ..errors import CorruptRecordError, KeyNotFoundError, RecordIOError, TruncatedRecordError
 from ..frames.mirrored import RemoteRecords
 from ..header import IRHeader, pack
 from .container import Container, Rows
@@ -39,11 +39,17 @@ class ContainedRecords:
         file: StoredFile,
         container: Container,
         settings: RemoteSettings | None = None,
+        *,
+        skip_errors: bool = False,
         verify: bool = False,
     ) -> None:
         self.file, self.container, self.verify = file, container, verify
         self.path = shown(file.name)
+        self._version = file.version()
         self.samples = samples_of(file, container, settings)
+        if not skip_errors:
+            for row, reason in self.samples.damage.items():
+                raise CorruptRecordError(reason, path=self.path, record=row)
         self.first = 0
         self.closed = False
         self.remote: RemoteRecords | None = None
@@ -72,7 +78,16 @@ class ContainedRecords:
     @cached_property
     def view(self) -> memoryview:
         """All bytes of the file, mapped; of one on a server those that are there."""
-        return self.file.map() if self.remote is None else self.remote.mirror.view
+        if self.remote is not None:
+            return self.remote.mirror.view
+        view = self.file.map()
+        if self.file.version() != self._version:
+            raise RecordIOError(
+                "it changed while it was opened, and its samples may lie elsewhere now: open it "
+                "again",
+                path=self.path,
+            )
+        return view
 
     @cached_property
     def rows(self) -> Rows | None:

@@ -26,7 +26,9 @@ class Samples:
     ``labels[starts[i] : starts[i + 1]]``, float32, without `starts` one for each.  `names` are
     those of the files that the contents were, UTF-8, one after the other, and sample i has
     ``names[name_starts[i] : name_starts[i + 1]]``.  `faults` say why samples cannot be used whose
-    size is `NO_CONTENT`; `left_out` counts what was passed over.
+    size is `NO_CONTENT`; `left_out` counts what was passed over.  The samples of
+    `damage`, which are among the faults, stand for a stretch that cannot be read: what it held is
+    not known, and the file cannot be opened unless errors are skipped.
     """
 
     offsets: np.ndarray
@@ -38,6 +40,7 @@ class Samples:
     classes: dict[int, str] = field(default_factory=dict)
     faults: dict[int, str] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
+    damage: dict[int, str] = field(default_factory=dict)
     #: Which contents `Container.rows` reads, where the others are spans; None: all or none.
     packed: np.ndarray | None = None
     #: The CRC-32 of each content, uint32, where a container has them.

@@ -101,11 +101,12 @@ class OpenPack:
 
         The lines of a trusted index number the positions.
         """
+        ways = {"skip_errors": self.skip_errors, "verify": self._verify}
         if self.container is not None and len(self._shards) > 1:
-            parts = open_contained(self._shards, self.container, self._settings)
+            parts = open_contained(self._shards, self.container, self._settings, **ways)
             return JoinedRecords(parts, self.path)
         if self.container is not None:
-            return ContainedRecords(self.file, self.container, self._settings, self._verify)
+            return ContainedRecords(self.file, self.container, self._settings, **ways)
         keywords = {} if self._settings is None else vars(self._settings)
         index = self.index if self._trusted else None
         return RecordReader(self.file, index, self._verify, **keywords)

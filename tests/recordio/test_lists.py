@@ -8,7 +8,14 @@ from iterators.mx_image.det_iter import described_files
 from iterators.providers.image_sources import read_image_list
 from recordio import IRHeader, RecordReader, RecordWriter, filter, pack, relabel, unpack
 from recordio.errors import LabelError
-from recordio.lists import ListEntry, entries_among, is_list, parse_line, read_entries
+from recordio.lists import (
+    ListEntry,
+    entries_among,
+    is_list,
+    parse_line,
+    read_entries,
+    safe_name,
+)
 from recordio.tools.image_list import read_list
 from recordio.tools.list_spans import cut_list
 
@@ -125,3 +132,15 @@ def test_lines_that_cannot_be_read_are_left_out():
 def test_lists_are_told_by_their_names(tmp_path):
     assert is_list("a.lst") and is_list(tmp_path / "a.lst")
     assert not is_list("a.txt") and not is_list([1, 2]) and not is_list(np.arange(2))
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        ("../../a/./0001.jpg", "a/0001.jpg"),
+        ("/data/b.jpg", "data/b.jpg"),
+        ("a\tb.jpg", ""),
+    ],
+)
+def test_safe_names_lead_nowhere_else(name, safe):
+    assert safe_name(name) == safe

@@ -12,7 +12,6 @@ from recordio.tools.image_list import (
     Skipped,
     format_line,
     read_list,
-    safe_name,
     shuffle_entries,
     split_entries,
     write_classes,
@@ -184,15 +183,3 @@ def test_classes_that_divide_evenly_are_divided_evenly():
     for _, part in split_entries("p", entries, 2, 0.5, 0.1, stratify=True):
         counts = [sum(entry.labels == (label,) for entry in part) for label in (0, 1, 2)]
         assert counts == [len(part) // 3] * 3
-
-
-@pytest.mark.parametrize(
-    ("name", "safe"),
-    [
-        ("../../a/./0001.jpg", "a/0001.jpg"),
-        ("/data/b.jpg", "data/b.jpg"),
-        ("a\tb.jpg", ""),
-    ],
-)
-def test_safe_names_lead_nowhere_else(name, safe):
-    assert safe_name(name) == safe

@@ -26,8 +26,9 @@ from recordio.formats.jpeg_markers import jpeg_orientation
 from recordio.keywords.checks import boolean, choice
 from recordio.keywords.options import option
 from recordio.limits import bounded_lines
+from recordio.lists import UNLISTED
 
-from ..image_list import UNLISTED, Skipped
+from ..image_list import Skipped
 from ..outputs import url_refused
 from .folders import CheckOptions, read_content
 from .format import Counts, Item, LeftOut

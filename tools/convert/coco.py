@@ -15,8 +15,9 @@ from typing import Any
 from recordio import RecordIOError
 from recordio.bytes.files import open_bytes
 from recordio.errors import LabelError
+from recordio.lists import safe_name
 
-from ..image_list import Skipped, safe_name
+from ..image_list import Skipped
 from .boxes import (
     Box,
     BoxLabels,

@@ -20,9 +20,10 @@ from recordio.keywords.checks import boolean
 from recordio.keywords.checks import path as a_path
 from recordio.keywords.options import option, optional
 from recordio.limits import bounded_lines
+from recordio.lists import safe_name
 
 from ..im2rec_options import DEFAULT_EXTENSIONS
-from ..image_list import Skipped, safe_name
+from ..image_list import Skipped
 from .boxes import (
     Box,
     BoxLabels,

@@ -11,7 +11,6 @@ import collections
 import contextlib
 import io
 import json
-import re
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -20,11 +19,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from recordio import RecordIOError
 from recordio.bytes.storage import AtomicOutput
-from recordio.formats.table import FORMATS, is_read_everywhere, suffixes_of
+from recordio.containers.tar_members import split_name
+from recordio.containers.webdataset import PartChoice, add_part
+from recordio.formats.table import suffixes_of
 from recordio.keywords.checks import boolean
 from recordio.keywords.options import option
 
-from ..image_list import Skipped, safe_name
+from ..image_list import Skipped
 from ..payloads import check_content, number_text
 from ..record_pack import RecordPack, name_of
 from .csv import one_file
@@ -49,17 +50,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FROM_WEBDATASET", "TO_WEBDATASET"]
 
-#: Last parts of the endings that count as the content of a sample, where none is chosen.
-CONTENTS = frozenset(
-    ["npy"] + [suffix[1:] for row in FORMATS if is_read_everywhere(row) for suffix in row.suffixes]
-)
-LABEL_FIELDS = ("label", "labels", "cls")
-#: Folder, base name without a dot, and everything behind its first dot.
-NAME = re.compile(r"((?:.*/)?[^./][^./]*)\.([^/]+)", re.DOTALL)
 END_MARKER = 1024
 #: No longer names: those of this system end here, too.
 LONGEST_NAME, LONGEST_ENDING = 4096, 255
-MOST_FILES = 1000
 
 #: Chooses the files to read: given the ending of one and those before it in the sample, the most
 #: bytes of it and the option with that limit; None if it is not wanted.
@@ -122,24 +115,19 @@ def open_webdataset(settings: argparse.Namespace) -> ImportSource:
     return ImportSource(items())
 
 
+def choice_of(settings: argparse.Namespace) -> PartChoice:
+    """Return which files of a sample are used."""
+    return PartChoice(settings.content or "", settings.label or "", not settings.no_labels)
+
+
 def wanted_files(settings: argparse.Namespace) -> Wanted:
     """Return the function that chooses the files of a sample for its record."""
-    content = settings.content and settings.content.lower().removeprefix(".")
-    labels: Sequence[str] = ("cls", "json")
-    if settings.label:
-        labels = (settings.label.partition(":")[0].lower().removeprefix("."),)
-
-    def is_content(ending: str) -> bool:
-        return ending == content if content else ending.rpartition(".")[2] in CONTENTS
-
-    def wanted(ending: str, before: Sequence[str]) -> tuple[int, str] | None:
-        if is_content(ending) and not any(map(is_content, before)):
-            return settings.max_content_bytes, "--max-content-bytes"
-        if ending in labels and not settings.no_labels:
-            return settings.max_metadata_bytes, "--max-metadata-bytes"
-        return None
-
-    return wanted
+    choice = choice_of(settings)
+    limits = {
+        "content": (settings.max_content_bytes, "--max-content-bytes"),
+        "label": (settings.max_metadata_bytes, "--max-metadata-bytes"),
+    }
+    return lambda ending, before: limits.get(choice.purpose(ending, before))
 
 
 def samples(
@@ -160,12 +148,7 @@ def samples(
             yield current, files
             files = {}
         current = key
-        if ending in files:
-            content = RecordIOError(f"two files end with .{ending}")
-        if content is not None or len(files) < MOST_FILES:
-            files[ending] = content
-        else:
-            passed_over[f".{ending}"] += 1
+        add_part(files, ending, content, passed_over)
     if files:
         yield current, files
 
@@ -200,17 +183,17 @@ def members(
                 archive.members = []  # or memory would grow
                 if sum(map(len, archive.pax_headers.values())) > max_metadata_bytes:
                     raise refuse()
-                match = NAME.fullmatch(info.name.removeprefix("./"))
-                if match is None or not info.isreg():
+                split = split_name(info.name)
+                if split is None or not info.isreg():
                     if not info.isdir():
                         kind = "files without an ending" if info.isreg() else "links or devices"
                         passed_over[kind] += 1
                     continue
-                if len(info.name) > LONGEST_NAME or len(match[2]) > LONGEST_ENDING:
+                key, ending = split[0], split[1].lower()
+                if len(info.name) > LONGEST_NAME or len(ending) > LONGEST_ENDING:
                     raise RecordIOError(
                         f"a file name of {len(info.name)} characters", path=path, offset=offset
                     )
-                key, ending = match[1], match[2].lower()
                 limit, content = limit_of(key, ending), None  # type: Any, Any
                 if limit is not None and info.size > limit[0]:
                     content = RecordIOError(
@@ -235,78 +218,10 @@ def members(
 
 def as_item(key: str, files: dict[str, Any], settings: argparse.Namespace) -> Item:
     """Make an item of one sample."""
-    wanted = settings.content and settings.content.lower().removeprefix(".")
-    chosen = [
-        ending
-        for ending in files
-        if (ending == wanted if wanted else ending.rpartition(".")[2] in CONTENTS)
-    ]
-    if not chosen:
-        what = f"no .{wanted} file" if wanted else "no image or .npy file"
-        raise RecordIOError(
-            f"the sample has {what}, only {', '.join(f'.{ending}' for ending in files)}; files of "
-            "a sample must follow one another"
-        )
-    content = taken(files, chosen[0])
+    sample = choice_of(settings).sample(key, files)
     if settings.check == "header":
-        check_content(content)
-    left_out = collections.Counter(f".{ending}" for ending in files if ending != chosen[0])
-    labels: list[float] = []
-    if not settings.no_labels:
-        labels, label_ending, other_fields = labels_in(files, settings.label)
-        del left_out[f".{label_ending}"]
-        left_out.update(f"{name} in .{label_ending}" for name in other_fields)
-    return Item(labels, content, safe_name(f"{key}.{chosen[0]}"), left_out)
-
-
-def taken(files: dict[str, Any], ending: str) -> bytes:
-    """Return the content of a file, or the reason why there is none."""
-    content = files[ending]
-    if isinstance(content, RecordIOError):
-        raise content
-    return content
-
-
-def labels_in(files: dict[str, Any], wanted: str | None) -> tuple[list[float], str, list[str]]:
-    """Return the labels of a sample, the ending of the file that holds them, and other fields."""
-    if wanted:
-        ending, _, field = wanted.partition(":")
-        ending = ending.lower().removeprefix(".")
-        fields: Sequence[str] = (field,) if field else LABEL_FIELDS
-    else:
-        ending, fields = "cls" if "cls" in files else "json", LABEL_FIELDS
-    if ending not in files:
-        raise RecordIOError(
-            f"the sample has no label file .{ending}, only"
-            f" {', '.join(f'.{known}' for known in files)}; --no-labels makes every label 0"
-        )
-    text, others = taken(files, ending), []  # type: bytes, list[str]
-    try:
-        if ending.rpartition(".")[2] != "json":
-            return [number_of(word) for word in text.decode().split()], ending, others
-        values = json.loads(text)
-        if isinstance(values, dict):
-            found = [name for name in fields if name in values]
-            if not found:
-                raise RecordIOError(f"its .{ending} file has no field {' or '.join(fields)}")
-            others = [name for name in values if name != found[0]]
-            values = values[found[0]]
-        values = values if isinstance(values, list) else [values]
-        if not all(type(value) in (int, float) for value in values):
-            raise RecordIOError(f"the labels {values!s:.60} in .{ending} are no numbers")
-        return values, ending, others
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, RecordIOError):
-            raise
-        raise RecordIOError(f"its .{ending} file holds no labels: {error}") from None
-
-
-def number_of(word: str) -> float:
-    """Return a number in text, whole if it can be."""
-    try:
-        return int(word)
-    except ValueError:
-        return float(word)
+        check_content(sample.content)
+    return Item(sample.labels, sample.content, sample.name, sample.left_out)
 
 
 def write_webdataset(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
@@ -323,8 +238,7 @@ def write_webdataset(pack: RecordPack, paths: Sequence[str], settings: argparse.
             name = name_of(record, names, suffixes)
             if not safe_parts(name):  # unpacking would write elsewhere
                 name = f"{record.key}{suffixes[0]}"
-            match = NAME.fullmatch(name)
-            key, ending = match.groups() if match else (str(record.key), name.rpartition(".")[2])
+            key, ending = split_name(name) or (str(record.key), name.rpartition(".")[2])
             while key in keys:  # neighbours of one key would become one sample
                 key = f"{key}-{record.position}"
             keys.add(key)

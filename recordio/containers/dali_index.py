@@ -1,0 +1,80 @@
+"""Indexes of WebDataset tars that DALI's ``wds2idx`` wrote: ``PREFIX.idx`` beside ``PREFIX.tar``.
+
+The first line is ``v1.2 COUNT``; then comes a line for each sample, ``ENDING OFFSET SIZE NAME`` for
+each of its files.  An index that is older than its archive, or does not fit it, is not used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+
+import numpy as np
+
+from ..bytes.files import StoredFile
+from ..bytes.remote.mirror import Mirror, blocks_of
+from ..bytes.remote.settings import RemoteSettings
+from ..errors import RecordIOError
+from .tar_members import TarScan, header_size
+
+__all__ = ["take_index"]
+
+VERSION = b"v1.2"
+#: No larger index is read: 64 bytes a file are usual.
+MOST_BYTES = 1 << 31
+#: Headers that are fetched at once.
+AT_ONCE = 4096
+
+logger = logging.getLogger("recordio")
+
+
+def take_index(
+    file: StoredFile,
+    scan: TarScan,
+    view: memoryview,
+    mirror: Mirror | None,
+    settings: RemoteSettings | None,
+) -> bool:
+    """Have a scan take its files from the index beside an archive; False without one to use."""
+    index = file.beside(".idx")
+    try:
+        if file.is_local and index.version()[1] < file.version()[1]:
+            return False  # or there is none
+        if not index.first_bytes(len(VERSION) + 1, settings).startswith(VERSION + b" "):
+            return False
+        with index.open(settings=settings) as stream:
+            text = stream.read(MOST_BYTES)
+    except (OSError, RecordIOError):
+        return False
+    reason = _take(text, scan, view, mirror)
+    if reason:
+        logger.warning("%s: is not used, as it does not fit its archive: %s", index.name, reason)
+    return not reason
+
+
+def _take(text: bytes, scan: TarScan, view: memoryview, mirror: Mirror | None) -> str:
+    """Take the files of an index; returns why it is not right."""
+    head, _, lines = text.partition(b"\n")
+    count = head.removeprefix(VERSION + b" ").strip()
+    if not lines.endswith(b"\n"):
+        return "it is cut"
+    odd = scan.take_lines(view, lines, mirror is None)
+    if isinstance(odd, str):
+        return odd
+    if not count.isdigit() or int(count) != scan.rows:
+        return f"it has {scan.rows} samples, and says that it has {count.decode(errors='replace')}"
+    return _compare(odd, view, mirror)
+
+
+def _compare(files: np.ndarray, view: memoryview, mirror: Mirror | None) -> str:
+    """Compare some files with their headers; returns what is wrong."""
+    for begin in range(0, len(files), AT_ONCE):
+        some = files[begin : begin + AT_ONCE]
+        with contextlib.ExitStack() as stack:
+            if mirror is not None:
+                headers = blocks_of(some[:, 0] - 512, some[:, 0])
+                stack.enter_context(mirror.pin(headers, urgent=True))
+            for offset, size in some.tolist():
+                if header_size(view[offset - 512 : offset]) != size:
+                    return f"no header of a file of {size} bytes stands before offset {offset}"
+    return ""
