@@ -8,12 +8,14 @@ from typing import Self
 
 import numpy as np
 
-from ..errors import RecordIOError
+from ..errors import LabelError, RecordIOError
 
-__all__ = ["NO_CONTENT", "Samples"]
+__all__ = ["EXACT", "NO_CONTENT", "Samples", "check_exact"]
 
 #: The size of a content that cannot be used; `Samples.faults` says why.
 NO_CONTENT = -1
+#: Whole numbers up to this one are exact as 32-bit floats.
+EXACT = 1 << 24
 
 
 @dataclass
@@ -62,7 +64,9 @@ class Samples:
         if any(count != 1 for count in counts):
             starts = np.cumsum([0, *counts]).astype(np.int64)
         flat = np.array([value for row in rows for value in row], np.float32)
-        found = cls(np.asarray(offsets, np.int64), np.asarray(sizes, np.int64), flat, starts, **more)
+        found = cls(
+            np.asarray(offsets, np.int64), np.asarray(sizes, np.int64), flat, starts, **more
+        )
         if names is not None:
             stored = [name.encode("utf-8", "surrogateescape") for name in names]
             found.names = np.frombuffer(b"".join(stored), np.uint8)
@@ -96,3 +100,19 @@ class Samples:
             raise RecordIOError(self.faults.get(row, "it has no content"))
         if int(self.offsets[row]) + size > end:
             raise RecordIOError(f"the file ends within it: {size} bytes are missing or fewer")
+
+
+def check_exact(labels: Sequence[float]) -> None:
+    """Raise LabelError for a label that 32-bit floats cannot hold."""
+    for label in labels:
+        if isinstance(label, int) and not -EXACT <= label <= EXACT:
+            if not _is_exact(label):
+                raise LabelError(f"the label {label} has no exact 32-bit float")
+        elif abs(label) >= 3.4028235677973366e38 and abs(label) != float("inf"):
+            raise LabelError(f"the label {label} is too large for a 32-bit float")
+
+
+def _is_exact(label: int) -> bool:
+    with np.errstate(over="ignore"):
+        stored = float(np.float32(label)) if abs(label) < 1 << 64 else float("inf")
+    return stored != float("inf") and int(stored) == label

@@ -10,10 +10,11 @@ from ..bytes.remote.settings import RemoteSettings
 from .braces import expand_braces
 from .container import Container
 from .folder import FOLDER
+from .tfrecord import TFRECORD
 
-__all__ = ["CONTAINERS", "container_of", "contained_files"]
+__all__ = ["CONTAINERS", "contained_files", "container_of"]
 
-CONTAINERS: tuple[Container, ...] = (FOLDER,)
+CONTAINERS: tuple[Container, ...] = (TFRECORD, FOLDER)
 
 
 def container_of(file: StoredFile) -> Container | None:
@@ -51,7 +52,5 @@ def contained_files(
             for file in [StoredFile.at(one)] if there else named_files([one], "", settings):
                 found += row.shards(file)
     if found and plain:
-        raise ValueError(
-            f"{plain[0]} is no container as {found[0].name} is: give each as a Pack"
-        )
+        raise ValueError(f"{plain[0]} is no container as {found[0].name} is: give each as a Pack")
     return found or None

@@ -16,6 +16,7 @@ import numpy as np
 
 from recordio import IRHeader, RecordReader, RecordWriter, pack
 from recordio.bytes.storage import AtomicOutput, naming_output
+from recordio.containers.samples import check_exact
 from recordio.errors import LabelError, RecordIOError, RecordTooLargeError
 from recordio.lists import ListEntry
 
@@ -29,7 +30,6 @@ from ..image_list import (
     write_skipped,
 )
 from ..outputs import temporary_folder
-from ..payloads import EXACT_IN_FLOAT32
 from .format import Counts, ImportSource, Item, LeftOut
 
 __all__ = ["ImportReport", "companions", "import_records"]
@@ -163,21 +163,10 @@ def _as_record(number: int, item: Item) -> bytes:
     if item.labels is None:
         return item.content
     labels = item.labels
-    for label in labels:
-        if isinstance(label, int) and not -EXACT_IN_FLOAT32 <= label <= EXACT_IN_FLOAT32:
-            if not _is_exact(label):
-                raise LabelError(f"the label {label} has no exact 32-bit float")
-        elif abs(label) >= 3.4028235677973366e38 and abs(label) != float("inf"):
-            raise LabelError(f"the label {label} is too large for a 32-bit float")
+    check_exact(labels)
     if len(labels) > 1:
         return pack(IRHeader(0, labels, number, 0), item.content)
     return pack(IRHeader(0, labels[0] if labels else 0.0, number, 0), item.content)
-
-
-def _is_exact(label: int) -> bool:
-    with np.errstate(over="ignore"):
-        stored = float(np.float32(label)) if abs(label) < 1 << 64 else float("inf")
-    return stored != float("inf") and int(stored) == label
 
 
 def _write(

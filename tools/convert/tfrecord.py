@@ -19,9 +19,10 @@ from recordio import (
     RecordTooLargeError,
     TruncatedRecordError,
 )
-from recordio.bytes.crc32c import crc32c
 from recordio.bytes.files import open_bytes
 from recordio.bytes.storage import AtomicOutput
+from recordio.containers.tf_example import BOX_KEYS, CONTENTS, LABELS, decode_example
+from recordio.containers.tfrecord import content_of, labels_of, masked_crc32c
 
 from ..image_list import Skipped
 from ..payloads import check_content
@@ -30,23 +31,13 @@ from .csv import one_file
 from .folders import add_check_option
 from .format import Export, Import, ImportSource, Item, Items, add_content_limit
 from .shards import matching_files
-from .tf_example import Feature, decode_example, encode_example
+from .tf_example import encode_example
 
 __all__ = ["FROM_TFRECORD", "TO_TFRECORD", "read_frames"]
 
 LENGTH, CHECKSUM = struct.Struct("<Q"), struct.Struct("<I")
 HEAD = LENGTH.size + CHECKSUM.size
 LARGEST = 2**29 - 1
-MASK_DELTA = 0xA282EAD8
-
-CONTENTS = ("image/encoded", "image")
-LABELS = ("image/class/label", "label")
-
-
-def masked_crc32c(data: bytes) -> int:
-    """Compute the masked CRC-32C of some bytes."""
-    crc = crc32c(data)
-    return ((crc >> 15 | crc << 17) + MASK_DELTA) & 0xFFFF_FFFF
 
 
 def add_import_options(parser: argparse._ActionsContainer) -> None:
@@ -75,14 +66,15 @@ def add_feature_options(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--label",
         metavar="FEATURE",
-        help=f"the feature that holds the label or labels (default: {' or '.join(LABELS)})",
+        help=f"the feature that holds the label or labels (default: {' or '.join(LABELS)}; or the "
+        "boxes of image/object/bbox as labels of a detection record)",
     )
 
 
 def open_tfrecord(settings: argparse.Namespace) -> ImportSource:
     """Open the files."""
     limit = min(settings.max_content_bytes, LARGEST)
-    wanted = {settings.content, settings.label, *CONTENTS, *LABELS}
+    wanted = {settings.content, settings.label, *CONTENTS, *LABELS, *BOX_KEYS}
 
     paths = matching_files(settings.source)
 
@@ -157,37 +149,18 @@ def read_fully(file: BinaryIO, count: int) -> bytes:
     return b"".join(pieces)
 
 
-def as_item(features: dict[str, Feature], settings: argparse.Namespace) -> Item:
+def as_item(features: dict[str, Any], settings: argparse.Namespace) -> Item:
     """Make an item of one example."""
-    taken = [chosen(features, settings.content, CONTENTS, "--content")]
+    taken = [content_of(features, [settings.content] if settings.content else CONTENTS)]
     content = features[taken[0]]
-    if len(content) != 1 or not isinstance(content[0], bytes):
-        raise RecordIOError(
-            "the content must be one string of bytes; --raw stores examples as they are"
-        )
     if settings.check == "header":
         check_content(content[0])
     labels: Any = []
     if not settings.no_labels:
-        taken.append(chosen(features, settings.label, LABELS, "--label"))
-        labels = features[taken[1]]
-        if not labels or isinstance(labels[0], bytes):
-            raise RecordIOError("the label feature holds no number")
+        labels, names = labels_of(features, [settings.label] if settings.label else LABELS)
+        taken += names
     left_out = collections.Counter(name for name in features if name not in taken)
     return Item(labels, content[0], left_out=left_out)
-
-
-def chosen(
-    features: dict[str, Feature], wanted: str | None, usual: Sequence[str], option: str
-) -> str:
-    """Return the name of the feature that is wanted, or of one of the usual ones."""
-    for name in [wanted] if wanted else usual:
-        if name in features:
-            return name
-    raise RecordIOError(
-        f"it has no feature {wanted or ' or '.join(usual)}; {option} chooses one of"
-        f" {', '.join(features) or 'none'}"
-    )
 
 
 def add_export_options(parser: argparse._ActionsContainer) -> None:
