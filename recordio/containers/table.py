@@ -10,11 +10,12 @@ from ..bytes.remote.settings import RemoteSettings
 from .braces import expand_braces
 from .container import Container
 from .folder import FOLDER
+from .parquet import PARQUET
 from .tfrecord import TFRECORD
 
 __all__ = ["CONTAINERS", "contained_files", "container_of"]
 
-CONTAINERS: tuple[Container, ...] = (TFRECORD, FOLDER)
+CONTAINERS: tuple[Container, ...] = (TFRECORD, PARQUET, FOLDER)
 
 
 def container_of(file: StoredFile) -> Container | None:
