@@ -20,7 +20,7 @@ EXTRAS = {
     "uvicorn": "view",
     "jinja2": "view",
     "ray": "ray",
-    "pyarrow": "ray",
+    "pyarrow": "parquet",
     "scipy": "libsvm",
     "ml_dtypes": "bfloat16",
     "lmdb": "lmdb",

@@ -119,10 +119,13 @@ class _OrderMaker:
         options = self.options
         if isinstance(weights, Mapping):
             weights = self.by_label(weights, records)
-        blocks = None
+        blocks: Any = None
         if weights is None and options.shuffle_chunk_size:
             edges = (member or self.source).blocks(options.shuffle_chunk_size * MIB)
             blocks = edges, options.shuffle_chunk_seed
+        elif weights is None and options.shuffle:
+            mixed = (member or self.source).shuffled_blocks()
+            blocks = mixed and (mixed[0], seed, mixed[1])
         return make_epoch_order(
             records.stop - records.start,
             shuffle=options.shuffle,

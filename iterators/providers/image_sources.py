@@ -70,6 +70,9 @@ class ImagePack(Protocol):
     def blocks(self, nbytes: int) -> np.ndarray:
         """Cut the records into blocks of about `nbytes` of neighbours: their edges."""
 
+    def shuffled_blocks(self) -> tuple[np.ndarray, int] | None:
+        """Find the edges of blocks that are read as a whole, and how many of them are mixed."""
+
     def labels(
         self, listed: tuple[np.ndarray, ...] | None, on_error: str
     ) -> tuple[np.ndarray, dict[int, RecordIOError]]:
@@ -184,6 +187,9 @@ class ImageFileSource:
     def blocks(self, nbytes: int) -> np.ndarray:
         """Refused: neighbours in a list are not neighbours on a disk."""
         raise ValueError(f"blocks of {nbytes} bytes need a record file: {self.name} lists files")
+
+    def shuffled_blocks(self) -> None:
+        """Return None: files are read one by one."""
 
     def labels(
         self, listed: tuple[np.ndarray, ...] | None = None, on_error: str = "raise"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ..bytes.files import StoredFile
 from ..bytes.remote.settings import RemoteSettings
 from .samples import Samples
 
-__all__ = ["Container", "Rows"]
+__all__ = ["BlockedRows", "Container", "Rows", "files_of_folder", "is_folder_of"]
 
 
 class Rows(Protocol):
@@ -20,11 +21,19 @@ class Rows(Protocol):
     def read(self, number: int) -> bytes:
         """Read one content, by its number in `Samples.offsets`."""
 
+    def close(self) -> None:
+        """Let the file go."""
+
+
+@runtime_checkable
+class BlockedRows(Rows, Protocol):
+    """Contents of which a block is read at once, so that their order matters."""
+
     def edges(self) -> Sequence[int]:
         """Give the numbers at which blocks begin that are read as a whole, and the end."""
 
-    def close(self) -> None:
-        """Let the file go."""
+    def nbytes(self) -> int:
+        """Count the bytes of all blocks as they are kept in memory."""
 
 
 @dataclass(frozen=True)
@@ -53,3 +62,29 @@ class Container:
     has_checksums: bool = False
     #: Scanning is so cheap that the samples are not kept in a file.
     is_listed_each_time: bool = False
+
+
+def is_folder_of(pattern: re.Pattern[str]) -> Callable[[StoredFile], bool]:
+    """Make the test for a folder with files of a kind, and none that is a record file."""
+
+    def is_it(file: StoredFile) -> bool:
+        if not file.is_local or not os.path.isdir(file.name):
+            return False
+        names = [entry.name for entry in os.scandir(file.name) if entry.is_file()]
+        return any(map(pattern.search, names)) and not any(n.endswith(".rec") for n in names)
+
+    return is_it
+
+
+def files_of_folder(
+    pattern: re.Pattern[str],
+) -> Callable[[StoredFile, RemoteSettings | None], Sequence[StoredFile]]:
+    """Make the function that lists the files of a kind in a folder; a file is itself."""
+
+    def shards(file: StoredFile, settings: RemoteSettings | None) -> Sequence[StoredFile]:
+        if not file.is_local or not os.path.isdir(file.name):
+            return [file]
+        names = sorted(entry.path for entry in os.scandir(file.name) if entry.is_file())
+        return [StoredFile(name) for name in names if pattern.search(name)]
+
+    return shards

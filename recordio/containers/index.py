@@ -102,7 +102,7 @@ def _pieces(samples: Samples, version: list) -> list[Any]:
     pieces: list[Any] = [MAGIC + _LENGTH.pack(len(words)) + words]
     for name, table in tables.items():
         if table is not None:
-            data = np.ascontiguousarray(table, TABLES[name])
+            data: np.ndarray = np.ascontiguousarray(table, TABLES[name])
             pieces += [data.data, bytes(-data.nbytes % ALIGNMENT)]
     check = 0
     for piece in pieces:
@@ -124,12 +124,13 @@ def _read(path: str, version: list) -> Samples | None:
         end = len(data) - _CHECKSUM.size
         if crc32c(data[:end]) != _CHECKSUM.unpack_from(data, end)[0]:
             return None
-        tables = {}
+        tables: dict[str, Any] = {}
         begin += length
         for name, count in about["tables"].items():
             tables[name] = np.frombuffer(data[:end], TABLES[name], count, begin)
             begin += -(-tables[name].nbytes // ALIGNMENT) * ALIGNMENT
-        found = Samples(**tables, **{name: dict(about[name]) for name in WORDS})
+        tables |= {name: dict(about[name]) for name in WORDS}
+        found = Samples(**tables)
         return found if begin == end and _fits(found) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error):
         return None

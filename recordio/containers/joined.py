@@ -29,7 +29,9 @@ def open_contained(
 ) -> list[ContainedRecords]:
     """Open the files of a container; many are indexed at once, and samples are numbered through."""
     with ThreadPoolExecutor(LOOKUPS, "containers") as pool:
-        readers = list(pool.map(lambda file: ContainedRecords(file, container, settings, **keywords), files))
+        readers = list(
+            pool.map(lambda file: ContainedRecords(file, container, settings, **keywords), files)
+        )
     first = 0
     for reader in readers:
         reader.first = first

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -343,10 +343,6 @@ class LmdbRows:
         if found is None or found[0] != os.getpid():
             found = self._environment = os.getpid(), _environment(self._path)
         return found[1]
-
-    def edges(self) -> Sequence[int]:
-        """Give the numbers at which blocks begin: each content stands alone."""
-        return range(len(self._samples) + 1)
 
     def close(self) -> None:
         """Let the database go."""

@@ -53,7 +53,7 @@ class ContainedRecords:
         self.first = 0
         self.closed = False
         self.remote: RemoteRecords | None = None
-        if not file.is_local:
+        if not file.is_local and container.rows is None:
             self.remote = RemoteRecords(file.mirrored(settings), file.name, settings)
             self.remote.set_table(self.samples.offsets)
 

@@ -15,6 +15,8 @@ __all__ = ["NO_CONTENT", "Samples"]
 
 #: The size of a content that cannot be used; `Samples.faults` says why.
 NO_CONTENT = -1
+#: Whole numbers up to this one are exact as 32-bit floats.
+EXACT = 1 << 24
 
 
 @dataclass

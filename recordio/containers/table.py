@@ -12,12 +12,14 @@ from .container import Container
 from .folder import FOLDER
 from .lmdb import LMDB
 from .mds import MDS
+from .parquet import PARQUET
 from .tar import TAR
+from .tfrecord import TFRECORD
 from .zip import ZIP
 
 __all__ = ["CONTAINERS", "contained_files", "container_of", "is_contained"]
 
-CONTAINERS: tuple[Container, ...] = (TAR, ZIP, LMDB, MDS, FOLDER)
+CONTAINERS: tuple[Container, ...] = (TAR, TFRECORD, PARQUET, ZIP, LMDB, MDS, FOLDER)
 
 
 def container_of(file: StoredFile) -> Container | None:

@@ -206,10 +206,6 @@ class ZipRows:
             raise ChecksumError("its CRC-32 is not that in the directory: the archive is damaged")
         return content
 
-    def edges(self) -> Sequence[int]:
-        """Give the numbers at which blocks begin: each content stands alone."""
-        return range(len(self._samples) + 1)
-
     def close(self) -> None:
         """Let the file go."""
         self._view = memoryview(b"")

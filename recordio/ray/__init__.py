@@ -6,7 +6,7 @@
 from recordio.extras import need
 
 need("ray", "recordio.ray")
-need("pyarrow", "recordio.ray")
+need("pyarrow", "recordio.ray", extra="ray")
 
 from .sink import RecordDatasink  # noqa: E402
 from .source import RecordDatasource, read_images, read_records  # noqa: E402

@@ -20,9 +20,10 @@ from recordio import (
     RecordTooLargeError,
     TruncatedRecordError,
 )
-from recordio.bytes.crc32c import crc32c
 from recordio.bytes.files import open_bytes
 from recordio.bytes.storage import AtomicOutput
+from recordio.containers.tf_example import BOX_KEYS, CONTENTS, LABELS, decode_example
+from recordio.containers.tfrecord import content_of, labels_of, masked_crc32c
 from recordio.keywords.checks import boolean
 from recordio.keywords.options import Options, option
 
@@ -33,23 +34,13 @@ from .csv import one_file
 from .folders import CheckOptions
 from .format import WITH_IMAGE, ContentLimit, Export, Import, ImportSource, Item, Items
 from .shards import matching_files
-from .tf_example import Feature, decode_example, encode_example
+from .tf_example import encode_example
 
 __all__ = ["FROM_TFRECORD", "TO_TFRECORD", "read_frames"]
 
 LENGTH, CHECKSUM = struct.Struct("<Q"), struct.Struct("<I")
 HEAD = LENGTH.size + CHECKSUM.size
 LARGEST = 2**29 - 1
-MASK_DELTA = 0xA282EAD8
-
-CONTENTS = ("image/encoded", "image")
-LABELS = ("image/class/label", "label")
-
-
-def masked_crc32c(data: bytes) -> int:
-    """Compute the masked CRC-32C of some bytes."""
-    crc = crc32c(data)
-    return ((crc >> 15 | crc << 17) + MASK_DELTA) & 0xFFFF_FFFF
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +79,7 @@ class TFRecordOptions(CheckOptions, ContentLimit, FeatureOptions):
 def open_tfrecord(settings: argparse.Namespace) -> ImportSource:
     """Open the files."""
     limit = min(settings.max_content_bytes, LARGEST)
-    wanted = {settings.content, settings.label, *CONTENTS, *LABELS}
+    wanted = {settings.content, settings.label, *CONTENTS, *LABELS, *BOX_KEYS}
 
     paths = matching_files(settings.source)
 
@@ -163,37 +154,18 @@ def read_fully(file: BinaryIO, count: int) -> bytes:
     return b"".join(pieces)
 
 
-def as_item(features: dict[str, Feature], settings: argparse.Namespace) -> Item:
+def as_item(features: dict[str, Any], settings: argparse.Namespace) -> Item:
     """Make an item of one example."""
-    taken = [chosen(features, settings.content, CONTENTS, "--content")]
+    taken = [content_of(features, [settings.content] if settings.content else CONTENTS)]
     content = features[taken[0]]
-    if len(content) != 1 or not isinstance(content[0], bytes):
-        raise RecordIOError(
-            "the content must be one string of bytes; --raw stores examples as they are"
-        )
     if settings.check == "header":
         check_content(content[0])
     labels: Any = []
     if not settings.no_labels:
-        taken.append(chosen(features, settings.label, LABELS, "--label"))
-        labels = features[taken[1]]
-        if not labels or isinstance(labels[0], bytes):
-            raise RecordIOError("the label feature holds no number")
+        labels, names = labels_of(features, [settings.label] if settings.label else LABELS)
+        taken += names
     left_out = collections.Counter(name for name in features if name not in taken)
     return Item(labels, content[0], left_out=left_out)
-
-
-def chosen(
-    features: dict[str, Feature], wanted: str | None, usual: Sequence[str], option: str
-) -> str:
-    """Return the name of the feature that is wanted, or of one of the usual ones."""
-    for name in [wanted] if wanted else usual:
-        if name in features:
-            return name
-    raise RecordIOError(
-        f"it has no feature {wanted or ' or '.join(usual)}; {option} chooses one of"
-        f" {', '.join(features) or 'none'}"
-    )
 
 
 def write_tfrecord(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:

@@ -127,6 +127,8 @@ class BlockOrder:
         Shuffle the records inside each block as well.
     seed : int
         Determines that.
+    together : int
+        Shuffle the records of so many blocks, as they follow one another, as if they were one.
 
     Examples
     --------
@@ -139,6 +141,7 @@ class BlockOrder:
     block_seed: int = 0
     shuffle: bool = False
     seed: int = 0
+    together: int = 1
     _lengths: np.ndarray = field(init=False, repr=False, compare=False)
     # The blocks of the epoch that was asked for last, in its order, and where each ends there.
     _arranged: tuple[int, np.ndarray, np.ndarray] | None = field(
@@ -157,16 +160,29 @@ class BlockOrder:
     def at(self, epoch: int, positions: np.ndarray) -> np.ndarray:
         """Return record numbers at `positions` of the epoch."""
         blocks, ends = self._blocks(epoch)
+        if self.shuffle and self.together > 1:
+            positions = self._mixed(epoch, positions, ends)
         visit = np.searchsorted(ends, positions, side="right")
         records = np.empty(len(positions), np.int64)
         for i in np.unique(visit):
             block, mine = int(blocks[i]), visit == i
             inside = positions[mine] - (ends[i] - self._lengths[block])
-            if self.shuffle:
+            if self.shuffle and self.together == 1:
                 key = derive_key(self.seed, SHUFFLE_KEY, epoch, block)
                 inside = permute(key, int(self._lengths[block]), inside)
             records[mine] = self.edges[block] + inside
         return records
+
+    def _mixed(self, epoch: int, positions: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """Exchange positions within each run of blocks that are shuffled together."""
+        stops = np.append(ends[self.together - 1 : -1 : self.together], ends[-1])
+        runs = np.searchsorted(stops, positions, side="right")
+        mixed = np.empty(len(positions), np.int64)
+        for run in np.unique(runs).tolist():
+            mine, first = runs == run, int(stops[run - 1]) if run else 0
+            key = derive_key(self.seed, SHUFFLE_KEY, epoch, run)
+            mixed[mine] = first + permute(key, int(stops[run]) - first, positions[mine] - first)
+        return mixed
 
     def _blocks(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the blocks in the order of an epoch, and the positions where they end."""
@@ -181,7 +197,9 @@ class BlockOrder:
 
     def described(self) -> str:
         """Describe the edges of the blocks and the seeds of their order."""
-        return f"blocks {check_of(self.edges)}, seed {self.block_seed}, shuffle {self.shuffle}"
+        together = f", {self.together} together" if self.together > 1 else ""
+        text = f"blocks {check_of(self.edges)}, seed {self.block_seed}, shuffle {self.shuffle}"
+        return text + together
 
 
 @dataclass(frozen=True)

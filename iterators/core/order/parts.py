@@ -206,7 +206,7 @@ def make_order(
     part_index: int = 0,
     even: bool = False,
     weights: Any = None,
-    blocks: tuple[np.ndarray, int] | None = None,
+    blocks: tuple[np.ndarray, int] | tuple[np.ndarray, int, int] | None = None,
     whole: EpochOrder | None = None,
     unit: int = 1,
 ) -> Order:
@@ -258,7 +258,7 @@ def make_epoch_order(
     shuffle: bool = False,
     seed: int = 0,
     weights: Any = None,
-    blocks: tuple[np.ndarray, int] | None = None,
+    blocks: tuple[np.ndarray, int] | tuple[np.ndarray, int, int] | None = None,
 ) -> EpochOrder | None:
     """Make the order of a whole epoch, or None if the records come as they lie in the file.
 
@@ -273,7 +273,8 @@ def make_epoch_order(
             )
         return WeightedOrder(table, seed)
     if blocks is not None:
-        return BlockOrder(*blocks, shuffle, seed)
+        edges, block_seed, *together = blocks
+        return BlockOrder(edges, block_seed, shuffle, seed, *together)
     return ShuffledOrder(count, seed) if shuffle else None
 
 

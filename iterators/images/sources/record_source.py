@@ -19,6 +19,7 @@ import numpy as np
 from recordio.bytes.files import StoredFile
 from recordio.bytes.remote.objects import shown
 from recordio.bytes.remote.settings import RemoteSettings
+from recordio.containers.container import BlockedRows
 from recordio.errors import (
     EmptyRecordFileError,
     RecordIOError,
@@ -46,6 +47,10 @@ from .header_labels import label_of, longest_labels, plain_labels, whole_labels
 from .source import RecordFiles, Source
 
 __all__ = ["RecordSource", "file_versions", "read_label_list", "read_label_vectors"]
+
+#: Bytes of blocks that are shuffled together, where contents are read in blocks: twice as many are
+#: kept, or four blocks.  Other files beside such are cut into blocks of `BLOCK_BYTES`.
+MIXED_BYTES, BLOCK_BYTES = 1 << 28, 1 << 23
 
 
 class RecordSource:
@@ -140,20 +145,28 @@ class RecordSource:
     def blocks(self, nbytes: int) -> np.ndarray:
         """Cut the records into blocks of about `nbytes` of neighbours in one file: their edges."""
         edges = [0]
-        for start, file in zip(self.starts, self.files, strict=True):
-            table = file.offsets
-            if file.container is not None and file.container.is_folder:
-                raise ValueError(
-                    f"blocks of {nbytes} bytes need neighbours in a file: {self.name} is a folder"
-                )
-            if file.container is not None and file.container.rows is not None:
-                sizes = np.maximum(file.reader.samples.sizes, 0)
-                table = np.cumsum(sizes) - sizes  # offsets may be numbers
-            if len(table):
-                limits = np.arange(table[0], table[-1] + 1, nbytes, dtype=np.int64)[1:]
-                edges.extend((int(start) + np.searchsorted(table, limits)).tolist())
-                edges.append(int(start) + len(table))
+        for start, file in zip(self.starts.tolist(), self.files, strict=True):
+            if len(file):
+                edges.extend((start + _cuts(file, nbytes)).tolist())
+                edges.append(start + len(file))
         return np.unique(np.array(edges, np.int64))
+
+    def shuffled_blocks(self) -> tuple[np.ndarray, int] | None:
+        """Find how to shuffle contents that are read in blocks: edges, and how many are mixed.
+
+        None where any order will do, since contents are read one by one, or all may be kept.
+        """
+        sizes = [rows.nbytes() for rows in map(_blocked_rows, self.files) if rows is not None]
+        if sum(sizes) <= MIXED_BYTES:
+            return None
+        edges = [0]
+        for start, file in zip(self.starts.tolist(), self.files, strict=True):
+            rows = _blocked_rows(file)
+            cuts = _cuts(file, BLOCK_BYTES) if rows is None else np.array(rows.edges())
+            edges += [*(start + cuts).tolist(), start + len(file)]
+        table = np.unique(np.array(edges, np.int64))
+        sizes += [f.file.size() for f in self.files if _blocked_rows(f) is None]
+        return table, max(MIXED_BYTES * (len(table) - 1) // sum(sizes), 2)
 
     def bytes_source(self) -> Source:
         """Open the records as the image stage reads them."""
@@ -237,6 +250,29 @@ class RecordSource:
         versions = np.array([file.file_version() for file in self.files], np.int64)
         check = zlib.crc32(versions.tobytes(), check)
         return f"{len(self)} records, check {check:08x}"
+
+
+def _blocked_rows(file: OpenPack) -> BlockedRows | None:
+    """Return what reads a file block by block; None of a file that is read one by one."""
+    rows = None if file.container is None else file.reader.rows
+    return rows if isinstance(rows, BlockedRows) else None
+
+
+def _cuts(file: OpenPack, nbytes: int) -> np.ndarray:
+    """Find the rows behind the first at which blocks of about `nbytes` begin."""
+    rows, table, firsts = _blocked_rows(file), file.offsets, np.arange(len(file))
+    if rows is not None:
+        firsts = np.array(rows.edges()[:-1])
+        table = firsts * rows.nbytes() // len(file)
+    elif file.container is not None and file.container.is_folder:
+        raise ValueError(
+            f"blocks of {nbytes} bytes need neighbours in a file: {file.path} is a folder"
+        )
+    elif file.container is not None and file.container.rows is not None:
+        sizes = np.maximum(file.reader.samples.sizes, 0)
+        table = np.cumsum(sizes) - sizes  # offsets may be numbers
+    limits = np.arange(table[0], table[-1] + 1, nbytes, dtype=np.int64)[1:]
+    return firsts[np.searchsorted(table, limits)]
 
 
 def _bytes_source(packs: Sequence[OpenPack]) -> Source:

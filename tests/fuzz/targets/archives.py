@@ -13,11 +13,15 @@ import tarfile
 import numpy as np
 
 from recordio import RecordIOError
+from recordio.bytes.files import StoredFile
+from recordio.containers.tf_example import decode_example
+from recordio.containers.tfrecord import WANTED, masked_crc32c, scan
 from recordio.image_sets import read_cifar
+from recordio.lists import check_labels
 from recordio.tools.convert.format import Import, ImportSource, Item, LeftOut
 from recordio.tools.convert.importing import ImportReport
-from recordio.tools.convert.tf_example import decode_example, encode_example
-from recordio.tools.convert.tfrecord import FROM_TFRECORD, masked_crc32c, read_frames
+from recordio.tools.convert.tf_example import encode_example
+from recordio.tools.convert.tfrecord import FROM_TFRECORD, as_item, read_frames
 from recordio.tools.convert.webdataset import FROM_WEBDATASET
 from recordio.tools.image_list import Skipped
 
@@ -86,6 +90,36 @@ def check_tfrecord(data: bytes) -> None:
         assert data[:2] == b"\x1f\x8b" or framed(frames) == data
     for record in frames:
         check_example(record)
+    check_in_place(path, frames)
+
+
+def check_in_place(path: str, records: list[bytes]) -> None:
+    """The samples of the file, as it lies, are those that the converter makes of it."""
+    try:
+        found = scan(StoredFile(path))
+    except RecordIOError:
+        return
+    parser = argparse.ArgumentParser()
+    FROM_TFRECORD.add_options(parser)
+    settings = parser.parse_args(["--check", "none"])
+    unlabelled = 0
+    for number, record in enumerate(records):
+        usable = found.sizes[number] >= 0
+        try:
+            features = decode_example(record, WANTED)
+            item = as_item(features, settings)
+            check_labels(item.labels or ())
+        except RecordIOError:
+            unlabelled += usable
+            continue
+        assert usable
+        begin, size = int(found.offsets[number]), int(found.sizes[number])
+        with open(path, "rb") as file:
+            file.seek(begin)
+            assert file.read(size) == item.content
+        labels = np.array(item.labels, np.float32)
+        np.testing.assert_array_equal(found.labels_of(number), labels)
+    assert unlabelled in (0, (found.sizes >= 0).sum())  # only where no example has a label
 
 
 def check_example(record: bytes) -> None:

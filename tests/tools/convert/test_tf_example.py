@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordio import RecordIOError
-from recordio.tools.convert.tf_example import decode_example, encode_example, varint
+from recordio.containers.tf_example import decode_example
+from recordio.tools.convert.tf_example import encode_example, varint
 
 features = st.dictionaries(
     st.text(max_size=9),

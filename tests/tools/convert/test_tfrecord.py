@@ -4,8 +4,10 @@ import struct
 import pytest
 
 from recordio import RecordReader
-from recordio.tools.convert.tf_example import decode_example, encode_example
-from recordio.tools.convert.tfrecord import masked_crc32c, read_frames
+from recordio.containers.tf_example import decode_example
+from recordio.containers.tfrecord import masked_crc32c
+from recordio.tools.convert.tf_example import encode_example
+from recordio.tools.convert.tfrecord import read_frames
 
 #: A file with one example, written with the protobuf and crc32c packages.
 KNOWN_FILE = bytes.fromhex(

@@ -1,0 +1,411 @@
+"""Parquet files with a column of images, as the hub has them: pyarrow reads them by row groups.
+
+A row group is unpacked as a whole, once for all threads that want an image of it, and is kept as
+long as there is room: `KEPT_BYTES` for all files of a process.  One that is too large for that is
+unpacked into a temporary file instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import tempfile
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..bytes.files import StoredFile
+from ..bytes.remote.mirror import Mirror
+from ..bytes.remote.objects import shown
+from ..bytes.remote.settings import RemoteSettings
+from ..errors import RecordIOError
+from ..extras import need
+from .container import Container, files_of_folder, is_folder_of
+from .samples import EXACT, NO_CONTENT, Samples
+
+__all__ = ["KEPT_BYTES", "PARQUET"]
+
+PATTERN = re.compile(r"\.parquet$")
+#: Unpacked row groups that a process keeps, and the largest that it keeps in memory.
+KEPT_BYTES, LARGEST_GROUP = 1 << 30, 1 << 28
+#: Larger row groups that are kept, each in a temporary file, and bytes that are unpacked at once.
+KEPT_FILES, AT_ONCE = 4, 1 << 24
+#: Names of a column of images, where several hold bytes, and of labels: the first that is there.
+IMAGES = ("image", "img", "jpg", "jpeg", "png", "webp", "picture", "photo", "image_bytes")
+LABELS = ("label", "labels", "cls", "class", "class_id", "target", "fine_label", "coarse_label")
+
+
+def scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
+    """Read the labels of all rows, and the names of the files that the images were."""
+    with _reading(file):
+        opened = _open(file, settings)
+        try:
+            return _samples(opened, shown(file.name))
+        finally:
+            opened.close()
+
+
+def _samples(opened: Any, path: str) -> Samples:
+    schema, features = opened.schema_arrow, _hub_features(opened.schema_arrow)
+    image = _image_column(schema, features, path)
+    label = _label_column(schema, features)
+    count = opened.metadata.num_rows
+    found = Samples(np.arange(count), np.zeros(count, np.int64), np.zeros(count, np.float32))
+    if label is not None:
+        column = opened.read(columns=[label], use_threads=False).column(0)
+        _fill_in_labels(found, column, label, path)
+        names = features.get(label, {}).get("names")
+        if isinstance(names, list):
+            found.classes = dict(enumerate(map(str, names)))
+    if _has_paths(schema.field(image).type):
+        column = opened.read(columns=[f"{image}.path"], use_threads=False).column(0)
+        names = [(row or {}).get("path") or "" for row in column.to_pylist()]
+        stored = [name.encode("utf-8", "surrogateescape") for name in names]
+        found.names = np.frombuffer(b"".join(stored), np.uint8)
+        found.name_starts = np.cumsum([0, *map(len, stored)]).astype(np.int64)
+    return found
+
+
+def _hub_features(schema: Any) -> dict[str, Any]:
+    """Return what the hub says of each column; empty where it says nothing."""
+    try:
+        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
+        return {name: one for name, one in features.items() if isinstance(one, dict)}
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return {}
+
+
+def _is_binary(kind: Any) -> bool:
+    return str(kind) in ("binary", "large_binary", "binary_view")
+
+
+def _bytes_of(kind: Any) -> bool:
+    """Tell a column of bytes, or of structs with the field ``bytes``."""
+    if not str(kind).startswith("struct<"):
+        return _is_binary(kind)
+    at = kind.get_field_index("bytes")
+    return at >= 0 and _is_binary(kind.field(at).type)
+
+
+def _has_paths(kind: Any) -> bool:
+    at = kind.get_field_index("path") if str(kind).startswith("struct<") else -1
+    return at >= 0 and str(kind.field(at).type) in ("string", "large_string", "string_view")
+
+
+def _image_column(schema: Any, features: dict[str, Any], path: str) -> str:
+    """Choose the column of images: the hub's, one of the usual names, or the only one of bytes."""
+    columns = [field.name for field in schema if _bytes_of(field.type)]
+    marked = [name for name in columns if features.get(name, {}).get("_type") == "Image"]
+    usual = [name for name in IMAGES if name in columns]
+    if not (marked or usual) and len(columns) != 1:
+        there = ", ".join(f"{field.name}: {field.type}" for field in schema)
+        which = f"several columns of bytes, and none of the usual names {', '.join(IMAGES)}"
+        raise RecordIOError(
+            f"it has {which if columns else 'no column of bytes'}; its columns are {there[:1000]}",
+            path=path,
+        )
+    best = [name for name in usual if name in marked] or marked or usual or columns
+    return best[0]
+
+
+def _label_column(schema: Any, features: dict[str, Any]) -> str | None:
+    """Choose the column of labels: one of the usual names, or the only one that names classes."""
+    usual = [name for name in LABELS if name in schema.names]
+    named = [name for name, one in features.items() if one.get("_type") == "ClassLabel"]
+    if not usual and len(named) == 1 and named[0] in schema.names:
+        return named[0]
+    return usual[0] if usual else None
+
+
+def _fill_in_labels(found: Samples, column: Any, name: str, path: str) -> None:
+    kind = str(column.type)
+    if kind.startswith(("list<", "large_list<", "fixed_size_list<")):
+        _fill_in_lists(found, column, name, path)
+        return
+    _check_numbers(kind, name, path)
+    missing = np.asarray(column.is_null().to_numpy(), bool)
+    values = column.fill_null(False if kind == "bool" else 0).to_numpy()
+    found.labels = values.astype(np.float32)
+    inexact = np.zeros(len(values), bool)
+    if values.dtype.kind in "iu":
+        large = np.flatnonzero((values > EXACT) | (values < -EXACT)).tolist()
+        inexact[large] = [int(np.float32(values[i])) != int(values[i]) for i in large]
+    for row in np.flatnonzero(missing | inexact).tolist():
+        found.sizes[row] = NO_CONTENT
+        found.faults[row] = (
+            f"its {name} is null" if missing[row] else f"{name} {values[row]} is no 32-bit float"
+        )
+
+
+def _check_numbers(kind: str, name: str, path: str) -> None:
+    if not kind.startswith(("int", "uint", "float", "double", "halffloat", "bool")):
+        raise RecordIOError(
+            f"its column {name} holds {kind}, no numbers: number the classes over all files, for "
+            f"example with `class_encode_column({name!r})` of the package datasets, or rename it",
+            path=path,
+        )
+
+
+def _fill_in_lists(found: Samples, column: Any, name: str, path: str) -> None:
+    _check_numbers(str(column.type.value_type), name, path)
+    rows = column.to_pylist()
+    for number, row in enumerate(rows):
+        if not row or None in row:
+            found.sizes[number] = NO_CONTENT
+            found.faults[number] = f"its {name} is null, or has no value"
+            rows[number] = [0.0]
+    whole = Samples.of(found.offsets, found.sizes, rows)
+    found.labels, found.starts = whole.labels, whole.starts
+
+
+# -- contents -------------------------------------------------------------------------------------
+
+
+class _Group(Protocol):
+    """A row group that has been unpacked."""
+
+    nbytes: int
+
+    def row(self, number: int) -> bytes | None:
+        """Return the content of a row, by its number in the group; None of a null."""
+
+
+class _GroupInMemory:
+    """A row group as pyarrow has it."""
+
+    def __init__(self, column: Any) -> None:
+        self._chunks = [_plain(chunk) for chunk in column.chunks]
+        self._starts = np.cumsum([0, *map(len, self._chunks)])
+        self.nbytes = sum(chunk.nbytes for chunk in self._chunks)
+
+    def row(self, number: int) -> bytes | None:
+        """Return the content of a row."""
+        at = int(np.searchsorted(self._starts, number, side="right")) - 1
+        content = self._chunks[at][number - int(self._starts[at])].as_buffer()
+        return None if content is None else content.to_pybytes()
+
+
+class _GroupInFile:
+    """A row group in a temporary file that has no name."""
+
+    nbytes = 0
+
+    def __init__(self, batches: Iterator[Any]) -> None:
+        self._file = tempfile.TemporaryFile(prefix="recordio-")  # noqa: SIM115
+        weakref.finalize(self, self._file.close)
+        self._lock = threading.Lock()
+        sizes = []
+        for batch in batches:
+            for content in _plain(batch.column(0)):
+                data = content.as_buffer()
+                sizes.append(-1 if data is None else data.size)
+                if data is not None:
+                    self._file.write(data)
+        self._file.flush()
+        self._sizes = sizes
+        self._starts = np.cumsum([0, *(max(size, 0) for size in sizes)])
+
+    def row(self, number: int) -> bytes | None:
+        """Return the content of a row."""
+        size = self._sizes[number]
+        with self._lock:
+            self._file.seek(int(self._starts[number]))
+            return None if size < 0 else self._file.read(size)
+
+
+def _plain(array: Any) -> Any:
+    """Return the bytes of a column of structs, null where the struct is."""
+    return array.flatten()[0] if str(array.type).startswith("struct<") else array
+
+
+class _KeptGroups:
+    """The row groups that were used last, as many as there is room for."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Any, _Group] = OrderedDict()
+        self._gates: dict[Any, threading.Lock] = {}
+        self._lock = threading.RLock()  # a file may go while one is held
+
+    def get(self, key: Any, read: Callable[[], _Group]) -> _Group:
+        """Return a group that is kept, or read it; others that want the same one wait."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+            gate = self._gates.setdefault(key, threading.Lock())
+        with gate:
+            with self._lock:
+                if key in self._kept:
+                    return self._kept[key]
+            try:
+                group = read()
+                with self._lock:
+                    self._kept[key] = group
+                    self._make_room()
+                return group
+            finally:
+                with self._lock:
+                    self._gates.pop(key, None)
+
+    def _make_room(self) -> None:
+        used = sum(group.nbytes for group in self._kept.values())
+        files = sum(not group.nbytes for group in self._kept.values())
+        for key in list(self._kept)[:-1]:
+            group = self._kept.get(key)
+            if group is None:
+                continue
+            if used > KEPT_BYTES and group.nbytes:
+                used -= group.nbytes
+            elif files > KEPT_FILES and not group.nbytes:
+                files -= 1
+            else:
+                continue
+            self._kept.pop(key, None)
+
+    def forget(self, owner: Any) -> None:
+        """Let the groups of a file go."""
+        with self._lock:
+            for key in [key for key in self._kept if key[0] is owner]:
+                self._kept.pop(key, None)
+
+
+_GROUPS = _KeptGroups()
+
+
+class ParquetRows:
+    """The images of a file; see `Rows`."""
+
+    def __init__(self, file: StoredFile, samples: Samples) -> None:
+        with _reading(file):
+            self._opened = _open(file, None)
+            schema = self._opened.schema_arrow
+            name = _image_column(schema, _hub_features(schema), shown(file.name))
+            self._leaf = name if _is_binary(schema.field(name).type) else f"{name}.bytes"
+            about = self._opened.metadata
+            groups = [about.row_group(i) for i in range(about.num_row_groups)]
+            self._edges = np.cumsum([0, *(group.num_rows for group in groups)])
+            self._nbytes = [_unpacked_bytes(group, self._leaf) for group in groups]
+        self._file, self._lock = file, threading.Lock()
+        self._token = object()
+        weakref.finalize(self, _GROUPS.forget, self._token)
+        if self._edges[-1] != len(samples):
+            raise RecordIOError("it was changed since it was opened", path=shown(file.name))
+
+    def read(self, number: int) -> bytes:
+        """Read the content of a row."""
+        group = int(np.searchsorted(self._edges, number, side="right")) - 1
+        held = _GROUPS.get((self._token, group), lambda: self._unpacked(group))
+        content = held.row(number - int(self._edges[group]))
+        if content is None:
+            raise RecordIOError(
+                f"its {self._leaf} is null: the image is not in the file, only its path may be"
+            )
+        return content
+
+    def _unpacked(self, group: int) -> _Group:
+        # A reader of pyarrow is for one thread at a time.
+        with self._lock, _reading(self._file):
+            if self._nbytes[group] <= LARGEST_GROUP:
+                table = self._opened.read_row_group(group, columns=[self._leaf], use_threads=False)
+                return _GroupInMemory(table.column(0))
+            count = int(self._edges[group + 1] - self._edges[group])
+            size = max(AT_ONCE * count // self._nbytes[group], 1)
+            return _GroupInFile(
+                self._opened.iter_batches(
+                    size, row_groups=[group], columns=[self._leaf], use_threads=False
+                )
+            )
+
+    def edges(self) -> Sequence[int]:
+        """Give the rows at which groups begin, and the end."""
+        return [0, *(end for begin, end in pairwise(self._edges.tolist()) if end > begin)]
+
+    def nbytes(self) -> int:
+        """Count the bytes of all images."""
+        return sum(self._nbytes)
+
+    def close(self) -> None:
+        """Let the file go."""
+        _GROUPS.forget(self._token)
+        self._opened.close()
+
+
+def _unpacked_bytes(group: Any, leaf: str) -> int:
+    columns = (group.column(i) for i in range(group.num_columns))
+    return sum(c.total_uncompressed_size for c in columns if c.path_in_schema == leaf)
+
+
+def _open(file: StoredFile, settings: RemoteSettings | None) -> Any:
+    parquet = need("pyarrow.parquet", "Parquet files", extra="parquet")
+    if file.is_local:
+        return parquet.ParquetFile(file.name, memory_map=True)
+    return parquet.ParquetFile(_MirroredFile(file.mirrored(settings)), buffer_size=AT_ONCE)
+
+
+class _MirroredFile(io.RawIOBase):
+    """A file on a server, for pyarrow: the ranges that it reads are fetched, and kept."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self._mirror, self._at = mirror, 0
+
+    def readable(self) -> bool:
+        """Tell that it can be read."""
+        return True
+
+    def seekable(self) -> bool:
+        """Tell that any part of it can be read."""
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Move to an offset."""
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._mirror.size}[whence]
+        self._at = max(base + offset, 0)
+        return self._at
+
+    def tell(self) -> int:
+        """Return the offset."""
+        return self._at
+
+    def read(self, count: int = -1) -> bytes:
+        """Read so many bytes, or all that are left."""
+        left = max(self._mirror.size - self._at, 0)
+        end = self._at + (left if count is None or count < 0 else min(count, left))
+        if end == self._at:
+            return b""
+        with self._mirror.pin_bytes(self._at, end):
+            data = bytes(self._mirror.view[self._at : end])
+        self._at = end
+        return data
+
+
+@contextlib.contextmanager
+def _reading(file: StoredFile) -> Iterator[None]:
+    """Turn errors of pyarrow into those of this package."""
+    try:
+        yield
+    except RecordIOError:
+        raise
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, NotImplementedError, KeyError) as error:
+        raise RecordIOError(
+            f"it cannot be read as Parquet: {str(error)[:500]}", path=shown(file.name)
+        ) from error
+
+
+PARQUET = Container(
+    "a Parquet file",
+    scan,
+    PATTERN,
+    is_it=is_folder_of(PATTERN),
+    shards=files_of_folder(PATTERN),
+    rows=ParquetRows,
+)

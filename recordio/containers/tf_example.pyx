@@ -1,0 +1,435 @@
+"""TensorFlow's ``tf.train.Example``: a map from names to lists of bytes, floats or integers.
+
+The message is fixed and has five field numbers, so that reading its wire format takes fewer lines
+than describing it to the protobuf package, whose version TensorFlow, Ray and others pin against one
+another.  Every valid encoding is read; nothing else of protobuf is known here.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy
+
+from recordio.bytes.crc32c cimport crc32c_of
+from recordio.bytes.mapping cimport address_of
+
+from recordio.errors import RecordIOError
+
+__all__ = ["BOX_KEYS", "CONTENTS", "CUT", "DAMAGED", "LABELS", "NO_LABEL", "ODD", "PLAIN",
+           "decode_example", "find_examples"]
+
+#: The features that hold the image and its label, the first one that there is.
+CONTENTS = ("image/encoded", "image")
+LABELS = ("image/class/label", "label")
+#: Those that hold the objects of a detection example: the class of each, and four edges.
+BOX_KEYS = ("image/object/class/label", "image/object/bbox/xmin", "image/object/bbox/ymin",
+            "image/object/bbox/xmax", "image/object/bbox/ymax")
+
+cdef enum:
+    # Kinds of records: content and label found; content alone; one for `decode_example`.
+    IS_PLAIN = 0
+    IS_UNLABELLED = 1
+    IS_ODD = 2
+    # How a walk ends early: the file ends within a record, or the checksum of a length is wrong.
+    IS_CUT = 3
+    IS_DAMAGED = 4
+
+    FOUND = 0
+    END = 1
+    BAD_NUMBER = -1         # an integer that does not end, or has too many bits
+    BAD_KIND = -2           # a wire type that does not exist, or a group without its beginning
+    BAD_LENGTH = -3         # more bytes than there are
+    BAD_GROUP = -4          # a group that does not end, or too many in one another
+    BAD_LIST = -5           # a value that such a list cannot hold
+    TOO_MANY = -6
+
+    VARINT = 0
+    FIXED64 = 1
+    BYTES = 2
+    GROUP = 3
+    GROUP_END = 4
+    FIXED32 = 5
+
+    # Features of an Example, or the context of a SequenceExample; and the lists of the latter.
+    FEATURES = 1
+    FEATURE_LISTS = 2
+    BYTES_LIST = 1
+    FLOAT_LIST = 2
+    INT64_LIST = 3
+
+    DEEPEST = 64            # groups in one another
+    MOST_NUMBERS = 1 << 22  # of one feature
+    EXACT = 1 << 24         # whole numbers up to this one are exact as 32-bit floats
+
+    HEAD = 12               # the length of a record and its checksum
+    FRAME = 16              # with the checksum of the data
+
+PLAIN, NO_LABEL, ODD, CUT, DAMAGED = IS_PLAIN, IS_UNLABELLED, IS_ODD, IS_CUT, IS_DAMAGED
+
+REASONS = {
+    BAD_NUMBER: "an integer that does not end, or of more than 64 bits",
+    BAD_KIND: "a field of no valid wire type or number",
+    BAD_LENGTH: "a field that is longer than its message",
+    BAD_GROUP: f"a group that does not end, or more than {DEEPEST} in one another",
+    BAD_LIST: "a value of another wire type than its list",
+    TOO_MANY: f"a feature with more than {MOST_NUMBERS} numbers",
+}
+
+
+cdef int read_varint(
+    const uint8_t* data, int64_t* at, int64_t end, uint64_t* value
+) noexcept nogil:
+    cdef int shift = 0
+    cdef uint8_t byte
+    value[0] = 0
+    while at[0] < end and shift < 64:
+        byte = data[at[0]]
+        at[0] += 1
+        value[0] |= (<uint64_t>(byte & 0x7F)) << shift
+        if byte < 0x80:
+            return BAD_NUMBER if shift == 63 and byte > 1 else FOUND
+        shift += 7
+    return BAD_NUMBER
+
+
+cdef int next_field(
+    const uint8_t* data, int64_t* at, int64_t end, Field* field
+) noexcept nogil:
+    cdef uint64_t groups[DEEPEST]
+    cdef int depth = 0, status
+    cdef uint64_t tag, length
+    while at[0] < end or depth:
+        status = read_varint(data, at, end, &tag)
+        if status != FOUND:
+            return BAD_GROUP if depth and at[0] >= end else status
+        field.number, field.kind = tag >> 3, <int>(tag & 7)
+        if not 1 <= field.number < <uint64_t>1 << 29:
+            return BAD_KIND
+        if field.kind == GROUP:
+            if depth == DEEPEST:
+                return BAD_GROUP
+            groups[depth] = field.number
+            depth += 1
+            continue
+        if field.kind == GROUP_END:
+            if not depth or groups[depth - 1] != field.number:
+                return BAD_KIND
+            depth -= 1
+            continue
+        field.begin = at[0]
+        if field.kind == VARINT:
+            status = read_varint(data, at, end, &field.value)
+            if status != FOUND:
+                return status
+        else:
+            if field.kind == BYTES:
+                status = read_varint(data, at, end, &length)
+                if status != FOUND:
+                    return status
+            elif field.kind == FIXED32 or field.kind == FIXED64:
+                length = 4 if field.kind == FIXED32 else 8
+            else:
+                return BAD_KIND
+            if length > <uint64_t>(end - at[0]):
+                return BAD_LENGTH
+            field.begin = at[0]
+            at[0] += <int64_t>length
+        field.end = at[0]
+        if not depth:           # what is in a group is unknown
+            return FOUND
+    return END
+
+
+cdef struct Entry:
+    int64_t name, name_end
+    int64_t items, items_end    # the list of values
+    int list_kind               # 0 without any
+
+
+cdef int read_entry(const uint8_t* data, int64_t at, int64_t end, Entry* entry) noexcept nogil:
+    """Find name and list of one entry of the map of features."""
+    cdef Field field
+    cdef int64_t feature = at, feature_end = at
+    cdef int status
+    entry.name = entry.name_end = at
+    entry.items = entry.items_end = at
+    entry.list_kind = 0
+    while True:
+        status = next_field(data, &at, end, &field)
+        if status != FOUND:
+            break
+        if field.kind == BYTES and field.number == 1:
+            entry.name, entry.name_end = field.begin, field.end
+        elif field.kind == BYTES and field.number == 2:
+            feature, feature_end = field.begin, field.end
+    if status != END:
+        return status
+    while True:
+        status = next_field(data, &feature, feature_end, &field)
+        if status != FOUND:
+            return FOUND if status == END else status
+        if field.kind == BYTES and BYTES_LIST <= field.number <= INT64_LIST:
+            entry.list_kind = <int>field.number
+            entry.items, entry.items_end = field.begin, field.end
+
+
+cdef bint is_exact(int64_t value) noexcept nogil:
+    if -EXACT <= value <= EXACT:
+        return True
+    return <double><float>value < 9.2e18 and <int64_t><float>value == value
+
+
+cdef struct Value:
+    int count                   # -1: absent; 2: several, or of another kind
+    int64_t begin, end
+    float number
+
+
+cdef int read_value(const uint8_t* data, Entry* entry, Value* value) noexcept nogil:
+    """Read a list with one value; others are told by the count."""
+    cdef Field field
+    cdef int64_t at = entry.items, packed
+    cdef uint64_t integer
+    cdef int status, wanted
+    value.count = 0
+    while True:
+        status = next_field(data, &at, entry.items_end, &field)
+        if status != FOUND:
+            break
+        if field.number != 1:
+            continue
+        value.count += 1
+        if value.count > 1:
+            continue
+        value.begin, value.end = field.begin, field.end
+        if entry.list_kind == BYTES_LIST:
+            if field.kind != BYTES:
+                return BAD_LIST
+        elif entry.list_kind == FLOAT_LIST:
+            if field.end - field.begin == 4 and field.kind in (BYTES, FIXED32):
+                memcpy(&value.number, data + field.begin, 4)
+            else:
+                value.count = 2
+        else:
+            packed, integer = field.begin, field.value
+            if field.kind == BYTES:
+                if read_varint(data, &packed, field.end, &integer) or packed != field.end:
+                    value.count = 2
+            elif field.kind != VARINT:
+                return BAD_LIST
+            if is_exact(<int64_t>integer):
+                value.number = <float><int64_t>integer
+            else:
+                value.count = 2
+    if value.count != 1:
+        value.count = 2
+    return FOUND if status == END else status
+
+
+cdef struct Name:
+    const uint8_t* text
+    int64_t size
+
+cdef Name[9] NAMES
+cdef list KEPT = [name.encode() for name in (*CONTENTS, *LABELS, *BOX_KEYS)]
+
+
+def _fill_names():
+    for i in range(9):
+        NAMES[i].text, NAMES[i].size = address_of(KEPT[i]), len(KEPT[i])
+
+
+_fill_names()
+
+
+cdef int key_of(const uint8_t* name, int64_t size) noexcept nogil:
+    cdef int i
+    for i in range(9):
+        if NAMES[i].size == size and memcmp(NAMES[i].text, name, size) == 0:
+            return i
+    return -1
+
+
+cdef int examine(
+    const uint8_t* data, int64_t size, int64_t* begin, int64_t* end, float* label
+) noexcept nogil:
+    """Find content and label of one example; returns what kind of record it is."""
+    cdef Field features, field
+    cdef Entry entry
+    cdef Value[4] values
+    cdef int[4] list_kinds
+    cdef int i, key, content, status
+    cdef int64_t at = 0, inner
+    cdef bint has_boxes = False, has_lists = False
+    for i in range(4):
+        values[i].count, list_kinds[i] = -1, 0
+    while True:
+        status = next_field(data, &at, size, &features)
+        if status != FOUND:
+            break
+        if features.number != FEATURES or features.kind != BYTES:
+            has_lists |= features.number == FEATURE_LISTS
+            continue
+        inner = features.begin
+        while True:
+            status = next_field(data, &inner, features.end, &field)
+            if status != FOUND:
+                break
+            if field.number != 1 or field.kind != BYTES:
+                continue
+            if read_entry(data, field.begin, field.end, &entry) != FOUND:
+                return IS_ODD
+            key = key_of(data + entry.name, entry.name_end - entry.name)
+            if key >= 4:
+                has_boxes = True
+            elif key >= 0:
+                list_kinds[key] = entry.list_kind
+                values[key].count = 2
+                if entry.list_kind and read_value(data, &entry, &values[key]) != FOUND:
+                    return IS_ODD
+        if status != END:
+            return IS_ODD
+    if status != END:
+        return IS_ODD
+    content = 0 if values[0].count >= 0 else 1
+    if values[content].count != 1 or list_kinds[content] != BYTES_LIST:
+        return IS_ODD
+    begin[0], end[0] = values[content].begin, values[content].end
+    if has_lists:
+        return IS_ODD
+    key = 2 if values[2].count >= 0 else 3
+    if values[key].count < 0:
+        return IS_ODD if has_boxes else IS_UNLABELLED
+    if values[key].count != 1 or list_kinds[key] == BYTES_LIST:
+        return IS_ODD
+    label[0] = values[key].number
+    return IS_PLAIN
+
+
+cdef uint32_t masked(const uint8_t* data, int64_t size) noexcept nogil:
+    cdef uint32_t crc = crc32c_of(data, size)
+    return ((crc >> 15) | (crc << 17)) + <uint32_t>0xA282EAD8
+
+
+def find_examples(view, int64_t at, int64_t end, int64_t[:, ::1] spans, float[::1] labels,
+                  int64_t[::1] kinds):
+    """Walk the records of ``view[at:end]`` and find content and label of each.
+
+    Fills in a row for each: where the record begins and its data end, and where the content does
+    (-1 without one); the label; and the kind.  Returns the number of rows, where the next record begins,
+    and `CUT` or `DAMAGED` if there is none whole, 0 otherwise.  Checksums of lengths are compared.
+    """
+    cdef const uint8_t* base = address_of(view)
+    cdef int64_t count = 0, most = min(len(spans), len(labels), len(kinds)), data
+    cdef uint64_t length
+    cdef uint32_t check
+    cdef int status = 0
+    if not 0 <= at <= end <= len(view) or spans.shape[1] != 4:
+        raise ValueError("the range must lie in the view, and a row of spans must have four values")
+    with nogil:
+        while at < end and count < most:
+            if end - at < HEAD:
+                status = IS_CUT
+                break
+            memcpy(&check, base + at + 8, 4)
+            if masked(base + at, 8) != check:
+                status = IS_DAMAGED
+                break
+            memcpy(&length, base + at, 8)
+            if end - at < FRAME or length > <uint64_t>(end - at - FRAME):
+                status = IS_CUT
+                break
+            data = at + HEAD
+            spans[count, 0], spans[count, 1] = at, data + <int64_t>length
+            spans[count, 2], spans[count, 3] = 0, -1
+            labels[count] = 0
+            kinds[count] = examine(
+                base + data, <int64_t>length, &spans[count, 2], &spans[count, 3], &labels[count]
+            )
+            if spans[count, 3] >= 0:
+                spans[count, 2] += data
+                spans[count, 3] += data
+            at = data + <int64_t>length + FRAME - HEAD
+            count += 1
+    return count, at, status
+
+
+cdef list read_list(const uint8_t* data, Entry* entry):
+    """The values of one feature; numbers may be packed together or stand alone."""
+    cdef Field field
+    cdef int64_t at = entry.items, packed
+    cdef uint64_t integer
+    cdef float number
+    cdef int status, list_kind = entry.list_kind
+    values = []
+    while True:
+        status = next_field(data, &at, entry.items_end, &field)
+        if status != FOUND:
+            _check(status)
+            return values
+        if field.number != 1:
+            continue
+        if list_kind == BYTES_LIST:
+            if field.kind != BYTES:
+                _check(BAD_LIST)
+            values.append(data[field.begin:field.end])
+            continue
+        packed = field.begin
+        if list_kind == FLOAT_LIST and field.kind in (BYTES, FIXED32):
+            if (field.end - field.begin) % 4:
+                _check(BAD_LENGTH)
+            while packed < field.end and len(values) <= MOST_NUMBERS:
+                memcpy(&number, data + packed, 4)
+                values.append(number)
+                packed += 4
+        elif list_kind == INT64_LIST and field.kind == BYTES:
+            while packed < field.end and len(values) <= MOST_NUMBERS:
+                _check(read_varint(data, &packed, field.end, &integer))
+                values.append(<int64_t>integer)
+        elif list_kind == INT64_LIST and field.kind == VARINT:
+            values.append(<int64_t>field.value)
+        else:
+            _check(BAD_LIST)
+        if len(values) > MOST_NUMBERS:
+            _check(TOO_MANY)
+
+
+cdef int _check(int status) except -1:
+    if status < 0:
+        raise RecordIOError(f"the data are no tf.train.Example: {REASONS[status]}")
+    return 0
+
+
+def decode_example(data, wanted=None):
+    """Read a serialized example: the values of its features.
+
+    Only `wanted` features have values, by default all.  Floats are 32-bit floats, integers 64-bit
+    ones.  The feature lists of a SequenceExample have none.
+    """
+    cdef const uint8_t* base = address_of(memoryview(data))
+    cdef Field features, field
+    cdef Entry entry
+    cdef int64_t at = 0, inner, size = len(data)
+    cdef int status
+    found = {}
+    while True:
+        status = next_field(base, &at, size, &features)
+        _check(status)
+        if status == END:
+            return found
+        if features.kind != BYTES or features.number not in (FEATURES, FEATURE_LISTS):
+            continue
+        inner = features.begin
+        while True:
+            status = next_field(base, &inner, features.end, &field)
+            _check(status)
+            if status == END:
+                break
+            if field.number != 1 or field.kind != BYTES:
+                continue
+            _check(read_entry(base, field.begin, field.end, &entry))
+            name = base[entry.name:entry.name_end].decode("utf-8", "replace")
+            if features.number == FEATURE_LISTS:
+                found.setdefault(name, [])
+            elif entry.list_kind and (wanted is None or name in wanted):
+                found[name] = read_list(base, &entry)
+            else:
+                found[name] = []

@@ -1,0 +1,252 @@
+"""TFRecord files of ``tf.train.Example``: images are spans of the file, which is mapped.
+
+The checksum of every length is compared when the samples are found; those of the data are not, for
+that would read every byte of every image.  `recordio from-tfrecord` compares them all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from ..bytes.crc32c import crc32c
+from ..bytes.files import StoredFile
+from ..bytes.mapping import LOST, is_lost
+from ..bytes.remote.objects import shown
+from ..bytes.remote.settings import RemoteSettings
+from ..errors import CorruptRecordError, LabelError, RecordIOError, TruncatedRecordError
+from ..lists import check_labels
+from .container import Container, files_of_folder, is_folder_of
+from .samples import NO_CONTENT, Samples
+from .tf_example import (
+    BOX_KEYS,
+    CONTENTS,
+    CUT,
+    LABELS,
+    NO_LABEL,
+    ODD,
+    decode_example,
+    find_examples,
+)
+
+__all__ = ["TFRECORD", "chosen", "content_of", "labels_of", "masked_crc32c"]
+
+#: ``a.tfrecord``, ``a.tfrecord-00000-of-00008`` and ``train-00000-of-01024``, and patterns of them.
+PATTERN = re.compile(
+    r"(\.tfrecords?|\.tfrecords?-[\d?*\[\]-]+-of-[\d?*\[\]-]+"
+    r"|(^|[\\/])[^.\\/]*-[\d?*\[\]-]+-of-[\d?*\[\]-]+)(\.gz)?$"
+)
+MASK_DELTA = 0xA282EAD8
+HEAD = 12
+#: Records that are looked at together, and bytes of a file on a server that are there meanwhile.
+AT_ONCE, WINDOW = 1 << 14, 1 << 25
+#: Label of an image without objects: one without area, which readers drop.
+NO_OBJECTS = (2.0, 5.0, -1.0, 0.0, 0.0, 0.0, 0.0)
+#: How far a box may leave its image, as a fraction of it; it is cut at the edge.
+MARGIN = 0.01
+WANTED = (*CONTENTS, *LABELS, *BOX_KEYS)
+
+Features = Mapping[str, Sequence[Any]]
+
+
+def masked_crc32c(data: bytes | memoryview) -> int:
+    """Compute the masked CRC-32C of some bytes."""
+    crc = crc32c(data)
+    return ((crc >> 15 | crc << 17) + MASK_DELTA) & 0xFFFF_FFFF
+
+
+def chosen(features: Features, names: Sequence[str], option: str) -> str:
+    """Return the first of some features that an example has."""
+    for name in names:
+        if name in features:
+            return name
+    raise RecordIOError(
+        f"it has no feature {' or '.join(names)}; `recordio from-tfrecord` with {option} chooses "
+        f"one of {', '.join(features) or 'none'}"
+    )
+
+
+def content_of(features: Features, names: Sequence[str]) -> str:
+    """Return the feature that holds the image, as one string of bytes."""
+    name = chosen(features, names, "--content")
+    if len(features[name]) != 1 or not isinstance(features[name][0], bytes):
+        raise RecordIOError(
+            f"the content {name} must be one string of bytes; `recordio from-tfrecord` with --raw "
+            "stores examples as they are"
+        )
+    return name
+
+
+def labels_of(features: Features, names: Sequence[str] = LABELS) -> tuple[Any, Sequence[str]]:
+    """Return the labels of an example, and the features that they come from.
+
+    Without a label for all of the image, boxes make that of a detection record.
+    """
+    if not any(name in features for name in names) and BOX_KEYS[0] in features:
+        return _box_labels(features), BOX_KEYS
+    name = chosen(features, names, "--label")
+    if not features[name] or isinstance(features[name][0], bytes):
+        raise RecordIOError(f"the label {name} holds no number")
+    return features[name], (name,)
+
+
+def _box_labels(features: Features) -> list[float]:
+    columns = [features.get(name, ()) for name in BOX_KEYS]
+    if len({len(column) for column in columns}) != 1:
+        counts = ", ".join(f"{len(c)} in {n}" for n, c in zip(BOX_KEYS, columns, strict=True))
+        raise LabelError(f"its objects have different numbers of values: {counts}")
+    label = list(NO_OBJECTS[:2])
+    for number, (kind, *edges) in enumerate(zip(*columns, strict=True)):
+        if isinstance(kind, bytes) or any(isinstance(edge, bytes) for edge in edges):
+            raise LabelError(f"object {number} has a text for a number")
+        left, top, right, bottom = edges
+        inside = all(-MARGIN <= edge <= 1 + MARGIN for edge in edges)
+        if not (inside and left <= right and top <= bottom):
+            raise LabelError(
+                f"the box of object {number}, xmin, ymin, xmax, ymax {edges}, is none in fractions "
+                "of the image"
+            )
+        label += [kind, *(min(max(edge, 0.0), 1.0) for edge in edges)]
+    return label if len(columns[0]) else list(NO_OBJECTS)
+
+
+def scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
+    """Find the image and the label of every example; all of a file on a server is fetched."""
+    mirror = None if file.is_local else file.mirrored(settings)
+    view = file.map() if mirror is None else mirror.view
+    found = _Found()
+    at, status, size = 0, 0, len(view)
+    window = size if mirror is None else WINDOW
+    spans, kinds = np.empty((AT_ONCE, 4), np.int64), np.empty(AT_ONCE, np.int64)
+    labels = np.empty(AT_ONCE, np.float32)
+    while at < size and not status:
+        stop = min(at + window, size)
+        if mirror is not None:
+            mirror.prefetch(stop, stop + WINDOW)
+        with nullcontext() if mirror is None else mirror.pin_bytes(at, stop):
+            count, following, status = find_examples(view, at, stop, spans, labels, kinds)
+            found.add(view, spans[:count], labels[:count], kinds[:count])
+        if status == CUT and stop < size:  # not of the file, but of the window
+            status = 0
+            window = WINDOW if following > at else 2 * window
+        at = following
+    if is_lost(view):
+        raise TruncatedRecordError(LOST, path=shown(file.name))
+    if status:
+        found.add_damage(_damage(view, at, status, shown(file.name)), at)
+    return found.samples()
+
+
+def _damage(view: memoryview, at: int, status: int, path: str) -> str:
+    """Describe what is wrong where the walk ended; an error if that is at the beginning."""
+    left = len(view) - at
+    if status == CUT:
+        reason = f"the file ends within this record, {left} bytes behind its beginning"
+    else:
+        reason = f"the checksum of its length is wrong: {left} bytes cannot be read from here on"
+    if at or status == CUT:
+        return reason
+    start = bytes(view[:2])
+    if start == b"\x1f\x8b":
+        raise RecordIOError(
+            "it is compressed with gzip, and cannot be read in place: `recordio from-tfrecord` "
+            "makes a record file of it",
+            path=path,
+        )
+    if start[0] == 0x78 and int.from_bytes(start, "big") % 31 == 0:
+        raise RecordIOError(
+            "it is compressed with zlib, and cannot be read in place: unpack it before, for "
+            "example with `pigz -dz`, or write it without a compression type",
+            path=path,
+        )
+    raise CorruptRecordError(
+        "the checksum of the first length is wrong: it is no TFRecord file", path=path, offset=0
+    )
+
+
+class _Found:
+    """The tables of a file as they grow."""
+
+    def __init__(self) -> None:
+        self.offsets: list[np.ndarray] = []
+        self.sizes: list[np.ndarray] = []
+        self.labels: list[np.ndarray] = []
+        self.lists: dict[int, list[float]] = {}
+        self.faults: dict[int, str] = {}
+        self.unlabelled: list[int] = []
+        self.count = 0
+
+    def add(
+        self, view: memoryview, spans: np.ndarray, labels: np.ndarray, kinds: np.ndarray
+    ) -> None:
+        begins, sizes, labels = spans[:, 2].copy(), spans[:, 3] - spans[:, 2], labels.copy()
+        self.unlabelled += (self.count + np.flatnonzero(kinds == NO_LABEL)).tolist()
+        for row in np.flatnonzero(kinds == ODD).tolist():
+            number = self.count + row
+            try:
+                found = self._looked_at(view[int(spans[row, 0]) + HEAD : int(spans[row, 1])])
+            except RecordIOError as error:
+                self.faults[number] = error.reason
+                begins[row], sizes[row] = spans[row, 0], NO_CONTENT
+                continue
+            if found is None:
+                self.unlabelled.append(number)
+            elif len(found) == 1:
+                labels[row] = found[0]
+            else:
+                self.lists[number] = found
+        self.offsets.append(begins)
+        self.sizes.append(sizes)
+        self.labels.append(labels)
+        self.count += len(kinds)
+
+    @staticmethod
+    def _looked_at(data: memoryview) -> Any:
+        """Read the labels of an example; None if it has none of any kind."""
+        features = decode_example(data, WANTED)
+        content_of(features, CONTENTS)
+        if not any(name in features for name in (*LABELS, BOX_KEYS[0])):
+            return None
+        labels, _ = labels_of(features)
+        check_labels(labels)
+        return labels
+
+    def add_damage(self, reason: str, offset: int) -> None:
+        self.faults[self.count] = reason
+        self.offsets.append(np.array([offset]))
+        self.sizes.append(np.array([NO_CONTENT]))
+        self.labels.append(np.zeros(1, np.float32))
+        self.count += 1
+
+    def samples(self) -> Samples:
+        """Join the tables; where no example has a label, each has the label 0."""
+        if not self.count:
+            empty = np.zeros(0, np.int64)
+            return Samples(empty, empty, np.zeros(0, np.float32))
+        offsets, sizes, labels = map(np.concatenate, (self.offsets, self.sizes, self.labels))
+        if len(self.unlabelled) + len(self.faults) < self.count:
+            for number in self.unlabelled:
+                sizes[number] = NO_CONTENT
+                self.faults[number] = f"it has no feature {' or '.join(LABELS)}, as others have"
+        if not self.lists:
+            return Samples(offsets, sizes, labels, faults=self.faults)
+        counts = np.ones(self.count, np.int64)
+        counts[list(self.lists)] = [len(row) for row in self.lists.values()]
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        labels = np.repeat(labels, counts)
+        for number, row in self.lists.items():
+            labels[starts[number] : starts[number + 1]] = row
+        return Samples(offsets, sizes, labels, starts, faults=self.faults)
+
+
+TFRECORD = Container(
+    "a TFRecord file",
+    scan,
+    PATTERN,
+    is_it=is_folder_of(PATTERN),
+    shards=files_of_folder(PATTERN),
+)
