@@ -56,6 +56,12 @@ TEXTS = {
 SHARDED = ("shards", "part", "ray")
 
 
+def _checked(options: Options) -> None:
+    """Check each option, and those that have no effect beside others."""
+    Options.__post_init__(options)
+    refuse_ineffective(options)
+
+
 def _field(item: Any) -> tuple[str, Any, Any]:
     words = dict(item.metadata)
     words["text"] = TEXTS.get(item.name, words["text"])
@@ -92,7 +98,7 @@ PackOptions: Any = make_dataclass(
                 refused=True,
             ),
         ),
-        "__post_init__": lambda self: (Options.__post_init__(self), refuse_ineffective(self))[0],
+        "__post_init__": _checked,
     },
     frozen=True,
     kw_only=True,

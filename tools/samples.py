@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from recordio.errors import EmptyRecordFileError, RecordIOError
-from recordio.lists import ListEntry
+from recordio.lists import ListEntry, safe_name
 from recordio.packs.open_pack import OpenPack, open_pack
 
-from .image_list import ImageList, format_line, safe_name, shuffle_entries
+from .image_list import ImageList, format_line, shuffle_entries
 
 __all__ = ["SampleImages", "SampleSpan", "cut_samples", "sample_list"]
 

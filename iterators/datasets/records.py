@@ -374,9 +374,10 @@ class ImageRecordDataset(DatasetMixin):
     def _read(self, row: int) -> tuple[Any, Any]:
         source = self.source
         file = bisect_right(source.starts, row) - 1
-        location = source.files[file].location(row - int(source.starts[file]))
-        reader = source.files[file].reader
-        record, _ = reader.read_at(location["offset"], location["record"], copy=True)
+        pack, number = source.files[file], row - int(source.starts[file])
+        location = pack.location(number)
+        offset = int(pack.offsets[number])
+        record, _ = pack.reader.read_at(offset, pack.number_of(number), copy=True)
         try:
             record = b"" if record is None else record
             header, content = unpack(record)

@@ -281,7 +281,7 @@ class OpenPack:
         file = self.file.beside(suffix)
         return file.name if file.exists() else None
 
-    def file_version(self) -> tuple[int, int]:
+    def version(self) -> tuple[int, int]:
         """Give two numbers that change with the content; see `StoredFile.version`."""
         if self.container is not None and self.container.is_folder:
             assert self.samples is not None

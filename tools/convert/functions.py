@@ -6,6 +6,7 @@ The options of a format are said once, in its family; commands and functions tak
 from __future__ import annotations
 
 import argparse
+import inspect
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, make_dataclass
@@ -239,12 +240,13 @@ def export(*values: Any, **keywords: Any) -> ExportReport:
     named = by_name("export", keywords, _EXPORT, values)
     to = _EXPORT.of("export", {"pack": "-", "target": "-", "to": named.get("to", "folders")}).to
     row = EXPORTS[to]
-    shards = [ShardOptions] * bool(row.outputs("target"))
-    mine, own, *others = divided("export", named, _EXPORT, row.options, *shards)
+    families = [ShardOptions] * bool(row.outputs("target"))
+    mine, own, *others = divided("export", named, _EXPORT, row.options, *families)
     given, chosen = _EXPORT(**mine), row.options(**own)
-    shards = [family(**other) for family, other in zip(shards, others, strict=True)]
+    shards = [family(**other) for family, other in zip(families, others, strict=True)]
     settings = argparse.Namespace(force=True)
-    for options in (chosen, *shards):
+    every: list[Options] = [chosen, *shards]
+    for options in every:
         vars(settings).update({item.name: getattr(options, item.name) for item in fields(options)})
     opened = RecordPack(given.pack, given.progress, given.cancelled)
     return export_records(opened, given.target, row, settings)
@@ -321,9 +323,10 @@ def pack(*values: Any, **keywords: Any) -> SourceReport:
 
 
 export = _described(export, "export", _EXPORT, ExportReport)
-export.__signature__ = accepts(_EXPORT, rest="options")(lambda: None).__signature__.replace(
-    return_annotation=ExportReport
-)
+_signature: inspect.Signature = vars(accepts(_EXPORT, rest="options")(lambda: None))[
+    "__signature__"
+]
+vars(export)["__signature__"] = _signature.replace(return_annotation=ExportReport)
 pack = _described(pack, "pack", _PACK, SourceReport)
 
 

@@ -247,7 +247,7 @@ class RecordSource:
     def version(self) -> str:
         """Short text that changes whenever one of the files does; reads no records."""
         check = zlib.crc32(np.ascontiguousarray(self.offsets).data)
-        versions = np.array([file.file_version() for file in self.files], np.int64)
+        versions = np.array([file.version() for file in self.files], np.int64)
         check = zlib.crc32(versions.tobytes(), check)
         return f"{len(self)} records, check {check:08x}"
 
