@@ -24,7 +24,14 @@ from ..bytes.remote.settings import RemoteSettings
 from ..errors import ChecksumError, CorruptRecordError, RecordIOError
 from ..frames.encoder import MAX_RECORD_LENGTH
 from .container import Container
-from .folder import SUFFIXES, fits_in_list, labels_by_folder, nothing_found, suffix_of
+from .folder import (
+    SUFFIXES,
+    fits_in_list,
+    labels_by_folder,
+    nothing_found,
+    suffix_of,
+    warn_of_others,
+)
 from .samples import NO_CONTENT, Samples
 
 __all__ = ["ZIP"]
@@ -81,6 +88,7 @@ def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
         offsets.append(offset)
         sizes.append(size)
         packed.append(is_packed)
+    warn_of_others(file.name, left_out)
     names = [name for name, _ in found]
     labels, classes = labels_by_folder(names)
     samples = Samples.of(offsets, sizes, [(label,) for label in labels], names, classes=classes)
