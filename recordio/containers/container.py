@@ -36,6 +36,14 @@ class BlockedRows(Rows, Protocol):
         """Count the bytes of all blocks as they are kept in memory."""
 
 
+def _by_name_only(file: StoredFile) -> bool:
+    return False
+
+
+def _itself(file: StoredFile, settings: RemoteSettings | None = None) -> Sequence[StoredFile]:
+    return [file]
+
+
 @dataclass(frozen=True)
 class Container:
     """A row of the table.
@@ -50,11 +58,9 @@ class Container:
     #: Finds the samples of a file; it may take long, and is asked once for each version of a file.
     scan: Callable[[StoredFile, RemoteSettings | None], Samples]
     pattern: re.Pattern[str] = re.compile(r"(?!)")
-    is_it: Callable[[StoredFile], bool] = lambda file: False
+    is_it: Callable[[StoredFile], bool] = _by_name_only
     #: The files behind a name, for containers of several.
-    shards: Callable[[StoredFile, RemoteSettings | None], Sequence[StoredFile]] = (
-        lambda file, settings: [file]
-    )
+    shards: Callable[[StoredFile, RemoteSettings | None], Sequence[StoredFile]] = _itself
     rows: Callable[[StoredFile, Samples], Rows] | None = None
     #: Contents are files of their own, below the folder, named by `Samples.name_of`.
     is_folder: bool = False

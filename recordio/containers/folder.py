@@ -6,6 +6,7 @@ Only names are looked at: image files are never opened here.
 from __future__ import annotations
 
 import os
+import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 
@@ -26,6 +27,7 @@ __all__ = [
     "nothing_found",
     "suffix_of",
     "walk_images",
+    "warn_of_others",
 ]
 
 #: The endings that the converters take where no others are chosen.
@@ -133,6 +135,18 @@ def nothing_found(path: str, what: str, left_out: Counter[str]) -> EmptyRecordFi
     )
 
 
+def warn_of_others(path: str, left_out: Counter[str]) -> None:
+    """Warn of images that only the converters take, since users may believe that they are used."""
+    others = {suffix: count for suffix, count in left_out.items() if suffix in READABLE}
+    if others:
+        named = ", ".join(f"{count} {suffix}" for suffix, count in sorted(others.items()))
+        warnings.warn(
+            f"{path}: left out {named}: images are {' '.join(SUFFIXES)} here; `im2rec` and "
+            "`recordio from-imagefolder` take others with --exts",
+            stacklevel=2,
+        )
+
+
 def _is_parent(identity: tuple[int, int], parents: tuple | None) -> bool:
     while parents is not None:
         if parents[0] == identity:
@@ -164,6 +178,7 @@ def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
             names += [os.fsencode(before + name) for name in found]
     if not names:
         raise nothing_found(file.name, "the folder holds no .rec file and no", left_out)
+    warn_of_others(file.name, left_out)
     # Each content is a file: there are no offsets in one of all.
     sizes, labels = np.zeros(len(names), np.int64), np.repeat(np.arange(len(classes)), counts)
     samples = Samples(np.arange(len(names)), sizes, labels.astype(np.float32))

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..bytes.files import StoredFile, open_text
+from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import CorruptRecordError, LabelError, RecordIOError, TruncatedRecordError
 from ..frames.encoder import MAX_RECORD_LENGTH
@@ -85,33 +86,33 @@ def _shards(file: StoredFile, settings: RemoteSettings | None = None) -> list[St
     index = _index_of(file)
     shards = _described(index, settings)
     if shards is None:
-        raise RecordIOError("it is no index of MDS shards", path=file.name)
+        raise RecordIOError("it is no index of MDS shards", path=shown(file.name))
     found = []
     for number, shard in enumerate(shards):
         raw, packed = shard.get("raw_data"), shard.get("zip_data")
         name = raw.get("basename") if isinstance(raw, dict) else None
         if shard.get("format") != "mds" or not isinstance(name, str) or not name:
-            raise RecordIOError(f"shard {number} is no MDS shard", path=index.name)
+            raise RecordIOError(f"shard {number} is no MDS shard", path=shown(index.name))
         if os.path.isabs(name) or ".." in re.split(r"[/\\]", name):
-            raise RecordIOError(f"shard {number} lies elsewhere: {name}", path=index.name)
+            raise RecordIOError(f"shard {number} lies elsewhere: {name}", path=shown(index.name))
         one = index.neighbour(name)
         if packed and not (one.is_local and os.path.exists(one.name)):
             raise RecordIOError(
                 f"the shard {name} is there packed only, by {str(shard.get('compression'))[:20]}: "
                 "unpack the shards beside it, for example with `zstd -d *.zstd`",
-                path=index.name,
+                path=shown(index.name),
             )
         if one.is_local and not os.path.exists(one.name):
-            raise RecordIOError(f"the shard {name} is missing", path=index.name)
+            raise RecordIOError(f"the shard {name} is missing", path=shown(index.name))
         size = raw.get("bytes") if isinstance(raw, dict) else None
         if one.is_local and size != os.path.getsize(one.name):
             raise TruncatedRecordError(
                 f"it has {os.path.getsize(one.name)} bytes, and {INDEX} says {size}: copy it again",
-                path=one.name,
+                path=shown(one.name),
             )
         found.append(one)
     if not found:
-        raise RecordIOError("it lists no shard", path=index.name)
+        raise RecordIOError("it lists no shard", path=shown(index.name))
     return found
 
 
@@ -172,15 +173,15 @@ class _Columns:
 def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
     """Read where the images of a shard lie, and their labels."""
     if file.is_local and not os.path.isfile(file.name):
-        raise RecordIOError("it stands for shards: give one of them", path=file.name)
+        raise RecordIOError("it stands for shards: give one of them", path=shown(file.name))
     view = file.map(settings)
     try:
         edges, columns = _head(view)
         return _samples(view, edges, columns)
     except RecordIOError as error:
-        raise error.at(path=file.name) from None
+        raise error.at(path=shown(file.name)) from None
     except (ValueError, AttributeError, RecursionError, struct.error) as error:
-        raise CorruptRecordError(f"it is no MDS shard: {error}", path=file.name) from None
+        raise CorruptRecordError(f"it is no MDS shard: {error}", path=shown(file.name)) from None
 
 
 def _head(view: memoryview) -> tuple[np.ndarray, _Columns]:

@@ -43,7 +43,7 @@ class ContainedRecords:
         skip_errors: bool = False,
         verify: bool = False,
     ) -> None:
-        self.file, self.container, self.verify = file, container, verify
+        self.file, self.container, self.settings, self.verify = file, container, settings, verify
         self.path = shown(file.name)
         self._version = file.version()
         self.samples = samples_of(file, container, settings)
@@ -56,6 +56,10 @@ class ContainedRecords:
         if not file.is_local and container.rows is None:
             self.remote = RemoteRecords(file.mirrored(settings), file.name, settings)
             self.remote.set_table(self.samples.offsets)
+
+    def __reduce__(self) -> Any:  # the index is read again, so that little is sent
+        file = StoredFile(self.file.name)
+        return _reopened, (file, self.container, self.settings, self.verify, self.first)
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -244,3 +248,15 @@ class ContainedRecords:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+def _reopened(
+    file: StoredFile,
+    container: Container,
+    settings: RemoteSettings | None,
+    verify: bool,
+    first: int,
+) -> ContainedRecords:
+    found = ContainedRecords(file, container, settings, verify)
+    found.first = first
+    return found

@@ -6,6 +6,7 @@ as it would be if the archive were unpacked.
 
 from __future__ import annotations
 
+import errno
 import io
 import re
 import stat
@@ -20,11 +21,19 @@ import numpy as np
 
 from ..bytes.files import StoredFile
 from ..bytes.remote.mirror import Mirror
+from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import ChecksumError, CorruptRecordError, RecordIOError
 from ..frames.encoder import MAX_RECORD_LENGTH
 from .container import Container
-from .folder import SUFFIXES, fits_in_list, labels_by_folder, nothing_found, suffix_of
+from .folder import (
+    SUFFIXES,
+    fits_in_list,
+    labels_by_folder,
+    nothing_found,
+    suffix_of,
+    warn_of_others,
+)
 from .samples import NO_CONTENT, Samples
 
 __all__ = ["ZIP"]
@@ -44,23 +53,32 @@ APPLE = "__MACOSX"
 
 def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
     """Find the images in the directory, in the order in which they lie in the archive."""
-    mirror = None if file.is_local else file.mirrored(settings)
+    path, mirror = shown(file.name), None if file.is_local else file.mirrored(settings)
     try:
         with (
             file.open() if mirror is None else cast(BinaryIO, _Ranges(mirror)) as opened,
             zipfile.ZipFile(opened) as archive,
         ):
             members, directory = archive.infolist(), archive.start_dir
-    except (zipfile.BadZipFile, struct.error, NotImplementedError, ValueError, EOFError) as error:
-        if isinstance(error, RecordIOError):
-            raise
+    except RecordIOError:
+        raise
+    except (
+        zipfile.BadZipFile,
+        struct.error,
+        NotImplementedError,
+        EOFError,
+        ValueError,
+        OSError,
+    ) as error:
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise  # not of a position before the beginning
         raise RecordIOError(
-            f"the archive is damaged, cut or no zip archive: {error}", path=file.name
+            f"the archive is damaged, cut or no zip archive: {error}", path=path
         ) from None
     left_out: Counter[str] = Counter()
-    found = _images(members, left_out, file.name)
+    found = _images(members, left_out, path)
     if not found:
-        raise nothing_found(file.name, "the archive holds no", left_out)
+        raise nothing_found(path, "the archive holds no", left_out)
     view = None if mirror is not None else file.map()
     faults: dict[int, str] = {}
     offsets, sizes, packed = [], [], []
@@ -81,6 +99,7 @@ def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
         offsets.append(offset)
         sizes.append(size)
         packed.append(is_packed)
+    warn_of_others(path, left_out)
     names = [name for name, _ in found]
     labels, classes = labels_by_folder(names)
     samples = Samples.of(offsets, sizes, [(label,) for label in labels], names, classes=classes)

@@ -1,6 +1,7 @@
 import contextlib
 import os
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from iterators.testing import assert_same, copies, encode, noise
 from recordio.bytes.files import StoredFile
 from recordio.containers.folder import FOLDER, SUFFIXES, fits_in_list, suffix_of
 from recordio.containers.table import container_of
+from recordio.containers.zip import ZIP
 from recordio.errors import EmptyRecordFileError, ImageFileError
 from recordio.packs.open_pack import open_listed
 from recordio.tools import cli
@@ -67,6 +69,19 @@ def test_examples_and_entries_have_the_names_and_labels_of_the_files(folder):
 
 def test_what_is_no_image_is_counted(folder):
     assert scan(folder).left_out == {".txt": 1}
+
+
+def test_images_that_only_converters_take_are_warned_of(folder, tmp_path):
+    (folder / "ant" / "a.webp").touch()
+    (folder / "ant" / "b.WEBP").touch()
+    with pytest.warns(UserWarning, match=r"set: left out 2 \.webp: .*--exts"):
+        assert len(scan(folder)) == len(FILES)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for path in (folder / "ant").iterdir():
+            if path.is_file():
+                archive.write(path, f"ant/{path.name}")
+    with pytest.warns(UserWarning, match=r"a\.zip: left out 2 \.webp"):
+        assert len(ZIP.scan(StoredFile(str(tmp_path / "a.zip")), None)) == 1
 
 
 def test_a_folder_of_packs_stays_what_it_is(folder):

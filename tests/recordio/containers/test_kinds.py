@@ -1,11 +1,13 @@
 """Rules for all kinds of containers at once: states, mixing with packs, the order of the table."""
 
+import pickle
 import zipfile
 
+import numpy as np
 import pytest
 
 import recordio
-from iterators import ImageRecordIter, Pack
+from iterators import ImageRecordDataset, ImageRecordIter, Pack
 from iterators.testing import assert_same, check_states, copies, encode, noise
 from recordio.bytes.files import StoredFile
 from recordio.containers.table import container_of
@@ -113,6 +115,25 @@ def test_blocks_are_shuffled_where_there_are_neighbours(path):
         return
     with ImageRecordIter(path_imgrec=path, **settings) as found:
         assert sorted(i for batch in found for i in batch.index[: 3 - batch.pad]) == list(range(7))
+
+
+def test_data_sets_are_pickled_once_they_were_read(path):
+    images = ImageRecordDataset(path)
+    wanted = [image for image, _ in images]
+    sent = pickle.dumps(images)
+    images.source.files[0].close()
+    again = pickle.loads(sent)
+    for number in (6, 0):
+        image, label = again[number]
+        assert label == number
+        assert np.array_equal(image, wanted[number])
+
+
+def test_loaders_take_containers(path):
+    loader = pytest.importorskip("iterators.torch").ImageLoader
+    for given in (path, [path]):
+        images = loader(given, batch_size=3, transform={"data_shape": (3, 8, 8)})
+        assert sorted(int(label) for _, labels in images for label in labels) == list(range(7))
 
 
 def test_a_kind_is_told_by_name_or_content(path):

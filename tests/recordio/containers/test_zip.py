@@ -286,6 +286,15 @@ def test_an_archive_cut_anywhere_is_an_error(tmp_path):
             open_zip(path)
 
 
+def test_a_directory_before_the_beginning_is_an_error(tmp_path):
+    path = tmp_path / "a.zip"
+    path.write_bytes(b"PK\5\6" + struct.pack("<4H2IH", 0, 0, 1, 1, 10**6, 0, 0))
+    with pytest.raises(RecordIOError, match="damaged, cut or no zip"):
+        open_zip(path)
+    with pytest.raises(FileNotFoundError):
+        open_zip(tmp_path / "missing.zip")
+
+
 @given(st.randoms(use_true_random=False), st.integers(1, 8))
 def test_damaged_bytes_give_contents_or_errors(tmp_path_factory, draw, count):
     folder = tmp_path_factory.getbasetemp() / "damaged"
