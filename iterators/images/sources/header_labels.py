@@ -84,7 +84,7 @@ def _sample_labels(
 def label_of(pack: OpenPack, row: int, listed: tuple[np.ndarray, ...] | None) -> float:
     """Read the first label of one record, or that of a list for its id."""
     location = pack.location(row)
-    record = pack.reader.read_at(location["offset"], location["record"])[0]
+    record = pack.reader.read_at(int(pack.offsets[row]), pack.number_of(row))[0]
     try:
         header, _ = unpack(b"" if record is None else record)
     except RecordIOError as error:
