@@ -42,8 +42,7 @@ def take_index(
             return False  # or there is none
         if not index.first_bytes(len(VERSION) + 1, settings).startswith(VERSION + b" "):
             return False
-        with index.open(settings=settings) as stream:
-            text = stream.read(MOST_BYTES)
+        text = bytes(index.map(settings)[:MOST_BYTES])
     except (OSError, RecordIOError):
         return False
     reason = _take(text, scan, view, mirror)

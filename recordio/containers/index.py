@@ -40,7 +40,12 @@ TABLES = {
     "names": np.uint8,
     "name_starts": np.int64,
 }
-WORDS = ("classes", "faults", "left_out", "damage")
+#: The types of their keys and values.
+WORDS = {"classes": (int, str), "faults": (int, str), "left_out": (str, int), "damage": (int, str)}
+#: What words that mean something else lead to.
+UNREADABLE = (
+    OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, struct.error,
+)  # fmt: skip
 ALIGNMENT = 8
 _LENGTH, _CHECKSUM = struct.Struct("<Q"), struct.Struct("<I")
 
@@ -129,7 +134,7 @@ def _read(path: str, version: list) -> Samples | None:
             begin += -(-tables[name].nbytes // ALIGNMENT) * ALIGNMENT
         found = Samples(**tables, **{name: dict(about[name]) for name in WORDS})
         return found if begin == end and _fits(found) else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error):
+    except UNREADABLE:
         return None
 
 
@@ -139,10 +144,19 @@ def _fits(samples: Samples) -> bool:
     edges = [(samples.label_starts(), len(samples.labels))]
     if samples.name_starts is not None:
         edges.append((samples.name_starts, len(samples.names)))
-    return len(samples.sizes) == count and all(
-        len(starts) == count + 1
-        and starts[0] == 0
-        and starts[-1] == end
-        and bool((starts[1:] >= starts[:-1]).all())
-        for starts, end in edges
+    words = [
+        type(key) is kind and type(value) is other
+        for name, (kind, other) in WORDS.items()
+        for key, value in getattr(samples, name).items()
+    ]
+    return (
+        len(samples.sizes) == count
+        and all(words)
+        and all(
+            len(starts) == count + 1
+            and starts[0] == 0
+            and starts[-1] == end
+            and bool((starts[1:] >= starts[:-1]).all())
+            for starts, end in edges
+        )
     )

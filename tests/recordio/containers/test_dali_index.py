@@ -1,4 +1,4 @@
-"""Indexes of DALI beside tar files: used where they fit, and otherwise as if they were not there."""
+"""Indexes of DALI beside tar files: used where they fit, else as if they were not there."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""Tar files on servers: samples are found in ranges of them, and contents come through the mirror."""
+"""Tar files on servers: samples are found in ranges, and contents come through the mirror."""
 
 import numpy as np
 import pytest
@@ -83,7 +83,9 @@ def shards(count):
         files = []
         for i in range(20):
             side = int(rng.integers(40, 120))
-            files.append((f"{shard}/{i:03d}.jpg", encode_jpeg(noise(side, side + 7, 99 * shard + i))))
+            files.append(
+                (f"{shard}/{i:03d}.jpg", encode_jpeg(noise(side, side + 7, 99 * shard + i)))
+            )
             files.append((f"{shard}/{i:03d}.cls", b"%d" % (i % 5)))
         found[f"set-{shard:02d}.tar"] = tar(*files)
     return found
