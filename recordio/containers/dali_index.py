@@ -15,7 +15,7 @@ from ..bytes.files import StoredFile
 from ..bytes.remote.mirror import Mirror, blocks_of
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import RecordIOError
-from .tar_members import TarScan, header_size
+from .tar_members import TarScan, read_header
 
 __all__ = ["take_index"]
 
@@ -42,8 +42,7 @@ def take_index(
             return False  # or there is none
         if not index.first_bytes(len(VERSION) + 1, settings).startswith(VERSION + b" "):
             return False
-        with index.open(settings=settings) as stream:
-            text = stream.read(MOST_BYTES)
+        text = bytes(index.map(settings)[:MOST_BYTES])
     except (OSError, RecordIOError):
         return False
     reason = _take(text, scan, view, mirror)
@@ -63,10 +62,10 @@ def _take(text: bytes, scan: TarScan, view: memoryview, mirror: Mirror | None) -
         return odd
     if not count.isdigit() or int(count) != scan.rows:
         return f"it has {scan.rows} samples, and says that it has {count.decode(errors='replace')}"
-    return _compare(odd, view, mirror)
+    return _compare(odd, lines, view, mirror) or _check_end(scan.position, view, mirror)
 
 
-def _compare(files: np.ndarray, view: memoryview, mirror: Mirror | None) -> str:
+def _compare(files: np.ndarray, lines: bytes, view: memoryview, mirror: Mirror | None) -> str:
     """Compare some files with their headers; returns what is wrong."""
     for begin in range(0, len(files), AT_ONCE):
         some = files[begin : begin + AT_ONCE]
@@ -74,7 +73,16 @@ def _compare(files: np.ndarray, view: memoryview, mirror: Mirror | None) -> str:
             if mirror is not None:
                 headers = blocks_of(some[:, 0] - 512, some[:, 0])
                 stack.enter_context(mirror.pin(headers, urgent=True))
-            for offset, size in some.tolist():
-                if header_size(view[offset - 512 : offset]) != size:
-                    return f"no header of a file of {size} bytes stands before offset {offset}"
+            for offset, size, at, length in some.tolist():
+                name, nbytes = read_header(view[offset - 512 : offset]) or (b"", -1)
+                if nbytes != size or (length < 100 and name != lines[at : at + length]):
+                    return f"there is no such header before offset {offset}"
     return ""
+
+
+def _check_end(end: int, view: memoryview, mirror: Mirror | None) -> str:
+    """Check that nothing follows the last file; returns what is wrong."""
+    with contextlib.ExitStack() as stack:
+        if mirror is not None:
+            stack.enter_context(mirror.pin_bytes(end, min(end + 512, len(view))))
+        return "" if view[end : end + 512] == bytes(512) else "there is more behind its last file"

@@ -42,7 +42,12 @@ TABLES = {
     "packed": np.bool_,
     "checks": np.uint32,
 }
-WORDS = ("classes", "faults", "left_out", "damage")
+#: The types of their keys and values.
+WORDS = {"classes": (int, str), "faults": (int, str), "left_out": (str, int), "damage": (int, str)}
+#: What words that mean something else lead to.
+UNREADABLE = (
+    OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, struct.error,
+)  # fmt: skip
 ALIGNMENT = 8
 _LENGTH, _CHECKSUM = struct.Struct("<Q"), struct.Struct("<I")
 
@@ -132,7 +137,7 @@ def _read(path: str, version: list) -> Samples | None:
         tables |= {name: dict(about[name]) for name in WORDS}
         found = Samples(**tables)
         return found if begin == end and _fits(found) else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error):
+    except UNREADABLE:
         return None
 
 
@@ -143,10 +148,19 @@ def _fits(samples: Samples) -> bool:
     if samples.name_starts is not None:
         edges.append((samples.name_starts, len(samples.names)))
     tables = (samples.sizes, samples.packed, samples.checks)
-    return all(table is None or len(table) == count for table in tables) and all(
-        len(starts) == count + 1
-        and starts[0] == 0
-        and starts[-1] == end
-        and bool((starts[1:] >= starts[:-1]).all())
-        for starts, end in edges
+    words = [
+        type(key) is kind and type(value) is other
+        for name, (kind, other) in WORDS.items()
+        for key, value in getattr(samples, name).items()
+    ]
+    return (
+        all(table is None or len(table) == count for table in tables)
+        and all(words)
+        and all(
+            len(starts) == count + 1
+            and starts[0] == 0
+            and starts[-1] == end
+            and bool((starts[1:] >= starts[:-1]).all())
+            for starts, end in edges
+        )
     )

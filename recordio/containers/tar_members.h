@@ -538,7 +538,8 @@ static inline int tar_take_lines(tar_scan* scan, const uint8_t* base, const uint
         at++;
         if (offset != scan->position + TAR_BLOCK || (size_t)(at - begin) > next) {
             next = (size_t)(at - begin) + size / TAR_COMPARED;
-            if (!tar_add_number(&scan->odd, offset) || !tar_add_number(&scan->odd, nbytes))
+            if (!tar_add_number(&scan->odd, offset) || !tar_add_number(&scan->odd, nbytes) ||
+                !tar_add_number(&scan->odd, name - begin) || !tar_add_number(&scan->odd, (int64_t)name_size))
                 return TAR_NO_MEMORY;
         }
         int status = tar_take(scan, base, name, name_size, offset, nbytes, 0);

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
-__all__ = ["TarScan", "header_size", "split_name"]
+__all__ = ["TarScan", "read_header", "split_name"]
 
 class TarScan:
     is_done: bool
@@ -33,4 +33,4 @@ class TarScan:
     def left_out(self) -> dict[str, int]: ...
 
 def split_name(name: str) -> tuple[str, str] | None: ...
-def header_size(header: Buffer) -> int | None: ...
+def read_header(header: Buffer) -> tuple[bytes, int] | None: ...

@@ -13,7 +13,7 @@ from recordio.bytes.mapping cimport address_of
 
 import numpy as np
 
-__all__ = ["TarScan", "header_size", "split_name"]
+__all__ = ["TarScan", "read_header", "split_name"]
 
 cdef extern from "recordio/containers/tar_members.h" nogil:
     enum: TAR_MORE, TAR_DAMAGED, TAR_NO_MEMORY
@@ -111,7 +111,7 @@ cdef class TarScan:
         with nogil:
             status = tar_take_lines(&self.scan, base, &text[0], text.shape[0])
         reason = self._after(status)
-        return reason or _take(&self.scan.odd, np.int64).reshape(-1, 2)
+        return reason or _take(&self.scan.odd, np.int64).reshape(-1, 4)
 
     def give_up(self):
         """End the last sample where nothing more can be read."""
@@ -213,10 +213,14 @@ def split_name(str name):
         part.decode("utf-8", "surrogateescape") for part in (text[begin:dot], text[dot + 1:]))
 
 
-def header_size(header):
-    """Read the size in a header of 512 bytes; None if it is no header of a file."""
+def read_header(header):
+    """Read name and size in a header of 512 bytes; None if it is no header of a file.
+
+    A name of 100 bytes or more is longer as a rule, and stands elsewhere.
+    """
     cdef const uint8_t[::1] block = header
     if block.shape[0] != 512 or not tar_sum_is_right(&block[0]) or block[156] not in b"0\0007":
         return None
     size = tar_number(&block[124], 12)
-    return None if size < 0 else size
+    prefix, name = (bytes(field).partition(b"\0")[0] for field in (block[345:500], block[:100]))
+    return None if size < 0 else (prefix + b"/" + name if prefix else name, size)

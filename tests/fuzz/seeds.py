@@ -25,6 +25,7 @@ from targets import CORPUS
 from targets.archives import archive, framed
 from targets.caches import whole_file
 from targets.checksums import sound
+from targets.containers import sound as sound_indexes
 from targets.pages import BETWEEN
 from targets.records import RECORDS, SIX
 from targets.states import first_states
@@ -345,6 +346,8 @@ def all_seeds() -> dict[str, dict[str, bytes]]:
         "cache": {"four": whole_file()},
         "tfrecord": tf_records(),
         "webdataset": tars(),
+        "tar": {name: tars()[name] for name in ("five", "long", "none")},
+        **sound_indexes(),
         "cifar": cifar_batches(),
         **annotations(),
         "shards": {"one": manifest()},

@@ -4,6 +4,7 @@ from .annotations import COCO, VOC, YOLO
 from .archives import CIFAR, TFRECORD, WEBDATASET
 from .caches import CACHE
 from .checksums import CHECKSUMS
+from .containers import CONTAINER_INDEX, DALI_INDEX, TAR_FILES
 from .detection import DETECTION
 from .expressions import EXPRESSIONS
 from .images import (
@@ -70,5 +71,8 @@ TARGETS = {
         JOURNALS,
         PAGES_OF_PACKS,
         MIRRORS,
+        TAR_FILES,
+        DALI_INDEX,
+        CONTAINER_INDEX,
     )
 }

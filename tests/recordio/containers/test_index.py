@@ -74,7 +74,7 @@ def kept(file):
 def test_samples_are_found_once(file):
     counted = Counted()
     assert [counted.read(file) for _ in range(3)] == [1, 1, 1]
-    assert os.listdir(file.parent) == ["a.tar", "a.tar.index"] or kept(file).exists()
+    assert sorted(os.listdir(file.parent)) == ["a.tar", "a.tar.index"]
 
 
 def test_an_index_belongs_to_a_version_and_a_kind(file):
@@ -111,7 +111,7 @@ def test_random_bytes_are_no_index(file, data):
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 1 << 32))
 def test_what_leads_elsewhere_is_not_believed(file, seed):
-    """Whatever the words and tables say, and even with a right checksum: samples that fit, or none."""
+    """Whatever words and tables say, even with a right checksum: samples that fit, or none."""
     draw = random.Random(seed)
     samples_of(StoredFile(str(file)), Counted().container)
     data = bytearray(kept(file).read_bytes()[:-4])
@@ -120,8 +120,8 @@ def test_what_leads_elsewhere_is_not_believed(file, seed):
     kept(file).write_bytes(data + crc32c(data).to_bytes(4, "little"))
     found = samples_of(StoredFile(str(file)), Counted().container)
     assert len(found.sizes) == len(found) and found.label_starts()[-1] == len(found.labels)
-    assert [found.labels_of(row).tolist() for row in range(len(found))] != None
-    assert [found.name_of(row) for row in range(len(found))] != None
+    for row in range(len(found)):
+        assert len(found.labels_of(row)) >= 0 and isinstance(found.name_of(row), str)
     kept(file).unlink()
 
 
