@@ -304,7 +304,9 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
         0,
         "int",
         """If above 0, visit blocks of so many MiB in random order, for disks that are slow to seek;
-        `shuffle` then shuffles inside the blocks.""",
+        `shuffle` then shuffles inside the blocks.  Parquet files are read by row groups: if all of
+        their images together have more than 512 MiB, `shuffle` takes the row groups in random order
+        and mixes as many neighbours in that order as have 512 MiB, but at least two.""",
         partial(integer, low=0, high=1 << 40),
     )
     shuffle_chunk_seed: int = option(0, "int", "Determines the order of the blocks.", SEED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -102,8 +103,11 @@ class _OrderMaker:
                     "images_per_class draws the records of all classes in turn: drop share, "
                     "repeat, weights and shuffle_chunk_size"
                 )
+            self.warn_of_rereading()
             order = self.by_class()
             return order, order.batch
+        if weighted or options.weights is not None:
+            self.warn_of_rereading()
         if mixes or weighted:
             return self.mixed(), 1
         everything = self.one(slice(0, len(self.source)), options.weights, options.seed)
@@ -111,6 +115,17 @@ class _OrderMaker:
             return everything, 1
         whole = everything or PlainOrder(len(self.source))
         return MixedOrder([whole], [Fraction(1)], options.epoch_size, options.seed), 1
+
+    def warn_of_rereading(self) -> None:
+        """Say what it costs to draw anywhere in files that are read in blocks."""
+        if self.source.shuffled_blocks() is not None:
+            warnings.warn(
+                f"{self.source.name}: weights and images_per_class draw samples from anywhere in "
+                "the files, and for nearly each of them a whole row group is read: make a record "
+                "file of them, or write them with small row groups",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def one(
         self, records: slice, weights: Any, seed: int, member: ImagePack | None = None

@@ -50,7 +50,7 @@ __all__ = ["RecordSource", "file_versions", "read_label_list", "read_label_vecto
 
 #: Bytes of blocks that are shuffled together, where contents are read in blocks: twice as many are
 #: kept, or four blocks.  Other files beside such are cut into blocks of `BLOCK_BYTES`.
-MIXED_BYTES, BLOCK_BYTES = 1 << 28, 1 << 23
+MIXED_BYTES, BLOCK_BYTES = 1 << 29, 1 << 23
 
 
 class RecordSource:

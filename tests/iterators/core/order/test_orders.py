@@ -195,3 +195,17 @@ def test_both_ways_to_count_the_pad_of_a_batch_with_old_positions():
     for pads_new, pads in ((False, [2, 0]), (True, [1, 0])):
         plan = RollOverPlan(order, 3, pads_new=pads_new)
         assert [plan.rows(1, number, -2)[1] for number in range(2)] == pads
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=12), st.integers(2, 5), st.integers(0, 3))
+def test_blocks_together_are_shuffled_as_one(lengths, together, epoch):
+    edges = np.concatenate([[0], np.cumsum(lengths)])
+    order = BlockOrder(edges, 5, True, 6, together)
+    records = order.at(epoch, np.arange(order.size))
+    assert sorted(records.tolist()) == list(range(order.size))
+    plain = BlockOrder(edges, 5).at(epoch, np.arange(order.size))
+    blocks = np.searchsorted(edges, plain, side="right")
+    runs = (np.cumsum(np.diff(blocks, prepend=blocks[0]) != 0)) // together
+    for run in np.unique(runs):
+        assert sorted(records[runs == run]) == sorted(plain[runs == run])
+    assert np.array_equal(order.at(epoch, np.arange(order.size)[::-1]), records[::-1])
