@@ -282,12 +282,12 @@ class OpenPack:
 
     def version(self) -> tuple[int, int]:
         """Give two numbers that change with the content; see `StoredFile.version`."""
-        if self.container is not None and self.container.is_folder:
-            assert self.samples is not None
-            return len(self), zlib.crc32(self.samples.names.data)
         if len(self._shards) > 1:
             versions = [file.version() for file in self._shards]
             return sum(size for size, _ in versions), zlib.crc32(repr(versions).encode())
+        if self.container is not None and self.container.is_folder:
+            assert self.samples is not None
+            return len(self), zlib.crc32(self.samples.names)
         return self.file.version()
 
     def close(self) -> None:
