@@ -8,7 +8,25 @@ from .tools.convert.exporting import ExportReport
 from .tools.convert.importing import ImportReport
 from .tools.pack_source import SourceReport
 
-__all__: list[str]
+__all__ = [
+    "ExportReport",
+    "ImportReport",
+    "SourceReport",
+    "export",
+    "from_coco",
+    "from_csv",
+    "from_imagefolder",
+    "from_libsvm",
+    "from_mnist",
+    "from_numpy",
+    "from_tfrecord",
+    "from_voc",
+    "from_webdataset",
+    "from_yolo",
+    "pack",
+]
+
+__test__: dict[str, str]
 
 def export(
     pack: str | os.PathLike[str],
@@ -172,7 +190,7 @@ def from_yolo(
     cancelled: Callable[[], bool] = ...,
 ) -> ImportReport: ...
 def pack(
-    source: str | os.PathLike[str],
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     prefix: str | os.PathLike[str],
     *,
     shuffle: bool = False,

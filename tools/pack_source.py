@@ -19,6 +19,7 @@ from recordio.errors import RecordIOError
 from recordio.keywords.options import Options, Rule, option, refuse_ineffective
 from recordio.lists import ListEntry
 from recordio.packs.classes import SUFFIX, format_classes
+from recordio.packs.names import Names, one_name
 
 from .arguments import IMAGE_OPTIONS
 from .console import progress_bar
@@ -56,12 +57,6 @@ TEXTS = {
 SHARDED = ("shards", "part", "ray")
 
 
-def _checked(options: Options) -> None:
-    """Check each option, and those that have no effect beside others."""
-    Options.__post_init__(options)
-    refuse_ineffective(options)
-
-
 def _field(item: Any) -> tuple[str, Any, Any]:
     words = dict(item.metadata)
     words["text"] = TEXTS.get(item.name, words["text"])
@@ -72,6 +67,12 @@ def _field(item: Any) -> tuple[str, Any, Any]:
 def _is_pass_through(options: Any) -> bool:
     """Return True if nothing changes images, so that contents are stored as they are."""
     return not any(options.differs(name) for name in IMAGE_OPTIONS)
+
+
+def _check(options: Options) -> None:
+    """Check values one by one, and beside each other."""
+    Options.__post_init__(options)
+    refuse_ineffective(options)
 
 
 #: The options of `recordio pack`: those of im2rec that do not follow from the source.
@@ -98,7 +99,7 @@ PackOptions: Any = make_dataclass(
                 refused=True,
             ),
         ),
-        "__post_init__": _checked,
+        "__post_init__": _check,
     },
     frozen=True,
     kw_only=True,
@@ -154,7 +155,7 @@ def is_sharded(options: Any) -> bool:
 
 
 def pack_source(
-    source: str,
+    source: Names,
     prefix: str,
     options: Any,
     *,
@@ -186,7 +187,7 @@ def pack_source(
 
 
 def _at_once(
-    source: str,
+    source: Names,
     prefix: str,
     options: Any,
     encoding: EncodeOptions,
@@ -244,7 +245,7 @@ def _write_companions(prefix: str, entries: Sequence[ListEntry], images: SampleI
 
 
 def _in_shards(
-    source: str,
+    source: Names,
     prefix: str,
     options: Any,
     encoding: EncodeOptions,
@@ -253,7 +254,9 @@ def _in_shards(
     cancelled: Callable[[], bool],
 ) -> SourceReport:
     spans = cut_samples(source, options.shards, IMAGES_PER_SHARD, options.shuffle)
-    tasks = tasks_of(spans, prefix, spans[0].source, encoding, checksums=options.checksums)
+    tasks = tasks_of(
+        spans, prefix, one_name(spans[0].source), encoding, checksums=options.checksums
+    )
     images = spans[0].contents("")
     whole, left = divided(tasks, options.part)
     if options.part in (None, (1, 1)) or options.part[0] == 1:

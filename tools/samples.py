@@ -11,6 +11,7 @@ from functools import cached_property
 
 from recordio.errors import EmptyRecordFileError, RecordIOError
 from recordio.lists import ListEntry, safe_name
+from recordio.packs.names import Names, one_name
 from recordio.packs.open_pack import OpenPack, open_pack
 
 from .image_list import ImageList, format_line, shuffle_entries
@@ -23,7 +24,7 @@ class SampleImages:
 
     doubt = ""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: Names) -> None:
         self.source = source
         self.pack: OpenPack = open_pack(source)
         if self.pack.container is None:
@@ -60,15 +61,14 @@ class SampleImages:
 
 
 @functools.lru_cache(maxsize=1)  # shards are made one after the other
-def _opened(source: str, stamp: str) -> SampleImages:
+def _opened(source: Names, stamp: str) -> SampleImages:
     return SampleImages(source)
 
 
-def _stamp(source: str) -> str:
+def _stamp(source: Names) -> str:
     """Say in one word which version of its files a container has."""
     with open_pack(source) as pack:
-        versions = [pack.version()] if len(pack.files) == 1 else [f.version() for f in pack.files]
-    return repr(versions)
+        return repr(pack.version())
 
 
 def sample_list(images: SampleImages, shuffle: bool = False) -> list[ListEntry]:
@@ -82,7 +82,7 @@ def sample_list(images: SampleImages, shuffle: bool = False) -> list[ListEntry]:
 class SampleSpan:
     """Samples of a list; see `recordio.tools.pack_shards.Span`."""
 
-    source: str
+    source: str | tuple[str, ...]
     stamp: str
     shuffle: bool
     begin: int
@@ -108,19 +108,25 @@ class SampleSpan:
         return _opened(self.source, self.stamp)
 
 
-def cut_samples(source: str, count: int | None, most: int, shuffle: bool) -> Sequence[SampleSpan]:
-    """Cut the samples of a container into `count` spans, or into spans of at most `most`.
+def _everywhere(name: str | os.PathLike[str]) -> str:
+    """Return a name that means the same in other processes."""
+    text = os.fsdecode(name)
+    return text if "://" in text else os.path.abspath(text)
 
-    Local names become absolute, so that other processes find the files.
-    """
-    if "://" not in source:
-        source = os.path.abspath(source)
-    stamp = _stamp(source)
-    total = len(sample_list(_opened(source, stamp)))
+
+def cut_samples(source: Names, count: int | None, most: int, shuffle: bool) -> Sequence[SampleSpan]:
+    """Cut the samples of a container into `count` spans, or into spans of at most `most`."""
+    name: str | tuple[str, ...]
+    if isinstance(source, (str, os.PathLike)):
+        name = _everywhere(source)
+    else:
+        name = tuple(map(_everywhere, source))
+    stamp = _stamp(name)
+    total = len(sample_list(_opened(name, stamp)))
     spans = -(-total // most) if count is None else count
     if spans > total:
-        raise EmptyRecordFileError(f"{spans} shards cannot be made of {total} samples", path=source)
+        raise EmptyRecordFileError(
+            f"{spans} shards cannot be made of {total} samples", path=one_name(name)
+        )
     cuts = [total * number // spans for number in range(spans + 1)]
-    return [
-        SampleSpan(source, stamp, shuffle, begin, end) for begin, end in itertools.pairwise(cuts)
-    ]
+    return [SampleSpan(name, stamp, shuffle, begin, end) for begin, end in itertools.pairwise(cuts)]

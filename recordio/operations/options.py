@@ -32,7 +32,8 @@ Path = Annotated[
     option(
         kind="str or os.PathLike",
         text="""The record file, with or without ``.rec``, or its URL; ``PREFIX.idx`` is used if it
-        is there.""",
+        is there.  Or a container, such as a folder of classes; braces, patterns and lists name
+        several files that are one pack.""",
     ),
 ]
 Out = Annotated[

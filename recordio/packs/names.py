@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from ..bytes.files import StoredFile
 from ..bytes.remote.objects import shown
 from ..containers.table import contained_files, container_of
 from ..errors import RecordIOError
 
-__all__ = ["container_files", "pack_files", "pack_prefix", "plain_files", "source_prefix"]
+__all__ = [
+    "Names",
+    "container_files",
+    "one_name",
+    "pack_files",
+    "pack_prefix",
+    "plain_files",
+    "source_prefix",
+]
 
 
 def record_file(path: str | os.PathLike[str]) -> StoredFile:
@@ -25,17 +34,33 @@ def record_file(path: str | os.PathLike[str]) -> StoredFile:
     return file
 
 
-def container_files(path: str | os.PathLike[str]) -> list[StoredFile]:
-    """List the files of the container that a name, with braces or as a pattern, stands for.
+#: One name, with braces or as a pattern, or several of them.
+Names = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+def one_name(path: Names) -> str:
+    """Return the name of a pack in messages: with semicolons where it consists of several.
+
+    >>> one_name("a.rec"), one_name(["a.tar", "b.tar"])
+    ('a.rec', 'a.tar;b.tar')
+    """
+    if isinstance(path, (str, os.PathLike)):
+        return StoredFile.at(path).name
+    return ";".join(StoredFile.at(one).name for one in path)
+
+
+def container_files(path: Names) -> list[StoredFile]:
+    """List the files of the container that a name, or several, stand for.
 
     There are none behind the name of a record file, also where that is named without its suffix and
     a folder has the same name.
     """
-    name = StoredFile.at(path).name
+    name = one_name(path)
     if name.endswith(".rec") or os.path.isfile(f"{name}.rec"):
         return []
+    names = name if isinstance(path, (str, os.PathLike)) else [one_name(one) for one in path]
     try:
-        found = contained_files(name) or []
+        found = contained_files(names) or []
     except ValueError as error:
         if isinstance(error, RecordIOError):
             raise
@@ -52,18 +77,18 @@ def container_files(path: str | os.PathLike[str]) -> list[StoredFile]:
     return found
 
 
-def plain_files(path: str | os.PathLike[str]) -> tuple[str, str | None]:
+def plain_files(path: Names) -> tuple[str, str | None]:
     """Find a record file and its index as `pack_files` does; a container is refused."""
     found = container_files(path)
     if found:
         container = container_of(found[0])
         assert container is not None
         raise RecordIOError(
-            f"it is {container.name}, and this needs a record file: `recordio pack {path} PREFIX` "
-            "makes one of it",
+            f"it is {container.name}, and this needs a record file: "
+            f"`recordio pack {one_name(path)} PREFIX` makes one of it",
             path=shown(found[0].name),
         )
-    return pack_files(path)
+    return pack_files(one_name(path))
 
 
 def pack_files(path: str | os.PathLike[str]) -> tuple[str, str | None]:
@@ -84,16 +109,15 @@ def pack_prefix(path: str) -> str:
     return path[: -len(".rec")] if path.endswith(".rec") else path
 
 
-def source_prefix(path: str | os.PathLike[str]) -> str:
+def source_prefix(path: Names) -> str:
     """Return the prefix of a pack, or what the names of the files of a container have in common.
 
     >>> source_prefix("data/train.rec"), source_prefix("data/no-set")
     ('data/train', 'data/no-set')
     """
-    name = os.fsdecode(path)
-    files = container_files(name)
+    files = container_files(path)
     if not files:
-        return pack_prefix(name)
+        return pack_prefix(one_name(path))
     stems = [os.path.splitext(file.name.rstrip("/"))[0] for file in files]
     if len(stems) == 1:
         return stems[0]

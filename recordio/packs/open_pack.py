@@ -32,7 +32,7 @@ from ..lists import ListEntry, entries_among, entry_lines, open_list
 from .classes import find_classes, labels_of_names
 from .identities import Identities, find_identities, records_by_key
 from .manifest import ShardManifest, listed_packs
-from .names import container_files, pack_files, pack_prefix
+from .names import Names, container_files, one_name, pack_files, pack_prefix
 
 __all__ = ["OpenPack", "open_listed", "open_pack", "whole_records"]
 
@@ -283,6 +283,9 @@ class OpenPack:
 
     def version(self) -> tuple[int, int]:
         """Give two numbers that change with the content; see `StoredFile.version`."""
+        if len(self._shards) > 1:
+            versions = [file.version() for file in self._shards]
+            return sum(size for size, _ in versions), zlib.crc32(repr(versions).encode())
         if self.container is not None and self.container.is_folder:
             assert self.samples is not None
             return len(self), zlib.crc32(self.samples.names.data)
@@ -299,15 +302,15 @@ class OpenPack:
         self.close()
 
 
-def open_pack(path: str | os.PathLike[str], **keywords: Any) -> OpenPack:
+def open_pack(path: Names, **keywords: Any) -> OpenPack:
     """Open the record file that a name or URL stands for, with its index if there is one.
 
-    Or a container, of whose files braces and patterns name several.
+    Or a container, of whose files braces, patterns and lists name several.
     """
     shards = container_files(path)
     if shards:
-        return OpenPack(path, shards=with_mirrors(shards, None), **keywords)
-    return OpenPack(*pack_files(path), **keywords)
+        return OpenPack(one_name(path), shards=with_mirrors(shards, None), **keywords)
+    return OpenPack(*pack_files(one_name(path)), **keywords)
 
 
 def open_listed(

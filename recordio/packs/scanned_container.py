@@ -20,21 +20,19 @@ from ..errors import RecordIOError
 from ..frames.check import Problem
 from ..frames.head import HEAD
 from ..header import HEADER
-from .names import container_files
+from .names import Names, container_files, one_name
 from .open_pack import OpenPack
 from .scanned_pack import HEADER_WORDS, ROW, ScannedPack
 
 __all__ = ["ScannedContainer", "scan_pack"]
 
 
-def scan_pack(
-    path: str | os.PathLike[str], skip_errors: bool = False, everything: bool = False
-) -> ScannedPack:
-    """Scan a record file, or a container, of whose files braces and patterns name several."""
+def scan_pack(path: Names, skip_errors: bool = False, everything: bool = False) -> ScannedPack:
+    """Scan a record file, or a container of one file or several."""
     files = container_files(path)
     if files:
-        return ScannedContainer(path, with_mirrors(files, None), skip_errors)
-    return ScannedPack(path, skip_errors, everything)
+        return ScannedContainer(one_name(path), with_mirrors(files, None), skip_errors)
+    return ScannedPack(one_name(path), skip_errors, everything)
 
 
 class ScannedContainer(ScannedPack):
@@ -47,9 +45,7 @@ class ScannedContainer(ScannedPack):
     TABLES = ("keys", "numbers", "_heads")
     is_framed = False
 
-    def __init__(
-        self, path: str | os.PathLike[str], files: Sequence[StoredFile], skip_errors: bool = False
-    ) -> None:
+    def __init__(self, path: str, files: Sequence[StoredFile], skip_errors: bool = False) -> None:
         OpenPack.__init__(self, path, shards=files, skip_errors=skip_errors)
         self.problems: list[Problem] = []
         self.identities = None
@@ -140,11 +136,6 @@ class ScannedContainer(ScannedPack):
         return self.reader.location(int(self.numbers[row]))
 
     # -- what is in them --------------------------------------------------------------------------
-
-    @property
-    def classes(self) -> dict[int, str]:
-        """Names of classes, by label."""
-        return super().classes if len(self.files) == 1 else self.reader.samples.classes
 
     def problem(self, number: int, kind: str, reason: str) -> None:
         """Note why a sample is left out."""

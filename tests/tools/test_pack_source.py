@@ -2,6 +2,7 @@
 
 import io
 import os
+import pickle
 import signal
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from recordio.tools import pack_shards
 from recordio.tools.im2rec import main as im2rec
 from recordio.tools.pack import PackingError
 from recordio.tools.pack_source import PackOptions, pack_source
+from recordio.tools.samples import cut_samples
 
 pytestmark = pytest.mark.usefixtures("fake_containers")
 
@@ -191,3 +193,14 @@ def test_messages_and_exit_codes_of_the_command(source, output, command, capsys)
     with pytest.raises(SystemExit):
         command("pack", source, output / "q", "--shards", "2", "--chunks", "2")
     assert "argument --chunks: it is for several packs" in capsys.readouterr().err
+
+
+def test_files_may_be_a_list_and_shards_travel_to_other_processes(source, output):
+    names = [source.replace("{0,1}", number) for number in "01"]
+    assert pack_source(names, str(output / "a"), PackOptions()).records == 8
+    pack_source(source, str(output / "b"), PackOptions())
+    assert contents(output, "a") == contents(output, "b")
+    spans = cut_samples(names, 3, 100, True)
+    again = pickle.loads(pickle.dumps(spans[1]))
+    assert again == spans[1] and again.read() == spans[1].read() and again.images == 3
+    assert [entry.id for span in spans for entry in span.listed().entries] != list(range(10))

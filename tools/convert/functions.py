@@ -6,7 +6,6 @@ The options of a format are said once, in its family; commands and functions tak
 from __future__ import annotations
 
 import argparse
-import inspect
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, make_dataclass
@@ -107,11 +106,13 @@ def _joined(owner: str, positional: dict[str, tuple[Any, Any]], *families: type[
     )
 
 
-def _described(function: Callable[..., Any], owner: str, family: Any, returned: Any) -> Any:
+def _described(
+    function: Callable[..., Any], owner: str, family: Any, returned: Any, rest: str = ""
+) -> Any:
     """Give a function its name, signature and documentation."""
     function.__name__ = function.__qualname__ = owner
     function.__module__ = MODULE
-    made: Any = accepts(family)(function)
+    made: Any = accepts(family, rest=rest)(function)
     made.__signature__ = made.__signature__.replace(return_annotation=returned)
     made.options = family
     return made
@@ -240,14 +241,12 @@ def export(*values: Any, **keywords: Any) -> ExportReport:
     named = by_name("export", keywords, _EXPORT, values)
     to = _EXPORT.of("export", {"pack": "-", "target": "-", "to": named.get("to", "folders")}).to
     row = EXPORTS[to]
-    families = [ShardOptions] * bool(row.outputs("target"))
-    mine, own, *others = divided("export", named, _EXPORT, row.options, *families)
-    given, chosen = _EXPORT(**mine), row.options(**own)
-    shards = [family(**other) for family, other in zip(families, others, strict=True)]
-    settings = argparse.Namespace(force=True)
-    every: list[Options] = [chosen, *shards]
-    for options in every:
-        vars(settings).update({item.name: getattr(options, item.name) for item in fields(options)})
+    families = [row.options, *([ShardOptions] if row.outputs("target") else [])]
+    mine, *others = divided("export", named, _EXPORT, *families)
+    given, settings = _EXPORT(**mine), argparse.Namespace(force=True)
+    for family, other in zip(families, others, strict=True):
+        chosen = family(**other)
+        vars(settings).update(chosen.values(*(item.name for item in fields(family))))
     opened = RecordPack(given.pack, given.progress, given.cancelled)
     return export_records(opened, given.target, row, settings)
 
@@ -256,12 +255,12 @@ _PACK = _joined(
     "pack",
     {
         "source": (
-            Name,
+            Name | Sequence[Name],
             option(
-                kind="path",
+                kind="path or sequence of path",
                 text="""A folder of classes, or a file of another kind that training reads in place;
-                braces and patterns stand for many.""",
-                check=_name,
+                braces, patterns and lists stand for many.""",
+                check=_names,
             ),
         ),
         "prefix": (Name, option(kind="path or URL", text=PREFIX_TEXT, check=_name)),
@@ -317,16 +316,11 @@ def pack(*values: Any, **keywords: Any) -> SourceReport:
     options = PackOptions(**given.values(*(item.name for item in fields(PackOptions))))
     if not is_sharded(options) and "://" not in prefix:
         check_outputs(companions_of(prefix), force=True)
-    return pack_source(
-        given.source, prefix, options, progress=given.progress, cancelled=given.cancelled
-    )
+    source = given.source[0] if len(given.source) == 1 else given.source
+    return pack_source(source, prefix, options, progress=given.progress, cancelled=given.cancelled)
 
 
-export = _described(export, "export", _EXPORT, ExportReport)
-_signature: inspect.Signature = vars(accepts(_EXPORT, rest="options")(lambda: None))[
-    "__signature__"
-]
-vars(export)["__signature__"] = _signature.replace(return_annotation=ExportReport)
+export = _described(export, "export", _EXPORT, ExportReport, rest="options")
 pack = _described(pack, "pack", _PACK, SourceReport)
 
 

@@ -11,7 +11,7 @@ from iterators.testing import write_rows
 from recordio import IRHeader, RecordReader, RecordWriter, pack
 from recordio.errors import CorruptRecordError, RecordIOError
 from recordio.packs.check import SoundRecords, check_pack
-from recordio.packs.open_pack import open_pack
+from recordio.packs.open_pack import OpenPack, open_pack
 from recordio.packs.scanned_container import ScannedContainer, scan_pack
 
 pytestmark = pytest.mark.usefixtures("fake_containers")
@@ -209,3 +209,18 @@ def test_sound_records_are_those_of_a_record_file_too(tmp_path):
     with SoundRecords(opened, check_pack(opened)) as records, RecordReader(path) as reader:
         assert [bytes(records.read(row)) for row in range(len(records))] == list(map(bytes, reader))
         assert records.problem(1, "content", "bad").record == 1 and records.key(2) == 2
+
+
+def test_files_of_a_list_are_one_pack(tmp_path):
+    names = [
+        write_container(tmp_path / f"{name}.spans", part)
+        for name, part in (("b", SINGLE[:5]), ("a", SINGLE[5:]))
+    ]
+    for given in (names, ";".join(map(str, names))):
+        recordio.shuffle(given, tmp_path / "list.rec", seed=2)
+        with open_pack(given) as opened:
+            assert len(opened.reader) == 20 and opened.path.endswith("b.spans;" + str(names[1]))
+            assert opened.version() != OpenPack(names[0]).version()
+    write_container(tmp_path / "all.spans", SINGLE)
+    recordio.shuffle(tmp_path / "all.spans", tmp_path / "all.rec", seed=2)
+    assert (tmp_path / "list.rec").read_bytes() == (tmp_path / "all.rec").read_bytes()

@@ -25,13 +25,14 @@ from .tools.convert.exporting import ExportReport
 from .tools.convert.importing import ImportReport
 from .tools.pack_source import SourceReport
 
-__all__: list[str]
-
+__all__ = [
 '''
 
 
 def signatures():
     """The functions as a stub has them."""
+    yield "".join(f'    "{name}",\n' for name in sorted(recordio.convert.__all__)) + "]\n\n"
+    yield "__test__: dict[str, str]\n\n"
     for name in sorted(n for n in recordio.convert.__all__ if n[0].islower()):
         signature = inspect.signature(getattr(recordio.convert, name))
         lines, star = [], False
