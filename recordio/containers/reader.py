@@ -44,6 +44,7 @@ class ContainedRecords:
         verify: bool = False,
     ) -> None:
         self.file, self.container, self.settings, self.verify = file, container, settings, verify
+        self._ways = {"skip_errors": skip_errors, "verify": verify}
         self.path = shown(file.name)
         self._version = file.version()
         self.samples = samples_of(file, container, settings)
@@ -59,7 +60,7 @@ class ContainedRecords:
 
     def __reduce__(self) -> Any:  # the index is read again, so that little is sent
         file = StoredFile(self.file.name)
-        return _reopened, (file, self.container, self.settings, self.verify, self.first)
+        return _reopened, (file, self.container, self.settings, self._ways, self.first)
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -254,9 +255,9 @@ def _reopened(
     file: StoredFile,
     container: Container,
     settings: RemoteSettings | None,
-    verify: bool,
+    ways: dict[str, bool],
     first: int,
 ) -> ContainedRecords:
-    found = ContainedRecords(file, container, settings, verify)
+    found = ContainedRecords(file, container, settings, **ways)
     found.first = first
     return found
