@@ -147,7 +147,7 @@ def _wrong_of_check(settings: argparse.Namespace) -> str:
 
 
 def _check(settings: argparse.Namespace, interruption: Interruption) -> int:
-    opened = open_pack(settings.path)
+    opened = open_pack(settings.path, skip_errors=True)
     if opened.container is not None and (settings.write_checksums or settings.repair):
         plain_files(settings.path)
     pack, checksums = opened.file.name, opened.checksums_path

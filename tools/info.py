@@ -77,7 +77,7 @@ def collect_info(
     path: str, progress: bool | None = None, cancelled: Callable[[], bool] = lambda: False
 ) -> PackInfo:
     """Look at every record of a file; ``PREFIX.idx`` is compared if it is there."""
-    pack = open_pack(path)
+    pack = open_pack(path, skip_errors=True)
     index = None if pack.index is None else pack.index.name
     report = check_pack(pack)
     info = PackInfo(

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 
 from ..bytes.files import StoredFile, with_mirrors
-from ..containers.joined import JoinedRecords, open_contained
-from ..containers.table import container_of
 from ..errors import RecordIOError
 from ..frames.check import Problem
 from ..frames.head import HEAD
@@ -46,10 +44,12 @@ class ScannedContainer(ScannedPack):
     is_framed = False
 
     def __init__(self, path: str, files: Sequence[StoredFile], skip_errors: bool = False) -> None:
-        OpenPack.__init__(self, path, shards=files, skip_errors=skip_errors)
+        # Opened whatever is damaged: that is a fault of a sample, and raised or left out below.
+        OpenPack.__init__(self, path, shards=files, skip_errors=True)
         self.problems: list[Problem] = []
         self.identities = None
         self.numbers = self.keys = np.arange(len(self.reader))
+        self.skip_errors = skip_errors
         #: Bytes of each content, -1 where they are not known yet, and why some cannot be used.
         self._content_sizes, faults = self.reader.content_sizes()
         if skip_errors and self.container is not None and self.container.rows is not None:
@@ -61,13 +61,6 @@ class ScannedContainer(ScannedPack):
             self.problem(row, "content", faults[row])
         if faults:
             self._keep(np.setdiff1d(self.numbers, list(faults)))
-
-    @cached_property
-    def reader(self) -> JoinedRecords:
-        """Open all files as one."""
-        container = container_of(self.file)
-        assert container is not None
-        return JoinedRecords(open_contained(self._shards, container), self.path)
 
     def __len__(self) -> int:
         return len(self.numbers)

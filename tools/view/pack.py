@@ -85,7 +85,7 @@ class ShownPack:
     """One pack, read a page at a time."""
 
     def __init__(self, path: str, name: str = "") -> None:
-        self.opened = open_pack(path, trusted=False)
+        self.opened = open_pack(path, trusted=False, skip_errors=True)
         self.path, self.index_path = self.opened.path, self.opened.index_path
         self.reader = self.opened.reader
         #: What addresses of pages call it.
