@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import operator
 import os
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,13 @@ from ..bytes.files import StoredFile
 from ..bytes.mapping import LOST, is_lost
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
-from ..errors import CorruptRecordError, KeyNotFoundError, RecordIOError, TruncatedRecordError
+from ..errors import (
+    CorruptRecordError,
+    ImageFileError,
+    KeyNotFoundError,
+    RecordIOError,
+    TruncatedRecordError,
+)
 from ..frames.mirrored import RemoteRecords
 from ..header import IRHeader, pack
 from .container import Container, Rows
@@ -149,14 +156,22 @@ class ContainedRecords:
         try:
             self.samples.check(row, self._end(row))
             if self.container.is_folder:
-                with StoredFile(self.path_of(row)).open() as file:
-                    return file.read()
+                return self._file(row)
             if self.remote is None:
                 return self._content(row)
             with self.remote.pin(self.samples.offsets[row : row + 1]):
                 return bytes(self._content(row))
         except RecordIOError as error:
             raise error.at(**location) from None
+
+    def _file(self, row: int) -> bytes:
+        try:
+            with StoredFile(self.path_of(row)).open() as file:
+                return file.read()
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+                raise  # what the machine lacks says nothing about the file
+            raise ImageFileError(f"the image file cannot be read: {error.strerror}") from None
 
     def _end(self, row: int) -> int:
         """Return the end of the file, where a content is a span of it."""
