@@ -127,12 +127,13 @@ def _read(path: str, version: list) -> Samples | None:
         end = len(data) - _CHECKSUM.size
         if crc32c(data[:end]) != _CHECKSUM.unpack_from(data, end)[0]:
             return None
-        tables = {}
+        tables: dict[str, Any] = {}
         begin += length
         for name, count in about["tables"].items():
             tables[name] = np.frombuffer(data[:end], TABLES[name], count, begin)
             begin += -(-tables[name].nbytes // ALIGNMENT) * ALIGNMENT
-        found = Samples(**tables, **{name: dict(about[name]) for name in WORDS})
+        tables |= {name: dict(about[name]) for name in WORDS}
+        found = Samples(**tables)
         return found if begin == end and _fits(found) else None
     except UNREADABLE:
         return None

@@ -64,7 +64,7 @@ class PartChoice:
         """Return "content" or "label" for a file that is wanted behind others; "" for the rest."""
         if self.is_content(ending) and not any(map(self.is_content, before)):
             return "content"
-        names = ("cls", "json")
+        names: Sequence[str] = ("cls", "json")
         if self.label:
             names = (self.label.partition(":")[0].lower().removeprefix("."),)
         return "label" if self.has_labels and ending in names else ""
