@@ -36,7 +36,7 @@ class ContainedRecords:
     def __init__(
         self, file: StoredFile, container: Container, settings: RemoteSettings | None = None
     ) -> None:
-        self.file, self.container = file, container
+        self.file, self.container, self._settings = file, container, settings
         self.path = shown(file.name)
         self.samples = samples_of(file, container, settings)
         self.first = 0
@@ -88,7 +88,7 @@ class ContainedRecords:
                 with StoredFile(self.path_of(row)).open() as file:
                     return file.read()
             if self.rows is not None:
-                return self.rows.read(location["offset"])
+                return self.rows.read(int(self.samples.offsets[row]))
             if self.remote is None:
                 return self._span(row)
             with self.remote.pin(self.samples.offsets[row : row + 1]):
@@ -172,8 +172,19 @@ class ContainedRecords:
         self.__dict__.pop("view", None)
         self.closed = True
 
+    def __reduce__(self) -> Any:
+        return _opened_again, (self.file.name, self.container, self._settings, self.first)
+
     def __enter__(self) -> ContainedRecords:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+def _opened_again(
+    name: str, container: Container, settings: RemoteSettings | None, first: int
+) -> ContainedRecords:
+    records = ContainedRecords(StoredFile(name), container, settings)
+    records.first = first
+    return records

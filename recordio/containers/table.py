@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import os
 from collections.abc import Sequence
 
@@ -16,6 +17,13 @@ from .tfrecord import TFRECORD
 __all__ = ["CONTAINERS", "contained_files", "container_of"]
 
 CONTAINERS: tuple[Container, ...] = (TFRECORD, PARQUET, FOLDER)
+
+
+def _row_named(name: str) -> Container:
+    return next(row for row in CONTAINERS if row.name == name)
+
+
+copyreg.pickle(Container, lambda row: (_row_named, (row.name,)))
 
 
 def container_of(file: StoredFile) -> Container | None:
