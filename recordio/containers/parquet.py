@@ -278,6 +278,8 @@ class _KeptGroups:
 
 
 _GROUPS = _KeptGroups()
+if hasattr(os, "register_at_fork"):  # a thread of the parent may hold its lock
+    os.register_at_fork(after_in_child=_GROUPS.__init__)  # type: ignore[misc]
 
 
 class ParquetRows:

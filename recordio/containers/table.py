@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import os
 from collections.abc import Sequence
 
@@ -20,6 +21,13 @@ from .zip import ZIP
 __all__ = ["CONTAINERS", "contained_files", "container_of", "is_contained"]
 
 CONTAINERS: tuple[Container, ...] = (TAR, TFRECORD, PARQUET, ZIP, LMDB, MDS, FOLDER)
+
+
+def _row_named(name: str) -> Container:
+    return next(row for row in CONTAINERS if row.name == name)
+
+
+copyreg.pickle(Container, lambda row: (_row_named, (row.name,)))
 
 
 def container_of(file: StoredFile) -> Container | None:

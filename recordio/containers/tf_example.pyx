@@ -188,7 +188,7 @@ cdef int read_value(const uint8_t* data, Entry* entry, Value* value) noexcept no
     cdef Field field
     cdef int64_t at = entry.items, packed
     cdef uint64_t integer
-    cdef int status, wanted
+    cdef int status
     value.count = 0
     while True:
         status = next_field(data, &at, entry.items_end, &field)
@@ -314,8 +314,9 @@ def find_examples(view, int64_t at, int64_t end, int64_t[:, ::1] spans, float[::
     """Walk the records of ``view[at:end]`` and find content and label of each.
 
     Fills in a row for each: where the record begins and its data end, and where the content does
-    (-1 without one); the label; and the kind.  Returns the number of rows, where the next record begins,
-    and `CUT` or `DAMAGED` if there is none whole, 0 otherwise.  Checksums of lengths are compared.
+    (-1 without one); the label; and the kind.  Returns the number of rows, where the next record
+    begins, and `CUT` or `DAMAGED` if it is not whole, 0 otherwise.  Checksums of lengths are
+    compared.
     """
     cdef const uint8_t* base = address_of(view)
     cdef int64_t count = 0, most = min(len(spans), len(labels), len(kinds)), data

@@ -1,8 +1,11 @@
 import json
+import pickle
 import threading
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from iterators import ImageRecordIter, Pack
 from iterators.images.sources.record_source import RecordSource
@@ -10,7 +13,7 @@ from iterators.testing import assert_same, copies, encode_jpeg, noise
 from recordio import IRHeader, RecordIOError, RecordWriter, pack
 from recordio.bytes.files import StoredFile
 from recordio.containers import parquet as module
-from recordio.containers.parquet import ParquetRows, scan
+from recordio.containers.parquet import PARQUET, ParquetRows, scan
 from recordio.containers.samples import NO_CONTENT
 from recordio.packs.open_pack import open_listed
 
@@ -235,6 +238,26 @@ def test_every_truncation_and_other_bytes_are_errors(path, tmp_path):
         with pytest.raises(RecordIOError, match="cannot be read as Parquet") as error:
             scan(StoredFile(str(part)))
         assert error.value.path == str(part)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_an_error(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("any") / "a.parquet"
+    path.write_bytes(b"PAR1" + data + len(data).to_bytes(4, "little") + b"PAR1")
+    with pytest.raises(RecordIOError):
+        scan(StoredFile(str(path)))
+
+
+def test_a_reader_can_be_pickled(path):
+    (opened,) = open_listed(str(path))
+    with opened, pickle.loads(pickle.dumps(opened.reader)) as again:
+        assert again[5] == opened.reader[5]
+        assert again.container is PARQUET
+
+
+def test_drawing_anywhere_in_row_groups_is_warned_of(path, small_room):
+    with pytest.warns(UserWarning, match="a whole row group is read"):
+        batches(path, weights=dict.fromkeys(range(COUNT), 1.0))
 
 
 def test_a_damaged_row_group_is_an_error_of_its_rows(path):
