@@ -196,7 +196,6 @@ def test_files_of_a_folder_that_are_gone_are_faults(tmp_path):
             pack.record(1)
 
 
-
 def test_sound_records_are_those_of_a_record_file_too(tmp_path):
     rows = [(n, n, b"content %d" % n) for n in range(3)]
     path = write_rows(tmp_path / "a.rec", rows)
