@@ -99,8 +99,10 @@ cdef class TarScan:
     def take_lines(self, view, lines, reads_labels):
         """Add the files that lines of an index name, all of them; see `dali_index`.
 
-        Returns a reason if they cannot be right, and else offsets and sizes of files whose headers
-        should be compared: those before which there is more than that, and some.  Without `reads_labels` nothing of the file is read.
+        Returns a reason if they cannot be right, and else a table of files whose headers should be
+        compared, those before which there is more than that, and some: offset, size, and where the
+        name begins in the lines and how long it is.  Without `reads_labels` nothing of the archive
+        is read.
         """
         cdef const uint8_t[::1] text = lines
         cdef const uint8_t* base = address_of(view)
