@@ -10,7 +10,7 @@ import zlib
 
 from recordio.containers import table
 from recordio.containers.container import Container
-from recordio.containers.samples import NO_CONTENT, Samples
+from recordio.containers.samples import NO_CONTENT, ContainedSamples
 from recordio.errors import CorruptRecordError
 
 __all__ = ["register", "write_container"]
@@ -41,7 +41,9 @@ def _scan(file, settings=None):
         if fault:
             faults[number] = fault
     columns = [[row[i] for row in head["rows"]] for i in (1, 2)]
-    return Samples.of(offsets, sizes, *columns, classes=dict(head["classes"]), faults=faults)
+    return ContainedSamples.of(
+        offsets, sizes, *columns, classes=dict(head["classes"]), faults=faults
+    )
 
 
 def _scan_packed(file, settings=None):

@@ -37,7 +37,7 @@ from .optimize import Tally, optimize_image
 
 __all__ = [
     "EncodeOptions",
-    "ImageFiles",
+    "ListedFiles",
     "Images",
     "encode_image",
     "encode_record",
@@ -82,7 +82,7 @@ class Images(Protocol):
         """Name the file of an image that was named in a report, for errors."""
 
 
-class ImageFiles:
+class ListedFiles:
     """Images in files, whose paths in a list are relative to a folder."""
 
     def __init__(self, root: str) -> None:
@@ -106,7 +106,7 @@ def encode_record(
     entry: ListEntry, images: Images | str, options: EncodeOptions, tally: Tally | None = None
 ) -> bytes:
     """Read the image of a list entry and make its record; a text is the folder of the files."""
-    images = ImageFiles(images) if isinstance(images, str) else images
+    images = ListedFiles(images) if isinstance(images, str) else images
     if not entry.labels:
         raise LabelError("the list entry has no label")
     label = entry.labels if options.pack_label and len(entry.labels) > 1 else entry.labels[0]

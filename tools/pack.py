@@ -23,7 +23,7 @@ from recordio.lists import ListEntry
 from recordio.ordered import default_threads
 
 from .console import progress_bar
-from .encode import EncodeOptions, ImageFiles, Images, encode_record
+from .encode import EncodeOptions, ListedFiles, Images, encode_record
 from .image_list import ImageList, Skipped, read_list, write_skipped
 from .images import one_opencv_thread
 from .optimize import Tally, check_available
@@ -127,7 +127,7 @@ def pack_together(
                 _write_records(
                     writer,
                     _as_image_list(source),
-                    ImageFiles(os.fspath(root)) if isinstance(root, (str, os.PathLike)) else root,
+                    ListedFiles(os.fspath(root)) if isinstance(root, (str, os.PathLike)) else root,
                     report,
                     options or EncodeOptions(),
                     default_threads() if threads is None else threads,

@@ -10,23 +10,23 @@ from typing import Protocol, runtime_checkable
 
 from ..bytes.files import StoredFile
 from ..bytes.remote.settings import RemoteSettings
-from .samples import Samples
+from .samples import ContainedSamples
 
-__all__ = ["BlockedRows", "Container", "Rows", "files_of_folder", "is_folder_of"]
+__all__ = ["BlockReader", "Container", "ContentReader", "files_of_folder", "is_folder_of"]
 
 
-class Rows(Protocol):
+class ContentReader(Protocol):
     """Contents that a library reads, one by one, in any thread."""
 
     def read(self, number: int) -> bytes:
-        """Read one content, by its number in `Samples.offsets`."""
+        """Read one content, by its number in `ContainedSamples.offsets`."""
 
     def close(self) -> None:
         """Let the file go."""
 
 
 @runtime_checkable
-class BlockedRows(Rows, Protocol):
+class BlockReader(ContentReader, Protocol):
     """Contents of which a block is read at once, so that their order matters."""
 
     def edges(self) -> Sequence[int]:
@@ -50,21 +50,21 @@ class Container:
 
     A file is of the kind if its name matches `pattern`, or `is_it` says so.  Without `rows`
     contents are spans of the file, or with `is_folder` files of their own; with `rows` those are
-    spans that `Samples.packed` leaves out.
+    spans that `ContainedSamples.packed` leaves out.
     """
 
     #: What messages call it, with an article: "a tar file".
     name: str
     #: Finds the samples of a file; it may take long, and is asked once for each version of a file.
-    scan: Callable[[StoredFile, RemoteSettings | None], Samples]
+    scan: Callable[[StoredFile, RemoteSettings | None], ContainedSamples]
     pattern: re.Pattern[str] = re.compile(r"(?!)")
     is_it: Callable[[StoredFile], bool] = _by_name_only
     #: The files behind a name, for containers of several.
     shards: Callable[[StoredFile, RemoteSettings | None], Sequence[StoredFile]] = _itself
-    rows: Callable[[StoredFile, Samples], Rows] | None = None
-    #: Contents are files of their own, below the folder, named by `Samples.name_of`.
+    rows: Callable[[StoredFile, ContainedSamples], ContentReader] | None = None
+    #: Contents are files of their own, below the folder, named by `ContainedSamples.name_of`.
     is_folder: bool = False
-    #: Contents have checksums, `Samples.checks`, which `rows` compares.
+    #: Contents have checksums, `ContainedSamples.checks`, which `rows` compares.
     has_checksums: bool = False
     #: Scanning is so cheap that the samples are not kept in a file.
     is_listed_each_time: bool = False

@@ -17,7 +17,7 @@ from ..bytes.remote.settings import RemoteSettings
 from ..errors import EmptyRecordFileError, ImageFileError
 from ..formats.table import FORMATS, is_read_everywhere
 from .container import Container
-from .samples import Samples
+from .samples import ContainedSamples
 
 __all__ = [
     "FOLDER",
@@ -155,7 +155,7 @@ def _is_parent(identity: tuple[int, int], parents: tuple | None) -> bool:
     return False
 
 
-def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
+def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> ContainedSamples:
     """List the images; every folder that holds some is a class, in the order of its path."""
     names: list[bytes] = []
     classes: list[str] = []
@@ -181,7 +181,7 @@ def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
     warn_of_others(file.name, left_out)
     # Each content is a file: there are no offsets in one of all.
     sizes, labels = np.zeros(len(names), np.int64), np.repeat(np.arange(len(classes)), counts)
-    samples = Samples(np.arange(len(names)), sizes, labels.astype(np.float32))
+    samples = ContainedSamples(np.arange(len(names)), sizes, labels.astype(np.float32))
     samples.set_names(names)
     samples.classes = dict(enumerate(classes))
     samples.left_out = dict((left_out + odd).most_common())

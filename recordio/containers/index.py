@@ -24,7 +24,7 @@ from ..bytes.remote.settings import RemoteSettings
 from ..bytes.storage import AtomicOutput
 from ..errors import RecordIOError
 from .container import Container
-from .samples import Samples
+from .samples import ContainedSamples
 
 __all__ = ["index_paths", "samples_of"]
 
@@ -54,7 +54,7 @@ _LENGTH, _CHECKSUM = struct.Struct("<Q"), struct.Struct("<I")
 
 def samples_of(
     file: StoredFile, container: Container, settings: RemoteSettings | None = None
-) -> Samples:
+) -> ContainedSamples:
     """Read the samples of a file from its index, or find them and keep them there."""
     if container.is_listed_each_time:
         return container.scan(file, settings)
@@ -82,7 +82,7 @@ def index_paths(file: StoredFile) -> list[str]:
     return [file.name.rstrip("/") + SUFFIX, cached] if file.is_local else [cached]
 
 
-def _keep(paths: Sequence[str], samples: Samples, version: list) -> None:
+def _keep(paths: Sequence[str], samples: ContainedSamples, version: list) -> None:
     """Write the index at the first path where that is possible; without one, nowhere."""
     pieces = _pieces(samples, version)
     for number, path in enumerate(paths):
@@ -95,7 +95,7 @@ def _keep(paths: Sequence[str], samples: Samples, version: list) -> None:
             return
 
 
-def _pieces(samples: Samples, version: list) -> list[Any]:
+def _pieces(samples: ContainedSamples, version: list) -> list[Any]:
     tables = {name: getattr(samples, name) for name in TABLES}
     about = {
         "version": version,
@@ -115,7 +115,7 @@ def _pieces(samples: Samples, version: list) -> list[Any]:
     return [*pieces, _CHECKSUM.pack(check)]
 
 
-def _read(path: str, version: list) -> Samples | None:
+def _read(path: str, version: list) -> ContainedSamples | None:
     """Read an index that is whole and of this version; None of any other."""
     try:
         data = map_file(path)
@@ -135,13 +135,13 @@ def _read(path: str, version: list) -> Samples | None:
             tables[name] = np.frombuffer(data[:end], TABLES[name], count, begin)
             begin += -(-tables[name].nbytes // ALIGNMENT) * ALIGNMENT
         tables |= {name: dict(about[name]) for name in WORDS}
-        found = Samples(**tables)
+        found = ContainedSamples(**tables)
         return found if begin == end and _fits(found) else None
     except UNREADABLE:
         return None
 
 
-def _fits(samples: Samples) -> bool:
+def _fits(samples: ContainedSamples) -> bool:
     """Tell whether the tables are of one number of samples, and lead nowhere else."""
     count = len(samples)
     edges = [(samples.label_starts(), len(samples.labels))]

@@ -13,7 +13,7 @@ from ..bytes.remote.settings import RemoteSettings
 from ..errors import RecordIOError
 from .container import Container
 from .reader import ContainedRecords
-from .samples import Samples
+from .samples import ContainedSamples
 
 __all__ = ["JoinedRecords", "joined", "open_contained"]
 
@@ -39,10 +39,11 @@ def open_contained(
     return readers
 
 
-def joined(parts: Sequence[Samples], paths: Sequence[str]) -> Samples:
+def joined(parts: Sequence[ContainedSamples], paths: Sequence[str]) -> ContainedSamples:
     """Put the samples of several files one after the other; their offsets are their numbers.
 
-    >>> joined([Samples.of([9], [5], [[1]]), Samples.of([4, 8], [4, 1], [[2], [3]])], "ab").labels
+    >>> of = ContainedSamples.of
+    >>> joined([of([9], [5], [[1]]), of([4, 8], [4, 1], [[2], [3]])], "ab").labels
     array([1., 2., 3.], dtype=float32)
     """
     firsts = np.cumsum([0, *map(len, parts)]).tolist()
@@ -59,7 +60,7 @@ def joined(parts: Sequence[Samples], paths: Sequence[str]) -> Samples:
     for part in parts:
         for kind, count in part.left_out.items():
             left_out[kind] = left_out.get(kind, 0) + count
-    return Samples(
+    return ContainedSamples(
         np.arange(firsts[-1]),
         np.concatenate([part.sizes for part in parts]),
         np.concatenate([part.labels for part in parts]),
@@ -75,7 +76,7 @@ def joined(parts: Sequence[Samples], paths: Sequence[str]) -> Samples:
     )
 
 
-def _name_starts(part: Samples) -> np.ndarray:
+def _name_starts(part: ContainedSamples) -> np.ndarray:
     return np.zeros(len(part) + 1, np.int64) if part.name_starts is None else part.name_starts
 
 

@@ -29,7 +29,7 @@ from ..formats.table import kind_of
 from ..frames.encoder import MAX_RECORD_LENGTH
 from .container import Container
 from .folder import labels_by_folder
-from .samples import NO_CONTENT, Samples
+from .samples import NO_CONTENT, ContainedSamples
 
 __all__ = ["LMDB"]
 
@@ -128,7 +128,7 @@ def _environment(path: str) -> _Environment:
         return found
 
 
-def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
+def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> ContainedSamples:
     """Read all keys, and of each value the beginning, or what of a Datum is no image."""
     file.check_local()
     if os.path.isdir(file.name):
@@ -175,7 +175,7 @@ def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
     else:
         numbers = [label or 0.0 for label in labels]
     rows = [(number,) for number in numbers]
-    samples = Samples.of(range(len(keys)), sizes, rows, classes=classes, faults=faults)
+    samples = ContainedSamples.of(range(len(keys)), sizes, rows, classes=classes, faults=faults)
     samples.set_names(keys)
     samples.left_out = {"other keys": left_out} if left_out else {}
     return samples
@@ -318,12 +318,12 @@ def _number(text: memoryview | None, key: bytes) -> float:
 class LmdbRows:
     """The values of a database; any thread may read, and every process opens it for itself."""
 
-    def __init__(self, file: StoredFile, samples: Samples) -> None:
+    def __init__(self, file: StoredFile, samples: ContainedSamples) -> None:
         self._path, self._samples = _shards(file)[0].name, samples
         self._environment: tuple[int, _Environment] | None = None
 
     def read(self, number: int) -> bytes:
-        """Read one image, by its number in `Samples.offsets`."""
+        """Read one image, by its number in `ContainedSamples.offsets`."""
         samples = self._samples
         assert samples.name_starts is not None
         first, end = samples.name_starts[number : number + 2].tolist()

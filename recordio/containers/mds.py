@@ -22,7 +22,7 @@ from ..bytes.remote.settings import RemoteSettings
 from ..errors import CorruptRecordError, LabelError, RecordIOError, TruncatedRecordError
 from ..frames.encoder import MAX_RECORD_LENGTH
 from .container import Container
-from .samples import NO_CONTENT, Samples
+from .samples import NO_CONTENT, ContainedSamples
 
 __all__ = ["MDS"]
 
@@ -170,7 +170,7 @@ class _Columns:
         )
 
 
-def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
+def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> ContainedSamples:
     """Read where the images of a shard lie, and their labels."""
     if file.is_local and not os.path.isfile(file.name):
         raise RecordIOError("it stands for shards: give one of them", path=shown(file.name))
@@ -202,7 +202,7 @@ def _head(view: memoryview) -> tuple[np.ndarray, _Columns]:
     return edges, _Columns.of(json.loads(bytes(view[begin : int(edges[0])])))
 
 
-def _samples(view: memoryview, edges: np.ndarray, columns: _Columns) -> Samples:
+def _samples(view: memoryview, edges: np.ndarray, columns: _Columns) -> ContainedSamples:
     image, label = columns.image(), columns.label()
     variable = [i for i, size in enumerate(columns.sizes) if not size]
     head = struct.Struct(f"<{len(variable)}I")
@@ -233,7 +233,7 @@ def _samples(view: memoryview, edges: np.ndarray, columns: _Columns) -> Samples:
         offsets.append(offset)
         sizes.append(size)
         labels.append((value,))
-    return Samples.of(offsets, sizes, labels, faults=faults)
+    return ContainedSamples.of(offsets, sizes, labels, faults=faults)
 
 
 def _number(data: memoryview, read: Callable[[memoryview], float]) -> float:

@@ -29,7 +29,7 @@ from ..bytes.remote.settings import RemoteSettings
 from ..errors import RecordIOError
 from ..extras import need
 from .container import Container, files_of_folder, is_folder_of
-from .samples import EXACT, NO_CONTENT, Samples
+from .samples import EXACT, NO_CONTENT, ContainedSamples
 
 __all__ = ["KEPT_BYTES", "PARQUET"]
 
@@ -43,7 +43,7 @@ IMAGES = ("image", "img", "jpg", "jpeg", "png", "webp", "picture", "photo", "ima
 LABELS = ("label", "labels", "cls", "class", "class_id", "target", "fine_label", "coarse_label")
 
 
-def scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
+def scan(file: StoredFile, settings: RemoteSettings | None = None) -> ContainedSamples:
     """Read the labels of all rows, and the names of the files that the images were."""
     with _reading(file):
         opened = _open(file, settings)
@@ -53,12 +53,14 @@ def scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
             opened.close()
 
 
-def _samples(opened: Any, path: str) -> Samples:
+def _samples(opened: Any, path: str) -> ContainedSamples:
     schema, features = opened.schema_arrow, _hub_features(opened.schema_arrow)
     image = _image_column(schema, features, path)
     label = _label_column(schema, features)
     count = opened.metadata.num_rows
-    found = Samples(np.arange(count), np.zeros(count, np.int64), np.zeros(count, np.float32))
+    found = ContainedSamples(
+        np.arange(count), np.zeros(count, np.int64), np.zeros(count, np.float32)
+    )
     if label is not None:
         column = opened.read(columns=[label], use_threads=False).column(0)
         _fill_in_labels(found, column, label, path)
@@ -125,7 +127,7 @@ def _label_column(schema: Any, features: dict[str, Any]) -> str | None:
     return usual[0] if usual else None
 
 
-def _fill_in_labels(found: Samples, column: Any, name: str, path: str) -> None:
+def _fill_in_labels(found: ContainedSamples, column: Any, name: str, path: str) -> None:
     kind = str(column.type)
     if kind.startswith(("list<", "large_list<", "fixed_size_list<")):
         _fill_in_lists(found, column, name, path)
@@ -154,7 +156,7 @@ def _check_numbers(kind: str, name: str, path: str) -> None:
         )
 
 
-def _fill_in_lists(found: Samples, column: Any, name: str, path: str) -> None:
+def _fill_in_lists(found: ContainedSamples, column: Any, name: str, path: str) -> None:
     _check_numbers(str(column.type.value_type), name, path)
     rows = column.to_pylist()
     for number, row in enumerate(rows):
@@ -162,7 +164,7 @@ def _fill_in_lists(found: Samples, column: Any, name: str, path: str) -> None:
             found.sizes[number] = NO_CONTENT
             found.faults[number] = f"its {name} is null, or has no value"
             rows[number] = [0.0]
-    whole = Samples.of(found.offsets, found.sizes, rows)
+    whole = ContainedSamples.of(found.offsets, found.sizes, rows)
     found.labels, found.starts = whole.labels, whole.starts
 
 
@@ -283,9 +285,9 @@ if hasattr(os, "register_at_fork"):  # a thread of the parent may hold its lock
 
 
 class ParquetRows:
-    """The images of a file; see `Rows`."""
+    """The images of a file; see `BlockReader`."""
 
-    def __init__(self, file: StoredFile, samples: Samples) -> None:
+    def __init__(self, file: StoredFile, samples: ContainedSamples) -> None:
         with _reading(file):
             self._opened = _open(file, None)
             schema = self._opened.schema_arrow

@@ -24,7 +24,7 @@ from ..errors import (
 )
 from ..frames.mirrored import RemoteRecords
 from ..header import IRHeader, pack
-from .container import Container, Rows
+from .container import Container, ContentReader
 from .index import samples_of
 from .samples import NO_CONTENT
 
@@ -102,7 +102,7 @@ class ContainedRecords:
         return view
 
     @cached_property
-    def rows(self) -> Rows | None:
+    def rows(self) -> ContentReader | None:
         """The reader of contents that are no spans of the file."""
         make = self.container.rows
         return None if make is None else make(self.file, self.samples)

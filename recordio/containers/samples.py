@@ -11,16 +11,16 @@ import numpy as np
 
 from ..errors import RecordIOError
 
-__all__ = ["NO_CONTENT", "Samples"]
+__all__ = ["NO_CONTENT", "ContainedSamples"]
 
-#: The size of a content that cannot be used; `Samples.faults` says why.
+#: The size of a content that cannot be used; `ContainedSamples.faults` says why.
 NO_CONTENT = -1
 #: Whole numbers up to this one are exact as 32-bit floats.
 EXACT = 1 << 24
 
 
 @dataclass
-class Samples:
+class ContainedSamples:
     """The samples of one file, or of one folder, in its order.
 
     `offsets` and `sizes` say in bytes where each content lies in the file, or `offsets` are the
@@ -62,7 +62,7 @@ class Samples:
     ) -> Self:
         """Make the tables of rows; a sample without labels has the label 0.
 
-        >>> samples = Samples.of([0, 5], [5, 4], [[1], [2, 3]], ["a.jpg", "b.jpg"])
+        >>> samples = ContainedSamples.of([0, 5], [5, 4], [[1], [2, 3]], ["a.jpg", "b.jpg"])
         >>> samples.labels_of(1).tolist(), samples.name_of(1)
         ([2.0, 3.0], 'b.jpg')
         """

@@ -19,11 +19,11 @@ from ..bytes.remote.block_table import BLOCK
 from ..bytes.remote.mirror import MOST_REQUEST, Mirror, blocks_of
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
-from ..errors import RecordIOError, TruncatedRecordError
+from ..errors import LabelError, RecordIOError, TruncatedRecordError
 from ..lists import check_labels
 from .container import Container
 from .dali_index import take_index
-from .samples import NO_CONTENT, Samples
+from .samples import NO_CONTENT, ContainedSamples
 from .tar_members import TarScan
 from .webdataset import CONTENTS, PartChoice, WebSample, add_part
 
@@ -45,7 +45,7 @@ MOST_KINDS = 1000
 AT_ONCE = 4096
 
 
-def scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
+def scan(file: StoredFile, settings: RemoteSettings | None = None) -> ContainedSamples:
     """Find the samples of a tar file."""
     path = shown(file.name)
     try:
@@ -70,9 +70,11 @@ class _TarFile:
         #: Samples that are not of the usual kind: where the content lies, and the rest; or why not.
         self.found: dict[int, tuple[WebSample, int, int]] = {}
         self.faults: dict[int, str] = {}
+        #: Those that lack nothing but a label, and how errors say so.
+        self.bare: dict[int, tuple[WebSample, str]] = {}
         self.left_out: collections.Counter[str] = collections.Counter()
 
-    def samples(self, settings: RemoteSettings | None) -> Samples:
+    def samples(self, settings: RemoteSettings | None) -> ContainedSamples:
         """Find all samples: by an index that lies beside the file, or from header to header."""
         reason, scan = None, self._scan()
         if take_index(self.file, scan, self.view, self.mirror, settings):
@@ -156,19 +158,43 @@ class _TarFile:
         self.left_out.update(passed_over)
         try:
             sample = self.choice.sample(key, files)
-            check_labels(sample.labels)
+        except LabelError as error:
+            self._look_at_bare(row, key, files, error.reason)
+            return
         except RecordIOError as error:
             self.faults[row] = error.reason
-        else:
-            self.found[row] = (sample, *sample.content)
-            self.left_out.update(sample.left_out)
+            return
+        try:
+            check_labels(sample.labels)
+        except LabelError as error:
+            self.faults[row] = error.reason
+            return
+        self.found[row] = (sample, *sample.content)
+        self.left_out.update(sample.left_out)
+
+    def _look_at_bare(self, row: int, key: str, files: dict[str, Any], reason: str) -> None:
+        try:
+            self.bare[row] = PartChoice(has_labels=False).sample(key, files), reason
+        except RecordIOError as error:
+            self.faults[row] = error.reason
+
+    def _settle_bare(self, count: int) -> None:
+        """Give samples without label the label 0 if none of the file has one."""
+        has_none = len(self.bare) + len(self.faults) == count
+        for row, (sample, reason) in self.bare.items():
+            if has_none:
+                self.found[row] = (sample, *sample.content)
+                self.left_out.update(sample.left_out)
+            else:
+                self.faults[row] = reason
 
     # -- tables ---------------------------------------------------------------------------------
 
-    def _tables(self, scan: TarScan, reason: str | None) -> Samples:
+    def _tables(self, scan: TarScan, reason: str | None) -> ContainedSamples:
         damage = {}
         offsets, sizes, labels, names, name_starts = scan.tables()
         starts = None
+        self._settle_bare(len(offsets))
         if self.found:
             for row, (sample, offset, size) in self.found.items():
                 offsets[row], sizes[row] = offset, size
@@ -186,7 +212,7 @@ class _TarFile:
             if starts is not None:
                 starts = np.append(starts, starts[-1] + 1)
         left_out = self.left_out + collections.Counter(scan.left_out())
-        return Samples(
+        return ContainedSamples(
             offsets, sizes, labels, starts, names, name_starts,
             faults={**self.faults, **damage}, left_out=_few(left_out), damage=damage,
         )  # fmt: skip

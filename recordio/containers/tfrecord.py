@@ -21,7 +21,7 @@ from ..bytes.remote.settings import RemoteSettings
 from ..errors import CorruptRecordError, LabelError, RecordIOError, TruncatedRecordError
 from ..lists import check_labels
 from .container import Container, files_of_folder, is_folder_of
-from .samples import NO_CONTENT, Samples
+from .samples import NO_CONTENT, ContainedSamples
 from .tf_example import (
     BOX_KEYS,
     CONTENTS,
@@ -114,7 +114,7 @@ def _box_labels(features: Features) -> list[float]:
     return label if len(columns[0]) else list(NO_OBJECTS)
 
 
-def scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
+def scan(file: StoredFile, settings: RemoteSettings | None = None) -> ContainedSamples:
     """Find the image and the label of every example; all of a file on a server is fetched."""
     mirror = None if file.is_local else file.mirrored(settings)
     view = file.map() if mirror is None else mirror.view
@@ -222,25 +222,25 @@ class _Found:
         self.labels.append(np.zeros(1, np.float32))
         self.count += 1
 
-    def samples(self) -> Samples:
+    def samples(self) -> ContainedSamples:
         """Join the tables; where no example has a label, each has the label 0."""
         if not self.count:
             empty = np.zeros(0, np.int64)
-            return Samples(empty, empty, np.zeros(0, np.float32))
+            return ContainedSamples(empty, empty, np.zeros(0, np.float32))
         offsets, sizes, labels = map(np.concatenate, (self.offsets, self.sizes, self.labels))
         if len(self.unlabelled) + len(self.faults) < self.count:
             for number in self.unlabelled:
                 sizes[number] = NO_CONTENT
                 self.faults[number] = f"it has no feature {' or '.join(LABELS)}, as others have"
         if not self.lists:
-            return Samples(offsets, sizes, labels, faults=self.faults)
+            return ContainedSamples(offsets, sizes, labels, faults=self.faults)
         counts = np.ones(self.count, np.int64)
         counts[list(self.lists)] = [len(row) for row in self.lists.values()]
         starts = np.concatenate([[0], np.cumsum(counts)])
         labels = np.repeat(labels, counts)
         for number, row in self.lists.items():
             labels[starts[number] : starts[number + 1]] = row
-        return Samples(offsets, sizes, labels, starts, faults=self.faults)
+        return ContainedSamples(offsets, sizes, labels, starts, faults=self.faults)
 
 
 TFRECORD = Container(

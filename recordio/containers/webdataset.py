@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..errors import RecordIOError
+from ..errors import LabelError, RecordIOError
 from ..formats.table import FORMATS, is_read_everywhere
 from ..lists import safe_name
 
@@ -100,7 +100,7 @@ class PartChoice:
         else:
             ending, fields = "cls" if "cls" in files else "json", LABEL_FIELDS
         if ending not in files:
-            raise RecordIOError(
+            raise LabelError(
                 f"the sample has no label file .{ending}, only"
                 f" {', '.join(f'.{known}' for known in files)}; --no-labels makes every label 0"
             )
@@ -112,7 +112,7 @@ class PartChoice:
             if isinstance(values, dict):
                 found = [name for name in fields if name in values]
                 if not found:
-                    raise RecordIOError(f"its .{ending} file has no field {' or '.join(fields)}")
+                    raise LabelError(f"its .{ending} file has no field {' or '.join(fields)}")
                 others = [name for name in values if name != found[0]]
                 values = values[found[0]]
             values = values if isinstance(values, list) else [values]

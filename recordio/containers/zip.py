@@ -34,7 +34,7 @@ from .folder import (
     suffix_of,
     warn_of_others,
 )
-from .samples import NO_CONTENT, Samples
+from .samples import NO_CONTENT, ContainedSamples
 
 __all__ = ["ZIP"]
 
@@ -51,7 +51,7 @@ MOST_RATIO = 1032
 APPLE = "__MACOSX"
 
 
-def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
+def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> ContainedSamples:
     """Find the images in the directory, in the order in which they lie in the archive."""
     path, mirror = shown(file.name), None if file.is_local else file.mirrored(settings)
     try:
@@ -102,7 +102,9 @@ def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Samples:
     warn_of_others(path, left_out)
     names = [name for name, _ in found]
     labels, classes = labels_by_folder(names)
-    samples = Samples.of(offsets, sizes, [(label,) for label in labels], names, classes=classes)
+    samples = ContainedSamples.of(
+        offsets, sizes, [(label,) for label in labels], names, classes=classes
+    )
     samples.faults, samples.left_out = faults, dict(left_out.most_common())
     samples.packed = np.array(packed)
     samples.checks = np.array([info.CRC for _, info in found], np.uint32)
@@ -196,12 +198,12 @@ class ZipRows:
     Any thread may read: there is no position in the file.
     """
 
-    def __init__(self, file: StoredFile, samples: Samples) -> None:
+    def __init__(self, file: StoredFile, samples: ContainedSamples) -> None:
         self._view = file.map() if file.is_local else file.mirrored().view
         self._samples = samples
 
     def read(self, number: int) -> bytes:
-        """Read the content whose number in `Samples.offsets` this is, and compare its checksum."""
+        """Read a content by its number in `ContainedSamples.offsets`, and compare its checksum."""
         samples = self._samples
         assert samples.packed is not None
         assert samples.checks is not None

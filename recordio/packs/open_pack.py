@@ -20,7 +20,7 @@ from ..bytes.remote.settings import RemoteSettings
 from ..containers.container import Container
 from ..containers.joined import LOOKUPS, JoinedRecords, open_contained
 from ..containers.reader import ContainedRecords
-from ..containers.samples import Samples
+from ..containers.samples import ContainedSamples
 from ..containers.table import contained_files, container_of
 from ..errors import RecordIOError, RemoteFileError
 from ..frames.check import readable_lines
@@ -91,7 +91,7 @@ class OpenPack:
         return container_of(self.file)
 
     @property
-    def samples(self) -> Samples | None:
+    def samples(self) -> ContainedSamples | None:
         """The samples of a container; None of a record file."""
         return None if self.container is None else self.reader.samples
 
@@ -261,7 +261,7 @@ class OpenPack:
             lines = (line for _, line in entry_lines(file, self.list_path))
             return {entry.id: entry for entry in entries_among(lines)}
 
-    def _contained_entries(self, samples: Samples) -> dict[int, ListEntry]:
+    def _contained_entries(self, samples: ContainedSamples) -> dict[int, ListEntry]:
         rows = range(len(samples))
         return {
             self.reader.first + i: ListEntry(

@@ -59,7 +59,7 @@ def delimiter(text: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CSVOptions(TextLimit):
+class CSVImportOptions(TextLimit):
     """Options of from-csv."""
 
     label_columns: Sequence[int] = option(
@@ -164,7 +164,7 @@ class ToCSVOptions(Options):
         optional(of_text(columns)),
     )
     no_labels: bool = option(False, "bool", "Leave the labels out.", boolean)
-    delimiter: str = described(CSVOptions, "delimiter")
+    delimiter: str = described(CSVImportOptions, "delimiter")
 
 
 def write_csv(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
@@ -233,7 +233,7 @@ FROM_CSV = Import(
     "rows of numbers",
     [("source", "the CSV file, gzip or not, a folder of such files, or an fsspec URL", False)],
     open_csv,
-    CSVOptions,
+    CSVImportOptions,
     "Each row becomes a record: labels in the image header, the other numbers as a .npy array.",
     example=r""">>> _ = (folder / "a.csv").write_text("1,0.5,2\n0,1,3\n")
 >>> recordio.convert.from_csv(folder / "a.csv", folder / "a", label_columns=[0]).records

@@ -40,7 +40,7 @@ CALLED = {"weights": "weights of labels", "queries": "qid", "comments": "comment
 
 
 @dataclass(frozen=True, kw_only=True)
-class LibSVMOptions(TextLimit, ArrayLimit):
+class LibSVMImportOptions(TextLimit, ArrayLimit):
     """Options of from-libsvm."""
 
     one_based: bool = option(
@@ -136,7 +136,7 @@ FROM_LIBSVM = Import(
     "sparse rows, label index:value ...",
     [("source", "the file, gzip or not, a folder of such files, or an fsspec URL", False)],
     open_libsvm,
-    LibSVMOptions,
+    LibSVMImportOptions,
     "Each line becomes a record: the label in the image header, and a .npy array of pairs of\n"
     "index (int64, counted from 0) and value.  Weights, qid and comments are counted\n"
     "and dropped.",

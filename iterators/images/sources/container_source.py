@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from recordio.containers.samples import Samples
+from recordio.containers.samples import ContainedSamples
 from recordio.packs.open_pack import OpenPack
 
 from .contained import LabelTable, LibraryRows, SpanFiles, SpansAndRows
@@ -22,7 +22,7 @@ def container_source(packs: Sequence[OpenPack]) -> Source:
     """Open the contents of some files of one kind of container, numbered through."""
     starts = np.cumsum([0, *map(len, packs)]).astype(np.int64)
     readers = [pack.reader for pack in packs]
-    samples: list[Samples] = [reader.samples for reader in readers]
+    samples: list[ContainedSamples] = [reader.samples for reader in readers]
     ids = np.concatenate([reader.ids for reader in readers])
     container = readers[0].container
     if container.is_folder:
@@ -87,7 +87,7 @@ class _FetchedSpans(SpanFiles):
             return super().read(number)
 
 
-def _labels(ids: np.ndarray, samples: Sequence[Samples]) -> LabelTable:
+def _labels(ids: np.ndarray, samples: Sequence[ContainedSamples]) -> LabelTable:
     starts = [one.label_starts() for one in samples]
     ends = np.cumsum([0, *(int(table[-1]) for table in starts)])
     joined = [table[:-1] + end for table, end in zip(starts, ends, strict=False)]

@@ -19,7 +19,7 @@ import numpy as np
 from recordio.bytes.files import StoredFile
 from recordio.bytes.remote.objects import shown
 from recordio.bytes.remote.settings import RemoteSettings
-from recordio.containers.container import BlockedRows
+from recordio.containers.container import BlockReader
 from recordio.errors import (
     EmptyRecordFileError,
     RecordIOError,
@@ -252,10 +252,10 @@ class RecordSource:
         return f"{len(self)} records, check {check:08x}"
 
 
-def _blocked_rows(file: OpenPack) -> BlockedRows | None:
+def _blocked_rows(file: OpenPack) -> BlockReader | None:
     """Return what reads a file block by block; None of a file that is read one by one."""
     rows = None if file.container is None else file.reader.rows
-    return rows if isinstance(rows, BlockedRows) else None
+    return rows if isinstance(rows, BlockReader) else None
 
 
 def _cuts(file: OpenPack, nbytes: int) -> np.ndarray:

@@ -11,7 +11,7 @@ from recordio import RecordIOError
 from recordio.bytes.crc32c import crc32c
 from recordio.bytes.files import StoredFile
 from recordio.containers.index import MAGIC, samples_of
-from recordio.containers.samples import NO_CONTENT, Samples
+from recordio.containers.samples import NO_CONTENT, ContainedSamples
 from recordio.containers.tar import TAR, scan
 from recordio.packs.open_pack import OpenPack
 
@@ -22,7 +22,7 @@ from .target import Target, scratch
 FILES = [(f"{i}.{e}", c) for i in range(5) for e, c in (("jpg", b"x" * 99 * i), ("cls", b"%d" % i))]
 
 
-def check_samples(samples: Samples, size: int) -> None:
+def check_samples(samples: ContainedSamples, size: int) -> None:
     """Every content lies in the file, every other sample has a reason, and all have labels."""
     count, good = len(samples), samples.sizes != NO_CONTENT
     assert len(samples.sizes) == count and (samples.sizes >= NO_CONTENT).all()

@@ -22,11 +22,11 @@ from recordio.containers import index
 from recordio.containers.container import Container
 from recordio.containers.index import index_paths, samples_of
 from recordio.containers.reader import ContainedRecords
-from recordio.containers.samples import Samples
+from recordio.containers.samples import ContainedSamples
 from recordio.packs.open_pack import open_listed
 
 PACKAGES = Path(recordio.__file__).parents[1]
-SAMPLES = Samples.of(
+SAMPLES = ContainedSamples.of(
     [0, 4, 9], [4, -1, 2], [[1.5], [], [2, 3]], ["a.jpg", "", "\udcffé.png"],
     classes={3: "cat"}, faults={1: "\udcff it is bad"}, left_out={".txt": 4}, damage={},
 )  # fmt: skip
