@@ -37,8 +37,8 @@ from .optimize import Tally, optimize_image
 
 __all__ = [
     "EncodeOptions",
-    "ListedFiles",
     "Images",
+    "ListedFiles",
     "encode_image",
     "encode_record",
 ]

@@ -23,7 +23,7 @@ from recordio.lists import ListEntry
 from recordio.ordered import default_threads
 
 from .console import progress_bar
-from .encode import EncodeOptions, ListedFiles, Images, encode_record
+from .encode import EncodeOptions, Images, ListedFiles, encode_record
 from .image_list import ImageList, Skipped, read_list, write_skipped
 from .images import one_opencv_thread
 from .optimize import Tally, check_available
