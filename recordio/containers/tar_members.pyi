@@ -1,4 +1,5 @@
 from collections.abc import Iterable
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +9,7 @@ __all__ = ["TarScan", "read_header", "split_name"]
 
 class TarScan:
     is_done: bool
-    def __init__(self, size: int, contents: Iterable[str], most_content: int) -> None: ...
+    def __new__(cls, size: int, contents: Iterable[str], most_content: int) -> Self: ...
     @property
     def wanted(self) -> tuple[int, int]: ...
     @property

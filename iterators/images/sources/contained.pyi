@@ -8,6 +8,8 @@ from recordio.header import IRHeader
 
 from .source import MappedFiles, Source
 
+LOST: str
+
 class LabelTable:
     def __new__(
         cls, ids: NDArray[np.uint64], starts: NDArray[np.int64], labels: NDArray[np.float32]
