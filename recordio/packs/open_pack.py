@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, Self
 
@@ -18,7 +17,7 @@ from ..bytes.files import StoredFile, with_mirrors
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
 from ..containers.container import Container
-from ..containers.joined import LOOKUPS, JoinedRecords, open_contained
+from ..containers.joined import JoinedRecords, open_contained
 from ..containers.reader import ContainedRecords
 from ..containers.samples import ContainedSamples
 from ..containers.table import contained_files, container_of
@@ -349,15 +348,13 @@ def _open_contained(
             f"verify: {shown(files[0].name)} has no checksums of its own: `recordio pack` makes a "
             "record file that has"
         )
-    packs = [
-        OpenPack(file, settings=settings, **keywords) for file in with_mirrors(files, settings)
-    ]
-    first = 0
-    with ThreadPoolExecutor(LOOKUPS, "containers") as pool:  # many are indexed at once
-        readers = list(pool.map(lambda pack: pack.reader, packs))
+    files = with_mirrors(files, settings)
+    packs = [OpenPack(file, settings=settings, **keywords) for file in files]
+    # Not as they are asked for: `cached_property` of Python 3.11 makes one wait for another.
+    ways = {way: keywords.get(way, False) for way in ("skip_errors", "verify")}
+    readers = open_contained(files, rows[0], settings, **ways) if rows[0] is not None else []
     for pack, reader in zip(packs, readers, strict=True):
-        reader.first = first
-        first += len(pack)
+        pack.reader = reader
     return packs
 
 
