@@ -121,6 +121,7 @@ lint: .venv-lint/installed  ## style, types, and stubs against the compiled modu
 		--allowlist tests/stubtest_allowlist.txt --ignore-unused-allowlist --ignore-disjoint-bases \
 		--concise $(subst /,.,$(basename $(STUBS)))
 	.venv-lint/bin/codespell
+	.venv-lint/bin/zizmor --offline --quiet --min-severity medium .github
 
 # Linux; NASM has to be there (Debian: nasm) on x86.  Elsewhere cibuildwheel does the same steps.
 wheel: .venv-wheel/$(TAG)  ## a wheel with its libraries inside, tried in an empty environment [ARGS="-k name"]

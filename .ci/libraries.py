@@ -47,6 +47,7 @@ class Library:
     #: The module that tells the version, and functions that no module may show or need.
     module: str
     functions: tuple[str, ...]
+    licence: str  # as SPDX writes it
 
     @property
     def archive(self):
@@ -113,6 +114,7 @@ LIBRARIES = (
         ("src/jpeglib.h", "src/jmorecfg.h", "src/jerror.h", "jconfig.h"),
         "recordio/formats/jpeg/jpeg.",
         ("jpeg_CreateDecompress", "jpeg_std_error", "jpeg_read_header"),
+        "IJG AND BSD-3-Clause AND Zlib",
     ),
     Library(
         "libdeflate",
@@ -130,6 +132,7 @@ LIBRARIES = (
         ("libdeflate.h",),
         "recordio/formats/png/png.",
         ("libdeflate_alloc_decompressor", "libdeflate_zlib_decompress_ex", "libdeflate_crc32"),
+        "MIT",
     ),
 )
 

@@ -2,6 +2,9 @@
 
 ``libraries``
     libjpeg-turbo and libdeflate from their pinned sources, static, in build/libraries.
+``complete WHEEL``
+    Add to a wheel what it is made of: the licences of the libraries to its own, and a list of them,
+    an SBOM in the place that PEP 770 gives it.
 ``check WHEEL``
     Say what is in a wheel; refuse it if it is too large, or if one of these libraries is not inside
     or not to itself.
@@ -14,11 +17,15 @@
     Everything, on Linux and without containers: build, repair, install into an empty environment,
     check and test, with compilers, headers and the system's copies of the libraries out of sight.
 
-cibuildwheel (see ``pyproject.toml``) calls the first four, and its own steps lie between them.
+cibuildwheel (see ``pyproject.toml``) calls the first five, and its own steps lie between them.
 """
 
+import base64
 import glob
+import hashlib
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -35,6 +42,8 @@ BUILT = ROOT / "build" / "libraries"
 WORK = ROOT / "build" / "wheel"
 #: Bytes that a wheel may have.
 LIMIT = 6_000_000
+#: Where a wheel lists the libraries inside, by PEP 770.
+SBOM = "sboms/libraries.cdx.json"
 #: What a machine without development packages does not have.
 HIDDEN = [
     pattern
@@ -76,6 +85,72 @@ def libraries():
     build_libraries(BUILT)
 
 
+def components():
+    """Return the libraries inside a wheel as a CycloneDX document describes them."""
+    return [
+        {
+            "type": "library",
+            "bom-ref": f"{library.package}@{library.version}",
+            "name": library.package,
+            "version": library.version,
+            "licenses": [{"expression": library.licence}],
+            "purl": f"pkg:generic/{library.package}@{library.version}?download_url={library.place}",
+            "hashes": [{"alg": "SHA-256", "content": library.sha256}],
+        }
+        for library in LIBRARIES
+    ]
+
+
+def complete(wheel):
+    """Add licences and SBOM to a wheel, in its place."""
+    wheel = Path(wheel)
+    name, version = wheel.name.split("-")[:2]
+    facts, name = f"{name}-{version}.dist-info", name.replace("_", "-")
+    with zipfile.ZipFile(wheel) as opened:
+        files = {item: opened.read(item) for item in opened.infolist() if not item.is_dir()}
+    content = {item.filename: data for item, data in files.items()}
+    pattern = rb"(?m)^License-Expression: (.+?)\r?$"
+    own = re.search(pattern, content[f"{facts}/METADATA"])[1].decode()
+    every = " AND ".join([own, *(library.licence for library in LIBRARIES)])
+    described = re.sub(
+        pattern, f"License-Expression: {every}".encode(), content[f"{facts}/METADATA"], count=1
+    )
+    document = {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {
+            "component": {
+                "type": "library",
+                "bom-ref": f"{name}@{version}",
+                "name": name,
+                "version": version,
+                "licenses": [{"expression": every}],
+                "purl": f"pkg:pypi/{name}@{version}",
+            }
+        },
+        "components": components(),
+    }
+    changed = {
+        f"{facts}/METADATA": described,
+        f"{facts}/{SBOM}": json.dumps(document, indent=1).encode(),
+    }
+    lines = content[f"{facts}/RECORD"].decode().splitlines()
+    lines = [line for line in lines if line.partition(",")[0] not in changed]
+    for path, data in changed.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
+        lines.append(f"{path},sha256={digest},{len(data)}")
+    changed[f"{facts}/RECORD"] = "\n".join([*lines, ""]).encode()
+    new = wheel.with_suffix(".part")
+    with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as target:
+        for item, data in files.items():
+            if item.filename not in changed:
+                target.writestr(item, data)
+        for path, data in changed.items():
+            target.writestr(path, data)
+    new.replace(wheel)
+
+
 def strangers(module, stripped):
     """Return the ties of a compiled module to other copies of the libraries, as reasons."""
     found = []
@@ -103,6 +178,9 @@ def contents(opened):
     for library in LIBRARIES:
         if not any(f"/licenses/licenses/{library.package}" in name for name in names):
             wrong.append(f"without the licence of {library.package}")
+    listed = [name for name in names if name.endswith(f".dist-info/{SBOM}")]
+    if not listed or json.loads(opened.read(listed[0]))["components"] != components():
+        wrong.append("without a list of the libraries inside")
     return wrong
 
 
@@ -196,6 +274,7 @@ def everything(*arguments):
     run(*auditwheel, "repair", "--strip", "--wheel-dir", WORK / "made" / "repaired", made)
     (repaired,) = (WORK / "made" / "repaired").glob("*.whl")
     run(*auditwheel, "show", repaired)
+    complete(repaired)
     check(repaired)
     faces()
     empty = WORK / "environment"
@@ -210,6 +289,7 @@ def everything(*arguments):
 
 STEPS = {
     "libraries": libraries,
+    "complete": complete,
     "check": check,
     "faces": faces,
     "test": test,

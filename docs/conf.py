@@ -1,5 +1,6 @@
 """Settings with which Sphinx builds these pages: ``make docs``."""
 
+import os
 import sys
 from importlib.metadata import version as version_of
 from importlib.util import find_spec
@@ -22,6 +23,7 @@ extensions = [
     "commands",
     "keywords",
     "pictures",
+    "sphinx_llms_txt",
 ]
 exclude_patterns = ["_build", "_pictures/*.md"]
 templates_path = ["_templates"]
@@ -66,3 +68,14 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+if switcher := os.environ.get("DOCS_SWITCHER"):  # of a site with several versions: .ci/site.py
+    html_theme_options["switcher"] = {
+        "json_url": switcher,
+        "version_match": os.environ.get("DOCS_VERSION", version),
+    }
+    html_theme_options["navbar_end"] = ["version-switcher", "theme-switcher"]
+
+# A list of the pages for programs that read: llms.txt, and all pages as one text.
+llms_txt_title = project
+llms_txt_summary = "MXNet record files, image folders, archives and text as shuffled, augmented batches."
+llms_txt_exclude = ["reference/api/generated/*", "genindex", "search"]

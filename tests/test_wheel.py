@@ -1,7 +1,9 @@
 """`.ci/wheel.py`: which wheels, and which sources of the libraries inside, are refused."""
 
+import base64
 import dataclasses
 import hashlib
+import json
 import sys
 import zipfile
 from pathlib import Path
@@ -40,6 +42,10 @@ def made(folder, ci, name="a-1-cp311-cp311-manylinux_2_28_x86_64.whl", without=N
             if without != "licences":
                 file.writestr(f"a-1.dist-info/licenses/licenses/{library.package}.md", "")
         file.writestr("recordio/frames/frame.cpython-311.so", b"frame")
+        file.writestr("a-1.dist-info/METADATA", "Name: a\nLicense-Expression: Apache-2.0\n\nText\n")
+        file.writestr("a-1.dist-info/RECORD", "a-1.dist-info/METADATA,sha256=0,1\n")
+    if without != "list":
+        ci.complete(path)
     return path
 
 
@@ -74,6 +80,30 @@ def test_modules_that_are_not_stripped_keep_hidden_names(ci, library, tmp_path):
 def test_a_wheel_without_the_licences_is_refused(ci, library, tmp_path):
     with pytest.raises(SystemExit, match=f"without the licence of {library.package}"):
         ci.check(made(tmp_path, ci, without="licences"))
+
+
+def test_a_wheel_says_which_libraries_are_inside_and_under_which_licences(ci, tmp_path):
+    with zipfile.ZipFile(made(tmp_path, ci)) as opened:
+        described = opened.read("a-1.dist-info/METADATA").decode().splitlines()
+        listed = json.loads(opened.read("a-1.dist-info/sboms/libraries.cdx.json"))
+        record = opened.read("a-1.dist-info/RECORD").decode().splitlines()
+        rows = dict(line.split(",", 1) for line in record)
+        for name in ("a-1.dist-info/METADATA", "a-1.dist-info/sboms/libraries.cdx.json"):
+            digest = base64.urlsafe_b64encode(hashlib.sha256(opened.read(name)).digest())
+            size = opened.getinfo(name).file_size
+            assert rows[name] == f"sha256={digest.decode().rstrip('=')},{size}"
+    every = " AND ".join(["Apache-2.0", *(library.licence for library in ci.LIBRARIES)])
+    assert described == ["Name: a", f"License-Expression: {every}", "", "Text"]
+    assert listed["metadata"]["component"]["licenses"] == [{"expression": every}]
+    assert [(item["name"], item["version"]) for item in listed["components"]] == [
+        (library.package, library.version) for library in ci.LIBRARIES
+    ]
+    assert len(record) == len(rows) == 2
+
+
+def test_a_wheel_without_a_list_of_the_libraries_is_refused(ci, tmp_path):
+    with pytest.raises(SystemExit, match="without a list of the libraries inside"):
+        ci.check(made(tmp_path, ci, without="list"))
 
 
 def test_a_wheel_that_is_too_large_is_refused(ci, tmp_path, monkeypatch):
