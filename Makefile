@@ -79,9 +79,10 @@ test-browser: .venv-test/browser  ## the pages of `recordio view` in Chromium [A
 		echo 'No Chromium was found (Debian: apt install chromium): the tests are skipped' >&2
 	.venv-test/bin/python -m pytest tests/browser -m browser -rs $(ARGS)
 
-# Warnings are errors; every link of the pages is looked at, and pictures are drawn by the code.
+# Warnings are errors; the words and every link of the pages are looked at, and pictures are drawn by the code.
 docs: .venv-docs/installed  ## the site, in docs/_build/html
 	rm -rf docs/_build docs/reference/api/generated
+	.venv-docs/bin/python docs/prose.py
 	.venv-docs/bin/python -m sphinx -W --keep-going -q -j auto -d docs/_build/doctrees docs docs/_build/html
 	@echo 'docs/_build/html/index.html'
 
