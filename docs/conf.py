@@ -52,7 +52,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = project
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_copy_source = False
+html_copy_source = True  # llms.txt is made of the sources
+html_show_sourcelink = False
 html_show_sphinx = False
 html_show_copyright = False
 html_sidebars = {"index": []}
@@ -77,5 +78,7 @@ if switcher := os.environ.get("DOCS_SWITCHER"):  # of a site with several versio
 
 # A list of the pages for programs that read: llms.txt, and all pages as one text.
 llms_txt_title = project
-llms_txt_summary = "MXNet record files, image folders, archives and text as shuffled, augmented batches."
+llms_txt_summary = (
+    "MXNet record files, image folders, archives and text as shuffled, augmented batches."
+)
 llms_txt_exclude = ["reference/api/generated/*", "genindex", "search"]

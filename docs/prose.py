@@ -23,12 +23,20 @@ FAULTS = (
         r"(?:^[#|*-]* *|\. +)(?:What|Who|Whether|Whoever|That which) [^?.|\n]*[.:|\n]",
         "the sentence begins with a clause: name the thing",
     ),
-    ("fronted", r"(?:^|\. )Of (?:the|a|an|all|several|two|each|those|these) ", "begin with the subject"),
+    (
+        "fronted",
+        r"(?:^|\. )Of (?:the|a|an|all|several|two|each|those|these) ",
+        "begin with the subject",
+    ),
     ("suppose", r"\b[Ss]ay that (?:there|you|it)\b", "suppose"),
     ("belong", r"\bbelongs? into\b", "belongs in"),
     ("usual", r"\bas ever\b", "as usual"),
     ("told", r"\b(?:is|are|be|was|were) told (?:of|about|that|to)\b", "say who does what"),
-    ("feelings", r"\b(?:file|function|loader|iterator|package|provider|it|code|option)s? (?:wants?|likes?|asks?)\b", "software does not want, like or ask"),
+    (
+        "feelings",
+        r"\b(?:file|function|loader|iterator|package|provider|it|option)s? (?:wants?|likes?|asks?)\b",
+        "software does not want, like or ask",
+    ),
     ("riddle", r"\bseen, not held\b|\bthe judge\b|\bculprits?\b", "say it plainly"),
 )
 #: One word for one thing: the words on the left are not used.
