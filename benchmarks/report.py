@@ -17,6 +17,24 @@ from peers.jobs import JOBS
 
 __all__ = ["as_json", "job_section", "machine_lines", "put", "rows", "write"]
 
+#: The table of the README: how it calls a job, and the contenders beside ours.
+README_JOBS = (
+    ("photographs, random resized crop 224", "random_resized_crop"),
+    ("the same, ours after `recordio optimize`", "optimized"),
+    ("photographs, short side 256, random crop", "resize_crop"),
+    ("the same crop of progressive JPEG", "progressive"),
+    ("faces 112 x 112", "faces"),
+    ("photographs as PNG", "png"),
+    ("photographs as WebP", "webp"),
+    ("RandAugment and erasing", "recipe"),
+)
+README_COLUMNS = {
+    "MXNet 1.9.1": "mxnet",
+    "DALI (CPU)": "dali",
+    "torch + OpenCV": "torch",
+    "torchvision": "torchvision_pillow",
+    "tf.data": "tensorflow",
+}
 PICTURE = "![A bar for each contender in a panel for each job](benchmarks.svg)\n"
 
 
@@ -134,6 +152,36 @@ def as_json(document):
     return "".join(turns) + "\n"
 
 
+def ratios(document):
+    """Ours divided by theirs for each job and contender, per second of processor time.
+
+    >>> sorted(ratios({"jobs": []}))
+    []
+    """
+    return {
+        (result["job"], row["contender"]): row["cpu_ratio"]
+        for result in document["jobs"]
+        for row in rows(result)
+        if "cpu_ratio" in row
+    }
+
+
+def readme_table(document):
+    """The table of the README."""
+    known = ratios(document)
+    lines = [
+        (
+            title,
+            *(
+                f"{known[job, name]:.1f}" if (job, name) in known else ""
+                for name in README_COLUMNS.values()
+            ),
+        )
+        for title, job in README_JOBS
+    ]
+    return markdown_table(("", *README_COLUMNS), *lines)
+
+
 def put(path, marker, text):
     """Replace what stands between two markers of a page."""
     page = path.read_text()
@@ -194,8 +242,10 @@ def write(document, folder):
     put(page, "machine", machine_lines(document))
     put(page, "results", "\n".join((PICTURE, *map(job_section, document["jobs"]))))
     put(page, "settings", settings_table(document))
+    if (folder.parents[1] / "README.md").is_file():
+        put(folder.parents[1] / "README.md", "ratios", readme_table(document))
 
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[1])
+    folder = Path(sys.argv[1]).resolve()
     write(json.loads((folder / "benchmarks.json").read_text()), folder)

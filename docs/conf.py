@@ -23,6 +23,7 @@ extensions = [
     "commands",
     "keywords",
     "pictures",
+    "ratios",
     "sphinx_llms_txt",
 ]
 exclude_patterns = ["_build", "_pictures/*.md"]

@@ -34,7 +34,7 @@ FAULTS = (
     ("told", r"\b(?:is|are|be|was|were) told (?:of|about|that|to)\b", "say who does what"),
     (
         "feelings",
-        r"\b(?:file|function|loader|iterator|package|provider|it|option)s? (?:wants?|likes?|asks?)\b",
+        r"\b(?:file|loader|iterator|package|provider|it|option)s? (?:wants?|likes?|asks?)\b",
         "software does not want, like or ask",
     ),
     ("riddle", r"\bseen, not held\b|\bthe judge\b|\bculprits?\b", "say it plainly"),

@@ -18,7 +18,7 @@ def images(job, files, threads):
         webdataset.WebDataset(files["webdataset"], shardshuffle=len(files["webdataset"]))
         .repeat()
         .shuffle(1000)
-        .to_tuple("jpg", "cls")
+        .to_tuple("jpg;png;webp", "cls")
         .map_tuple(Transform(job.recipe), int)
         .batched(job.batch, collation_fn=collate, partial=False)
     )

@@ -127,6 +127,15 @@ def test_every_example_of_the_page_runs(path, name, folder, capfd, request):
 
 
 @pytest.mark.libjpeg
+def test_the_loss_of_the_readme_falls(folder, capsys):
+    path = ROOT / "README.md"
+    (program,) = [text for language, _, text in fences(path) if language == "python"]
+    run_python(path, 1, "import torch\ntorch.manual_seed(0)\n" + program, {"__name__": "__main__"})
+    losses = [float(line.split()[-1]) for line in capsys.readouterr().out.splitlines()]
+    assert len(losses) == 10 and losses[-1] < 0.5 * losses[0], losses
+
+
+@pytest.mark.libjpeg
 @pytest.mark.parametrize("stop", [1, 5, "epoch", "epoch and 1", "end"])
 def test_the_loop_of_the_start_page_goes_on_where_it_was_stopped(folder, stop, capfd):
     """However the run is cut in two, the loop of the page sees every batch once."""

@@ -1,0 +1,36 @@
+"""Figures on the pages are those of the last comparison."""
+
+import json
+import re
+from pathlib import Path
+
+import report
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = json.loads((ROOT / "docs" / "measurements" / "benchmarks.json").read_text())
+
+
+def test_the_table_of_the_readme_is_that_of_the_last_comparison():
+    text = (ROOT / "README.md").read_text()
+    table = re.search(r"<!-- ratios: begin -->\n(.*?)<!-- ratios: end -->", text, re.S)[1]
+    assert table.strip() == report.readme_table(DOCUMENT).strip()
+    assert re.search(r"\| [1-9]\.[0-9] \|", table)
+
+
+def test_every_ratio_that_a_page_names_was_measured():
+    known, named = report.ratios(DOCUMENT), []
+    for page in (ROOT / "docs").rglob("*.md"):
+        if "_build" not in page.parts:
+            named += re.findall(r"\{ratio\}`(.+?)`", page.read_text())
+    assert named
+    assert [name for name in named if tuple(name.split()) not in known] == []
+
+
+def test_a_ratio_is_the_median_of_the_rounds_in_processor_time():
+    turn = {"steps": 1, "items": 10, "elapsed": 1.0}
+    rounds = {
+        "recordio": [{**turn, "processor": 1.0}, {**turn, "processor": 2.0}],
+        "mxnet": [{**turn, "processor": 4.0}, {**turn, "processor": 4.0}],
+    }
+    result = {"job": "faces", "rounds": rounds, "absent": {}}
+    assert report.ratios({"jobs": [result]}) == {("faces", "mxnet"): 3.0}
