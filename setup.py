@@ -11,6 +11,7 @@ is one more module, `SHARED`.  What `LIBRARIES` lists is optional: without the h
 its modules are still built, report that they have no decoder, and OpenCV decodes instead.
 """
 
+import itertools
 import os
 import re
 import shutil
@@ -212,13 +213,23 @@ class BuildExt(build_ext):
                     extension.extra_compile_args += compile_args
                     extension.extra_link_args += link_args
                     extension.depends += archive
+        self.begun = itertools.count(1)
         super().build_extensions()
         for known, answer in answers.items():
             known.parent.mkdir(parents=True, exist_ok=True)
             known.write_text(answer)
 
+    def tell(self, number, name):
+        """Show the progress: in one line of a terminal, else every ten modules."""
+        total, screen = len(self.extensions), sys.stderr.isatty()
+        if screen or number % 10 == 0 or number == total:
+            end = "\r" if screen and number < total else "\n"
+            line = f"compiling {number} of {total}: {name}"
+            print(f"{line:<72}", end=end, file=sys.stderr, flush=True)
+
     def build_extension(self, extension):
         """Compile one, whatever its files' times say where a library has changed."""
+        self.tell(next(self.begun), extension.name)
         forced = self.force
         self.force = forced or extension.name in self.changed
         super().build_extension(extension)
