@@ -51,6 +51,7 @@ C_SOURCES = {
         "recordio/formats/transcode/coefficients.c",
         "recordio/formats/transcode/rewrite_unavailable.c",
     ],
+    "recordio.formats.webp.webp": ["recordio/formats/webp/decoder.c"],
 }
 #: Fused multiply-add would make results depend on the machine; batches must not.
 COMPILE_ARGS = (
@@ -101,7 +102,10 @@ class Library:
             "linux": [archive, "-Wl,--exclude-libs,ALL", "-Wl,--gc-sections"],
             "darwin": [f"-Wl,-load_hidden,{archive}"],
         }
-        return [f"-I{folder / 'include'}"], hidden.get(sys.platform, [archive]), [archive]
+        # The version, for the headers of which it is no part.
+        version = Path(folder, f"{self.name}-version").read_text()
+        compile_args = [f"-I{folder / 'include'}", f"-D{self.name.upper()}_VERSION={version}"]
+        return compile_args, hidden.get(sys.platform, [archive]), [archive]
 
     def pkg_config(self, option, otherwise):
         """Flags as pkg-config gives them."""
@@ -170,6 +174,23 @@ int main(void) {
 """,
         "libdeflate headers not found (Debian: libdeflate-dev, Fedora: libdeflate-devel, Homebrew: "
         "libdeflate): OpenCV will decode PNG, slower",
+    ),
+    Library(
+        "libwebp",
+        "-lwebp",
+        "HAVE_LIBWEBP",
+        frozenset(["recordio.formats.webp.webp"]),
+        """
+#include <webp/decode.h>
+int main(void) {
+    WebPDecoderConfig config;
+    if (!WebPInitDecoderConfig(&config)) return 1;
+    config.options.use_cropping = 1;
+    return (int)WebPDecode((const uint8_t*)"", 0, &config);
+}
+""",
+        "libwebp headers not found (Debian: libwebp-dev, Fedora: libwebp-devel, Homebrew: webp): "
+        "OpenCV or Pillow will decode WebP, slower",
     ),
 )
 

@@ -6,8 +6,8 @@ OpenCV or Pillow in one process.  Needed are CMake, a C compiler and, for x86, N
 
 A source is one archive in several places: that of the tag at GitHub is, to the byte, what Debian
 calls the original source of its package.  ``RECORDIO_SOURCES`` names a folder with archives that
-are there already, as ``apt-get source --download-only libjpeg-turbo libdeflate`` leaves them.  The
-checksums are compared in any case.
+are there already, as ``apt-get source --download-only`` leaves them for each package.  The checksums
+are compared in any case.
 """
 
 import hashlib
@@ -44,6 +44,7 @@ class Library:
     target: str
     archives: tuple[str, ...]  # whichever of these the compiler makes
     headers: tuple[str, ...]  # in the source or among what is made
+    folder: str  # of the headers among those of all
     #: The module that tells the version, and functions that no module may show or need.
     module: str
     functions: tuple[str, ...]
@@ -91,7 +92,9 @@ class Library:
             subprocess.run([*command, "--config", "Release", "--parallel"], check=True)
             for header in self.headers:
                 places = (code / header, objects / header)
-                shutil.copy(next(filter(Path.is_file, places)), folder / "include")
+                below = folder / "include" / self.folder
+                below.mkdir(exist_ok=True)
+                shutil.copy(next(filter(Path.is_file, places)), below)
             (made,) = [path for name in self.archives for path in objects.rglob(name)]
             shutil.copy(made, folder / "lib" / f"{self.name}{made.suffix}")
 
@@ -112,6 +115,7 @@ LIBRARIES = (
         "jpeg-static",
         ("libjpeg.a", "jpeg-static.lib"),
         ("src/jpeglib.h", "src/jmorecfg.h", "src/jerror.h", "jconfig.h"),
+        "",
         "recordio/formats/jpeg/jpeg.",
         ("jpeg_CreateDecompress", "jpeg_std_error", "jpeg_read_header"),
         "IJG AND BSD-3-Clause AND Zlib",
@@ -130,9 +134,34 @@ LIBRARIES = (
         "libdeflate_static",
         ("libdeflate.a", "deflatestatic.lib"),
         ("libdeflate.h",),
+        "",
         "recordio/formats/png/png.",
         ("libdeflate_alloc_decompressor", "libdeflate_zlib_decompress_ex", "libdeflate_crc32"),
         "MIT",
+    ),
+    Library(
+        "libwebp",
+        "libwebp",
+        "1.6.0",
+        "e4ab7009bf0629fd11982d4c2aa83964cf244cffba7347ecd39019a9e38c4564",
+        f"{GITHUB}/webmproject/libwebp/archive/refs/tags/v1.6.0.tar.gz",
+        (
+            "-DBUILD_SHARED_LIBS=OFF",
+            *(
+                f"-DWEBP_BUILD_{part}=OFF"
+                for part in (
+                    *("ANIM_UTILS", "CWEBP", "DWEBP", "GIF2WEBP", "IMG2WEBP", "VWEBP", "WEBPINFO"),
+                    *("LIBWEBPMUX", "WEBPMUX", "EXTRAS"),
+                )
+            ),
+        ),
+        "webpdecoder",
+        ("libwebpdecoder.a", "libwebpdecoder.lib", "webpdecoder.lib"),
+        ("src/webp/decode.h", "src/webp/types.h"),
+        "webp",
+        "recordio/formats/webp/webp.",
+        ("WebPDecode", "WebPGetFeaturesInternal", "WebPInitDecoderConfigInternal"),
+        "BSD-3-Clause",
     ),
 )
 

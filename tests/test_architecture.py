@@ -74,6 +74,7 @@ FORMATS = {
     "recordio.formats.headers": 3,
     "recordio.formats.jpeg": 3,
     "recordio.formats.png": 3,
+    "recordio.formats.webp": 3,
     "recordio.formats.pnm": 4,
     "recordio.formats.decoders": 5,
     "recordio.formats.image_header": 5,

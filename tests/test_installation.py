@@ -26,6 +26,7 @@ COMPILED = sorted(
 LIBRARIES = {
     "libjpeg": ("jpeglib.h", "jpeg_crop_scanline", "recordio.formats.jpeg.jpeg"),
     "libdeflate": ("libdeflate.h", "decompress_ex", "recordio.formats.png.png"),
+    "libwebp": ("webp/decode.h", "use_cropping", "recordio.formats.webp.webp"),
 }
 
 
@@ -34,7 +35,7 @@ def header_of(library):
     name, word, _ = LIBRARIES[library]
     homebrew = Path("/opt/homebrew/opt")
     folders = ["/usr/include", "/usr/local/include", homebrew / "jpeg-turbo/include"]
-    folders.append(homebrew / "libdeflate/include")
+    folders += [homebrew / "libdeflate/include", homebrew / "webp/include"]
     try:
         found = subprocess.run(
             ["pkg-config", "--variable=includedir", library],

@@ -1,4 +1,4 @@
-"""Our own decoders of JPEG, PNG and raw images, asked in one way.
+"""Our own decoders of JPEG, PNG, WebP and raw images, asked in one way.
 
 Each gets a file, the channels that are wanted, and limits; `deep` asks for all bits, `least_side`
 for no more pixels than its longer side needs, `upright` for the EXIF orientation.  None is what
@@ -14,9 +14,10 @@ from recordio.formats import pnm
 from recordio.formats.jpeg import jpeg
 from recordio.formats.jpeg_markers import segments
 from recordio.formats.png import png
+from recordio.formats.webp import webp
 from recordio.kernels.orient import orient
 
-__all__ = ["decode_jpeg", "decode_nothing", "decode_png", "decode_raw"]
+__all__ = ["decode_jpeg", "decode_nothing", "decode_png", "decode_raw", "decode_webp"]
 
 JPEG_EOI, JPEG_SOS = b"\xff\xd9", 0xDA
 
@@ -82,6 +83,21 @@ def decode_raw(
     if channels == 4 or deep:
         return None
     return pnm.decode(data, channels, max_pixels=limits["max_pixels"])
+
+
+def decode_webp(
+    data: memoryview,
+    channels: int,
+    *,
+    deep: bool,
+    least_side: int,
+    upright: bool,
+    limits: dict[str, int],
+) -> Any:
+    """Decode a still WebP image."""
+    return webp.decode(
+        data, channels, upright=upright and channels != 4, max_pixels=limits["max_pixels"]
+    )
 
 
 def decode_nothing(data: memoryview, channels: int, **settings: Any) -> Any:

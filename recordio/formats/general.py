@@ -2,7 +2,8 @@
 
 `decode` gives pixels as the image stage has them, `decode_as_opencv` as ``cv2.imdecode`` does; both
 look at the limits before anything is decoded.  libjpeg-turbo decodes the ordinary JPEG, `png` the
-sound PNG, `pnm` raw pixels, OpenCV everything else; `by_pillow` has what it was built without.
+sound PNG, `webp` the still WebP, `pnm` raw pixels, OpenCV everything else; `by_pillow` has what it
+was built without.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from recordio.formats.image_size import check_for_opencv, complete_limits, image
 from recordio.formats.jpeg import jpeg
 from recordio.formats.png import png
 from recordio.formats.table import row_of
+from recordio.formats.webp import webp
 
 __all__ = ["decode", "decode_as_opencv", "describe", "imdecode", "upright_size"]
 
@@ -105,14 +107,16 @@ def imdecode(data, mode, limits):
 def upright_size(data):
     """Read width and height of an image as `decode` gives it, without decoding it.
 
-    Which orientations of WebP and AVIF are heeded depends on who decodes them: `by_pillow` tried.
+    The orientation of WebP is heeded by our own decoder; where there is none, and for AVIF, it
+    depends on who decodes: `by_pillow` tried.
 
     >>> import cv2
     >>> upright_size(cv2.imencode(".jpg", np.zeros((2, 3, 3), "uint8"))[1].tobytes())
     (3, 2)
     """
     width, height = image_size(data)
-    heeded = by_pillow.uprights(row_of(data).kind)
+    kind = row_of(data).kind
+    heeded = (kind == "webp" and webp.available()) or by_pillow.uprights(kind)
     return (height, width) if heeded and is_turned(data) else (width, height)
 
 
@@ -132,6 +136,10 @@ def describe():
         decoders.append(f"{png.library()} (region) for PNG")
     elif png.decoder() == "none":
         missing.append("for faster PNG those of libdeflate (apt install libdeflate-dev)")
+    if webp.available():
+        decoders.append(f"{webp.library()} (region) for WebP")
+    else:
+        missing.append("for faster WebP those of libwebp (apt install libwebp-dev)")
     rest = "everything else" if decoders else "everything"
     try:
         import cv2

@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recordio.formats.avif import avif_frames, avif_is_turned, avif_size
-from recordio.formats.decoders import decode_jpeg, decode_nothing, decode_png, decode_raw
+from recordio.formats.decoders import (
+    decode_jpeg,
+    decode_nothing,
+    decode_png,
+    decode_raw,
+    decode_webp,
+)
 from recordio.formats.headers import (
     check_chunks,
     jpeg_is_turned,
@@ -32,6 +38,7 @@ from recordio.formats.jpeg_markers import jpeg_size
 from recordio.formats.png.png import PngRows
 from recordio.formats.pnm import RawRows
 from recordio.formats.row_source import RowDecoder
+from recordio.formats.webp.webp import WebpRows
 
 __all__ = [
     "FORMATS",
@@ -149,6 +156,8 @@ FORMATS = (
         size=webp_size,
         is_turned=webp_is_turned,
         has_eight_bits=True,
+        rows=WebpRows,
+        decode=decode_webp,
         sample="UklGRk4AAABXRUJQVlA4WAoAAAAIAAAAAQAAAAAAVlA4TA4AAAAvAQAAAAcQEf0PRET/A0VYSUYaAAAATU0AKg"
         "AAAAgAAQESAAMAAAABAAYAAAAAAAA=",
         pillow="WEBP",

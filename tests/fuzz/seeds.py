@@ -132,6 +132,25 @@ def pngs() -> dict[str, bytes]:
     return found
 
 
+def webps() -> dict[str, bytes]:
+    """WebP files of all kinds; ``simple_filter`` and ``four_parts`` are of libwebp's encoder."""
+    file = io.BytesIO()
+    frames = [Image.fromarray(picture(12, 14, seed)) for seed in (1, 2)]
+    frames[0].save(file, "WEBP", save_all=True, append_images=frames[1:])
+    clear, alpha = {}, np.dstack([picture(20, 26), picture(20, 26, 1)[..., 0]])
+    for lossless in (False, True):
+        target = io.BytesIO()
+        Image.fromarray(alpha).save(target, "WEBP", lossless=lossless, quality=40)
+        clear["clear_lossless" if lossless else "clear"] = target.getvalue()
+    return clear | {
+        "lossy": by_pillow("RGB", "WEBP", quality=60),
+        "lossless": by_pillow("RGB", "WEBP", lossless=True),
+        "turned": turned("WEBP"),
+        "moving": file.getvalue(),
+        "tiny": cv2.imencode(".webp", picture(1, 1))[1].tobytes(),
+    }
+
+
 def images() -> dict[str, bytes]:
     """Images of other formats."""
     found = {mode.lower(): by_pillow(mode, "PNG") for mode in ("RGB", "RGBA", "L", "LA", "P", "1")}
@@ -325,6 +344,7 @@ def all_seeds() -> dict[str, dict[str, bytes]]:
         "jpeg_rewrite": jpegs(),
         "jpeg_resize": jpegs(),
         "png": pngs(),
+        "webp": webps(),
         "pnm": {
             "colour": ppm,
             "grey": pnm.encode(picture(3, 4)[..., :1].copy()),

@@ -29,6 +29,7 @@ from .shards import SHARDS
 from .states import STATES
 from .target import CORPUS, Target
 from .text import CSV, IDX_ARRAY, LIBSVM, MEAN_IMAGE
+from .webp import WEBP
 
 __all__ = ["CORPUS", "TARGETS", "Target"]
 
@@ -44,6 +45,7 @@ TARGETS = {
         JPEG_REWRITE,
         JPEG_RESIZE,
         PNG,
+        WEBP,
         PNM,
         IMAGE,
         UPRIGHT_SIZE,

@@ -15,6 +15,7 @@ from recordio import IRHeader, pack
 from recordio.errors import ImageDecodeError
 from recordio.formats import by_pillow, general
 from recordio.formats.table import kind_of
+from recordio.formats.webp import webp
 
 PIXELS = np.random.default_rng(4).integers(0, 256, (20, 30, 4), np.uint8)
 #: How each format is written: losslessly, or as closely as it can be.
@@ -101,6 +102,8 @@ def test_who_reads_the_samples_is_found_by_trying(kind):
 
 @pytest.mark.parametrize("kind", by_pillow.TRIED)
 def test_what_is_missing_is_named(kind, monkeypatch):
+    if kind == "webp" and webp.available():
+        pytest.skip("libwebp decodes it")
     monkeypatch.setattr(by_pillow, "reader_of", lambda kind: "")
     found = by_pillow.TRIED[kind]
     content = base64.b64decode(found.sample)
