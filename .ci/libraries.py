@@ -6,8 +6,8 @@ OpenCV or Pillow in one process.  Needed are CMake, a C compiler and, for x86, N
 
 A source is one archive in several places: that of the tag at GitHub is, to the byte, what Debian
 calls the original source of its package.  ``RECORDIO_SOURCES`` names a folder with archives that
-are there already, as ``apt-get source --download-only`` leaves them for each package.  The checksums
-are compared in any case.
+are there already, as ``apt-get source --download-only`` leaves them.  The checksums are compared in
+any case.
 """
 
 import hashlib
