@@ -8,6 +8,8 @@ import dataclasses
 import os
 import sys
 
+import numpy as np
+
 from recordio import build_index, repair, write_checksums
 from recordio.bytes.files import StoredFile
 from recordio.bytes.remote.folder import open_mirror
@@ -17,8 +19,9 @@ from recordio.formats.image_size import DEFAULT_MAX_PIXELS
 from recordio.frames.checksums import checksums_path
 from recordio.ordered import default_threads
 from recordio.packs.check import check_pack
-from recordio.packs.names import pack_prefix, plain_files
+from recordio.packs.names import container_files, pack_files, pack_prefix, plain_files
 from recordio.packs.open_pack import open_pack
+from recordio.packs.sizes import write_sizes
 
 from .command import ARGUMENTS, Command, add, natural, show
 from .console import UNNOTICED, Interruption, progress_bar, say
@@ -238,10 +241,33 @@ def _add_index(parser: argparse.ArgumentParser) -> None:
         help="position: 0, 1, 2, ...; id: the id in each image header, which is what im2rec writes "
         "(default: position)",
     )
+    parser.add_argument(
+        "--sizes",
+        action="store_true",
+        help="also write width and height of every image, PREFIX.sizes; an index that is there is "
+        "left as it is, and a container needs none",
+    )
     add(parser, "force", help="replace an existing index")
 
 
 def _index(settings: argparse.Namespace, interruption: Interruption) -> int:
+    contained = settings.sizes and container_files(settings.path)
+    if not contained and (settings.force or not settings.sizes or not pack_files(settings.path)[1]):
+        _write_index(settings)
+    if not settings.sizes:
+        return 0
+    with (
+        interruption.deferring(),
+        open_pack(settings.path) as pack,
+        progress_bar(len(pack.all_offsets), os.path.basename(pack.path), "records") as advance,
+    ):
+        for file in pack.sized_files():
+            name, sizes = write_sizes(file, advance, interruption.requested)
+            _tell(f"wrote {name}: sizes of {np.count_nonzero(sizes.min(1))} images")
+    return 0
+
+
+def _write_index(settings: argparse.Namespace) -> None:
     pack, _ = plain_files(settings.path)
     beside = StoredFile(pack).beside(".idx")
     index = beside.name
@@ -250,7 +276,6 @@ def _index(settings: argparse.Namespace, interruption: Interruption) -> int:
     elif beside.exists() and not settings.force:
         raise RecordIOError("exists already; --force replaces it", path=index)
     _tell(f"wrote {index}: {build_index(pack, index, settings.keys)} records")
-    return 0
 
 
 def _add_fetch(parser: argparse.ArgumentParser) -> None:

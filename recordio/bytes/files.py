@@ -151,6 +151,18 @@ class StoredFile:
             return status.st_size, status.st_mtime_ns
         return -1, -1
 
+    def ends(self, count: int) -> tuple[int, bytes, bytes]:
+        """Read its size, and its first and last bytes."""
+        if self.is_local:
+            with self.open() as file:
+                head = file.read(count)
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(size - count, 0))
+                return size, head, file.read(count)
+        mirror = self.mirrored()
+        with mirror.pin_bytes(0, count), mirror.pin_bytes(max(mirror.size - count, 0), mirror.size):
+            return mirror.size, bytes(mirror.view[:count]), bytes(mirror.view[-count:])
+
     def map(self, settings: RemoteSettings | None = None) -> memoryview:
         """Map it into memory by `mapping.map_file`; all of a file on a server is fetched before."""
         if self.is_local:

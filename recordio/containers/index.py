@@ -26,7 +26,7 @@ from ..errors import RecordIOError
 from .container import Container
 from .samples import ContainedSamples
 
-__all__ = ["index_paths", "samples_of"]
+__all__ = ["index_paths", "keep_at", "samples_of"]
 
 MAGIC = b"recordio index 1\n"
 SUFFIX = ".index"
@@ -66,33 +66,36 @@ def samples_of(
             return found
     samples = container.scan(file, settings)
     if [container.name, *file.version()] == version:  # else somebody writes it just now
-        _keep(paths, samples, version)
+        keep_at(paths, _pieces(samples, version))
     return samples
 
 
-def index_paths(file: StoredFile) -> list[str]:
-    """List where the index of a container may lie, the best place first."""
+def index_paths(file: StoredFile, suffix: str = SUFFIX, beside: str = "") -> list[str]:
+    """List where what is known of a file may be kept, the best place first: its index, say.
+
+    By default the best place is the name of the file with the suffix.
+    """
     chosen = os.environ.get(CACHE_VARIABLE)
     if not chosen:
         caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         chosen = str(Path(caches, "recordio", "indexes"))
     name = os.path.abspath(file.name) if file.is_local else file.name
     digest = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:32]
-    cached = os.path.join(chosen, digest + SUFFIX)
-    return [file.name.rstrip("/") + SUFFIX, cached] if file.is_local else [cached]
+    cached = os.path.join(chosen, digest + suffix)
+    return [beside or file.name.rstrip("/") + suffix, cached] if file.is_local else [cached]
 
 
-def _keep(paths: Sequence[str], samples: ContainedSamples, version: list) -> None:
-    """Write the index at the first path where that is possible; without one, nowhere."""
-    pieces = _pieces(samples, version)
-    for number, path in enumerate(paths):
+def keep_at(paths: Sequence[str], pieces: Sequence[Any]) -> str | None:
+    """Write a file at the first path where that is possible, and return it; else nowhere."""
+    for path in paths:
         with contextlib.suppress(OSError, RecordIOError):
-            if number:
+            if path == paths[-1]:  # in the cache folder
                 os.makedirs(os.path.dirname(path), exist_ok=True)
             with AtomicOutput(path, durable=False) as output:
                 for piece in pieces:
                     output.write(piece)
-            return
+            return path
+    return None
 
 
 def _pieces(samples: ContainedSamples, version: list) -> list[Any]:

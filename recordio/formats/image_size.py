@@ -31,6 +31,7 @@ __all__ = [
     "open_image",
     "open_within_limits",
     "read_image_header",
+    "upright_size",
 ]
 
 #: What a limit is that was lifted.
@@ -109,6 +110,17 @@ def is_turned(data):
     """
     view = memoryview(data).cast("B")
     return row_of(view).is_turned(view)
+
+
+def upright_size(data):
+    """Read width and height from the header of an image, turned upright.
+
+    >>> import cv2, numpy
+    >>> upright_size(cv2.imencode(".png", numpy.zeros((2, 3), "uint8"))[1].tobytes())
+    (3, 2)
+    """
+    width, height = image_size(data)
+    return (height, width) if is_turned(data) else (width, height)
 
 
 def read_image_header(data):

@@ -3,8 +3,10 @@
 Only markers are read, and nothing is decoded.
 """
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memset
+
+import numpy as np
 
 from recordio.errors import ImageDecodeError
 
@@ -14,6 +16,7 @@ __all__ = [
     "check_limits",
     "jpeg_orientation",
     "jpeg_size",
+    "jpeg_sizes",
     "segments",
     "tiff_orientation",
 ]
@@ -32,7 +35,7 @@ cdef extern from "recordio/formats/jpeg_segments.h" nogil:
         int orientation
 
     jpeg_segment next_segment(const uint8_t* data, size_t size, size_t* at) noexcept
-    void read_jpeg_outline(const uint8_t* data, size_t size, jpeg_outline* found) noexcept
+    int read_jpeg_outline(const uint8_t* data, size_t size, jpeg_outline* found) noexcept
     int read_tiff_orientation(const uint8_t* data, size_t size) noexcept
 
 cdef extern from "recordio/formats/jpeg_limits.h" nogil:
@@ -54,6 +57,7 @@ cdef extern from "recordio/formats/jpeg_limits.h" nogil:
 
 cdef enum:
     MESSAGE_SIZE = 256
+    FIRST_TURNED = 5        # orientations from here on exchange width and height
 
 
 DEFAULT_LIMITS = {
@@ -98,6 +102,38 @@ def jpeg_size(data):
     """Return width and height of a JPEG image, or None where no frame is found."""
     cdef jpeg_outline found = outline_of(data)
     return (found.width, found.height) if found.frame else None
+
+
+def jpeg_sizes(const uint8_t[:, ::1] heads not None, const int64_t[::1] begins not None,
+               const int64_t[::1] ends not None, uint32_t[:, ::1] sizes not None):
+    """Read width and height, upright, of the JPEG images that begin in some rows of bytes.
+
+    The image of row i lies in bytes ``begins[i]`` to ``ends[i]``, of which the row may have the
+    first ones only.  Returns True for the rows whose sizes are known now; of others too little is
+    there, or they hold no JPEG image.
+    """
+    cdef Py_ssize_t row, begin, end, count = heads.shape[0]
+    cdef jpeg_outline found
+    cdef const uint8_t* data
+    if not count == begins.shape[0] == ends.shape[0] == sizes.shape[0] or sizes.shape[1] != 2:
+        raise ValueError("a row needs a begin, an end, and room for two numbers")
+    known = np.zeros(count, np.uint8)
+    cdef uint8_t[::1] done = known
+    with nogil:
+        for row in range(count):
+            begin, end = begins[row], min(ends[row], heads.shape[1])
+            if begin < 0 or end - begin < 3:
+                continue
+            data = &heads[row, begin]
+            if not (data[0] == 0xFF and data[1] == 0xD8 and data[2] == 0xFF):
+                continue
+            if not read_jpeg_outline(data, end - begin, &found) or found.frame == 0:
+                continue
+            if found.orientation >= FIRST_TURNED:
+                found.width, found.height = found.height, found.width
+            sizes[row, 0], sizes[row, 1] = found.width, found.height
+            done[row] = 1
+    return known.view(bool)
 
 
 def jpeg_orientation(data):

@@ -122,14 +122,16 @@ static inline int is_frame_marker(int marker) {
 }
 
 /* What stands before the first scan and libjpeg does not tell: the EXIF orientation, and the kind and
- * size of frames that the library refuses. */
-static inline void read_jpeg_outline(const uint8_t* data, size_t size, jpeg_outline* found) {
+ * size of frames that the library refuses.  Returns 1 if the scan or the end of the image was reached,
+ * so that what follows the data would change nothing. */
+static inline int read_jpeg_outline(const uint8_t* data, size_t size, jpeg_outline* found) {
     size_t at = 2;
     memset(found, 0, sizeof *found);
     for (;;) {
         const jpeg_segment segment = next_segment(data, size, &at);
         const uint8_t* payload;
-        if (!segment.whole || segment.marker == JPEG_MARKER_EOI || segment.marker == JPEG_MARKER_SOS) return;
+        if (segment.marker == JPEG_MARKER_EOI || segment.marker == JPEG_MARKER_SOS) return 1;
+        if (!segment.whole) return 0;
         payload = segment.data + 4;
         if (is_frame_marker(segment.marker) && segment.size >= 10 && found->frame == 0) {
             found->frame = segment.marker;

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import EmptyRecordFileError, ImageDecodeError
 from ..formats.general import decode
-from ..formats.image_size import image_size
+from ..formats.image_size import upright_size
 from ..formats.table import kind_of
 from ..keywords.checks import boolean, integer, real
 from ..keywords.functions import checked
@@ -203,7 +203,7 @@ def filter(
     ``class``            the same, and both may be compared with names: ``class == "cat"``
     ``labels``           all labels, or the classes of all objects: ``3 in labels``, ``len(labels)``
     ``objects``          how many objects a detection record has; 0 in other packs
-    ``width, height``    of the image in pixels, as its header says
+    ``width, height``    of the upright image in pixels, by its header
     ``bytes``            size of the content, without image header
     ``format``           ``"jpeg"``, ``"png"``, ``"webp"``, ... ``"npy"``, ``"empty"``, ``"other"``
     ``decodable``        whether it is an image within the default limits that training can decode
@@ -270,6 +270,9 @@ class _Columns:
             return pack.sizes[rows] - pack.header_sizes(rows)
         if name in ("id", "key"):
             return (pack.ids if name == "id" else pack.keys)[rows]
+        if name in SIZES and len(rows) * FEW_RECORDS >= len(pack.all_offsets):
+            sizes = pack.image_sizes[rows, SIZES.index(name)]
+            return np.where(sizes > 0, sizes, np.nan)
         return self._contents(CONTENT[name], rows)
 
     def _labels(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -294,13 +297,16 @@ class _Columns:
 def _size(axis: int) -> Callable[[memoryview], float]:
     def size(content: memoryview) -> float:
         try:
-            return float(image_size(content)[axis])
+            return float(upright_size(content)[axis])
         except ImageDecodeError:
             return np.nan
 
     return size
 
 
+#: Columns of the sizes beside a pack, which are read if a condition depends on that share of its
+#: records at least; of fewer the contents are looked at.
+SIZES, FEW_RECORDS = ("width", "height"), 8
 #: What may be asked of an image; TIFF of floating point has one of the last alone.
 PIXELS = ((3, "uint8"), (1, "float32"), (3, "float32"))
 

@@ -15,11 +15,12 @@ import numpy as np
 
 from ..errors import EmptyRecordFileError, ImageDecodeError
 from ..formats.image_size import complete_limits
-from ..formats.table import kind_of
+from ..formats.table import IMAGE_KINDS, kind_of
 from ..keywords.checks import boolean
 from ..keywords.functions import checked
 from ..keywords.options import option
 from ..packs.scanned_container import scan_pack
+from ..packs.scanned_pack import ScannedPack
 from .options import Limits, Path, SkipErrors, Threads, Told
 from .passes import pass_over
 from .pictures import channel_sums
@@ -136,6 +137,9 @@ class PackStatistics:
         ``min``, ``median`` and ``max`` of the sizes of records, in bytes; empty without records.
     kinds : dict of str to int
         How many records hold which kind of content.
+    image_sizes : dict
+        ``width`` and ``height`` of upright images, in pixels, each with ``min``, ``median`` and
+        ``max``; empty without images.
     labels : dict of int to int
         How many records have how many labels.
     identities : int or None
@@ -155,6 +159,7 @@ class PackStatistics:
     skipped: int
     sizes: dict[str, float]
     kinds: dict[str, int]
+    image_sizes: dict[str, dict[str, float]]
     labels: dict[int, int]
     identities: int | None
     objects: int | None
@@ -177,6 +182,12 @@ class PackStatistics:
             lines.append(("sizes", f"{low} to {high} bytes, median {middle:g}"))
         if self.kinds:
             lines.append(("content", in_words(self.kinds)))
+        if self.image_sizes:
+            sides = [
+                "{0} {min} to {max}, median {median:g}".format(name, **found)
+                for name, found in self.image_sizes.items()
+            ]
+            lines.append(("images", "; ".join(sides)))
         if self.labels:
             widths = {f"{width} each": count for width, count in self.labels.items()}
             lines.append(("labels", in_words(widths)))
@@ -298,6 +309,7 @@ def stats(
             skipped=len(pack.problems) + len(pack) - len(rows),
             sizes=counts.sizes_in_short(),
             kinds=dict(counts.kinds.most_common()),
+            image_sizes=_image_sizes(pack, rows) if counts.kinds.keys() & IMAGE_KINDS else {},
             labels=dict(sorted(counts.widths.items())),
             identities=pack.identities,
             objects=int(occurrences.sum()) if pack.is_detection else None,
@@ -354,13 +366,17 @@ class RecordCounts:
 
     def sizes_in_short(self) -> dict[str, float]:
         """Return least, median and greatest size; nothing without any."""
-        sizes, counts = _columns(self.sizes)
-        if not len(sizes):
-            return {}
-        ends = np.cumsum(counts)
-        middle = np.searchsorted(ends, [(ends[-1] - 1) // 2, ends[-1] // 2], side="right")
-        median = float(sizes[middle].mean())
-        return {"min": int(sizes[0]), "median": median, "max": int(sizes[-1])}
+        return _in_short(*_columns(self.sizes))
+
+
+def _in_short(values: np.ndarray, counts: np.ndarray) -> dict[str, float]:
+    """Return least, median and greatest of whole numbers, ascending, and how often each occurs."""
+    if not len(values):
+        return {}
+    ends = np.cumsum(counts)
+    middle = np.searchsorted(ends, [(ends[-1] - 1) // 2, ends[-1] // 2], side="right")
+    median = float(values[middle].mean())
+    return {"min": int(values[0]), "median": median, "max": int(values[-1])}
 
 
 def _counted(values: Any) -> dict[Any, int]:
@@ -375,6 +391,16 @@ def _columns(counter: collections.Counter[Any]) -> tuple[np.ndarray, np.ndarray]
     values = np.array(list(counter.keys()))
     order = np.argsort(values)
     return values[order], np.array(list(counter.values()), np.int64)[order]
+
+
+def _image_sizes(pack: ScannedPack, rows: np.ndarray) -> dict[str, dict[str, float]]:
+    """Say least, median and greatest of the sides of images, as far as they can be read."""
+    sizes = pack.image_sizes[rows].astype(np.int64)
+    sizes = sizes[sizes.min(1) > 0]
+    sides = zip(("width", "height"), sizes.T, strict=True)
+    return {
+        name: _in_short(*np.unique(side, return_counts=True)) for name, side in sides if len(side)
+    }
 
 
 def _pixels(images: int, pixels: int, sums: np.ndarray, squares: np.ndarray) -> PixelStatistics:

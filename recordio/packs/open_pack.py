@@ -32,6 +32,7 @@ from .classes import find_classes, labels_of_names
 from .identities import Identities, find_identities, records_by_key
 from .manifest import ShardManifest, listed_packs
 from .names import Names, container_files, one_name, pack_files, pack_prefix
+from .sizes import SizedFile, SizedRecords, SizedSamples, stored_sizes
 
 __all__ = ["OpenPack", "open_listed", "open_pack", "whole_records"]
 
@@ -227,6 +228,27 @@ class OpenPack:
             return self.reader.location(row)
         offset = int(self.offsets[row])
         return {"path": self.path, "offset": offset, "record": self.number_of(row)}
+
+    def sized_files(self) -> list[SizedFile]:
+        """List the files whose records have sizes; see `recordio.packs.sizes`."""
+        if self.container is None:
+            return [SizedRecords(self.file, self.reader, self.all_offsets, self._settings)]
+        parts = self.reader.parts if isinstance(self.reader, JoinedRecords) else [self.reader]
+        return [SizedSamples(part) for part in parts]
+
+    @cached_property
+    def all_image_sizes(self) -> np.ndarray:
+        """Width and height of the image of every record, those that list identities too."""
+        found = [stored_sizes(file) for file in self.sized_files()]
+        return found[0] if len(found) == 1 else np.concatenate(found)
+
+    @property
+    def image_sizes(self) -> np.ndarray:
+        """Width and height of the image of every record, upright: uint32, (records, 2).
+
+        Both are 0 of a record without an image.  They are read once and kept in ``PREFIX.sizes``.
+        """
+        return self._without_identities(self.all_image_sizes)
 
     @property
     def classes(self) -> dict[int, str]:

@@ -158,6 +158,11 @@ class ScannedContainer(ScannedPack):
         for row in range(begin, end):
             yield self.record(row)[int(self.header_sizes(row)) :]
 
+    @property
+    def image_sizes(self) -> np.ndarray:
+        """Width and height of the image of every sample; see `OpenPack.image_sizes`."""
+        return self.all_image_sizes[self.numbers]
+
     def _measure(self) -> None:
         """Read what is needed to know all sizes."""
         for number in self.numbers[self._content_sizes[self.numbers] < 0].tolist():

@@ -306,6 +306,11 @@ class ScannedPack(OpenPack):
         return unsure
 
     @property
+    def image_sizes(self) -> np.ndarray:
+        """Width and height of the image of every record; see `OpenPack.image_sizes`."""
+        return self.all_image_sizes[np.searchsorted(self.all_offsets, self.offsets)]
+
+    @property
     def headed(self) -> np.ndarray:
         """Mark the records that have an image header: bool, (records,)."""
         return self._heads["headed"]

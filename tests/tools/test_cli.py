@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from iterators.testing import write_images
 from recordio import RecordReader, verify
 from recordio.tools.cli import build_parser
 from recordio.tools.convert.exporting import export_records
@@ -249,6 +250,24 @@ def test_a_lost_index_is_made_anew(rows, tmp_path, command):
     (tmp_path / "t.idx").unlink()
     assert command("index", tmp_path / "t", "--keys", "id") == 0
     assert (tmp_path / "t.idx").read_bytes() == before
+
+
+def test_sizes_are_written_ahead(tmp_path, command, capsys):
+    folder = tmp_path / "images"
+    write_images(folder, names=[f"cat/{i}.png" for i in range(4)], contents=4)
+    assert command("from-imagefolder", folder, tmp_path / "t") == 0
+    before = (tmp_path / "t.idx").read_bytes()
+    for number in range(2):
+        assert command("index", tmp_path / "t", "--sizes") == 0
+        assert f"wrote {tmp_path / 't.sizes'}: sizes of" in capsys.readouterr().err
+        assert (tmp_path / "t.idx").read_bytes() == before
+        if number:
+            break
+        (tmp_path / "t.idx").unlink()
+        assert command("index", tmp_path / "t", "--sizes", "--keys", "id") == 0
+    capsys.readouterr()
+    assert command("index", folder, "--sizes") == 0
+    assert (tmp_path / "images.sizes").is_file()
 
 
 @pytest.mark.parametrize("name", EXPORTS)

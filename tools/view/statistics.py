@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recordio.errors import ImageDecodeError
-from recordio.formats.image_size import image_size
+from recordio.formats.image_size import upright_size
 from recordio.operations.statistics import RecordCounts
 
 from .lines import BLOCK, NotCounted
@@ -167,7 +167,7 @@ def _sizes_of(record: ShownRecord) -> tuple[int, int] | None:
     if not record.is_image:
         return None
     try:
-        width, height = image_size(record.content)
+        width, height = upright_size(record.content)
     except ImageDecodeError:
         return None
     return (width, height) if width and height else None

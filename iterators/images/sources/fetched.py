@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from recordio.bytes.files import StoredFile
 from recordio.bytes.remote.block_table import BLOCK
 from recordio.bytes.remote.heads import LARGE_RECORD, record_heads
 from recordio.bytes.remote.mirror import MOST_REQUEST, Pin
@@ -195,12 +196,5 @@ def file_ends(pack: OpenPack, count: int) -> tuple[int, bytes, bytes]:
     """Read the size of a file, and its first and last bytes."""
     if pack.samples is not None and not os.path.isfile(pack.file.name) and pack.remote is None:
         return len(pack), bytes(pack.samples.names[:count]), bytes(pack.samples.names[-count:])
-    if pack.remote is None:
-        with pack.file.open() as file:
-            head = file.read(count)
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(size - count, 0))
-            return size, head, file.read(count)
-    mirror = pack.remote.mirror
-    with mirror.pin_bytes(0, count), mirror.pin_bytes(max(mirror.size - count, 0), mirror.size):
-        return mirror.size, bytes(mirror.view[:count]), bytes(mirror.view[-count:])
+    file = pack.file if pack.remote is None else StoredFile(pack.path, pack.remote.mirror)
+    return file.ends(count)

@@ -264,3 +264,10 @@ def test_a_shard_that_is_cut_while_it_is_read_is_named(tmp_path):
     os.truncate(tmp_path / "s-2.tar", 512)
     with pytest.raises(RecordIOError, match=r"s-2\.tar, .*record 3.*became shorter"):
         pack.record(3)
+
+
+def test_the_cache_folder_is_made_for_files_on_servers(tmp_path, monkeypatch):
+    monkeypatch.setenv("RECORDIO_INDEX_CACHE", str(tmp_path / "new" / "folder"))
+    paths = index_paths(StoredFile("s3://b/a.tar"))
+    assert index.keep_at(paths, [b"some ", b"bytes"]) == paths[0]
+    assert Path(paths[0]).read_bytes() == b"some bytes"

@@ -1,0 +1,336 @@
+"""Width and height of the image of every record, read from the heads once and kept: ``.sizes``.
+
+The file names the pack that it belongs to, and ends with a checksum: one of another pack, or one
+that is not whole, is made anew.  docs/formats/sizes.md has its layout.  No pixel is decoded.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..bytes.crc32c import crc32c
+from ..bytes.files import StoredFile, open_output
+from ..bytes.mapping import map_file
+from ..bytes.remote.heads import LARGE_RECORD, record_heads
+from ..bytes.remote.settings import RemoteSettings
+from ..containers.index import UNREADABLE, index_paths, keep_at
+from ..containers.reader import ContainedRecords
+from ..content import read_payload
+from ..errors import RecordIOError, RemoteFileError
+from ..formats.image_size import upright_size
+from ..formats.jpeg_markers import jpeg_sizes
+from ..frames.head import FRAMED_HEADER, HEAD, MAGIC_WORD, flag_of, length_of
+from ..header import HEADER
+from ..ordered import OrderedWork, default_threads
+
+__all__ = ["SUFFIX", "SizedFile", "SizedRecords", "SizedSamples", "stored_sizes", "write_sizes"]
+
+MAGIC = b"recordio sizes 1"
+SUFFIX = ".sizes"
+#: Magic, records, bytes of the file, and a check of where the records lie and how the file begins
+#: and ends.
+START = struct.Struct("<16sQQI")
+CHECKSUM = struct.Struct("<I")
+#: Bytes at both ends of a file that tell it from another one.
+ENDS = 4096
+#: Bytes of a record that are read first, and records that a thread takes at a time.
+HEAD_BYTES, AT_ONCE = 4096, 1024
+#: No image is larger; what says so is damaged.
+LARGEST = (1 << 32) - 1
+
+
+class SizedFile:
+    """One file with images: where each record lies, and its content.
+
+    Images begin at `begins` in the file, as far as they are spans of it.
+    """
+
+    file: StoredFile
+    remote: Any
+    settings: RemoteSettings | None = None
+    #: Offset of every record, or the number by which a library reads it: int64.
+    offsets: np.ndarray
+    #: Which records are spans of the file: bool.
+    spans: np.ndarray
+    #: The best place for what is known of the file.
+    beside: StoredFile
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def within(self, rows: slice, heads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Find where in the bytes of some records their contents begin and end: int64."""
+        raise NotImplementedError
+
+    def content(self, row: int) -> Any:
+        """Read the content of one record."""
+        raise NotImplementedError
+
+    def bound(self) -> bytes:
+        """Return the start of a file of sizes that belongs to this one as it is now."""
+        size, _ = self.file.version()
+        check = crc32c(np.ascontiguousarray(self.offsets, "<i8").data)
+        if self.remote is not None:
+            _, *ends = StoredFile(self.file.name, self.remote.mirror).ends(ENDS)
+        elif os.path.isfile(self.file.name):
+            _, *ends = self.file.ends(ENDS)
+        else:
+            ends = [repr(self.versions()).encode()]
+        for end in ends:
+            check = crc32c(end, check)
+        return START.pack(MAGIC, len(self), size, check)
+
+    def versions(self) -> list[Any]:
+        """Give what changes with the content of a folder."""
+        return [self.file.version()]
+
+
+class SizedRecords(SizedFile):
+    """A record file, and the offsets of all its records."""
+
+    def __init__(
+        self,
+        file: StoredFile,
+        reader: Any,
+        offsets: np.ndarray,
+        settings: RemoteSettings | None = None,
+    ) -> None:
+        self.file, self.reader, self.remote = file, reader, reader.remote
+        self.settings, self.offsets = settings, offsets
+        self.spans = np.ones(len(self.offsets), bool)
+        self.beside = file.beside(SUFFIX)
+
+    def within(self, rows: slice, heads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Find contents behind the frame and the image header."""
+        framed = np.ascontiguousarray(heads[:, : FRAMED_HEADER.itemsize]).view(FRAMED_HEADER)[:, 0]
+        length = length_of(framed["lrec"]).astype(np.int64)
+        begins = HEADER.size + 4 * framed["flag"].astype(np.int64)
+        plain = (framed["magic"] == MAGIC_WORD) & (flag_of(framed["lrec"]) == 0)
+        plain &= begins <= length
+        return np.where(plain, HEAD.itemsize + begins, -1), HEAD.itemsize + length
+
+    def content(self, row: int) -> Any:
+        """Read what follows the image header, or all of a record without one."""
+        record, _ = self.reader.read_at(int(self.offsets[row]))
+        return b"" if record is None else read_payload(record).content
+
+
+class SizedSamples(SizedFile):
+    """A container, behind its reader."""
+
+    def __init__(self, reader: ContainedRecords) -> None:
+        self.file, self.reader, self.remote = reader.file, reader, reader.remote
+        self.settings, self.offsets = reader.settings, reader.samples.offsets
+        packed = reader.packed if not reader.container.is_folder else np.ones(len(reader), bool)
+        self.spans = ~packed & (reader.samples.sizes > 0)
+        self.beside = StoredFile(reader.file.name.rstrip("/") + SUFFIX)
+
+    def within(self, rows: slice, heads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Contents begin where samples do."""
+        return np.where(self.spans[rows], 0, -1), self.reader.samples.sizes[rows]
+
+    def content(self, row: int) -> Any:
+        """Read what the file or the library has."""
+        return self.reader.content(row)
+
+    def versions(self) -> list[Any]:
+        """Give names, sizes and times of the files of a folder."""
+        reader = self.reader
+        if not reader.container.is_folder:
+            return [self.file.version(), len(reader), reader.samples.names.tobytes()]
+        names = map(reader.samples.name_of, range(len(reader)))
+        return [(name, StoredFile(os.path.join(self.file.name, name)).version()) for name in names]
+
+
+# ---- what is kept
+
+
+def stored_sizes(file: SizedFile) -> np.ndarray:
+    """Return width and height of the image of every record: uint32, (records, 2).
+
+    They are of the upright image; both are 0 where a record holds no image whose size can be read.
+    What was not kept is read now, and kept beside the file or in a cache folder.
+    """
+    bound = file.bound()
+    found = _kept(file, bound)
+    if found is None:
+        found = _measured(file)
+        if file.bound() == bound:  # else somebody writes it just now
+            keep_at(_paths(file), _pieces(bound, found))
+    return found
+
+
+def write_sizes(
+    file: SizedFile,
+    advance: Callable[[int], object] = lambda count: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> tuple[str, np.ndarray]:
+    """Read all sizes again, and write them beside the file, on a server, too: name and sizes."""
+    bound = file.bound()
+    sizes = _measured(file, advance, cancelled)
+    with open_output(file.beside.name, settings=file.settings) as output:
+        for piece in _pieces(bound, sizes):
+            output.write(piece)
+    return file.beside.name, sizes
+
+
+def _paths(file: SizedFile) -> list[str]:
+    return index_paths(file.file, SUFFIX, file.beside.name)
+
+
+def _pieces(bound: bytes, sizes: np.ndarray) -> list[Any]:
+    table = np.ascontiguousarray(sizes, "<u4").data
+    return [bound, table, CHECKSUM.pack(crc32c(table, crc32c(bound)))]
+
+
+def _kept(file: SizedFile, bound: bytes) -> np.ndarray | None:
+    for path in _paths(file):
+        if file.file.is_local and _changed(path) < _changed(file.file.name):
+            continue  # a file of the same size may have taken the place of the old one
+        found = _read(path, bound)
+        if found is not None:
+            return found
+    if not file.file.is_local and file.beside.exists():
+        return file.beside.parsed(lambda path: _read(path, bound), file.settings)
+    return None
+
+
+def _changed(path: str) -> int:
+    return StoredFile(path).version()[1]
+
+
+def _read(path: str, bound: bytes) -> np.ndarray | None:
+    """Read a file of sizes that is whole and belongs to a pack; None of any other."""
+    try:
+        data = map_file(path)
+        end = len(data) - CHECKSUM.size
+        if (
+            bytes(data[: START.size]) != bound
+            or crc32c(data[:end]) != CHECKSUM.unpack(data[end:])[0]
+        ):
+            return None
+        table = np.frombuffer(data[START.size : end], "<u4").reshape(-1, 2)
+    except UNREADABLE:
+        return None
+    return table if len(table) == START.unpack(bound)[1] else None
+
+
+# ---- what is read
+
+
+class _Chunk(NamedTuple):
+    rows: slice
+    heads: np.ndarray | None = None
+    buffer: None = None  # what `OrderedWork` would use again
+
+
+def _measured(
+    file: SizedFile,
+    advance: Callable[[int], object] = lambda count: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> np.ndarray:
+    sizes = np.zeros((len(file), 2), np.uint32)
+    heads, threads = _Heads(file), default_threads()
+    chunks = heads.chunks()
+
+    def work(chunk: _Chunk) -> int:
+        rows, taken = chunk.rows, chunk.heads
+        left = np.arange(rows.start, rows.stop)
+        if taken is None:
+            taken = heads.read(rows)
+        if taken is not None:
+            known = jpeg_sizes(taken, *file.within(rows, taken), sizes[rows])
+            left = left[~known]
+        for row in left.tolist():
+            sizes[row] = _size_of(file, row)
+        return rows.stop - rows.start
+
+    working = OrderedWork(
+        lambda buffer: next(chunks, None), work, threads=threads, ahead=2 * threads, name="sizes"
+    )
+    try:
+        for count in working:
+            advance(count)
+            if cancelled():
+                raise KeyboardInterrupt
+    finally:
+        working.close()
+    return sizes
+
+
+def _size_of(file: SizedFile, row: int) -> tuple[int, int]:
+    """Read the size of one image, upright; two zeros where there is none."""
+    try:
+        content = file.content(row)
+        if not len(content):
+            return 0, 0
+        width, height = upright_size(content)
+        return (
+            (width, height) if 0 < min(width, height) <= max(width, height) <= LARGEST else (0, 0)
+        )
+    except RemoteFileError:
+        raise
+    except RecordIOError:
+        return 0, 0
+
+
+class _Heads:
+    """The first bytes of records, some at a time."""
+
+    def __init__(self, file: SizedFile) -> None:
+        self.file = file
+        remote, local = file.remote, file.remote is None and bool(file.spans.any())
+        large = len(file) > 0 and file.file.size() // len(file) >= LARGE_RECORD
+        #: Heads are fetched without what follows them.
+        self._far = large and remote is not None and not remote.mirror.complete
+        #: The file on this machine, read without what the system would read ahead, or its bytes.
+        self._descriptor, self._view = None, file.file.map() if local else memoryview(b"")
+        if local and hasattr(os, "pread"):
+            opened = file.file.open(0)
+            weakref.finalize(self, opened.close)
+            self._descriptor = opened.fileno()
+            if large and hasattr(os, "posix_fadvise"):
+                os.posix_fadvise(self._descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+
+    def chunks(self) -> Iterator[_Chunk]:
+        """Yield some rows after the other, with their heads where these come from a server."""
+        file, remote = self.file, self.file.remote
+        if self._far:
+            for first, heads in record_heads(remote.mirror, file.offsets, HEAD_BYTES):
+                yield _Chunk(slice(first, first + len(heads)), heads)
+            return
+        for first in range(0, len(file), AT_ONCE):
+            rows = slice(first, min(first + AT_ONCE, len(file)))
+            if remote is None:
+                yield _Chunk(rows)
+            else:
+                with remote.pin(file.offsets[rows]):
+                    heads = self._viewed(rows, remote.mirror.view)
+                yield _Chunk(rows, heads)
+
+    def read(self, rows: slice) -> np.ndarray | None:
+        """Read heads from the disk; None where contents are no spans of a file."""
+        spans = self.file.spans[rows]
+        if not spans.any():
+            return None
+        if self._descriptor is None:
+            return self._viewed(rows, self._view)
+        heads = np.zeros((len(spans), HEAD_BYTES), np.uint8)
+        for head, offset, is_span in zip(heads, self.file.offsets[rows], spans, strict=True):
+            if is_span:
+                data = os.pread(self._descriptor, HEAD_BYTES, int(offset))
+                head[: len(data)] = np.frombuffer(data, np.uint8)
+        return heads
+
+    def _viewed(self, rows: slice, view: memoryview) -> np.ndarray:
+        heads = np.zeros((rows.stop - rows.start, HEAD_BYTES), np.uint8)
+        for head, offset in zip(heads, self.file.offsets[rows].tolist(), strict=True):
+            data = view[offset : offset + HEAD_BYTES]
+            head[: len(data)] = np.frombuffer(data, np.uint8)
+        return heads
