@@ -1,6 +1,6 @@
 """Memory for batches that is used again only when nobody refers to it any more.
 
-A `BufferPool` hands out blocks of one size.  Each exports the buffer protocol and becomes the base
+A `BufferPool` hands out blocks.  Each exports the buffer protocol and becomes the base
 of the array that is handed out, so every view of that array, every torch tensor and every DLPack
 capsule made from it keeps the block alive; only when the last of them is gone does the memory go
 back to the pool.  A batch that somebody holds can therefore never be overwritten.
@@ -33,25 +33,29 @@ cdef class Block:
     cdef object pool
     cdef object memory
     cdef Py_buffer view
+    cdef Py_ssize_t nbytes      # of the memory, from its start
 
-    def __cinit__(self, BufferPool pool, memory):
+    def __cinit__(self, BufferPool pool, memory, Py_ssize_t nbytes):
         PyObject_GetBuffer(memory, &self.view, PyBUF_WRITABLE)
         self.pool = pool
         self.memory = memory
+        self.nbytes = nbytes
 
     def __dealloc__(self):
+        cdef Py_ssize_t size = self.view.len
         PyBuffer_Release(&self.view)
-        (<BufferPool> self.pool).put(self.memory)
+        (<BufferPool> self.pool).put(size, self.memory)
 
     def __getbuffer__(self, Py_buffer* buffer, int flags):
-        PyBuffer_FillInfo(buffer, self, self.view.buf, self.view.len, 0, flags)
+        PyBuffer_FillInfo(buffer, self, self.view.buf, self.nbytes, 0, flags)
 
 
 @final
 cdef class BufferPool:
-    """Hands out blocks of one size and recycles those that nobody refers to.
+    """Hands out blocks of memory and recycles those that nobody refers to.
 
-    It keeps `keep` free blocks and gives others back to the system.  ``allocate(nbytes)`` returns
+    `nbytes` is the size of a block if nothing else is said.  It keeps the `keep` free blocks that
+    came last and gives others back to the system.  ``allocate(nbytes)`` returns
     an object with a writable buffer of that size, for memory of a special kind (page-locked, for
     example); by default it is ``numpy.empty``.
     """
@@ -73,14 +77,22 @@ cdef class BufferPool:
         self.keep = keep
         self.allocate = allocate or aligned_memory
 
-    def take(self):
+    def take(self, nbytes=None):
         """Return a block that nobody else holds; its contents are undefined."""
-        try:
-            memory = self.free.pop()
-        except IndexError:
-            memory = self.allocate(self.nbytes)
-        return Block(self, memory)
+        cdef Py_ssize_t wanted = self.nbytes if nbytes is None else nbytes
+        cdef Py_ssize_t i, size, smallest = 2 * wanted + CACHE_LINE, found = -1
+        for i in range(len(self.free)):
+            size = self.free[i][0]
+            if wanted <= size < smallest:
+                smallest, found = size, i
+        if found >= 0:
+            _, memory = self.free.pop(found)
+        else:
+            memory = self.allocate(wanted)
+        return Block(self, memory, wanted)
 
-    cdef void put(self, memory) noexcept:
+    cdef void put(self, Py_ssize_t size, memory) noexcept:
+        if self.keep and len(self.free) == self.keep:
+            del self.free[0]
         if len(self.free) < self.keep:
-            self.free.append(memory)
+            self.free.append((size, memory))

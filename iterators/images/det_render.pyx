@@ -20,7 +20,7 @@ from iterators.images.augment.det_labels cimport (
 )
 from iterators.images.augment.det_moves cimport move_objects
 from iterators.images.augment.draw cimport ImageKey
-from iterators.images.augment.geometry cimport Geometry, GeometryDrawer
+from iterators.images.augment.geometry cimport Geometry, GeometryDrawer, Target
 from iterators.images.augment.policy cimport PolicyChange
 from recordio.kernels.normalise cimport normalise_row
 from iterators.images.label_reader cimport LabelReader
@@ -29,8 +29,6 @@ from iterators.images.row_writer cimport RowWriter
 from recordio.formats.status cimport (
     MESSAGE_SIZE, RENDER_LABEL, RENDER_OK, Outcome, outcome_fail,
 )
-
-from .augment.changes import changes_of
 
 cdef enum:
     NO_OBJECTS = 2          # values of a label without objects: its header
@@ -65,7 +63,7 @@ cdef class DetPlan(RenderPlan):
     def parts(self):
         """Return the parts, as `RenderPlan.parts` does."""
         labels = ObjectLabels(self)
-        changes = changes_of(self.recipe)
+        changes = self.changes()
         return labels, DetGeometry(self, labels, changes), changes, CanvasWriter(self)
 
 
@@ -170,10 +168,12 @@ cdef class DetGeometry(GeometryDrawer):
             if isinstance(change, PolicyChange):
                 self.policy = change
 
-    cdef int draw_steps(self, const ImageKey* image, int width, int height,
+    cdef int draw_steps(self, const ImageKey* image, int width, int height, const Target* target,
                         Geometry* geometry) noexcept nogil:
-        cdef int status = draw_det_geometry(&self.recipe, image, width, height,
-                                            &self.labels.objects, geometry)
+        cdef int status
+        self.recipe.width, self.recipe.height = target.width, target.height
+        status = draw_det_geometry(&self.recipe, image, width, height, &self.labels.objects,
+                                   geometry)
         if status:
             return status
         width = geometry.steps[geometry.count - 1].out_width
@@ -196,25 +196,25 @@ cdef class CanvasWriter(RowWriter):
     cdef int height
 
     def __cinit__(self, RenderPlan plan not None):
-        self.row = <uint8_t*>calloc(<size_t>plan.width * plan.channels + PIXEL_SLACK, 1)
+        self.row = <uint8_t*>calloc(<size_t>plan.most_width * plan.channels + PIXEL_SLACK, 1)
         if self.row == NULL:
             raise MemoryError
 
     def __dealloc__(self):
         free(self.row)
 
-    cdef void begin(self, void* slot, const ImageKey* image,
+    cdef void begin(self, const Target* target, const ImageKey* image,
                     const Geometry* geometry) noexcept nogil:
-        RowWriter.begin(self, slot, image, geometry)
+        RowWriter.begin(self, target, image, geometry)
         self.width = geometry.steps[geometry.count - 1].out_width
         self.height = geometry.steps[geometry.count - 1].out_height
-        memset(self.row, 0, <size_t>self.plan.width * self.plan.channels)
+        memset(self.row, 0, <size_t>self.target.width * self.plan.channels)
 
     cdef void write(self, const uint8_t* rows, ptrdiff_t stride, int count) noexcept nogil:
         cdef int i, x, c, channels = self.plan.channels
         cdef ptrdiff_t size = <ptrdiff_t>self.width * channels
         cdef const uint8_t* pixel
-        if self.width == self.plan.width and not (
+        if self.width == self.target.width and not (
                 self.mirror and self.normalise.mean_image != NULL):
             RowWriter.write(self, rows, stride, count)
             return
@@ -230,13 +230,13 @@ cdef class CanvasWriter(RowWriter):
             self.write_row()
 
     cdef void end(self) noexcept nogil:
-        memset(self.row, 0, <size_t>self.plan.width * self.plan.channels)
-        while self.y < self.plan.height:
+        memset(self.row, 0, <size_t>self.target.width * self.plan.channels)
+        while self.y < self.target.height:
             self.write_row()
         RowWriter.end(self)
 
     cdef void write_row(self) noexcept nogil:
         """Normalise one row of the canvas."""
-        normalise_row(&self.normalise, self.row, self.plan.width, self.y, False,
-                      self.row_at(self.y), self.plan.pixel_stride, self.plan.channel_stride)
+        normalise_row(&self.normalise, self.row, self.target.width, self.y, False,
+                      self.row_at(self.y), self.target.pixel_stride, self.target.channel_stride)
         self.y += 1

@@ -1,7 +1,7 @@
 from libc.stdint cimport uint8_t
 
 from iterators.images.augment.draw cimport ImageKey
-from iterators.images.augment.geometry cimport Geometry
+from iterators.images.augment.geometry cimport Geometry, Target
 from iterators.images.augment.pixel_change cimport Change
 from recordio.formats.row_source cimport ImageInfo, Pixels, Rectangle, RowSource
 from recordio.kernels.resample cimport resampler
@@ -31,8 +31,10 @@ cdef class StepRunner:
     cdef uint8_t* buffers[BUFFERS]
     cdef size_t capacities[BUFFERS]
 
+    # The target is that of the writer; NULL without one.
     cdef int run(self, RowSource* source, const ImageInfo* info, const ImageKey* image,
-                 const Geometry* geometry, void* slot, Outcome* outcome) noexcept nogil
+                 const Geometry* geometry, const Target* target,
+                 Outcome* outcome) noexcept nogil
     # A rectangle of an open image, upright and in memory until the next call.
     cdef int load(self, RowSource* source, const ImageInfo* info, const Rectangle* wanted,
                   Pixels* pixels, Outcome* outcome) noexcept nogil

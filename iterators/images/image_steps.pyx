@@ -15,7 +15,7 @@ from recordio.kernels.pixel cimport PIXEL_SLACK
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport (
     PADDING_CONSTANT, PADDING_EDGE, PADDING_REFLECT, STEP_AFFINE, STEP_PAD, STEP_PERSPECTIVE,
-    STEP_RESAMPLE, STEP_WARP, Geometry, Step,
+    STEP_RESAMPLE, STEP_WARP, Geometry, Step, Target,
 )
 from iterators.images.augment.pixel_change cimport Change, PixelChange
 from recordio.formats.row_source cimport (
@@ -74,8 +74,9 @@ cdef class StepRunner:
             free(self.buffers[i])
 
     cdef int run(self, RowSource* source, const ImageInfo* info, const ImageKey* image,
-                 const Geometry* geometry, void* slot, Outcome* outcome) noexcept nogil:
-        """Bring an image from an open source through all steps to the slot."""
+                 const Geometry* geometry, const Target* target,
+                 Outcome* outcome) noexcept nogil:
+        """Bring an image from an open source through all steps to its target."""
         cdef const Step* step = &geometry.steps[0]
         cdef Pixels pixels
         cdef RowSource memory
@@ -83,7 +84,7 @@ cdef class StepRunner:
         cdef int i, denominator = 1, channels = self.plan.channels
         cdef bint writes, whole, last, on_way = False, at_end = False
         if self.writer is not None:
-            self.writer.begin(slot, image, geometry)
+            self.writer.begin(target, image, geometry)
             draw_changes(self, image, &geometry.steps[geometry.count - 1], &on_way, &at_end)
             if geometry.changed == geometry.count - 1:
                 at_end = on_way or at_end

@@ -8,7 +8,7 @@ from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t, uint8_t
 
 from iterators.images.augment.draw cimport ImageKey
-from iterators.images.augment.geometry cimport Geometry
+from iterators.images.augment.geometry cimport Geometry, Target
 from iterators.images.augment.linear_colour cimport (
     ColourRecipe, ColourSteps, compose, draw_colours, linear_colour, linear_colour_row,
     linear_colour_sums, load_colours,
@@ -59,9 +59,9 @@ cdef class LinearWriter(RowWriter):
         load_colours(&self.recipe, plan.recipe)
         self.whole = True
 
-    cdef void begin(self, void* slot, const ImageKey* image,
+    cdef void begin(self, const Target* target, const ImageKey* image,
                     const Geometry* geometry) noexcept nogil:
-        RowWriter.begin(self, slot, image, geometry)
+        RowWriter.begin(self, target, image, geometry)
         draw_colours(&self.recipe, image, &self.steps)
 
     cdef void write(self, const uint8_t* rows, ptrdiff_t stride, int count) noexcept nogil:
@@ -70,11 +70,11 @@ cdef class LinearWriter(RowWriter):
         cdef double[3] average
         cdef int i
         for i in range(count):
-            linear_colour_sums(rows + i * stride, self.plan.width, sums)
+            linear_colour_sums(rows + i * stride, self.target.width, sums)
         for i in range(3):
-            average[i] = <double>sums[i] / (<double>count * self.plan.width)
+            average[i] = <double>sums[i] / (<double>count * self.target.width)
         compose(&self.steps, average, self.normalise.mean, self.normalise.factor, &colour)
         for i in range(count):
             linear_colour_row(
-                &colour, self.normalise.dtype, rows + i * stride, self.plan.width, self.mirror,
-                self.row_at(i), self.plan.pixel_stride, self.plan.channel_stride)
+                &colour, self.normalise.dtype, rows + i * stride, self.target.width, self.mirror,
+                self.row_at(i), self.target.pixel_stride, self.target.channel_stride)

@@ -16,8 +16,8 @@ cdef enum:
 cdef struct Partners:
     int64_t records[MOSAIC_IMAGES]
     ImageKey image
-    int x                   # on the canvas
-    int y
+    double x                # in images of the size of the target
+    double y
 
 
 # Puts the records of one pack together; belongs to one thread at a time but for `find_partners`.
@@ -34,7 +34,9 @@ cdef class Mosaic:
     cdef int64_t count      # of its records
     cdef int width          # of the canvas
     cdef int height
-    cdef uint8_t* canvas
+    cdef int x              # where the corners of the images touch
+    cdef int y
+    cdef uint8_t* canvas    # with room for that of the largest target
     cdef float* row         # of labels that are added to those of the first image
     cdef int64_t made       # so far; others read it
     # Of the image at work: the first record, and the objects so far, in its row.

@@ -28,7 +28,6 @@ from recordio.formats.row_source cimport ImageInfo, Pixels, RowSource, read_pixe
 from iterators.images.det_render cimport PREFIX
 from iterators.images.image_steps cimport PIXELS_A
 from recordio.kernels.normalise cimport normalise_done
-from iterators.images.plan cimport RenderPlan
 from iterators.images.sources.source cimport FETCH_OK, Encoded
 from recordio.formats.status cimport MESSAGE_SIZE, RENDER_LABEL, RENDER_OK
 
@@ -58,9 +57,9 @@ cdef class Mosaic:
         self.chance, self.inter_method = recipe.mosaic, recipe.method
         self.low, self.high = recipe.mosaic_center
         load_emission(&self.emission, recipe)
-        self.width, self.height = 2 * renderer.plan.width, 2 * renderer.plan.height
         self.canvas = <uint8_t*>malloc(
-            <size_t>self.width * self.height * renderer.plan.channels + PIXEL_SLACK)
+            <size_t>4 * renderer.plan.most_width * renderer.plan.most_height
+            * renderer.plan.channels + PIXEL_SLACK)
         self.row = <float*>malloc((renderer.plan.label_width + 1) * sizeof(float))
         if self.canvas == NULL or self.row == NULL:
             raise MemoryError
@@ -79,8 +78,8 @@ cdef class Mosaic:
         words = draw(&partners.image, DRAW_MOSAIC)
         if philox_unit(words.word[0]) >= self.chance:
             return False
-        partners.x = <int>(draw_between(words.word[1], self.low, self.high) * self.width / 2)
-        partners.y = <int>(draw_between(words.word[2], self.low, self.high) * self.height / 2)
+        partners.x = draw_between(words.word[1], self.low, self.high)
+        partners.y = draw_between(words.word[2], self.low, self.high)
         partners.records[0] = number
         for i in range(1, MOSAIC_IMAGES):
             words = draw(&partners.image, DRAW_MOSAIC + (i + 1) // 2)
@@ -96,6 +95,8 @@ cdef class Mosaic:
                      Outcome* outcome, Scratch* scratch, int64_t* failed) noexcept nogil:
         cdef Encoded image
         cdef int i
+        self.width, self.height = 2 * slot.targets.width, 2 * slot.targets.height
+        self.x, self.y = <int>(partners.x * self.width / 2), <int>(partners.y * self.height / 2)
         fill_canvas(self)
         for i in range(MOSAIC_IMAGES):
             failed[0] = partners.records[i]
@@ -140,7 +141,7 @@ cdef class Mosaic:
         cdef RowSource* source = self.renderer.open_image(data, size, &info, outcome)
         if source == NULL:
             return outcome.status
-        plan_tile(self, self.renderer.plan, partners, number, &info, step, &tile)
+        plan_tile(self, partners, number, &info, step, &tile)
         geometry.count, geometry.changed = 1, 0
         geometry.mirror = geometry.flip = False
         if tile.width < 1 or tile.height < 1:
@@ -183,23 +184,24 @@ cdef int check_width(Mosaic mosaic, Outcome* outcome) noexcept nogil:
     return RENDER_LABEL
 
 
-cdef void plan_tile(Mosaic mosaic, RenderPlan plan, const Partners* partners, int number,
-                    const ImageInfo* info, Step* step, Tile* tile) noexcept nogil:
+cdef void plan_tile(Mosaic mosaic, const Partners* partners, int number, const ImageInfo* info,
+                    Step* step, Tile* tile) noexcept nogil:
     """Plan the image in a quarter of the canvas: its size, its tile, and what is seen of it.
 
     The first two images are the upper ones, the first and the third the left ones.
     """
-    cdef double ratio = min(<double>plan.width / info.width, <double>plan.height / info.height)
+    cdef int width = mosaic.width // 2, height = mosaic.height // 2
+    cdef double ratio = min(<double>width / info.width, <double>height / info.height)
     step.kind = STEP_RESAMPLE
     step.x = step.y = 0
     step.width, step.height = info.width, info.height
-    step.target_width = min(max(<int>(info.width * ratio + 0.5), 1), plan.width)
-    step.target_height = min(max(<int>(info.height * ratio + 0.5), 1), plan.height)
+    step.target_width = min(max(<int>(info.width * ratio + 0.5), 1), width)
+    step.target_height = min(max(<int>(info.height * ratio + 0.5), 1), height)
     step.method = choose_method(mosaic.inter_method, &partners.image, METHOD_RESIZE, info.width,
                                 info.height, step.target_width, step.target_height)
-    fit_side(step.target_width, mosaic.width, partners.x, number % 2 == 0, &tile.left,
+    fit_side(step.target_width, mosaic.width, mosaic.x, number % 2 == 0, &tile.left,
              &tile.width, &tile.x)
-    fit_side(step.target_height, mosaic.height, partners.y, number < 2, &tile.top,
+    fit_side(step.target_height, mosaic.height, mosaic.y, number < 2, &tile.top,
              &tile.height, &tile.y)
     step.left, step.top = tile.left, tile.top
     step.out_width, step.out_height = tile.width, tile.height
@@ -259,8 +261,10 @@ cdef void finish(Mosaic mosaic, Renderer renderer, const Partners* partners, con
     if renderer.plan.label_width:
         mosaic.labels.row = slot.label
     outcome.record_id = mosaic.record_id
-    if not renderer.draw(&partners.image, mosaic.width, mosaic.height, &geometry, outcome):
-        renderer.runner.run(&memory, &info, &partners.image, &geometry, slot.data, outcome)
+    if not renderer.draw(&partners.image, mosaic.width, mosaic.height, slot.targets, &geometry,
+                         outcome):
+        renderer.runner.run(&memory, &info, &partners.image, &geometry, slot.targets,
+                            outcome)
     normalise_done()
     counter_add(&mosaic.made, 1)
     counter_add(&renderer.images, 1)

@@ -1,6 +1,6 @@
-from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport uint8_t, uint64_t
 
+from iterators.images.augment.geometry cimport Target
 from recordio.kernels.normalise cimport normalise_recipe
 
 
@@ -12,15 +12,13 @@ cdef class RenderPlan:
     cdef normalise_recipe normalise
     cdef uint64_t key
     cdef int channels
-    cdef int width
+    cdef int width                  # of an image, if nothing else is said of it
     cdef int height
+    cdef int most_width             # of all images; a writer has room for a row of it
+    cdef int most_height
     cdef readonly Py_ssize_t label_width
     cdef Py_ssize_t item_size
-    # Distance of neighbours in elements.
-    cdef ptrdiff_t sample_stride
-    cdef ptrdiff_t channel_stride
-    cdef ptrdiff_t row_stride
-    cdef ptrdiff_t pixel_stride
+    cdef char axes[4]               # the layout, "NCHW" for example
     cdef size_t largest             # bytes of an image on the way, at most
     cdef readonly object recipe
     cdef readonly object dtype
@@ -30,3 +28,8 @@ cdef class RenderPlan:
     cdef readonly object change
     cdef readonly dict limits
     cdef readonly tuple views       # plans of what else is made of an image, decoded once
+
+    # Describe the targets in an array of so many samples of one size, the first of which is at
+    # `data`; the bytes from one to the next.
+    cdef Py_ssize_t aim(self, Py_ssize_t samples, int height, int width, char* data,
+                        Target* target) noexcept nogil

@@ -31,8 +31,8 @@ class RenderPlan:
         layout: str = "NCHW",
         dtype: str = "float32",
         label_width: int = 1,
-        batch_size: int = 1,
         mean_image: ArrayLike | None = None,
+        largest: tuple[int, int] | None = None,
         labels: tuple[NDArray[Any], ...] | None = None,
         change: LabelChange | None = None,
         views: Sequence[RenderPlan] = (),
@@ -40,4 +40,5 @@ class RenderPlan:
     ) -> None: ...
     # The last is a RowWriter, which is made of a plan, or None.
     def parts(self) -> tuple[LabelReader, GeometryDrawer, tuple[PixelChange, ...], Any]: ...
-    def shape(self, batch_size: int) -> tuple[int, ...]: ...
+    def changes(self) -> tuple[PixelChange, ...]: ...
+    def shape(self, samples: int, size: tuple[int, int] | None = None) -> tuple[int, ...]: ...

@@ -1,9 +1,12 @@
-"""Sizes, strides, parameters and limits: the same for every sample that a provider renders.
+"""Parameters and limits: the same for every sample that a provider renders.
 
 A `RenderPlan` translates a validated recipe, a layout and an element type into what the renderers
 read without the GIL, and says of which parts a renderer consists.  It renders nothing.
 """
 
+from dataclasses import replace
+
+from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
@@ -20,16 +23,17 @@ from .label_reader import RowLabels
 
 
 cdef class RenderPlan:
-    """Describes every sample: recipe, shape, layout, dtype, label width, limits.
+    """Describes every sample: recipe, layout, dtype, label width, limits.
 
-    `key` is that of all draws; `label_width` 0 reads no labels; `batch_size` is needed where N is
-    not the first axis; `mean_image` replaces the means per channel; `labels`, ascending ids and
+    An image has the size of the recipe's `data_shape` if a batch has no other; `largest` is the
+    height and width that are never exceeded.  `key` is that of all draws; `label_width` 0 reads no
+    labels; `mean_image` replaces the means per channel; `labels`, ascending ids and
     their rows, replace those in the records; `change` is a `LabelChange`; `views` are plans of what
     else is made of an image that is decoded once; `limits` have the names of `DEFAULT_LIMITS`.
     """
 
     def __init__(self, recipe, *, uint64_t key=0, layout="NCHW", dtype="float32", label_width=1,
-                 batch_size=1, mean_image=None, labels=None, change=None, views=(), **limits):
+                 mean_image=None, largest=None, labels=None, change=None, views=(), **limits):
         cdef int i
         cdef const float[:, :, ::1] mean
         self.recipe = recipe
@@ -38,6 +42,7 @@ cdef class RenderPlan:
         self.key = key
         self.label_width = label_width
         self.channels, self.height, self.width = recipe.data_shape
+        self.most_height, self.most_width = largest or (self.height, self.width)
         self.scaled_decode = recipe.scaled_decode
         self.reducing_gap = recipe.reducing_gap or 0
         self.labels, self.change, self.views = labels, change, tuple(views)
@@ -61,26 +66,45 @@ cdef class RenderPlan:
                     f"{tuple(recipe.data_shape)}")
             self.normalise.mean_image = &mean[0, 0, 0]
             self.normalise.mean_height, self.normalise.mean_width = self.height, self.width
-        strides = self._strides(batch_size)
         self.item_size = self.dtype.itemsize
-        self.sample_stride, self.channel_stride = strides["N"], strides["C"]
-        self.row_stride, self.pixel_stride = strides["H"], strides["W"]
+        for i in range(4):
+            self.axes[i] = <char>ord(layout[i])
 
     def parts(self):
         """Make the parts of a renderer: labels, geometry, changes of pixels, and its own writer."""
         return (
             RowLabels(self.labels, self.label_width, self.change), RecipeGeometry(self.recipe),
-            changes_of(self.recipe), None,
+            self.changes(), None,
         )
 
-    def shape(self, batch_size):
-        """Return the shape of a batch in the plan's layout."""
-        sizes = dict(zip("NCHW", (batch_size, self.channels, self.height, self.width)))
+    def changes(self):
+        """Make the changes of pixels, with room for the largest image."""
+        largest = self.channels, self.most_height, self.most_width
+        same = largest == tuple(self.recipe.data_shape)
+        return changes_of(self.recipe if same else replace(self.recipe, data_shape=largest))
+
+    def shape(self, samples, size=None):
+        """Return the shape of a batch in the plan's layout, of images of that height and width."""
+        height, width = size or (self.height, self.width)
+        sizes = dict(zip("NCHW", (samples, self.channels, height, width)))
         return tuple(sizes[axis] for axis in self.layout)
 
-    def _strides(self, batch_size):
-        stride, strides = 1, {}
-        for axis, size in zip(reversed(self.layout), reversed(self.shape(batch_size))):
-            strides[axis] = stride
-            stride *= size
-        return strides
+    cdef Py_ssize_t aim(self, Py_ssize_t samples, int height, int width, char* data,
+                        Target* target) noexcept nogil:
+        cdef ptrdiff_t stride = 1, sample = 0
+        cdef int i
+        target.data, target.height, target.width = data, height, width
+        for i in range(3, -1, -1):
+            if self.axes[i] == c"N":
+                sample = stride
+                stride *= samples
+            elif self.axes[i] == c"C":
+                target.channel_stride = stride
+                stride *= self.channels
+            elif self.axes[i] == c"H":
+                target.row_stride = stride
+                stride *= height
+            else:
+                target.pixel_stride = stride
+                stride *= width
+        return sample * self.item_size

@@ -2,7 +2,7 @@ from cpython.ref cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from iterators.images.augment.draw cimport ImageKey
-from iterators.images.augment.geometry cimport Geometry, GeometryDrawer
+from iterators.images.augment.geometry cimport Geometry, GeometryDrawer, Target
 from recordio.formats.row_source cimport ImageInfo, RowSource
 from iterators.images.image_steps cimport StepRunner
 from iterators.images.label_reader cimport LabelReader
@@ -17,9 +17,8 @@ cdef enum:
 
 # The slot of one sample in a batch.
 cdef struct Slot:
-    void* data              # of the image, or of its first view
+    const Target* targets   # of the image, or of each of its views
     float* label
-    void* views[MAX_VIEWS]  # of all views, if there are several
 
 
 # A way to a sample that leaves out the decoding of its image.
@@ -29,7 +28,8 @@ cdef class ImageShortcut:
     cdef bint look(self, int64_t number) noexcept nogil
     # Whether it was possible.
     cdef bint render(self, Renderer renderer, const uint8_t* data, size_t size,
-                     const ImageKey* image, void* slot, Outcome* outcome) noexcept nogil
+                     const ImageKey* image, const Target* target,
+                     Outcome* outcome) noexcept nogil
 
 
 # What is made of an image beside others: drawn, changed and written on its own.
@@ -65,23 +65,23 @@ cdef class Renderer:
                     const Slot* slot, Outcome* outcome) noexcept nogil
     # Labels and id of an image, whose header is parsed if it has one.
     cdef int read_labels(self, Encoded* image, const Slot* slot, Outcome* outcome) noexcept nogil
-    cdef list make_slot(self, Slot* slot)
+    cdef list make_slot(self, Target* targets)
     cdef object _rendered(self, list arrays, Outcome* outcome)
-    cdef int render_image(self, const uint8_t* data, size_t size, const ImageKey* image, void* slot,
-                          Outcome* outcome) noexcept nogil
+    cdef int render_image(self, const uint8_t* data, size_t size, const ImageKey* image,
+                          const Target* target, Outcome* outcome) noexcept nogil
     # The same for every view, of an image that is decoded once.
     cdef int render_views(self, const uint8_t* data, size_t size, const ImageKey* image,
                           int64_t draw, const Slot* slot, Outcome* outcome) noexcept nogil
     # Both from an open source.
-    cdef void run(self, RowSource* source, const ImageInfo* info, const ImageKey* image, void* slot,
-                  Outcome* outcome) noexcept nogil
+    cdef void run(self, RowSource* source, const ImageInfo* info, const ImageKey* image,
+                  const Target* target, Outcome* outcome) noexcept nogil
     cdef void run_views(self, RowSource* source, ImageInfo* info, const ImageKey* image,
                         int64_t draw, const Slot* slot, Outcome* outcome) noexcept nogil
     # The source that has the image open, to be finished; NULL after a failure.
     cdef RowSource* open_image(self, const uint8_t* data, size_t size, ImageInfo* info,
                                Outcome* outcome) noexcept nogil
     cdef int finish(self, RowSource* source, Outcome* outcome) noexcept nogil
-    cdef int draw(self, const ImageKey* image, int width, int height, Geometry* geometry,
-                  Outcome* outcome) noexcept nogil
+    cdef int draw(self, const ImageKey* image, int width, int height, const Target* target,
+                  Geometry* geometry, Outcome* outcome) noexcept nogil
     cdef double decode_seconds(self) noexcept nogil
     cdef bint shares_form(self, RenderPlan plan)

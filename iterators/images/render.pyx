@@ -16,7 +16,9 @@ from recordio.sync cimport sync_now
 import numpy as np
 
 from iterators.images.augment.draw cimport ImageKey, draw_key
-from iterators.images.augment.geometry cimport STEP_RESAMPLE, Geometry, Step, geometry_message
+from iterators.images.augment.geometry cimport (
+    STEP_RESAMPLE, Geometry, Step, Target, geometry_message,
+)
 from recordio.formats.row_source cimport (
     SOURCE_FAILED, SOURCE_OPEN, ImageInfo, Pixels, Rectangle, RowDecoder, RowSource, read_pixels,
 )
@@ -61,7 +63,8 @@ cdef class ImageShortcut:
         return False
 
     cdef bint render(self, Renderer renderer, const uint8_t* data, size_t size,
-                     const ImageKey* image, void* slot, Outcome* outcome) noexcept nogil:
+                     const ImageKey* image, const Target* target,
+                     Outcome* outcome) noexcept nogil:
         return False
 
 
@@ -163,22 +166,23 @@ cdef class Renderer:
         """Return True if images of that plan are decoded and written alike."""
         mine = self.plan
         return ((mine.channels, mine.limits, mine.recipe.orient, mine.layout, mine.dtype,
-                 mine.sample_stride)
+                 mine.most_height, mine.most_width)
                 == (plan.channels, plan.limits, plan.recipe.orient, plan.layout, plan.dtype,
-                    plan.sample_stride)
+                    plan.most_height, plan.most_width)
                 and mine.mean_image is plan.mean_image)
 
     def sample(self, const uint8_t[::1] record not None, uint32_t epoch=0, int64_t number=0,
                int64_t draw=0):
         """Render one record; return data, labels and id of a batch of one."""
         cdef Slot slot
+        cdef Target targets[MAX_VIEWS]
         cdef Outcome outcome
         cdef Encoded image
         image.data = &record[0] if record.shape[0] else NULL
         image.size, image.has_header = record.shape[0], True
-        arrays = self.make_slot(&slot)
+        arrays = self.make_slot(targets)
         label = np.empty((1, self.plan.label_width), np.float32)
-        slot.label = <float*><size_t>label.ctypes.data
+        slot.targets, slot.label = targets, <float*><size_t>label.ctypes.data
         with nogil:
             self.render(&image, epoch, number, draw, &slot, &outcome)
         return self._rendered(arrays, &outcome), label, outcome.record_id
@@ -190,6 +194,7 @@ cdef class Renderer:
         There are no labels, and the result is the first that `sample` returns.
         """
         cdef Slot slot
+        cdef Target targets[MAX_VIEWS]
         cdef Outcome outcome
         cdef ImageKey key
         cdef ImageInfo info
@@ -200,7 +205,8 @@ cdef class Renderer:
         check_pixels((image.shape[1], image.shape[0]), self.plan.limits["max_pixels"])
         if image.shape[2] != self.plan.channels:
             image = in_channels(image, self.plan.channels)
-        arrays = self.make_slot(&slot)
+        arrays = self.make_slot(targets)
+        slot.targets, slot.label = targets, NULL
         memset(&info, 0, sizeof(ImageInfo))
         memset(&memory, 0, sizeof(RowSource))
         info.width, info.height, info.orientation = image.shape[1], image.shape[0], 1
@@ -215,17 +221,17 @@ cdef class Renderer:
             if self.num_views:
                 self.run_views(&memory, &info, &key, draw, &slot, &outcome)
             else:
-                self.run(&memory, &info, &key, slot.data, &outcome)
+                self.run(&memory, &info, &key, targets, &outcome)
             normalise_done()
         return self._rendered(arrays, &outcome)
 
-    cdef list make_slot(self, Slot* slot):
+    cdef list make_slot(self, Target* targets):
         """Memory for one sample, all of its views."""
-        plans = [self.plan, *self.plan.views]
-        arrays = [np.empty(one.shape(1), one.dtype) for one in plans]
-        for i, array in enumerate(arrays):
-            slot.views[i] = <void*><size_t>array.ctypes.data
-        slot.data = slot.views[0]
+        cdef RenderPlan plan
+        arrays = []
+        for i, plan in enumerate([self.plan, *self.plan.views]):
+            arrays.append(np.empty(plan.shape(1), plan.dtype))
+            plan.aim(1, plan.height, plan.width, <char*><size_t>arrays[i].ctypes.data, &targets[i])
         return arrays
 
     cdef object _rendered(self, list arrays, Outcome* outcome):
@@ -249,8 +255,8 @@ cdef class Renderer:
         if self.num_views:
             self.render_views(encoded.data, encoded.size, &image, draw, slot, outcome)
         elif self.shortcut is None or not self.shortcut.render(
-                self, encoded.data, encoded.size, &image, slot.data, outcome):
-            self.render_image(encoded.data, encoded.size, &image, slot.data, outcome)
+                self, encoded.data, encoded.size, &image, slot.targets, outcome):
+            self.render_image(encoded.data, encoded.size, &image, slot.targets, outcome)
         normalise_done()
         counter_add(&self.images, 1)
         counter_add(&self.bytes, <int64_t>encoded.size)
@@ -265,21 +271,21 @@ cdef class Renderer:
             return RENDER_OK        # nobody asks for labels
         return self.labels.read(image.labels, image.flag, slot.label, outcome)
 
-    cdef int render_image(self, const uint8_t* data, size_t size, const ImageKey* image, void* slot,
-                          Outcome* outcome) noexcept nogil:
+    cdef int render_image(self, const uint8_t* data, size_t size, const ImageKey* image,
+                          const Target* target, Outcome* outcome) noexcept nogil:
         cdef ImageInfo info
         cdef RowSource* source = self.open_image(data, size, &info, outcome)
         if source == NULL:
             return outcome.status
-        self.run(source, &info, image, slot, outcome)
+        self.run(source, &info, image, target, outcome)
         return self.finish(source, outcome)
 
-    cdef void run(self, RowSource* source, const ImageInfo* info, const ImageKey* image, void* slot,
-                  Outcome* outcome) noexcept nogil:
+    cdef void run(self, RowSource* source, const ImageInfo* info, const ImageKey* image,
+                  const Target* target, Outcome* outcome) noexcept nogil:
         """From an open source to the slot."""
         cdef Geometry geometry
-        if not self.draw(image, info.width, info.height, &geometry, outcome):
-            self.runner.run(source, info, image, &geometry, slot, outcome)
+        if not self.draw(image, info.width, info.height, target, &geometry, outcome):
+            self.runner.run(source, info, image, &geometry, target, outcome)
 
     cdef int render_views(self, const uint8_t* data, size_t size, const ImageKey* image,
                           int64_t draw, const Slot* slot, Outcome* outcome) noexcept nogil:
@@ -304,7 +310,7 @@ cdef class Renderer:
             keys[i] = image[0]
             keys[i].key = draw_key((<RenderedView>self.view_table[i]).plan.key, draw)
             status = (<RenderedView>self.view_table[i]).geometry.draw_steps(
-                &keys[i], info.width, info.height, &geometries[i])
+                &keys[i], info.width, info.height, &slot.targets[i], &geometries[i])
             if status:
                 outcome_fail(outcome, RENDER_GEOMETRY, geometry_message(status))
                 break
@@ -315,7 +321,7 @@ cdef class Renderer:
             info.in_memory, info.scales, info.orientation = True, False, 1
             for i in range(self.num_views):
                 if (<RenderedView>self.view_table[i]).runner.run(
-                        &memory, info, &keys[i], &geometries[i], slot.views[i], outcome):
+                        &memory, info, &keys[i], &geometries[i], &slot.targets[i], outcome):
                     break
 
     cdef int finish(self, RowSource* source, Outcome* outcome) noexcept nogil:
@@ -343,9 +349,9 @@ cdef class Renderer:
         outcome_fail(outcome, RENDER_IMAGE, b"no codec takes this image")
         return NULL
 
-    cdef int draw(self, const ImageKey* image, int width, int height, Geometry* geometry,
-                  Outcome* outcome) noexcept nogil:
-        cdef int status = self.geometry.draw_steps(image, width, height, geometry)
+    cdef int draw(self, const ImageKey* image, int width, int height, const Target* target,
+                  Geometry* geometry, Outcome* outcome) noexcept nogil:
+        cdef int status = self.geometry.draw_steps(image, width, height, target, geometry)
         if status:
             return outcome_fail(outcome, RENDER_GEOMETRY, geometry_message(status))
         return RENDER_OK

@@ -17,7 +17,7 @@ from recordio.counter cimport counter_add, counter_load
 
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport (
-    STEP_RESAMPLE, FirstResize, Geometry, Step, add_step, load_resize, resize_first,
+    STEP_RESAMPLE, FirstResize, Geometry, Step, Target, add_step, load_resize, resize_first,
 )
 from iterators.images.cache.image_cache cimport (
     CACHE_ABSENT, CACHE_FOUND, CACHE_REFUSED, CachedImage, ImageCache,
@@ -141,7 +141,8 @@ cdef class CacheShortcut(ImageShortcut):
         return self.status == CACHE_FOUND
 
     cdef bint render(self, Renderer renderer, const uint8_t* data, size_t size,
-                     const ImageKey* image, void* slot, Outcome* outcome) noexcept nogil:
+                     const ImageKey* image, const Target* target,
+                     Outcome* outcome) noexcept nogil:
         cdef int64_t number = image.record
         cdef bint made
         if self.looked != number:
@@ -160,7 +161,7 @@ cdef class CacheShortcut(ImageShortcut):
                 self.images.cache.refuse(number - self.first)
                 return False
             self.images.cache.put(number - self.first, &self.found)
-        self.render_found(renderer, &self.found, image, slot, outcome)
+        self.render_found(renderer, &self.found, image, target, outcome)
         self.lost = self.images.cache.is_lost(&self.found)
         if self.lost:
             outcome.status = RENDER_OK      # what was found was not what was put there
@@ -199,13 +200,14 @@ cdef class CacheShortcut(ImageShortcut):
         return self.images.cache.has_room(self.found.width, self.found.height)
 
     cdef int render_found(self, Renderer renderer, const CachedImage* found, const ImageKey* image,
-                          void* slot, Outcome* outcome) noexcept nogil:
+                          const Target* target, Outcome* outcome) noexcept nogil:
         cdef Geometry geometry
         cdef Step* step = &geometry.steps[0]
         cdef ImageInfo info
         cdef Pixels pixels
         cdef RowSource source
-        if renderer.draw(image, found.source_width, found.source_height, &geometry, outcome):
+        if renderer.draw(image, found.source_width, found.source_height, target, &geometry,
+                         outcome):
             return outcome.status
         if self.images.resize.new_width != -1:
             # The first step is done: what is left of it is its window.
@@ -221,4 +223,4 @@ cdef class CacheShortcut(ImageShortcut):
         memset(&info, 0, sizeof(info))
         info.width, info.height, info.orientation = found.width, found.height, 1
         info.in_memory = True
-        return renderer.runner.run(&source, &info, image, &geometry, slot, outcome)
+        return renderer.runner.run(&source, &info, image, &geometry, target, outcome)

@@ -3,7 +3,7 @@ from libc.stdint cimport uint8_t
 
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.erasing cimport Eraser
-from iterators.images.augment.geometry cimport Geometry
+from iterators.images.augment.geometry cimport Geometry, Target
 from recordio.kernels.normalise cimport normalise_recipe
 from iterators.images.plan cimport RenderPlan
 
@@ -14,12 +14,12 @@ cdef class RowWriter:
     cdef Eraser eraser              # None if nothing is erased
     cdef bint whole                 # all rows have to come in one call
     cdef normalise_recipe normalise     # of the image at work, from `begin` to `end`
-    cdef void* slot
+    cdef Target target                  # of that image
     cdef bint mirror
     cdef bint flip
     cdef int y                      # of the next row
 
-    cdef void begin(self, void* slot, const ImageKey* image,
+    cdef void begin(self, const Target* target, const ImageKey* image,
                     const Geometry* geometry) noexcept nogil
     cdef void write(self, const uint8_t* rows, ptrdiff_t stride, int count) noexcept nogil
     cdef void end(self) noexcept nogil

@@ -8,7 +8,7 @@ from libc.stdint cimport uint8_t
 
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.erasing cimport Eraser
-from iterators.images.augment.geometry cimport Geometry, Step
+from iterators.images.augment.geometry cimport Geometry, Step, Target
 from recordio.kernels.normalise cimport normalise_row, normalise_streams
 from iterators.images.plan cimport RenderPlan
 
@@ -20,15 +20,15 @@ cdef class RowWriter:
     """Writes images that fill their slots; serves one renderer."""
 
     def __cinit__(self, RenderPlan plan not None):
-        self.plan, self.slot, self.whole = plan, NULL, False
+        self.plan, self.whole = plan, False
         if plan.recipe.random_erasing:
-            self.eraser = Eraser(plan.recipe)
+            self.eraser = Eraser(plan.recipe, plan.most_width)
 
-    cdef void begin(self, void* slot, const ImageKey* image,
+    cdef void begin(self, const Target* target, const ImageKey* image,
                     const Geometry* geometry) noexcept nogil:
         cdef const Step* last = &geometry.steps[geometry.count - 1]
         self.normalise = self.plan.normalise
-        self.slot, self.y = slot, 0
+        self.target, self.y = target[0], 0
         self.mirror, self.flip = geometry.mirror, geometry.flip
         if self.eraser is not None:
             self.eraser.draw(image, last.out_width, last.out_height)
@@ -37,29 +37,30 @@ cdef class RowWriter:
         cdef int i, channel
         cdef char* target
         for i in range(count):
-            normalise_row(&self.normalise, rows + i * stride, self.plan.width, self.y, self.mirror,
-                          self.row_at(self.y), self.plan.pixel_stride, self.plan.channel_stride)
+            normalise_row(&self.normalise, rows + i * stride, self.target.width, self.y,
+                          self.mirror, self.row_at(self.y), self.target.pixel_stride,
+                          self.target.channel_stride)
             self.y += 1
-        count = min(count, self.plan.height - self.y)
+        count = min(count, self.target.height - self.y)
         target = self.row_at(self.y)
-        if self.plan.pixel_stride != 1 or normalise_streams(
-                &self.normalise, self.plan.width, target, self.plan.pixel_stride,
-                self.plan.channel_stride):
+        if self.target.pixel_stride != 1 or normalise_streams(
+                &self.normalise, self.target.width, target, self.target.pixel_stride,
+                self.target.channel_stride):
             return
         # The next rows come when the decoder is done with them; until then their memory can.
         for i in range(count):
             for channel in range(self.plan.channels):
                 prefetch_for_writing(
                     self.row_at(self.y + i)
-                    + channel * self.plan.channel_stride * self.plan.item_size,
-                    self.plan.width * self.plan.item_size)
+                    + channel * self.target.channel_stride * self.plan.item_size,
+                    self.target.width * self.plan.item_size)
 
     cdef void end(self) noexcept nogil:
         if self.eraser is not None:
-            self.eraser.erase(self.slot, &self.normalise, self.plan.row_stride,
-                              self.plan.pixel_stride, self.plan.channel_stride)
+            self.eraser.erase(self.target.data, &self.normalise, self.target.row_stride,
+                              self.target.pixel_stride, self.target.channel_stride)
 
     cdef char* row_at(self, int y) noexcept nogil:
         if self.flip:
-            y = self.plan.height - 1 - y
-        return <char*>self.slot + y * self.plan.row_stride * self.plan.item_size
+            y = self.target.height - 1 - y
+        return <char*>self.target.data + y * self.target.row_stride * self.plan.item_size

@@ -31,12 +31,20 @@ class Stage:
         self, records: NDArray[np.int64], epoch: int, draws: NDArray[np.int64]
     ) -> NDArray[np.int64]: ...
     def submit(
-        self, records: NDArray[np.int64], epoch: int, draws: NDArray[np.int64] | None = None
+        self,
+        records: NDArray[np.int64],
+        epoch: int,
+        draws: NDArray[np.int64] | None = None,
+        sizes: tuple[int, int] | NDArray[np.int32] | None = None,
+        slots: int | None = None,
     ) -> None: ...
     def collect(
         self,
     ) -> tuple[
-        NDArray[Any], NDArray[np.float32], NDArray[np.uint64], list[tuple[int, RecordIOError]]
+        NDArray[Any] | list[NDArray[Any]],
+        NDArray[np.float32],
+        NDArray[np.uint64],
+        list[tuple[int, RecordIOError]],
     ]: ...
     def retry(
         self,
@@ -47,6 +55,7 @@ class Stage:
         label: NDArray[np.float32],
         ids: NDArray[np.uint64],
         slot: int,
+        size: tuple[int, int] | None = None,
     ) -> None: ...
     def stats(self) -> dict[str, float]: ...
     def ready(self) -> bool: ...

@@ -5,7 +5,8 @@ Batches are submitted as lists of record numbers and collected in the same order
 thread waits for the slowest image of a batch.  A worker thread gives the GIL back when it starts
 and takes it again only for images that need Python to decode them.
 
-Records that differ in what becomes of them - those of several packs, say - are *sections* with
+A batch has the shape of the plan, or another one for itself or for each of its slots.  Records that
+differ in what becomes of them - those of several packs, say - are *sections* with
 plans of their own.  What a slot will contain depends on the record, the epoch and the plan - never
 on the thread, the number of threads or their timing.  The stage knows nothing of orders, epochs'
 ends or labels' names.
@@ -30,6 +31,7 @@ import numpy as np
 
 from recordio.formats.status cimport RENDER_OK, Outcome, outcome_error
 from iterators.images.mosaic cimport MOSAIC_IMAGES, Mosaic, Partners
+from iterators.images.augment.geometry cimport Target
 from iterators.images.plan cimport RenderPlan
 from iterators.images.render cimport MAX_VIEWS, Renderer, Slot
 from iterators.images.sections cimport Crew, Sections
@@ -53,7 +55,7 @@ cdef struct Batch:
     Outcome* outcomes
     int* fetched            # status of the source, FetchStatus
     int64_t* failed         # number of the record that a failure is of
-    char* data[MAX_VIEWS]   # of the image, or of each of its views
+    Target* targets         # of the image, or of each of its views, slot after slot
     float* label
     uint64_t* ids
 
@@ -78,7 +80,6 @@ cdef class Stage:
     cdef list plans                 # that plan, and those of its further views
     cdef list pools                 # of memory for each of them
     cdef Py_ssize_t num_views
-    cdef Py_ssize_t[MAX_VIEWS] sample_bytes
     cdef list threads
     cdef bint started
     cdef list arrays                # (data, label, ids) of every batch under way
@@ -113,7 +114,6 @@ cdef class Stage:
             plan = self.plans[i]
             data_bytes = prod(plan.shape(batch_size)) * plan.item_size
             self.pools.append(BufferPool(data_bytes, keep=depth + 1, allocate=allocate))
-            self.sample_bytes[i] = plan.sample_stride * plan.item_size
         self.batch_size, self.depth = batch_size, depth
         self.source, self.caches = source, self.sections.caches()
         self.last_cache_stats = {}
@@ -127,9 +127,10 @@ cdef class Stage:
             self.batches[i].outcomes = <Outcome*>calloc(batch_size, sizeof(Outcome))
             self.batches[i].fetched = <int*>calloc(batch_size, sizeof(int))
             self.batches[i].failed = <int64_t*>calloc(batch_size, sizeof(int64_t))
+            self.batches[i].targets = <Target*>calloc(batch_size * self.num_views, sizeof(Target))
             if (self.batches[i].records == NULL or self.batches[i].draws == NULL
                     or self.batches[i].outcomes == NULL or self.batches[i].fetched == NULL
-                    or self.batches[i].failed == NULL):
+                    or self.batches[i].failed == NULL or self.batches[i].targets == NULL):
                 raise MemoryError
         self.arrays = [None] * depth
         self.process = os.getpid()
@@ -163,6 +164,7 @@ cdef class Stage:
                 free(self.batches[i].outcomes)
                 free(self.batches[i].fetched)
                 free(self.batches[i].failed)
+                free(self.batches[i].targets)
             free(self.batches)
         free(self.expected)
         sync_condition_destroy(&self.done)
@@ -179,19 +181,23 @@ cdef class Stage:
         return self.sections.needed(self.spare, records, epoch, draws)
 
     def submit(self, const int64_t[::1] records not None, uint32_t epoch,
-               const int64_t[::1] draws=None):
-        """Start work on a batch of at most `batch_size` records; further slots will be zero.
+               const int64_t[::1] draws=None, sizes=None, slots=None):
+        """Start work on a batch of at most `batch_size` slots; those without a record will be zero.
 
         Epoch and `draws` choose the random numbers: records that come more than once in an epoch
-        look different each time if their numbers in `draws` are.
+        look different each time if their numbers in `draws` are.  `sizes` is the height and width
+        of all images, or an array of those of every slot; without it they are those of the plans.
+        There are `slots` slots, by default as many as sizes or `batch_size`.
         """
         self._check_usable()
         self.start()
         cdef Py_ssize_t count = records.shape[0], i
         if self.submitted - self.collected == self.depth:
             raise RuntimeError(f"{self.depth} batches are under way already: collect one first")
-        if count > self.batch_size:
-            raise ValueError(f"{count} records do not fit a batch of {self.batch_size}")
+        if slots is None:
+            slots = self.batch_size if np.ndim(sizes) < 2 else len(sizes)
+        if not count <= slots <= self.batch_size:
+            raise ValueError(f"{count} records do not fit a batch of {slots}")
         if draws is not None and draws.shape[0] != count:
             raise ValueError(f"{draws.shape[0]} draw numbers for {count} records")
         for i in range(count):
@@ -200,22 +206,14 @@ cdef class Stage:
         cdef Py_ssize_t at = self.submitted % self.depth
         cdef Batch* batch = &self.batches[at]
         cdef bint stopping
-        plan = self.plan
-        data = [
-            np.frombuffer(pool.take(), one.dtype).reshape(one.shape(self.batch_size))
-            for pool, one in zip(self.pools, self.plans)
-        ]
-        label = np.zeros((self.batch_size, plan.label_width), np.float32)
-        ids = np.zeros(self.batch_size, np.uint64)
-        for array in data if count < self.batch_size else ():
-            array.fill(0)
-        self.arrays[at] = data if len(data) > 1 else data[0], label, ids
+        data = self.make_arrays(batch, slots, sizes, count < slots)
+        label = np.zeros((slots, self.plan.label_width), np.float32)
+        ids = np.zeros(slots, np.uint64)
+        self.arrays[at] = data, label, ids
         batch.count, batch.next, batch.finished, batch.epoch = count, 0, 0, epoch
         for i in range(count):
             batch.records[i] = records[i]
             batch.draws[i] = 0 if draws is None else draws[i]
-        for i in range(len(data)):
-            batch.data[i] = <char*><size_t>data[i].ctypes.data
         batch.label = <float*><size_t>label.ctypes.data
         batch.ids = <uint64_t*><size_t>ids.ctypes.data
         with nogil:
@@ -230,10 +228,73 @@ cdef class Stage:
         if stopping:
             self._check_usable()
 
+    cdef object make_arrays(self, Batch* batch, Py_ssize_t slots, sizes, bint clear):
+        """Make the memory of a batch, all of it zero if need be: what `collect` returns as data."""
+        cdef RenderPlan plan
+        cdef Py_ssize_t i, view, sample
+        cdef Target first
+        if np.ndim(sizes) == 2:
+            return self.make_separate(batch, slots, sizes, clear)
+        if sizes is not None and self.num_views > 1:
+            raise ValueError("an image with several views has the sizes of its plans")
+        made = []
+        for view in range(self.num_views):
+            plan = self.plans[view]
+            height, width = self.checked_size(sizes) if sizes else (plan.height, plan.width)
+            shape = plan.shape(slots, (height, width))
+            block = self.pools[view].take(prod(shape) * plan.item_size)
+            array = np.frombuffer(block, plan.dtype).reshape(shape)
+            if clear:
+                array.fill(0)
+            sample = plan.aim(slots, height, width, <char*><size_t>array.ctypes.data, &first)
+            for i in range(slots):
+                batch.targets[i * self.num_views + view] = first
+                first.data = <char*>first.data + sample
+            made.append(array)
+        return made if len(made) > 1 else made[0]
+
+    cdef object make_separate(self, Batch* batch, Py_ssize_t slots, sizes, bint clear):
+        """Make an array for every slot, one behind the other in one piece of memory."""
+        cdef RenderPlan plan = self.plan
+        cdef Py_ssize_t i
+        if self.num_views > 1:
+            raise ValueError("an image with several views has the sizes of its plans")
+        if len(sizes) != slots:
+            raise ValueError(f"{len(sizes)} sizes for {slots} slots")
+        found = [self.checked_size(size) for size in np.asarray(sizes).tolist()]
+        lengths = [height * width * plan.channels for height, width in found]
+        block = self.pools[0].take(max(sum(lengths), 1) * plan.item_size)
+        values = np.frombuffer(block, plan.dtype)
+        if clear:
+            values.fill(0)
+        made, end = [], 0
+        for i in range(slots):
+            begin, end = end, end + lengths[i]
+            array = values[begin:end].reshape(self.shape_of_one(found[i]))
+            plan.aim(1, found[i][0], found[i][1], <char*><size_t>array.ctypes.data,
+                     &batch.targets[i])
+            made.append(array)
+        return made
+
+    def checked_size(self, size):
+        """Return height and width of an image, which the renderers have room for."""
+        height, width = size
+        if not (0 < height <= self.plan.most_height and 0 < width <= self.plan.most_width):
+            raise ValueError(
+                f"images of {height} x {width} pixels: the stage was made for at most "
+                f"{self.plan.most_height} x {self.plan.most_width}")
+        return height, width
+
+    def shape_of_one(self, size):
+        """Return the shape of an image alone."""
+        shape = self.plan.shape(1, size)
+        return tuple(n for axis, n in zip(self.plan.layout, shape) if axis != "N")
+
     def collect(self):
         """Wait for the oldest batch; return data, label, ids and failures, a list of (slot, error).
 
-        Data is a list if the plan has views; its memory is used again when nobody refers to it.
+        Data is a list if the plan has views, one for each, or if the batch has sizes for its slots,
+        one for each; its memory is used again when nobody refers to it.
         """
         self._check_usable()
         if self.submitted == self.collected:
@@ -254,20 +315,23 @@ cdef class Stage:
         return data, label, ids, failures
 
     def retry(self, int64_t record, uint32_t epoch, int64_t draw, data, label, ids,
-              Py_ssize_t slot):
-        """Render another record into a slot of a collected batch, in the caller's thread."""
+              Py_ssize_t slot, size=None):
+        """Render another record into a slot of a collected batch, in the caller's thread.
+
+        Where every slot has a size of its own, the record may have another one.
+        """
         cdef Outcome outcome
         cdef int fetched = FETCH_OK
         cdef int64_t failed = record
         cdef bint stopping
         cdef Slot target
-        cdef char* views[MAX_VIEWS]
+        cdef Target targets[MAX_VIEWS]
         cdef uint64_t[::1] id_table = ids
         cdef Scratch scratch
         scratch.bytes, scratch.capacity = NULL, 0
-        for i, array in enumerate(data if isinstance(data, list) else [data]):
-            views[i] = <char*><size_t>array.ctypes.data
-        self._locate_slot(views, <float*><size_t>label.ctypes.data, slot, &target)
+        self.find_targets(data, slot, size, targets)
+        target.targets = targets
+        target.label = <float*><size_t>label.ctypes.data + slot * self.plan.label_width
         with nogil:
             stopping = not self.begin_work()
             if not stopping:
@@ -280,6 +344,22 @@ cdef class Stage:
         if fetched != FETCH_OK or outcome.status != RENDER_OK:
             raise self._failure(failed, fetched, &outcome)
         id_table[slot] = outcome.record_id
+
+    cdef int find_targets(self, data, Py_ssize_t slot, size, Target* targets) except -1:
+        """Find where a slot of a collected batch lies; it gets the size, if that is given."""
+        cdef RenderPlan plan
+        cdef Py_ssize_t i, sample
+        if self.num_views == 1 and isinstance(data, list):
+            if size is not None and self.shape_of_one(size) != data[slot].shape:
+                data[slot] = np.empty(self.shape_of_one(self.checked_size(size)), self.plan.dtype)
+            data, slot = np.expand_dims(data[slot], self.plan.layout.index("N")), 0
+        for i, array in enumerate(data if isinstance(data, list) else [data]):
+            plan = self.plans[i]
+            lengths = dict(zip(plan.layout, array.shape))
+            sample = plan.aim(lengths["N"], lengths["H"], lengths["W"],
+                              <char*><size_t>array.ctypes.data, &targets[i])
+            targets[i].data = <char*>targets[i].data + slot * sample
+        return 0
 
     def stats(self):
         """Add up the counters of all threads, of images that were rendered ahead as well.
@@ -433,14 +513,6 @@ cdef class Stage:
                 count += 1
         return self.source.expect(self.expected, count)
 
-    cdef void _locate_slot(self, char** data, float* label, Py_ssize_t slot,
-                           Slot* target) noexcept nogil:
-        cdef Py_ssize_t i
-        for i in range(self.num_views):
-            target.views[i] = data[i] + slot * self.sample_bytes[i]
-        target.data = target.views[0]
-        target.label = label + slot * self.plan.label_width
-
     cdef object _failure(self, int64_t record, int fetched, Outcome* outcome):
         if fetched != FETCH_OK:
             return self.source.failure(record, fetched)
@@ -496,7 +568,8 @@ cdef class Stage:
     cdef void render_slot(self, Crew crew, Batch* batch, Py_ssize_t slot,
                           Scratch* scratch) noexcept nogil:
         cdef Slot target
-        self._locate_slot(batch.data, batch.label, slot, &target)
+        target.targets = batch.targets + slot * self.num_views
+        target.label = batch.label + slot * self.plan.label_width
         self.render_member(crew, batch.records[slot], batch.epoch, batch.draws[slot], &target,
                            &batch.fetched[slot], &batch.outcomes[slot], scratch,
                            &batch.failed[slot])

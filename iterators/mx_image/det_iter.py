@@ -236,7 +236,7 @@ class ImageDetIter(ImageIter):
                     **plan.limits,
                 )
                 self._make_plans = cast(list[partial[RenderPlan]], [make_plan])
-                plan = make_plan(batch_size=self.batch_size)
+                plan = make_plan()
                 if self._described is not None:
                     self._described["data_shape"] = recipe.data_shape
                     self._steps = tuple(CreateDetAugmenter(**self._described))

@@ -37,6 +37,10 @@ class Engine(Protocol):
     `data` and `label` are what it makes of a batch: one array, or a list of one for each
     description of the provider.  A batch that cannot be made at all has ``data=None`` and one
     failure.
+
+    An engine of batches of many shapes takes ``sizes, slots`` behind the arguments of `submit`:
+    the height and width of all images or an array of those of every slot, and the number of slots;
+    and behind those of `retry` the size of a record, where every slot has one of its own.
     """
 
     depth: int
@@ -158,14 +162,19 @@ class SkippedSamples:
         draw: int,
         arrays: tuple[Any, Any, Any],
         slot: int,
+        size_of: Callable[[int], Any] | None = None,
     ) -> int:
-        """Fill the slot of a failed record with the first good one; returns how many were bad."""
+        """Fill the slot of a failed record with the first good one; returns how many were bad.
+
+        ``size_of(record)`` is its size, where each has one of its own.
+        """
         if arrays[0] is None or self.on_error == "raise" or not isinstance(error, RecordIOError):
             raise error
         self.add(error)
         for bad, record in enumerate(records):
             try:
-                engine.retry(int(record), epoch, draw, *arrays, slot)
+                size = () if size_of is None else (size_of(int(record)),)
+                engine.retry(int(record), epoch, draw, *arrays, slot, *size)
                 return bad
             except RemoteFileError:
                 raise

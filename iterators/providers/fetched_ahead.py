@@ -48,10 +48,12 @@ class FetchedSource(Protocol):
 class _Batch:
     """A batch that waits for its records."""
 
-    __slots__ = ("draws", "epoch", "pinned", "records")
+    __slots__ = ("draws", "epoch", "form", "pinned", "records")
 
-    def __init__(self, records: np.ndarray, epoch: int, draws: np.ndarray) -> None:
-        self.records, self.epoch, self.draws = records, epoch, draws
+    def __init__(
+        self, records: np.ndarray, epoch: int, draws: np.ndarray, form: tuple[Any, ...]
+    ) -> None:
+        self.records, self.epoch, self.draws, self.form = records, epoch, draws, form
         self.pinned: PinnedRecords | None = None
 
 
@@ -90,11 +92,11 @@ class FetchedAhead:
         """Number of batches submitted and not yet collected."""
         return len(self._waiting) + self._engine.pending
 
-    def submit(self, records: np.ndarray, epoch: int, draws: np.ndarray) -> None:
+    def submit(self, records: np.ndarray, epoch: int, draws: np.ndarray, *form: Any) -> None:
         """Have the records of a batch fetched, and the batch made when they are there."""
         if self._closed:
-            self._engine.submit(records, epoch, draws)  # which says so
-        self._waiting.append(_Batch(records, epoch, draws))
+            self._engine.submit(records, epoch, draws, *form)  # which says so
+        self._waiting.append(_Batch(records, epoch, draws, form))
         self._ask()
         self._feed()
 
@@ -121,7 +123,7 @@ class FetchedAhead:
                 batch.pinned.wait()
             except Exception:
                 return  # raised when its turn comes
-            self._engine.submit(batch.records, batch.epoch, batch.draws)
+            self._engine.submit(batch.records, batch.epoch, batch.draws, *batch.form)
             self._inside.append(batch.pinned)
             self._waiting.popleft()
 
@@ -151,12 +153,20 @@ class FetchedAhead:
                 pinned.release()
 
     def retry(
-        self, record: int, epoch: int, draw: int, data: Any, label: Any, ids: Any, slot: int
+        self,
+        record: int,
+        epoch: int,
+        draw: int,
+        data: Any,
+        label: Any,
+        ids: Any,
+        slot: int,
+        *size: Any,
     ) -> None:
         """Put another record into a slot of a collected batch, which is fetched before."""
         needed = self._engine.needed(np.array([record]), epoch, np.array([draw]))
         with self._source.pin(needed):
-            self._engine.retry(record, epoch, draw, data, label, ids, slot)
+            self._engine.retry(record, epoch, draw, data, label, ids, slot, *size)
 
     def stats(self) -> dict[str, float]:
         """Counters of the engine, and of the fetching since the files were opened."""

@@ -50,8 +50,10 @@ def seek(provider: RecordImageProvider, epoch: int, number: int) -> None:
     """Make the next batch of a provider batch `number` of an epoch, both from 0."""
     if not 0 <= number < len(provider):
         raise IndexError(f"there is no batch {number}: an epoch has {len(provider)}")
-    state = provider.state_dict()
-    provider.load_state_dict({**state, "epoch": epoch, "done": number * provider._step})
+    done = 0
+    for _ in range(number):
+        done = provider._plan.behind(epoch, done)
+    provider.load_state_dict({**provider.state_dict(), "epoch": epoch, "done": done})
 
 
 def records_of(provider: RecordImageProvider, epoch: int, number: int) -> list[int]:

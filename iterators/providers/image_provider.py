@@ -133,7 +133,7 @@ def _in_form(
 def _plans(
     job: ImageJob, labels: Labels, classes: PackClasses, plan_class: Any, mean_image: Any
 ) -> list[partial[RenderPlan]]:
-    """Return what makes the plan of every pack from a batch size."""
+    """Return what makes the plan of every pack."""
     plans: list[Any] = [
         partial(
             plan_class,
@@ -182,7 +182,7 @@ class ImageEngines:
     def __call__(self, batch_size: int, depth: int) -> Engine:
         """Make one."""
         source, options = self.source, self.options
-        plans = [make(batch_size=batch_size) for make in self.plans]
+        plans = [make() for make in self.plans]
         sizes: dict[str, Any] = {
             "batch_size": batch_size,
             "threads": options.preprocess_threads,
@@ -238,7 +238,7 @@ class RecordImageProvider(PlannedProvider):
         engines = ImageEngines(
             source, plans, images, options, job.placement, job.key, change, labels.shape
         )
-        plan, dtype = plans[0](batch_size=options.batch_size), job.normalise and job.normalise.dtype
+        plan, dtype = plans[0](), job.normalise and job.normalise.dtype
         settings = {"file": source.fingerprint(), "order": describe_order(order), **options.saved()}
         if named is not None:
             settings["recipe"] = named.described()

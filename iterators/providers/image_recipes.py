@@ -191,7 +191,7 @@ def _average(
     batches = BatchPlan(order, MEAN_BATCH, "pad")
     made = Stage(
         source.bytes_source(),
-        Section(plan_class(recipe, label_width=0, dtype="uint8", batch_size=MEAN_BATCH)),
+        Section(plan_class(recipe, label_width=0, dtype="uint8")),
         batch_size=MEAN_BATCH,
         threads=options.preprocess_threads,
         depth=2,

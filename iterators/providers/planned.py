@@ -49,6 +49,7 @@ class _Request:
     rows: np.ndarray
     pad: int
     draws: np.ndarray
+    slots: int
 
 
 class FullBatch(DataBatch):
@@ -119,7 +120,6 @@ class PlannedProvider(AbstractDataProvider):
         self._placement = placement
         # Of the whole epoch: the positions that all parts have taken.
         self._position = Position(integer("epoch", epoch, low=0, high=LAST_EPOCH))
-        self._step = plan.batch_size * plan.order.stride  # positions of one batch per part
         self._provider_asked = False  # asked for anything since the epoch began or was resumed
         self._requests: deque[_Request] = deque()
         self._process = os.getpid()
@@ -241,7 +241,7 @@ class PlannedProvider(AbstractDataProvider):
         # An interrupt before this line costs no batch: it is made again.
         self._move(following)
         self._provider_current = batch
-        self._count(request.pad, asked)
+        self._count(request.slots - (0 if self._rolls_over else request.pad), asked)
         return batch
 
     def _move(self, position: Position) -> None:
@@ -281,12 +281,12 @@ class PlannedProvider(AbstractDataProvider):
         """Return the packs of the records of a batch, if there may be several."""
         return None
 
-    def _count(self, pad: int, asked: float) -> None:
+    def _count(self, samples: int, asked: float) -> None:
         now = time.perf_counter()
         if self._returned is not None:
             self._busy += asked - self._returned
         self._waited += now - asked
-        self._samples += self._plan.batch_size - (0 if self._rolls_over else pad)
+        self._samples += samples
         self._returned = now
         if self._verbose and not self._batches_left(self._position.done):
             logger.info(
@@ -347,12 +347,19 @@ class PlannedProvider(AbstractDataProvider):
             epoch, done = following
             rows, pad = self._plan.rows(epoch, 0, done)
             draws = self._plan.draws(0, done)
-            self._engine.submit(rows, epoch, draws)
-            self._requests.append(_Request(following, rows, pad, draws))
+            shape = self._batch_shape(epoch, done, rows)
+            self._engine.submit(rows, epoch, draws, *shape)
+            slots = shape[1] if shape else self.batch_size
+            self._requests.append(_Request(following, rows, pad, draws, slots))
 
     def _behind(self, position: Position) -> Position:
         """Return the end of the batch at a position, which may be behind that of the epoch."""
-        return Position(position.epoch, position.done + self._step)
+        return Position(position.epoch, self._plan.behind(*position))
+
+    def _batch_shape(self, epoch: int, done: int, rows: np.ndarray) -> tuple[Any, ...]:
+        """Return sizes and number of slots of a batch, nothing for one like all others."""
+        sizes = self._plan.sizes(epoch, 0, done, rows)
+        return () if sizes is None else (sizes, self._plan.slots(epoch, 0, done))
 
     def _settle(self, position: Position) -> Position:
         """Return the position, or, behind the last batch of an epoch, the start of the next one."""

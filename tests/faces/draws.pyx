@@ -110,9 +110,10 @@ def composed(factor, order, hue, noise, grey, average, mean=(0, 0, 0), std=(1, 1
 
 def drawn_rectangles(recipe, key, epoch, record, occurrence=0):
     """Return the rectangles erased from one image: (x, y, width, height) in its pixels."""
-    cdef Eraser eraser = Eraser(recipe)
+    _, height, width = recipe.data_shape
+    cdef Eraser eraser = Eraser(recipe, width)
     cdef ImageKey image = image_key(key, epoch, record, occurrence)
-    eraser.draw(&image, eraser.width, eraser.height)
+    eraser.draw(&image, width, height)
     return [(eraser.rectangles[i].x, eraser.rectangles[i].y, eraser.rectangles[i].width,
              eraser.rectangles[i].height) for i in range(eraser.count)]
 

@@ -94,6 +94,7 @@ def drawn_steps(recipe, key, epoch, record, int width, int height, raw):
     cdef ImageKey image
     image.key, image.epoch, image.record = key, epoch, record
     load_det_recipe(&settings, recipe)
+    _, settings.height, settings.width = recipe.data_shape
     cdef int status = draw_det_geometry(
         &settings, &image, width, height, &label.objects, &geometry)
     if status:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -56,6 +56,25 @@ class BatchPlan:
     def batches(self, done: int = 0) -> int:
         """Return the number of batches left behind the first `done` positions of the epoch."""
         return self._batches(self.order.count(done))
+
+    def behind(self, epoch: int, done: int) -> int:
+        """Return the `done` behind the batch that begins there: positions that all parts take."""
+        return done + self.batch_size * self.order.stride
+
+    def sizes(self, epoch: int, number: int, done: int, rows: np.ndarray) -> Any:
+        """Return height and width of the images of a batch, or of each of its slots.
+
+        Returns
+        -------
+        None, (int, int) or numpy.ndarray of int32 (slots, 2)
+            None where all batches have the shape of the provider.  An array has as many rows as
+            the batch has slots; a batch with one size has `slots`.
+        """
+        return None
+
+    def slots(self, epoch: int, number: int, done: int) -> int:
+        """Return the number of slots of a batch: at least its records, at most `batch_size`."""
+        return self.batch_size
 
     def is_over(self, done: int) -> bool:
         """Return whether no part has a batch left behind `done` positions of the epoch."""

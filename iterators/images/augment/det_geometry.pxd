@@ -22,7 +22,7 @@ cdef struct CropSampler:
     CropLimits limits
 
 
-# The part of a detection recipe that is needed to draw one image.
+# The part of a detection recipe that is needed to draw one image, and the size of its slot.
 cdef struct DetGeometryRecipe:
     int width
     int height

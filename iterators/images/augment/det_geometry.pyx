@@ -240,7 +240,6 @@ cdef void load_sampler(CropSampler* target, recipe, int i):
 cdef void load_det_recipe(DetGeometryRecipe* target, recipe):
     """Copy the validated parameters of a `det_recipe.DetRecipe`."""
     cdef int i
-    _, target.height, target.width = recipe.data_shape
     target.resize = load_resize(recipe)
     target.resize_mode = RESIZE_MODES.index(recipe.resize_mode)
     target.mirror_chance = recipe.rand_mirror_prob

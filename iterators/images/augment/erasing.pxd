@@ -33,8 +33,6 @@ cdef class Eraser:
     cdef float level
     cdef float[4] mean      # of integer pixels, in grey levels
     cdef float[4] deviation
-    cdef int width
-    cdef int height
     cdef int channels
     cdef uint8_t* row       # of integer pixels, before they are written
     # Of the image at work.

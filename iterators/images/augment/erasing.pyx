@@ -57,11 +57,14 @@ fill_quantiles()
 
 
 cdef class Eraser:
-    """Erases rectangles of images as a recipe with `random_erasing` says; serves one writer."""
+    """Erases rectangles of images as a recipe with `random_erasing` says; serves one writer.
 
-    def __cinit__(self, recipe):
+    Images are at most `most_width` pixels wide.
+    """
+
+    def __cinit__(self, recipe, int most_width):
         cdef int i
-        self.channels, self.height, self.width = recipe.data_shape
+        self.channels = recipe.channels
         self.chance = recipe.random_erasing
         self.area[0], self.area[1] = recipe.erasing_area
         self.counts[0], self.counts[1] = recipe.erasing_count
@@ -78,7 +81,7 @@ cdef class Eraser:
             means, deviations = recipe.mean, recipe.std
         for i in range(self.channels):
             self.mean[i], self.deviation[i] = means[i], deviations[i]
-        self.row = <uint8_t*>malloc(<size_t>self.width * self.channels + 64)
+        self.row = <uint8_t*>malloc(<size_t>most_width * self.channels + 64)
         if self.row == NULL:
             raise MemoryError
 

@@ -80,6 +80,11 @@ cdef void draw_part(const FaceRecipe* recipe, const ImageKey* image,
     drawn.y = (recipe.height - drawn.crop_height) // 2
 
 
+cdef void expect_face(void* state, int width, int height) noexcept nogil:
+    cdef FaceRecipe* recipe = &(<State*>state).recipe
+    recipe.width, recipe.height = width, height
+
+
 cdef bint draw_face(void* state, const ImageKey* image, normalise_recipe* normalise) noexcept nogil:
     cdef const FaceRecipe* recipe = &(<State*>state).recipe
     cdef DrawnFace* drawn = &(<State*>state).drawn
@@ -168,6 +173,7 @@ cdef class FaceChange(PixelChange):
         if state.resampler == NULL or state.small == NULL:
             raise MemoryError
         self.change.state = state
+        self.change.expect = expect_face
         self.change.draw, self.change.apply = draw_face, apply_face
 
     def __dealloc__(self):

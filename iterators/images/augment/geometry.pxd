@@ -1,3 +1,4 @@
+from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t
 
 from iterators.images.augment.draw cimport ImageKey
@@ -5,6 +6,16 @@ from iterators.images.augment.draw cimport ImageKey
 
 cdef enum:
     MAX_STEPS = 9
+
+
+# Where a finished image goes, and how large it is there; its strides are in elements.
+cdef struct Target:
+    void* data
+    int height
+    int width
+    ptrdiff_t row_stride
+    ptrdiff_t pixel_stride
+    ptrdiff_t channel_stride
 
 
 cdef enum StepKind:
@@ -92,8 +103,9 @@ cdef int resize_first(const FirstResize* resize, const ImageKey* image, int* wid
 
 # Draws where the pixels of one image after the other come from.
 cdef class GeometryDrawer:
-    # Compute the steps for an image of `width` x `height` pixels: a GeometryStatus.
-    cdef int draw_steps(self, const ImageKey* image, int width, int height,
+    # Compute the steps from an image of `width` x `height` pixels to the size of a target: a
+    # GeometryStatus.
+    cdef int draw_steps(self, const ImageKey* image, int width, int height, const Target* target,
                         Geometry* geometry) noexcept nogil
 
 

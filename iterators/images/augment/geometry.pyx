@@ -53,7 +53,7 @@ cdef enum Position:
     POSITION_CENTER_FLOOR = 5   # half pixels cut off, where torchvision rounds
 
 
-# The part of a recipe that is needed to draw one image.
+# The part of a recipe that is needed to draw one image, and the size of the image at work.
 cdef struct GeometryRecipe:
     int width
     int height
@@ -441,7 +441,6 @@ cdef int crop_plain(const GeometryRecipe* recipe, const ImageKey* image, int wid
 cdef void load_recipe(GeometryRecipe* target, recipe):
     """Copy the validated parameters of a `recipe.Recipe`."""
     cdef int i
-    _, target.height, target.width = recipe.data_shape
     target.resize = load_resize(recipe)
     target.torchvision = recipe.resample is not None
     target.pad_if_needed = recipe.pad_if_needed
@@ -475,7 +474,7 @@ cdef void load_recipe(GeometryRecipe* target, recipe):
 cdef class GeometryDrawer:
     """Base class: draws nothing."""
 
-    cdef int draw_steps(self, const ImageKey* image, int width, int height,
+    cdef int draw_steps(self, const ImageKey* image, int width, int height, const Target* target,
                         Geometry* geometry) noexcept nogil:
         return GEOMETRY_TOO_LARGE
 
@@ -488,11 +487,12 @@ cdef class RecipeGeometry(GeometryDrawer):
     def __init__(self, recipe):
         load_recipe(&self.recipe, recipe)
 
-    cdef int draw_steps(self, const ImageKey* image, int width, int height,
+    cdef int draw_steps(self, const ImageKey* image, int width, int height, const Target* target,
                         Geometry* geometry) noexcept nogil:
         cdef const GeometryRecipe* recipe = &self.recipe
         cdef int status = GEOMETRY_OK
         cdef Step* step
+        self.recipe.width, self.recipe.height = target.width, target.height
         geometry.count = 0
         draw_mirrors(recipe, image, geometry)
         status = resize_first(&recipe.resize, image, &width, &height, geometry)
@@ -532,8 +532,10 @@ def drawn_steps(recipe, key, epoch, record, int width, int height, occurrence=0)
     cdef RecipeGeometry drawer = RecipeGeometry(recipe)
     cdef Geometry geometry
     cdef ImageKey image
+    cdef Target target
+    _, target.height, target.width = recipe.data_shape
     image.key, image.epoch, image.record = draw_key(key, occurrence), epoch, record
-    cdef int status = drawer.draw_steps(&image, width, height, &geometry)
+    cdef int status = drawer.draw_steps(&image, width, height, &target, &geometry)
     if status:
         raise ValueError(geometry_message(status).decode())
     return [geometry.steps[i] for i in range(geometry.count)], bool(geometry.mirror)
