@@ -70,3 +70,14 @@ def test_blocks_outlive_their_pool():
     del pool
     gc.collect()
     assert (array == 3).all()
+
+
+def test_a_free_block_serves_for_less_than_it_has_but_not_for_a_scrap():
+    pool = BufferPool(1 << 16, keep=2)
+    large = np.frombuffer(pool.take(), np.uint8)
+    address = large.ctypes.data
+    del large
+    scrap = np.frombuffer(pool.take(100), np.uint8)
+    assert len(scrap) == 100 and scrap.ctypes.data != address
+    part = np.frombuffer(pool.take(40_000), np.uint8)
+    assert len(part) == 40_000 and part.ctypes.data == address
