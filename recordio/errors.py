@@ -18,6 +18,7 @@ __all__ = [
     "EmptyRecordFileError",
     "ErrorBudgetError",
     "ExpressionError",
+    "FieldError",
     "ImageDecodeError",
     "ImageFileError",
     "IndexFileError",
@@ -197,6 +198,10 @@ class ExpressionError(RecordIOError):
 
 class ManifestError(RecordIOError):
     """A manifest of shards cannot be read, or the files are not those that it lists."""
+
+
+class FieldError(RecordIOError):
+    """A pack has no such field, or the field has no record for a sample, or belongs to others."""
 
 
 class IndexFileError(RecordIOError):

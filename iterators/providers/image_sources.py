@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from recordio.bytes.remote.settings import RemoteSettings
-from recordio.errors import LabelError, RecordIOError
+from recordio.errors import FieldError, LabelError, RecordIOError
 from recordio.lists import read_entries
 
 from ..core.order import check_of
@@ -63,6 +63,9 @@ class ImagePack(Protocol):
 
     def bytes_source(self) -> Source:
         """Return what the image stage reads."""
+
+    def field(self, name: str) -> Source:
+        """Return what the image stage reads of a field: as many images, numbered alike."""
 
     def part(self, num_parts: int, part_index: int) -> range:
         """Records of one part, when they are not shuffled."""
@@ -179,6 +182,14 @@ class ImageFileSource:
     def bytes_source(self) -> Source:
         """Return what the image stage reads."""
         return ImageFiles(self._paths, self._ids, self._labels)
+
+    def field(self, name: str) -> Source:
+        """Refused: fields lie beside packs, and in containers."""
+        raise FieldError(
+            f"images that are no pack have no field {name}: `recordio pack` or im2rec, with "
+            f"--field {name}=..., make one of them",
+            path=self.name,
+        )
 
     def part(self, num_parts: int, part_index: int) -> range:
         """Images of one part; see `floor_part`."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Any, Protocol, runtime_checkable
 
 from ..bytes.files import StoredFile
 from ..bytes.remote.settings import RemoteSettings
@@ -56,18 +57,28 @@ class Container:
     #: What messages call it, with an article: "a tar file".
     name: str
     #: Finds the samples of a file; it may take long, and is asked once for each version of a file.
-    scan: Callable[[StoredFile, RemoteSettings | None], ContainedSamples]
+    scan: Callable[..., ContainedSamples]
     pattern: re.Pattern[str] = re.compile(r"(?!)")
     is_it: Callable[[StoredFile], bool] = _by_name_only
     #: The files behind a name, for containers of several.
     shards: Callable[[StoredFile, RemoteSettings | None], Sequence[StoredFile]] = _itself
-    rows: Callable[[StoredFile, ContainedSamples], ContentReader] | None = None
+    rows: Callable[..., ContentReader] | None = None
     #: Contents are files of their own, below the folder, named by `ContainedSamples.name_of`.
     is_folder: bool = False
     #: Contents have checksums, `ContainedSamples.checks`, which `rows` compares.
     has_checksums: bool = False
     #: Scanning is so cheap that the samples are not kept in a file.
     is_listed_each_time: bool = False
+    #: Names the fields that samples have besides, and `scan` and `rows` take one as `field`.
+    fields: Callable[[StoredFile, RemoteSettings | None, ContainedSamples], list[str]] | None = None
+    #: The field that is the content of the samples, where that is not the image.
+    field: str = ""
+
+    @lru_cache(64)  # noqa: B019 - rows of the table live as long as the process
+    def of_field(self, name: str) -> Container:
+        """Return the kind whose contents are one of the fields, of the same samples."""
+        rows: Any = self.rows and partial(self.rows, field=name)
+        return replace(self, field=name, scan=partial(self.scan, field=name), rows=rows)
 
 
 def is_folder_of(pattern: re.Pattern[str]) -> Callable[[StoredFile], bool]:

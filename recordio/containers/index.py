@@ -59,7 +59,7 @@ def samples_of(
     if container.is_listed_each_time:
         return container.scan(file, settings)
     version = [container.name, *file.version()]
-    paths = index_paths(file)
+    paths = index_paths(file, f".{container.field}{SUFFIX}" if container.field else SUFFIX)
     for path in paths:
         found = _read(path, version)
         if found is not None:

@@ -26,7 +26,7 @@ from ..bytes.files import StoredFile
 from ..bytes.remote.mirror import Mirror
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
-from ..errors import RecordIOError
+from ..errors import FieldError, RecordIOError
 from ..extras import need
 from .container import Container, files_of_folder, is_folder_of
 from .samples import EXACT, NO_CONTENT, ContainedSamples
@@ -43,11 +43,21 @@ IMAGES = ("image", "img", "jpg", "jpeg", "png", "webp", "picture", "photo", "ima
 LABELS = ("label", "labels", "cls", "class", "class_id", "target", "fine_label", "coarse_label")
 
 
-def scan(file: StoredFile, settings: RemoteSettings | None = None) -> ContainedSamples:
-    """Read the labels of all rows, and the names of the files that the images were."""
+def scan(
+    file: StoredFile, settings: RemoteSettings | None = None, field: str = ""
+) -> ContainedSamples:
+    """Read the labels of all rows, and the names of the files that the images were.
+
+    Of a field, a column of bytes or text, nothing but the number of rows is read.
+    """
     with _reading(file):
         opened = _open(file, settings)
         try:
+            if field:
+                _content_column(opened.schema_arrow, field, shown(file.name))
+                count = opened.metadata.num_rows
+                zeros = np.zeros(count, np.int64)
+                return ContainedSamples(np.arange(count), zeros, zeros.astype(np.float32))
             return _samples(opened, shown(file.name))
         finally:
             opened.close()
@@ -99,7 +109,41 @@ def _bytes_of(kind: Any) -> bool:
 
 def _has_paths(kind: Any) -> bool:
     at = kind.get_field_index("path") if str(kind).startswith("struct<") else -1
-    return at >= 0 and str(kind.field(at).type) in ("string", "large_string", "string_view")
+    return at >= 0 and _is_text(kind.field(at).type)
+
+
+def _is_text(kind: Any) -> bool:
+    return str(kind) in ("string", "large_string", "string_view")
+
+
+def fields(
+    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples
+) -> list[str]:
+    """List the columns of bytes and text besides that of the images and that of the labels."""
+    with _reading(file):
+        opened = _open(file, settings)
+        try:
+            schema = opened.schema_arrow
+        finally:
+            opened.close()
+    features = _hub_features(schema)
+    taken = (_image_column(schema, features, shown(file.name)), _label_column(schema, features))
+    kinds = [(one.name, one.type) for one in schema if one.name not in taken]
+    found = (name for name, kind in kinds if _bytes_of(kind) or _is_text(kind))
+    return [name for name in found if name.isascii() and name.isidentifier()]
+
+
+def _content_column(schema: Any, field: str, path: str) -> str:
+    """Name the column of the images, or that of a field, which must hold bytes or text."""
+    if not field:
+        return _image_column(schema, _hub_features(schema), path)
+    at = schema.get_field_index(field)
+    if at < 0 or not (_bytes_of(schema.field(at).type) or _is_text(schema.field(at).type)):
+        there = ", ".join(f"{one.name}: {one.type}" for one in schema)
+        raise FieldError(
+            f"it has no column {field} of bytes or text; its columns are {there[:1000]}", path=path
+        )
+    return field
 
 
 def _image_column(schema: Any, features: dict[str, Any], path: str) -> str:
@@ -287,12 +331,13 @@ if hasattr(os, "register_at_fork"):  # a thread of the parent may hold its lock
 class ParquetRows:
     """The images of a file; see `BlockReader`."""
 
-    def __init__(self, file: StoredFile, samples: ContainedSamples) -> None:
+    def __init__(self, file: StoredFile, samples: ContainedSamples, field: str = "") -> None:
         with _reading(file):
             self._opened = _open(file, None)
             schema = self._opened.schema_arrow
-            name = _image_column(schema, _hub_features(schema), shown(file.name))
-            self._leaf = name if _is_binary(schema.field(name).type) else f"{name}.bytes"
+            name = _content_column(schema, field, shown(file.name))
+            is_struct = str(schema.field(name).type).startswith("struct<")
+            self._leaf = f"{name}.bytes" if is_struct else name
             about = self._opened.metadata
             groups = [about.row_group(i) for i in range(about.num_row_groups)]
             self._edges = np.cumsum([0, *(group.num_rows for group in groups)])
@@ -310,7 +355,7 @@ class ParquetRows:
         content = held.row(number - int(self._edges[group]))
         if content is None:
             raise RecordIOError(
-                f"its {self._leaf} is null: the image is not in the file, only its path may be"
+                f"its {self._leaf} is null: it is not in the file, only its path may be"
             )
         return content
 
@@ -412,4 +457,5 @@ PARQUET = Container(
     is_it=is_folder_of(PATTERN),
     shards=files_of_folder(PATTERN),
     rows=ParquetRows,
+    fields=fields,
 )

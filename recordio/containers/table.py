@@ -23,11 +23,12 @@ __all__ = ["CONTAINERS", "contained_files", "container_of", "is_contained"]
 CONTAINERS: tuple[Container, ...] = (TAR, TFRECORD, PARQUET, ZIP, LMDB, MDS, FOLDER)
 
 
-def _row_named(name: str) -> Container:
-    return next(row for row in CONTAINERS if row.name == name)
+def _row_named(name: str, field: str) -> Container:
+    found = next(row for row in CONTAINERS if row.name == name)
+    return found.of_field(field) if field else found
 
 
-copyreg.pickle(Container, lambda row: (_row_named, (row.name,)))
+copyreg.pickle(Container, lambda row: (_row_named, (row.name, row.field)))
 
 
 def container_of(file: StoredFile) -> Container | None:

@@ -25,7 +25,7 @@ from .container import Container
 from .dali_index import take_index
 from .samples import NO_CONTENT, ContainedSamples
 from .tar_members import TarScan
-from .webdataset import CONTENTS, PartChoice, WebSample, add_part
+from .webdataset import CONTENTS, FieldChoice, PartChoice, WebSample, add_part, ending_fields
 
 __all__ = ["TAR"]
 
@@ -45,8 +45,10 @@ MOST_KINDS = 1000
 AT_ONCE = 4096
 
 
-def scan(file: StoredFile, settings: RemoteSettings | None = None) -> ContainedSamples:
-    """Find the samples of a tar file."""
+def scan(
+    file: StoredFile, settings: RemoteSettings | None = None, field: str = ""
+) -> ContainedSamples:
+    """Find the samples of a tar file, whose contents may be a field of each."""
     path = shown(file.name)
     try:
         if file.first_bytes(6, settings).startswith(COMPRESSED):
@@ -55,7 +57,7 @@ def scan(file: StoredFile, settings: RemoteSettings | None = None) -> ContainedS
                 "example with `gunzip`, or convert it with `recordio from-webdataset`"
             )
         mirror = None if file.is_local else file.mirrored(settings)
-        return _TarFile(file, mirror).samples(settings)
+        return _TarFile(file, mirror, field).samples(settings)
     except RecordIOError as error:
         raise error.at(path=path) from None
 
@@ -63,10 +65,12 @@ def scan(file: StoredFile, settings: RemoteSettings | None = None) -> ContainedS
 class _TarFile:
     """A tar file while its samples are found."""
 
-    def __init__(self, file: StoredFile, mirror: Mirror | None) -> None:
+    def __init__(self, file: StoredFile, mirror: Mirror | None, field: str = "") -> None:
         self.file, self.mirror = file, mirror
         self.view = file.map() if mirror is None else mirror.view
-        self.choice = PartChoice()
+        self.choice = FieldChoice(field) if field else PartChoice()
+        # An ending that no file has: every sample is looked at.
+        self.endings = ["/"] if field else sorted(CONTENTS)
         #: Samples that are not of the usual kind: where the content lies, and the rest; or why not.
         self.found: dict[int, tuple[WebSample, int, int]] = {}
         self.faults: dict[int, str] = {}
@@ -87,7 +91,7 @@ class _TarFile:
         return self._tables(scan, reason)
 
     def _scan(self) -> TarScan:
-        return TarScan(len(self.view), sorted(CONTENTS), MOST_CONTENT)
+        return TarScan(len(self.view), self.endings, MOST_CONTENT)
 
     def _run(self, scan: TarScan) -> str | None:
         """Go from header to header; returns what ended that too early."""
@@ -251,8 +255,16 @@ def _few(counts: collections.Counter[str]) -> dict[str, int]:
     return kept
 
 
+def fields(
+    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples
+) -> list[str]:
+    """List the fields that its samples have besides images and labels."""
+    return ending_fields(samples.left_out)
+
+
 TAR = Container(
     "a tar file",
     scan,
+    fields=fields,
     pattern=re.compile(r"\.(tar(\.(gz|bz2|xz|lzma|zst|lz4|z))?|tgz|tbz2?|txz)$", re.IGNORECASE),
 )

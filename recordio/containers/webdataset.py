@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from ..errors import LabelError, RecordIOError
 from ..formats.table import FORMATS, is_read_everywhere
 from ..lists import safe_name
 
-__all__ = ["CONTENTS", "PartChoice", "WebSample", "add_part"]
+__all__ = ["CONTENTS", "FieldChoice", "PartChoice", "WebSample", "add_part", "ending_fields"]
 
 #: Last parts of the endings that count as the content of a sample, where none is chosen.
 CONTENTS = frozenset(
@@ -123,6 +123,31 @@ class PartChoice:
             if isinstance(error, RecordIOError):
                 raise
             raise RecordIOError(f"its .{ending} file holds no labels: {error}") from None
+
+
+@dataclass(frozen=True)
+class FieldChoice(PartChoice):
+    """Use one field of each sample: its file ``KEY.NAME`` or ``KEY.NAME.ENDING``.
+
+    >>> [FieldChoice("mask").is_content(ending) for ending in ("mask.png", "mask", "png")]
+    [True, True, False]
+    """
+
+    has_labels: bool = False
+
+    def is_content(self, ending: str) -> bool:
+        """Tell whether a file may be the field."""
+        return ending.partition(".")[0] == self.content.lower()
+
+
+def ending_fields(left_out: Iterable[str]) -> list[str]:
+    """List the names of fields among kinds of files that were left out.
+
+    >>> ending_fields([".mask.png", ".txt", "width in .json", "others"])
+    ['mask', 'txt']
+    """
+    names = {kind.split(".")[1] for kind in left_out if kind.startswith(".")}
+    return sorted(name for name in names if name.isascii() and name.isidentifier())
 
 
 def _taken(files: dict[str, Any], ending: str) -> Any:

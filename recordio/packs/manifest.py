@@ -21,6 +21,7 @@ from ..bytes.remote.settings import RemoteSettings
 from ..bytes.storage import AtomicOutput
 from ..errors import ManifestError
 from ..frames.index_file import read_index
+from .field_files import without_fields
 
 __all__ = [
     "ListedPacks",
@@ -231,7 +232,7 @@ def listed_packs(
     beside: list[StoredFile | None] = []
     named_by: list[ShardManifest | None] = []
     manifests: dict[int, ShardManifest] = {}  # by the position of their first file
-    for file in named_files(paths, ".rec", settings):
+    for file in without_fields(named_files(paths, ".rec", settings), paths):
         if is_manifest(file.name):
             manifest = manifests[len(files)] = ShardManifest.read(file.name, settings)
             files += map(StoredFile.at, manifest.files)
@@ -252,7 +253,7 @@ def listed_packs(
     if indexes and manifests:
         raise ValueError(f"{named} names the indexes of its files: drop {indexes!r}")
     if indexes:
-        beside = list(named_files(indexes, ".idx", settings))
+        beside = list(without_fields(named_files(indexes, ".idx", settings), indexes, ".idx"))
     if len(beside) != len(files):
         raise ValueError(f"{len(files)} record files but {len(beside)} index files")
     # Before the record files, because an index has to be there as a whole even if these cannot be.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -21,7 +21,7 @@ from ..containers.joined import JoinedRecords, open_contained
 from ..containers.reader import ContainedRecords
 from ..containers.samples import ContainedSamples
 from ..containers.table import contained_files, container_of
-from ..errors import RecordIOError, RemoteFileError
+from ..errors import FieldError, RecordIOError, RemoteFileError
 from ..frames.check import readable_lines
 from ..frames.index_file import read_index
 from ..frames.mirrored import RemoteRecords
@@ -29,12 +29,17 @@ from ..frames.reader import RecordReader
 from ..frames.walk import Piece, walk
 from ..lists import ListEntry, entries_among, entry_lines, open_list
 from .classes import find_classes, labels_of_names
+from .field_files import field_file, field_names
 from .identities import Identities, find_identities, records_by_key
 from .manifest import ShardManifest, listed_packs
 from .names import Names, container_files, one_name, pack_files, pack_prefix
 from .sizes import SizedFile, SizedRecords, SizedSamples, stored_sizes
 
-__all__ = ["OpenPack", "open_listed", "open_pack", "whole_records"]
+__all__ = ["FieldPack", "OpenPack", "open_fields", "open_listed", "open_pack", "whole_records"]
+
+
+#: The key of a record that an index does not list.
+NO_KEY = -(1 << 63)
 
 
 class OpenPack:
@@ -302,6 +307,31 @@ class OpenPack:
         file = self.file.beside(suffix)
         return file.name if file.exists() else None
 
+    # -- fields -----------------------------------------------------------------------------------
+
+    @cached_property
+    def field_names(self) -> list[str]:
+        """Names of the fields that lie beside it, or of those that the samples of a container have.
+
+        Those beside a file on a server are not known, since not every server lists files.
+        """
+        if self.container is None:
+            return field_names(self.file)
+        if self.container.fields is None:
+            return []
+        parts = getattr(self.reader, "parts", [self.reader])
+        found = [self.container.fields(p.file, self._settings, p.samples) for p in parts]
+        return sorted({name for names in found for name in names})
+
+    @cached_property
+    def fields(self) -> Mapping[str, FieldPack]:
+        """The packs of its fields, by name."""
+        return {name: self.field(name) for name in self.field_names}
+
+    def field(self, name: str) -> FieldPack:
+        """Open the pack of one field, whose rows are those of this one; else a FieldError."""
+        return open_fields([self], name)[0]
+
     def version(self) -> tuple[int, int]:
         """Give two numbers that change with the content; see `StoredFile.version`."""
         if len(self._shards) > 1:
@@ -321,6 +351,157 @@ class OpenPack:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+class FieldPack(OpenPack):
+    """The pack of one field of another, `main`: row i of both is the same sample, by its key.
+
+    A sample without a record has the offset -1 and the number -1; of a container it is among the
+    faults.
+    """
+
+    def __init__(
+        self,
+        main: OpenPack,
+        name: str,
+        file: StoredFile | str,
+        index: StoredFile | None = None,
+        **keywords: Any,
+    ) -> None:
+        super().__init__(file, index, everything=True, **keywords)
+        self.main, self.name = main, name
+
+    @cached_property
+    def container(self) -> Container | None:
+        """Find how the field lies in the container that the pack is; None of a record file."""
+        return None if self.main.container is None else self.main.container.of_field(self.name)
+
+    @cached_property
+    def reader(self) -> Any:
+        """Open the file; the samples of a container keep the ids that they have there."""
+        reader = super().reader
+        if self.container is not None:
+            reader.first = self.main.reader.first
+        return reader
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """Number of the record of each sample in the file of the field; -1 where there is none."""
+        if self.container is not None:
+            return np.arange(len(self.all_offsets))
+        if np.array_equal(self.all_keys, self.keys):
+            return np.arange(len(self.keys))
+        return _rows_of(self.keys, self.all_keys)
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """Offset of the record of each sample in the file of the field: int64."""
+        return np.append(self.all_offsets, -1)[self.rows]
+
+    @cached_property
+    def keys(self) -> np.ndarray:
+        """Keys of the samples: int64; those of its index where the pack was opened without it."""
+        main = self.main
+        if main.container is not None or main.lines is not None:
+            return main.keys
+        beside = main.file.beside(".idx")
+        if not beside.exists():
+            return main.keys
+        keys, offsets = beside.parsed(read_index, self._settings)
+        return np.append(keys, NO_KEY)[_rows_of(main.offsets, offsets)]
+
+    @cached_property
+    def numbers(self) -> np.ndarray:
+        """Number of the record of each sample in the file of the field: int64."""
+        return self.rows
+
+    def number_of(self, row: int) -> int:
+        """Return the number of the record of a sample in the file of the field."""
+        return int(self.rows[row])
+
+    @cached_property
+    def missing(self) -> np.ndarray:
+        """Rows of the samples that have no such field, though they are usable themselves: int64."""
+        if self.samples is None:
+            return np.flatnonzero(self.rows < 0)
+        known = self.main.samples.faults if self.main.samples is not None else {}
+        return np.array(sorted(set(self.samples.faults) - set(known)), np.int64)
+
+    @cached_property
+    def foreign(self) -> np.ndarray:
+        """Keys of its records that belong to no sample: int64."""
+        return np.setdiff1d(self.all_keys, self.keys)
+
+    def record(self, row: int) -> memoryview:
+        """Read the record of a sample, with its image header; see `absence`."""
+        if self.rows[row] < 0:
+            raise self.absence(row)
+        return super().record(row)
+
+    def absence(self, row: int) -> FieldError:
+        """Say that a sample has no such field, or why it cannot be used."""
+        where = self.main.location(row)
+        if self.samples is not None:
+            fault = self.samples.faults.get(row, "it has no content")
+            return FieldError(f"its field {self.name}: {fault}", **where)
+        key = (
+            f"the key {self.keys[row]}"
+            if self.keys[row] != NO_KEY
+            else "its key, which no index lists"
+        )
+        return FieldError(
+            f"its field {self.name} is missing: {self.path} has no record with {key}; write it "
+            "there, or leave the sample out of the pack",
+            **where,
+        )
+
+    def check_complete(self) -> None:
+        """Raise a FieldError if a sample has no such field, naming the first."""
+        if len(self.missing):
+            error = self.absence(int(self.missing[0]))
+            if len(self.missing) > 1:
+                error.reason += f" (and so for {len(self.missing) - 1} more)"
+            raise error.at()
+
+
+def _rows_of(wanted: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """Find the last row of a table with each of some numbers; -1 where there is none.
+
+    >>> _rows_of(np.array([7, 5, 6]), np.array([5, 6, 5])).tolist()
+    [-1, 2, 1]
+    """
+    order = np.argsort(table, kind="stable")
+    found = np.searchsorted(table, wanted, "right", order) - 1
+    rows = np.append(order, -1)[found]  # a number of -1 finds the last
+    return np.where(np.append(table, 0)[rows] == wanted, rows, -1)
+
+
+def open_fields(packs: Sequence[OpenPack], name: str) -> list[FieldPack]:
+    """Open one field of several packs; a pack without it is a FieldError."""
+    files = [field_file(pack.file, name) for pack in packs]
+    for pack, file in zip(packs, files, strict=True):
+        there = file.exists() if pack.container is None else pack.container.fields is not None
+        if not there:
+            names = ", ".join(pack.field_names) or "none"
+            where = f": there is no {shown(file.name)}" if pack.container is None else ""
+            raise FieldError(f"it has no field {name}{where}; its fields: {names}", path=pack.path)
+    plain = [file for pack, file in zip(packs, files, strict=True) if pack.container is None]
+    opened = iter(with_mirrors(plain, packs[0]._settings if packs else None))
+    return [_field(pack, name, opened) for pack in packs]
+
+
+def _field(pack: OpenPack, name: str, opened: Iterator[StoredFile]) -> FieldPack:
+    ways: dict[str, Any] = {
+        "skip_errors": pack.skip_errors,
+        "verify": pack._verify,
+        "trusted": pack._trusted,
+        "settings": pack._settings,
+    }
+    if pack.container is not None:
+        return FieldPack(pack, name, pack.path, shards=pack._shards, **ways)
+    file = next(opened)
+    index = file.beside(".idx")
+    return FieldPack(pack, name, file, index if index.exists() else None, **ways)
 
 
 def open_pack(path: Names, **keywords: Any) -> OpenPack:

@@ -26,7 +26,7 @@ class SpanFiles(MappedFiles):
         sizes: NDArray[np.int64],
         labels: LabelTable,
         numberings: Sequence[Callable[[int], int]] | None = None,
-        faults: Callable[[int], str] = ...,
+        faults: Callable[[int], str | Exception] = ...,
     ) -> None: ...
 
 class LibraryRows(Source):

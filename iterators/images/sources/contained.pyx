@@ -62,7 +62,8 @@ cdef class LabelTable:
 cdef class SpanFiles(MappedFiles):
     """Images that are spans of mapped files; see `MappedFiles`.
 
-    A size of -1 is that of a sample without usable content: ``fault(number)`` says why.
+    A size of -1 is that of a sample without usable content: ``fault(number)`` says why, or is the
+    error itself.
     """
 
     def __init__(self, paths, views, offsets, starts, sizes, labels, numberings=None,
@@ -99,7 +100,8 @@ cdef class SpanFiles(MappedFiles):
             return RecordIOError(f"it has {self.size_of[number]} bytes: at most {MAX_RECORD} are "
                                  "possible", **location)
         if status == NO_CONTENT:
-            return RecordIOError(self.faults(number), **location)
+            fault = self.faults(number)
+            return fault if isinstance(fault, Exception) else RecordIOError(fault, **location)
         if status == NO_MEMORY:
             return Source.failure(self, number, status)
         return TruncatedRecordError(LOST, **location)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from recordio.containers.samples import ContainedSamples
-from recordio.packs.open_pack import OpenPack
+from recordio.packs.open_pack import FieldPack, OpenPack
 
 from .contained import LabelTable, LibraryRows, SpanFiles, SpansAndRows
 from .fetched import pin_records
@@ -55,8 +55,11 @@ def container_source(packs: Sequence[OpenPack]) -> Source:
     if packed.all():
         return rows()
 
-    def fault(number: int) -> str:
+    def fault(number: int) -> str | Exception:
         file, row = located(number)
+        pack = packs[file]
+        if isinstance(pack, FieldPack):
+            return pack.absence(row)
         return samples[file].faults.get(row, "it has no content")
 
     kind = _FetchedSpans if any(pack.remote is not None for pack in packs) else SpanFiles

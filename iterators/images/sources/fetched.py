@@ -16,7 +16,7 @@ from recordio.bytes.files import StoredFile
 from recordio.bytes.remote.block_table import BLOCK
 from recordio.bytes.remote.heads import LARGE_RECORD, record_heads
 from recordio.bytes.remote.mirror import MOST_REQUEST, Pin
-from recordio.packs.open_pack import OpenPack
+from recordio.packs.open_pack import FieldPack, OpenPack
 
 from .source import RecordFiles
 
@@ -25,6 +25,7 @@ __all__ = [
     "FetchedFiles",
     "FetchedRecordFiles",
     "PinnedRecords",
+    "absences",
     "far_heads",
     "file_ends",
     "is_far",
@@ -48,6 +49,10 @@ class PinnedRecords:
 
     def __init__(self, pins: list[Pin]) -> None:
         self._pins = pins
+
+    def __add__(self, other: PinnedRecords) -> PinnedRecords:
+        """Take the records of both, released together."""
+        return PinnedRecords([*self._pins, *other._pins])
 
     @property
     def nbytes(self) -> int:
@@ -100,6 +105,7 @@ def pin_records(
             pack = packs[file]
             if pack.remote is not None:
                 offsets = pack.offsets[mine - starts[file]]
+                offsets = offsets[offsets >= 0]  # of a field, some may have none
                 pins.append(pack.remote.pin(offsets, stripe, urgent=False))
     except BaseException:
         PinnedRecords(pins).release()
@@ -132,7 +138,9 @@ class FetchedRecordFiles(RecordFiles):
     """`RecordFiles` on servers; whoever reads without the GIL has to pin the records meanwhile."""
 
     def __init__(self, packs: Sequence[OpenPack], offsets: np.ndarray, starts: np.ndarray) -> None:
-        super().__init__([pack.reader for pack in packs], offsets, starts, numberings(packs))
+        super().__init__(
+            [pack.reader for pack in packs], offsets, starts, numberings(packs), absences(packs)
+        )
         self._packs, self._starts = packs, starts
 
     def read(self, number: int) -> bytes:
@@ -144,6 +152,11 @@ class FetchedRecordFiles(RecordFiles):
 def numberings(packs: Sequence[OpenPack]) -> list[Callable[[int], int]]:
     """Say for each file how errors number its records."""
     return [pack.number_of for pack in packs]
+
+
+def absences(packs: Sequence[OpenPack]) -> list[Callable[[int], Exception]] | None:
+    """Say for each file of a field what makes the error for a sample without it."""
+    return [pack.absence for pack in packs if isinstance(pack, FieldPack)] or None
 
 
 def pinned_pieces(pack: OpenPack, table: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:

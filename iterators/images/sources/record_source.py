@@ -27,7 +27,7 @@ from recordio.errors import (
 )
 from recordio.lists import read_entries
 from recordio.packs.identities import Identities, count_identities, joined_identities
-from recordio.packs.open_pack import OpenPack, open_listed
+from recordio.packs.open_pack import OpenPack, open_fields, open_listed
 from recordio.partition import part_by_bytes, part_by_count
 
 from ..augment.det_labels import Longest
@@ -37,6 +37,7 @@ from .fetched import (
     FetchedFiles,
     FetchedRecordFiles,
     PinnedRecords,
+    absences,
     file_ends,
     numberings,
     pin_records,
@@ -67,6 +68,7 @@ class RecordSource:
         self.offsets = tables[0] if len(files) == 1 else np.concatenate(tables)
         #: Number of the first record of each file.
         self.starts = np.cumsum([0, *map(len, tables[:-1])]).astype(np.int64)
+        self._fields: dict[str, RecordSource] = {}
 
     @classmethod
     def open(
@@ -173,19 +175,45 @@ class RecordSource:
         kinds = groupby(self.files, lambda file: file.container)
         return reduce(JoinedSources, (_bytes_source(list(files)) for _, files in kinds))
 
+    def field(self, name: str) -> Source:
+        """Open a field of the records, numbered as they are.
+
+        A pack without the field is a FieldError, and so is a record without one: here or, where
+        errors are skipped, when it is fetched.  Open fields are pinned with the records.
+        """
+        if name not in self._fields:
+            packs = open_fields(self.files, name)
+            for pack in packs:
+                if not pack.skip_errors:
+                    pack.check_complete()
+            self._fields[name] = RecordSource(packs, f"{self.name}, field {name}", True)
+        return self._fields[name].bytes_source()
+
+    @property
+    def _opened(self) -> list[OpenPack]:
+        """All files: those of fields that were opened, too."""
+        return [file for one in (self, *self._fields.values()) for file in one.files]
+
     @property
     def is_remote(self) -> bool:
         """True if records have to be pinned while the image stage reads them."""
-        return any(file.remote is not None for file in self.files)
+        return any(file.remote is not None for file in self._opened)
 
     @property
     def fetched(self) -> FetchedFiles:
         """The files that lie on servers."""
-        return FetchedFiles(self.files)
+        return FetchedFiles(self._opened)
 
     def pin(self, records: np.ndarray, stripe: int = 1) -> PinnedRecords:
-        """Have records fetched that lie on servers; see `PinnedRecords`."""
-        return pin_records(self.files, self.starts, records, stripe)
+        """Have records fetched that lie on servers, with their fields; see `PinnedRecords`."""
+        pinned = PinnedRecords([])
+        try:
+            for one in (self, *self._fields.values()):
+                pinned += pin_records(one.files, one.starts, records, stripe)
+        except BaseException:
+            pinned.release()
+            raise
+        return pinned
 
     def labels(
         self, listed: tuple[np.ndarray, ...] | None = None, on_error: str = "raise"
@@ -289,7 +317,8 @@ def _bytes_source(packs: Sequence[OpenPack]) -> Source:
     starts = np.cumsum([0, *map(len, packs[:-1])]).astype(np.int64)
     if any(pack.remote is not None for pack in packs):
         return FetchedRecordFiles(packs, offsets, starts)
-    return RecordFiles([pack.reader for pack in packs], offsets, starts, numberings(packs))
+    readers = [pack.reader for pack in packs]
+    return RecordFiles(readers, offsets, starts, numberings(packs), absences(packs))
 
 
 def file_versions(paths: Sequence[str]) -> bytes:

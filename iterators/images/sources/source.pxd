@@ -72,6 +72,7 @@ cdef class MappedFiles(Source):
 
 cdef class RecordFiles(MappedFiles):
     cdef list checksums             # what records are compared with
+    cdef object absences            # what makes errors for records that files do not have
 
     cdef int locate(self, int64_t number, bint verify, Scratch* scratch,
                     Encoded* image) noexcept nogil

@@ -30,6 +30,7 @@ class RecordFiles(MappedFiles):
         offsets: NDArray[np.int64],
         starts: NDArray[np.int64],
         numberings: Sequence[Callable[[int], int]] | None = None,
+        absences: Sequence[Callable[[int], Exception]] | None = None,
     ) -> None: ...
 
 class ImageFiles(Source):

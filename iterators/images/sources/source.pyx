@@ -45,6 +45,7 @@ cdef extern from "iterators/images/sources/readahead.h" nogil:
 
 cdef enum:
     NO_MEMORY = -1          # status of `fetch`; FrameStatus and errno are not negative
+    ABSENT = -2             # the file has no record for the image
     ANNOUNCED = 1 << 14     # records announced since a page was last missing
     PIECE = 1 << 17         # bytes announced at once; of more the system may read only the first
 
@@ -287,15 +288,17 @@ cdef class RecordFiles(MappedFiles):
     readers : sequence of recordio.RecordReader
         The files.
     offsets, starts, numberings
-        As for `MappedFiles`.
+        As for `MappedFiles`; negative offsets are those of records that the files do not have.
+    absences : sequence of callable, optional
+        For each file what makes the error for such a record, by its number there.
     """
 
-    def __init__(self, readers, offsets, starts, numberings=None):
+    def __init__(self, readers, offsets, starts, numberings=None, absences=None):
         cdef RecordReader reader
         cdef Py_ssize_t i
         super().__init__([r.path for r in readers], [(<RecordReader>r).view for r in readers],
                          offsets, starts, numberings)
-        self.checksums = []
+        self.checksums, self.absences = [], absences
         for i in range(self.num_files):
             reader = readers[i]
             if reader.checksums is not None:
@@ -314,7 +317,10 @@ cdef class RecordFiles(MappedFiles):
                     Encoded* image) noexcept nogil:
         cdef Frame frame
         cdef const File* file = self.file_of(number)
-        cdef int status = frame_scan(file.base, file.size, self.offset_of[number], &frame)
+        cdef int status
+        if self.offset_of[number] < 0:
+            return ABSENT
+        status = frame_scan(file.base, file.size, self.offset_of[number], &frame)
         if status != FRAME_OK:
             return frame_confirm(file.guard, status, &frame)
         if verify and file.verifies:
@@ -336,6 +342,8 @@ cdef class RecordFiles(MappedFiles):
         cdef Frame frame
         if status == NO_MEMORY:
             return Source.failure(self, number, status)
+        if status == ABSENT:
+            return self.absences[file - self.files](number - file.start)
         if status in (CHECKSUM_WRONG, CHECKSUM_ABSENT):
             return checksum_error(status, self.paths[file - self.files], self.offset_of[number],
                                   self.number_in(file, number))
