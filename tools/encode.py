@@ -78,7 +78,7 @@ class Images(Protocol):
     def name_of(self, entry: ListEntry) -> str:
         """Name it in reports."""
 
-    def place_of(self, name: str) -> str:
+    def path_of(self, name: str) -> str:
         """Name the file of an image that was named in a report, for errors."""
 
 
@@ -97,7 +97,7 @@ class ListedFiles:
         """Name the file as the list does."""
         return entry.path
 
-    def place_of(self, name: str) -> str:
+    def path_of(self, name: str) -> str:
         """Return the path of the file."""
         return os.path.join(self.root, name)
 

@@ -167,7 +167,7 @@ def _write_records(
 
     def skip(item: Skipped) -> None:
         if strict:
-            raise PackingError(item.reason, path=images.place_of(item.path), skipped=[item])
+            raise PackingError(item.reason, path=images.path_of(item.path), skipped=[item])
         report.skipped.append(item)
 
     for item in listed.skipped:

@@ -55,7 +55,7 @@ class SampleImages:
             return entry.path or where["path"]
         return f"{where['path']}, {entry.path or 'record {}'.format(where['record'])}"
 
-    def place_of(self, name: str) -> str:
+    def path_of(self, name: str) -> str:
         """Return the same name: it has the file in it."""
         return name
 

@@ -223,7 +223,7 @@ class GluonImageRecordDataset(RecordFileDataset):
             label = np.array(header.label) if header.flag else header.label
             sample = decode(content, self._channels), label
         except RecordIOError as error:
-            raise error.at(**self._records.place_of(i)) from None
+            raise error.at(**self._records.location_of(i)) from None
         return sample if self._transform is None else self._transform(*sample)
 
 

@@ -123,7 +123,7 @@ class RecordDataset(DatasetMixin):
         record = self.reader[i]
         payload = bytes(record) if self._copy else record
         if is_lost(record):
-            raise TruncatedRecordError(LOST, **self.place_of(i))
+            raise TruncatedRecordError(LOST, **self.location_of(i))
         return self._finish(payload, i)
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
@@ -139,9 +139,9 @@ class RecordDataset(DatasetMixin):
         try:
             return unpack(payload)
         except RecordIOError as error:
-            raise error.at(**self.place_of(i)) from None
+            raise error.at(**self.location_of(i)) from None
 
-    def place_of(self, i: Any) -> dict[str, Any]:
+    def location_of(self, i: Any) -> dict[str, Any]:
         """Return the position of an example, as `RecordIOError` names it."""
         row = resolve_rows(i, len(self))
         return {"path": self.reader.path, "offset": self.reader.offset_of(row), "record": row}

@@ -138,7 +138,7 @@ def _files(items: Sequence[Any]) -> ImageSet:
 
 def _pair(item: Any) -> tuple[Any, Any]:
     if not isinstance(item, (tuple, list)) or len(item) != 2:
-        raise TypeError(f"dataset has {item!r}: expected (file, label) in all places, or files")
+        raise TypeError(f"dataset has {item!r}: expected (file, label) everywhere, or files")
     file, label = item
     return label, file
 

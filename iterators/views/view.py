@@ -205,7 +205,7 @@ class View(_TypeNames, ABC):
 
 
 class Carry:
-    """Objects and views by name, handed from one place to another beside a batch.
+    """Objects and views by name, handed from one layer to the next beside a batch.
 
     Parameters
     ----------

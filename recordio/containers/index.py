@@ -71,9 +71,9 @@ def samples_of(
 
 
 def index_paths(file: StoredFile, suffix: str = SUFFIX, beside: str = "") -> list[str]:
-    """List where what is known of a file may be kept, the best place first: its index, say.
+    """List where what is known of a file may be kept, the best path first: its index, say.
 
-    By default the best place is the name of the file with the suffix.
+    By default the best path is the name of the file with the suffix.
     """
     chosen = os.environ.get(CACHE_VARIABLE)
     if not chosen:

@@ -128,9 +128,9 @@ static void filter_bytes(int16_t* weight) {
     for (int tap = 0; tap < 4; tap++) {
         const int16_t* pair = weight + tap / 2 * 4;
         int32_t whole = pair[tap % 2] * (1 << FILTER_HALF_BITS) + pair[2 + tap % 2];
-        for (int place = 2; place >= 0; place--) {
+        for (int digit = 2; digit >= 0; digit--) {
             const int32_t low = ((whole + 128) & 255) - 128;
-            bytes[4 * place + tap] = (int8_t)low;
+            bytes[4 * digit + tap] = (int8_t)low;
             whole = (whole - low) / 256;
         }
     }
@@ -312,10 +312,10 @@ SIMD_AVX2 static inline __m256i filter_load_8_bytes(const void* from) {
 
 /* One target pixel: sums of upper and lower halves in turns, two channels in each half of the vector. */
 SIMD_AVX2 SIMD_INLINE __m256i filter_pixel_avx2(const uint8_t* s, const int16_t* weight, int pairs,
-                                                int channels, __m256i places) {
+                                                int channels, __m256i lanes) {
     __m256i sum = _mm256_setzero_si256();
     for (int p = 0; p < pairs; p++, s += 2 * channels, weight += 4)
-        sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_shuffle_epi8(filter_load_8_bytes(s), places),
+        sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_shuffle_epi8(filter_load_8_bytes(s), lanes),
                                                       filter_load_8_bytes(weight)));
     return _mm256_sllv_epi32(sum, _mm256_setr_epi32(FILTER_HALF_BITS, 0, FILTER_HALF_BITS, 0,
                                                     FILTER_HALF_BITS, 0, FILTER_HALF_BITS, 0));
@@ -335,21 +335,21 @@ SIMD_AVX2 static inline int64_t filter_two_avx2(__m256i a, __m256i b) {
 SIMD_AVX2 SIMD_INLINE void filter_across_avx2_n(const uint8_t* row, const int32_t* index,
                                                 const int16_t* weight, int pairs, int count, int channels,
                                                 uint8_t* out) {
-    const __m256i places = channels == 3   ? _mm256_setr_epi8(FILTER_FIRST_3, FILTER_SECOND_3)
-                           : channels == 4 ? _mm256_setr_epi8(FILTER_FIRST_4, FILTER_SECOND_4)
-                                           : _mm256_setr_epi8(FILTER_FIRST_1, FILTER_SECOND_1);
+    const __m256i lanes = channels == 3   ? _mm256_setr_epi8(FILTER_FIRST_3, FILTER_SECOND_3)
+                          : channels == 4 ? _mm256_setr_epi8(FILTER_FIRST_4, FILTER_SECOND_4)
+                                          : _mm256_setr_epi8(FILTER_FIRST_1, FILTER_SECOND_1);
     int i = 0;
     for (; i <= count - 2; i += 2, weight += 8 * (ptrdiff_t)pairs, out += 2 * channels) {
-        const __m256i a = filter_pixel_avx2(row + index[i], weight, pairs, channels, places);
+        const __m256i a = filter_pixel_avx2(row + index[i], weight, pairs, channels, lanes);
         const __m256i b =
-            filter_pixel_avx2(row + index[i + 1], weight + 4 * (ptrdiff_t)pairs, pairs, channels, places);
+            filter_pixel_avx2(row + index[i + 1], weight + 4 * (ptrdiff_t)pairs, pairs, channels, lanes);
         const int64_t bytes = filter_two_avx2(a, b);
         const int32_t last = (int32_t)(bytes >> 32);
         memcpy(out, &bytes, 4);
         memcpy(out + channels, &last, 4);
     }
     if (i < count) {
-        const __m256i a = filter_pixel_avx2(row + index[i], weight, pairs, channels, places);
+        const __m256i a = filter_pixel_avx2(row + index[i], weight, pairs, channels, lanes);
         const int64_t bytes = filter_two_avx2(a, a);
         memcpy(out, &bytes, 4);
     }
@@ -366,13 +366,13 @@ SIMD_AVX2 static void filter_across_avx2(const uint8_t* row, const int32_t* inde
 /* Four pairs of grey at once. */
 SIMD_AVX2 static void filter_across_grey_avx2(const uint8_t* row, const int32_t* index, const int16_t* weight,
                                               int pairs, int count, uint8_t* out) {
-    const __m256i places = _mm256_setr_epi8(FILTER_FIRST_1, FILTER_SECOND_1);
+    const __m256i lanes = _mm256_setr_epi8(FILTER_FIRST_1, FILTER_SECOND_1);
     for (int i = 0; i < count; i++) {
         const uint8_t* s = row + index[i];
         __m256i sums = _mm256_setzero_si256();
         for (int p = 0; p < pairs; p += 4, s += 8, weight += 16)
             sums =
-                _mm256_add_epi32(sums, _mm256_madd_epi16(_mm256_shuffle_epi8(filter_load_8_bytes(s), places),
+                _mm256_add_epi32(sums, _mm256_madd_epi16(_mm256_shuffle_epi8(filter_load_8_bytes(s), lanes),
                                                          _mm256_loadu_si256((const __m256i*)weight)));
         __m128i two = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
         two = _mm_add_epi32(two, _mm_unpackhi_epi64(two, two));
@@ -434,13 +434,13 @@ SIMD_AVX512 static inline __m512i filter_gather_avx512(const void* a, const void
 
 /* The bytes of four target pixels, each in four bytes; four taps at once. */
 SIMD_AVX512 SIMD_INLINE __m128i filter_four_avx512(const uint8_t* const s[4], const int16_t* weight,
-                                                   int pairs, int channels, __m512i places) {
+                                                   int pairs, int channels, __m512i lanes) {
     const ptrdiff_t next = (ptrdiff_t)4 * pairs;
     __m512i high = _mm512_setzero_si512(), middle = high, low = high;
     for (int p = 0; p < pairs; p += 2, weight += 8) {
         const ptrdiff_t at = (ptrdiff_t)p * 2 * channels;
         const __m512i pixels =
-            _mm512_shuffle_epi8(filter_gather_avx512(s[0] + at, s[1] + at, s[2] + at, s[3] + at), places);
+            _mm512_shuffle_epi8(filter_gather_avx512(s[0] + at, s[1] + at, s[2] + at, s[3] + at), lanes);
         const __m512i bytes =
             pairs == 2 ? _mm512_loadu_si512(weight)
                        : filter_gather_avx512(weight, weight + next, weight + 2 * next, weight + 3 * next);
@@ -458,13 +458,13 @@ SIMD_AVX512 SIMD_INLINE void filter_across_avx512_n(const uint8_t* row, const in
                                                     uint8_t* out) {
     const __m128i three = _mm_setr_epi8(0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11, -1, -1, -1, -1);
     const __m128i four = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    const __m512i places = _mm512_broadcast_i32x4(channels == 3 ? three : four);
+    const __m512i lanes = _mm512_broadcast_i32x4(channels == 3 ? three : four);
     const __m128i packed = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
     for (int i = 0; i < count; i += FILTER_GROUP, out += FILTER_GROUP * channels) {
         const uint8_t* const s[FILTER_GROUP] = {row + index[i], row + index[i + 1], row + index[i + 2],
                                                 row + index[i + 3]};
         const __m128i bytes =
-            filter_four_avx512(s, weight + 4 * (ptrdiff_t)pairs * i, pairs, channels, places);
+            filter_four_avx512(s, weight + 4 * (ptrdiff_t)pairs * i, pairs, channels, lanes);
         _mm_storeu_si128((__m128i*)out, channels == 3 ? _mm_shuffle_epi8(bytes, packed) : bytes);
     }
 }
@@ -485,21 +485,21 @@ SIMD_AVX512 static void filter_across_grey_avx512(const uint8_t* row, const int3
     for (int i = 0; i < count; i++) {
         const uint8_t* s = row + index[i];
         __m128i sums = _mm_setzero_si128();
-        uint32_t places[4];
+        uint32_t digits[4];
         for (int p = 0; p < pairs; p += 2, s += 4, weight += 8) {
             int32_t taps;
             memcpy(&taps, s, sizeof taps);
             sums = _mm_dpbusd_epi32(sums, _mm_set1_epi32(taps), _mm_loadu_si128((const __m128i*)weight));
         }
-        _mm_storeu_si128((__m128i*)places, sums);
-        out[i] = filter_round((places[0] << 16) + (places[1] << 8) + places[2]);
+        _mm_storeu_si128((__m128i*)digits, sums);
+        out[i] = filter_round((digits[0] << 16) + (digits[1] << 8) + digits[2]);
     }
 }
 
 /* Sixteen values of four rows, side by side in the first vector, by the bytes of their weights. */
 SIMD_AVX512 static inline void filter_add_avx512(__m512i* sums, __m512i values, const int32_t* bytes) {
-    for (int place = 0; place < 3; place++)
-        sums[place] = _mm512_dpbusd_epi32(sums[place], values, _mm512_set1_epi32(bytes[place]));
+    for (int digit = 0; digit < 3; digit++)
+        sums[digit] = _mm512_dpbusd_epi32(sums[digit], values, _mm512_set1_epi32(bytes[digit]));
 }
 
 SIMD_AVX512 static void filter_down_avx512(const uint8_t* const* rows, const int16_t* weight, int pairs,
@@ -507,8 +507,8 @@ SIMD_AVX512 static void filter_down_avx512(const uint8_t* const* rows, const int
     for (int i = 0; i < n; i += 64) {
         __m512i sums[4][3], words[4];
         for (int part = 0; part < 4; part++)
-            for (int place = 0; place < 3; place++)
-                sums[part][place] = _mm512_setzero_si512();
+            for (int digit = 0; digit < 3; digit++)
+                sums[part][digit] = _mm512_setzero_si512();
         for (int p = 0; p < pairs; p += 2) {
             const uint8_t* const* four = rows + 2 * p;
             const __m512i a = _mm512_loadu_si512(four[0] + i), b = _mm512_loadu_si512(four[1] + i);

@@ -51,12 +51,12 @@ static inline int gaussian_mirrored(int at, int side) {
 typedef float gaussian_half __attribute__((vector_size(2 * GAUSSIAN_RUN), aligned(4)));
 #endif
 
-/* A run of weighted sums of values at `at` behind each of the places. */
-SIMD_INLINE void gaussian_sums(const gaussian_taps* taps, const float* const* places, int at, float* out) {
+/* A run of weighted sums of values at `at` behind each of the pointers. */
+SIMD_INLINE void gaussian_sums(const gaussian_taps* taps, const float* const* taps_at, int at, float* out) {
 #if defined(__GNUC__) || defined(__clang__)
     gaussian_half sums[2] = {{0}};
     for (int k = 0; k <= 2 * taps->radius; k++) {
-        const gaussian_half* values = (const gaussian_half*)(places[k] + at);
+        const gaussian_half* values = (const gaussian_half*)(taps_at[k] + at);
         sums[0] += taps->weights[k] * values[0];
         sums[1] += taps->weights[k] * values[1];
     }
@@ -65,7 +65,7 @@ SIMD_INLINE void gaussian_sums(const gaussian_taps* taps, const float* const* pl
     float sums[GAUSSIAN_RUN] = {0};
     for (int k = 0; k <= 2 * taps->radius; k++)
         for (int j = 0; j < GAUSSIAN_RUN; j++)
-            sums[j] += taps->weights[k] * places[k][at + j];
+            sums[j] += taps->weights[k] * taps_at[k][at + j];
     memcpy(out, sums, sizeof(sums));
 #endif
 }
@@ -73,9 +73,9 @@ SIMD_INLINE void gaussian_sums(const gaussian_taps* taps, const float* const* pl
 SIMD_INLINE void gaussian_across(const gaussian_taps* taps, const uint8_t* pixels, int width, int channels,
                                  float* line, float* out) {
     const int size = width * channels, margin = taps->radius;
-    const float* places[GAUSSIAN_LARGEST];
+    const float* taps_at[GAUSSIAN_LARGEST];
     for (int k = 0; k <= 2 * margin; k++)
-        places[k] = line + k * channels;
+        taps_at[k] = line + k * channels;
     for (int i = 0; i < size; i++)
         line[margin * channels + i] = pixels[i];
     for (int x = 1; x <= margin; x++)
@@ -85,18 +85,18 @@ SIMD_INLINE void gaussian_across(const gaussian_taps* taps, const uint8_t* pixel
                 pixels[gaussian_mirrored(width - 1 + x, width) * channels + c];
         }
     for (int i = 0; i < size; i += GAUSSIAN_RUN)
-        gaussian_sums(taps, places, i, out + i);
+        gaussian_sums(taps, taps_at, i, out + i);
 }
 
 SIMD_INLINE void gaussian_down(const gaussian_taps* taps, const float* rows, size_t row, int y, int height,
                                int size, uint8_t* out) {
-    const float* places[GAUSSIAN_LARGEST];
+    const float* taps_at[GAUSSIAN_LARGEST];
     for (int k = 0; k <= 2 * taps->radius; k++)
-        places[k] = rows + gaussian_mirrored(y + k - taps->radius, height) * row;
+        taps_at[k] = rows + gaussian_mirrored(y + k - taps->radius, height) * row;
     for (int i = 0; i < size; i += GAUSSIAN_RUN) {
         float sums[GAUSSIAN_RUN];
         uint8_t bytes[GAUSSIAN_RUN];
-        gaussian_sums(taps, places, i, sums);
+        gaussian_sums(taps, taps_at, i, sums);
         for (int j = 0; j < GAUSSIAN_RUN; j++)
             bytes[j] = pixel_from_float(sums[j]);
         memcpy(out + i, bytes, size - i < GAUSSIAN_RUN ? size - i : GAUSSIAN_RUN);

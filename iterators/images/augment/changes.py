@@ -23,7 +23,7 @@ Changes = tuple[tuple[Any, Callable[[Any], Any]], ...]
 def photometric_steps(recipe: Recipe | DetRecipe) -> tuple[dict[str, Any], ...]:
     """Return the program that the photometric keywords of a recipe are.
 
-    Their random numbers lie in other places than those of `steps`: ((block, word) of the chance,
+    Their random numbers come from other words than those of `steps`: ((block, word) of the chance,
     (block, word) of the value, first block of the order).
     """
     solarize = {"op": "solarize", "threshold": recipe.solarize_threshold}
@@ -31,9 +31,9 @@ def photometric_steps(recipe: Recipe | DetRecipe) -> tuple[dict[str, Any], ...]:
     names = ("brightness", "contrast", "saturation", "hue")
     ranges = cast(Iterable[Any], recipe.color_jitter)
     jitter = {"op": "color_jitter", **dict(zip(names, ranges, strict=False))}
-    three = ({"op": "grayscale"}, solarize, {**blur, "places": ((0, 0), (3, 1), 0)})
+    three = ({"op": "grayscale"}, solarize, {**blur, "words": ((0, 0), (3, 1), 0)})
     return (
-        *([{"op": "choice", "of": three, "places": ((3, 2), (0, 0), 0)}] * recipe.three_augment),
+        *([{"op": "choice", "of": three, "words": ((3, 2), (0, 0), 0)}] * recipe.three_augment),
         *_likely(jitter, recipe.color_jitter_prob if recipe.color_jitter else 0, 0, (1, 0)),
         *_likely({"op": "grayscale"}, recipe.random_grayscale, 1),
         *_likely(blur, recipe.gaussian_blur, 2, (3, 0)),
@@ -44,7 +44,7 @@ def photometric_steps(recipe: Recipe | DetRecipe) -> tuple[dict[str, Any], ...]:
 def _likely(
     step: dict[str, Any], chance: float, word: int, value: tuple[int, int] = (0, 0)
 ) -> tuple[dict[str, Any], ...]:
-    return ({**step, "p": chance, "places": ((0, word), value, 2)},) if chance else ()
+    return ({**step, "p": chance, "words": ((0, word), value, 2)},) if chance else ()
 
 
 #: Changes of every recipe that are not MXNet's, each with a test for it.

@@ -229,8 +229,8 @@ cdef void draw_mirrors(const GeometryRecipe* recipe, const ImageKey* image,
     geometry.flip = philox_unit(words.word[1]) >= 1 - recipe.flip_chance
 
 
-cdef void place_crop(const GeometryRecipe* recipe, const Geometry* geometry, int room_x, int room_y,
-                     int* x, int* y) noexcept nogil:
+cdef void move_crop(const GeometryRecipe* recipe, const Geometry* geometry, int room_x, int room_y,
+                    int* x, int* y) noexcept nogil:
     """Move a crop at the centre to the corner that the mirrored and flipped image has there.
 
     `room_x` and `room_y` are the pixels that the image has more than the crop.
@@ -315,7 +315,7 @@ cdef int crop_square(const GeometryRecipe* recipe, const ImageKey* image, int wi
     if recipe.rand_crop:
         x = draw_integer(position.word[0], 0, width - side)
         y = draw_integer(position.word[1], 0, height - side)
-    place_crop(recipe, geometry, width - side, height - side, &x, &y)
+    move_crop(recipe, geometry, width - side, height - side, &x, &y)
     return crop_and_resize(recipe, image, x, y, side, side, geometry)
 
 
@@ -358,7 +358,7 @@ cdef int crop_fitting(const GeometryRecipe* recipe, const ImageKey* image, int w
     else:
         x //= 2
         y //= 2
-    place_crop(recipe, geometry, width - <int>crop_width, height - <int>crop_height, &x, &y)
+    move_crop(recipe, geometry, width - <int>crop_width, height - <int>crop_height, &x, &y)
     return crop_and_resize(recipe, image, x, y, <int>crop_width, <int>crop_height, geometry)
 
 
@@ -427,7 +427,7 @@ cdef int crop_plain(const GeometryRecipe* recipe, const ImageKey* image, int wid
         y = draw_integer(position.word[1], 0, y)
     else:
         x, y = find_center(recipe, x), find_center(recipe, y)
-    place_crop(recipe, geometry, width - recipe.width, height - recipe.height, &x, &y)
+    move_crop(recipe, geometry, width - recipe.width, height - recipe.height, &x, &y)
     if recipe.crop_x_start != -1 and width != recipe.width:
         x = recipe.crop_x_start
     if recipe.crop_y_start != -1 and height != recipe.height:

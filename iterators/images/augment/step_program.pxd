@@ -24,9 +24,9 @@ cdef enum StepKind:
 
 
 # Where a random number comes from: a word of the block of a purpose.
-cdef struct Place:
+cdef struct Word:
     uint32_t purpose
-    int word
+    int number
 
 
 # One step; those that it consists of follow it.
@@ -35,8 +35,8 @@ cdef struct Node:
     int last                # number after its last part
     double chance
     double weight           # of a part of a choice
-    Place chance_at         # also of the choice itself
-    Place value_at
+    Word chance_at          # also of the choice itself
+    Word value_at
     uint32_t order          # the first of the blocks that bring parts in order
     operation_kind operation
     double ranges[MOST_RANGES]  # of an affine map: angle, shares, scale, shears

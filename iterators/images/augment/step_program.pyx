@@ -1,6 +1,6 @@
 """Steps of a program, drawn for one image and applied to its pixels in order, without the GIL.
 
-The photometric keywords of a recipe are a program as well, with random numbers in places of their
+The photometric keywords of a recipe are a program as well, with random numbers from words of their
 own.  Every step has its own, so that none depends on what others draw.  The arithmetic is Pillow's,
 except that of "gaussian_blur", which is torchvision's.  (`jitter` has MXNet's colours, whose grey
 and rounding differ.)
@@ -61,8 +61,8 @@ KINDS = {
 FLIPS = {"hflip": 2, "vflip": 4}
 
 
-cdef uint32_t word_at(const ImageKey* image, Place place) noexcept nogil:
-    return draw(image, place.purpose).word[place.word]
+cdef uint32_t word_at(const ImageKey* image, Word word) noexcept nogil:
+    return draw(image, word.purpose).word[word.number]
 
 
 cdef float drawn_between(uint32_t word, double low, double high) noexcept nogil:
@@ -320,10 +320,10 @@ cdef int load_ranges(Node* node, step, values) except -1:
 cdef int load_step(Node* node, step, int number) except -1:
     """Copy a step; `number` counts the steps before it."""
     values = parameters_of(step)
-    chance, value, order = values.get("places") or ((CHANCE, 0), (VALUES, 0), ORDER)
-    cdef uint32_t first = DRAW_PHOTOMETRIC if "places" in values else DRAW_STEP + BLOCKS * number
-    node.chance_at.purpose, node.chance_at.word = first + <uint32_t>chance[0], chance[1]
-    node.value_at.purpose, node.value_at.word = first + <uint32_t>value[0], value[1]
+    chance, value, order = values.get("words") or ((CHANCE, 0), (VALUES, 0), ORDER)
+    cdef uint32_t first = DRAW_PHOTOMETRIC if "words" in values else DRAW_STEP + BLOCKS * number
+    node.chance_at.purpose, node.chance_at.number = first + <uint32_t>chance[0], chance[1]
+    node.value_at.purpose, node.value_at.number = first + <uint32_t>value[0], value[1]
     node.order = first + <uint32_t>order
     node.chance, node.weight = values["p"], 1
     node.last = number + 1 + sum(1 for _ in walk("", step.get("of", ())))

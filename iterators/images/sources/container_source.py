@@ -46,11 +46,11 @@ def container_source(packs: Sequence[OpenPack]) -> Source:
             file, row = located(number)
             return readers[file].content(row)
 
-        def place(number: int) -> dict[str, Any]:
+        def location(number: int) -> dict[str, Any]:
             file, row = located(number)
             return packs[file].location(row)
 
-        return LibraryRows(read, place, table)
+        return LibraryRows(read, location, table)
 
     if packed.all():
         return rows()

@@ -207,8 +207,8 @@ class Assembly:
         self._before_crop(part)
         if self._flips:
             raise part.error("stands behind a flip: move the flip behind it")
-        places = ("top_left", "top_right", "bottom_left", "bottom_right", "center")
-        self._views = [{"crop_position": place} for place in places]
+        positions = ("top_left", "top_right", "bottom_left", "bottom_right", "center")
+        self._views = [{"crop_position": position} for position in positions]
         if flipped:
             more = {"mirror": True} if flipped == "mirror" else {"flip_p": 1.0}
             self._views += [{**view, **more} for view in self._views]
@@ -427,7 +427,7 @@ class Assembly:
         return Translated(found, self.mixing, tuple(self.notes), tuple(rest), kind)
 
     def _flip_keywords(self) -> dict[str, Any]:
-        """Take flips out of the steps where their place makes no difference."""
+        """Take flips out of the steps where their position makes no difference."""
         free = all(map(_symmetric, self.steps))
         found: dict[str, Any] = {}
         for op in _FLIPS:

@@ -1,4 +1,4 @@
-"""Transforms of a pipeline as they are found: their places and attributes, and their errors."""
+"""Transforms of a pipeline as they are found: their positions and attributes, and their errors."""
 
 from __future__ import annotations
 
