@@ -115,6 +115,11 @@ class Packs:
         return self._im2rec("optimized", "--optimize")
 
     @cached_property
+    def photo_tars(self):
+        """The photographs in the tar files that WebDataset reads."""
+        return {"records": self.photos["webdataset"]}
+
+    @cached_property
     def raw_photos(self):
         """The photographs as pixels, their short side resized to 256."""
         return self._im2rec("raw", "--encoding", "raw", "--resize", "256")

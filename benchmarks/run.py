@@ -19,6 +19,7 @@ from pathlib import Path
 
 import array_cases  # noqa: F401  (importing registers the cases)
 import codec_cases  # noqa: F401
+import container_cases  # noqa: F401
 import dataset_cases  # noqa: F401
 import harness
 import image_cases  # noqa: F401

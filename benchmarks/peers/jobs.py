@@ -246,6 +246,17 @@ JOBS = {
             bars={"untouched": 5.0},
         ),
         Job(
+            "tars",
+            "Photographs in the tar files of WebDataset, random resized crop 224",
+            "images",
+            "photos",
+            batch=128,
+            recipe=RANDOM_RESIZED,
+            prepared="photo_tars",
+            contenders=("webdataset",),
+            bars={"webdataset": 3.0, "untouched": 0.95},
+        ),
+        Job(
             "png",
             "Photographs as PNG, short side 256, random resized crop 224",
             "images",

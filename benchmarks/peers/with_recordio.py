@@ -17,7 +17,7 @@ def images(job, files, threads):
     """Batches of one epoch after the other."""
     with ImageRecordIter(
         path_imgrec=files["records"],
-        path_imgidx=files["index"],
+        path_imgidx=files.get("index", ""),
         preprocess_threads=threads,
         prefetch_buffer=4,
         verbose=False,

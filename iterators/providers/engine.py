@@ -188,9 +188,9 @@ class ChosenSamples:
 
     `rows` gives the positions of the samples of each batch, in the file or array if
     `in_file_order`, else in the epoch.  With a `first_draw` a sample that comes again has other
-    random numbers: those of its position among all that are asked for, counted from there.  The engine
-    is closed after the last batch, and when nobody refers to this object any more.  Threads may
-    share it: every batch goes to one of them.
+    random numbers: those of its position among all that are asked for, counted from there.  The
+    engine is closed after the last batch, and when nobody refers to this object any more.  Threads
+    may share it: every batch goes to one of them.
     """
 
     def __init__(

@@ -1,10 +1,16 @@
 """Rules for all kinds of containers at once: states, mixing with packs, the order of the table."""
 
+import os
 import pickle
+import subprocess
+import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
+from made_tars import tar
+from tfrecords import write_tfrecord
 
 import recordio
 from iterators import ImageRecordDataset, ImageRecordIter, Pack
@@ -48,7 +54,30 @@ def database(path):
     )
 
 
-@pytest.fixture(params=[folder, archive, shards, database])
+def tars(path):
+    files = (
+        (f"{number}.{ending}", content)
+        for number, image in enumerate(IMAGES)
+        for ending, content in (("png", image), ("cls", b"%d" % number))
+    )
+    (path / "a.tar").write_bytes(tar(*files))
+    return path / "a.tar"
+
+
+def examples(path):
+    rows = ({"image": [image], "label": [number]} for number, image in enumerate(IMAGES))
+    return write_tfrecord(path / "a.tfrecord", *rows)
+
+
+def table(path):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = arrow.table({"image": IMAGES, "label": list(range(len(IMAGES)))})
+    parquet.write_table(columns, path / "a.parquet", row_group_size=2)
+    return path / "a.parquet"
+
+
+@pytest.fixture(params=[folder, archive, shards, database, tars, examples, table])
 def path(request, tmp_path):
     return request.param(tmp_path)
 
@@ -70,6 +99,14 @@ def test_a_state_is_that_of_the_pack_with_other_threads(path, pack):
         wanted = copies(first)
     with ImageRecordIter(path_imgrec=path, preprocess_threads=3, **SETTINGS) as again:
         assert_same(copies(again), wanted)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
+def test_a_run_that_is_killed_after_every_batch_is_that_of_the_pack(path, pack):
+    program = Path(__file__).with_name("killed_runs.py")
+    words = [sys.executable, program, pack, path, "data_shape=(3,8,8)", "batch_size=3"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=100)
+    assert done.stdout.split() == ["6", "0"], done.stderr
 
 
 def test_every_part_is_that_of_the_pack(path, pack):
@@ -139,4 +176,4 @@ def test_loaders_take_containers(path):
 def test_a_kind_is_told_by_name_or_content(path):
     kind = container_of(StoredFile(str(path)))
     assert kind is not None
-    assert kind.name.split()[-1] in {"images", "archive", "shard", "database"}
+    assert kind.name.split()[-1] in {"images", "archive", "shard", "database", "file"}
