@@ -14,7 +14,6 @@ ends or labels' names.
 
 import os
 import threading
-from math import prod
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -32,12 +31,11 @@ import numpy as np
 from recordio.formats.status cimport RENDER_OK, Outcome, outcome_error
 from iterators.images.mosaic cimport MOSAIC_IMAGES, Mosaic, Partners
 from iterators.images.augment.geometry cimport Target
+from iterators.images.batch_memory cimport BatchMemory
 from iterators.images.plan cimport RenderPlan
 from iterators.images.render cimport MAX_VIEWS, Renderer, Slot
 from iterators.images.sections cimport Crew, Sections
 from iterators.images.sources.source cimport FETCH_OK, Encoded, Scratch, Source
-
-from ..core.pool import BufferPool
 
 cdef enum:
     MOST_TICKETS = 16       # taken by a thread at once
@@ -77,8 +75,7 @@ cdef class Stage:
     cdef list crews
     cdef Crew spare                 # for the consumer's thread
     cdef RenderPlan plan            # of the first section; what a batch looks like is that of all
-    cdef list plans                 # that plan, and those of its further views
-    cdef list pools                 # of memory for each of them
+    cdef BatchMemory memory
     cdef Py_ssize_t num_views
     cdef list threads
     cdef bint started
@@ -99,21 +96,14 @@ cdef class Stage:
     def __cinit__(self, Source source not None, *sections, Py_ssize_t batch_size,
                   Py_ssize_t threads, Py_ssize_t depth, allocate=None, bint strict=False):
         cdef Py_ssize_t i
-        cdef RenderPlan plan
         self.batches, self.expected = NULL, NULL
         sync_mutex_init(&self.mutex)
         sync_condition_init(&self.work)
         sync_condition_init(&self.done)
         self.sections = Sections(sections)
-        plan = self.plan = self.sections.all[0].plan
-        self.plans, self.pools = [plan, *plan.views], []
-        self.num_views = len(self.plans)
-        if self.num_views > MAX_VIEWS:
-            raise ValueError(f"{self.num_views} views: at most {MAX_VIEWS} are possible")
-        for i in range(len(self.plans)):
-            plan = self.plans[i]
-            data_bytes = prod(plan.shape(batch_size)) * plan.item_size
-            self.pools.append(BufferPool(data_bytes, keep=depth + 1, allocate=allocate))
+        self.plan = self.sections.all[0].plan
+        self.memory = BatchMemory(self.plan, batch_size, depth + 1, allocate)
+        self.num_views = self.memory.num_views
         self.batch_size, self.depth = batch_size, depth
         self.source, self.caches = source, self.sections.caches()
         self.last_cache_stats = {}
@@ -206,7 +196,7 @@ cdef class Stage:
         cdef Py_ssize_t at = self.submitted % self.depth
         cdef Batch* batch = &self.batches[at]
         cdef bint stopping
-        data = self.make_arrays(batch, slots, sizes, count < slots)
+        data = self.memory.make(slots, sizes, count < slots, batch.targets)
         label = np.zeros((slots, self.plan.label_width), np.float32)
         ids = np.zeros(slots, np.uint64)
         self.arrays[at] = data, label, ids
@@ -228,73 +218,11 @@ cdef class Stage:
         if stopping:
             self._check_usable()
 
-    cdef object make_arrays(self, Batch* batch, Py_ssize_t slots, sizes, bint clear):
-        """Make the memory of a batch, all of it zero if need be: what `collect` returns as data."""
-        cdef RenderPlan plan
-        cdef Py_ssize_t i, view, sample
-        cdef Target first
-        if np.ndim(sizes) == 2:
-            return self.make_separate(batch, slots, sizes, clear)
-        if sizes is not None and self.num_views > 1:
-            raise ValueError("an image with several views has the sizes of its plans")
-        made = []
-        for view in range(self.num_views):
-            plan = self.plans[view]
-            height, width = self.checked_size(sizes) if sizes else (plan.height, plan.width)
-            shape = plan.shape(slots, (height, width))
-            block = self.pools[view].take(prod(shape) * plan.item_size)
-            array = np.frombuffer(block, plan.dtype).reshape(shape)
-            if clear:
-                array.fill(0)
-            sample = plan.aim(slots, height, width, <char*><size_t>array.ctypes.data, &first)
-            for i in range(slots):
-                batch.targets[i * self.num_views + view] = first
-                first.data = <char*>first.data + sample
-            made.append(array)
-        return made if len(made) > 1 else made[0]
-
-    cdef object make_separate(self, Batch* batch, Py_ssize_t slots, sizes, bint clear):
-        """Make an array for every slot, one behind the other in one piece of memory."""
-        cdef RenderPlan plan = self.plan
-        cdef Py_ssize_t i
-        if self.num_views > 1:
-            raise ValueError("an image with several views has the sizes of its plans")
-        if len(sizes) != slots:
-            raise ValueError(f"{len(sizes)} sizes for {slots} slots")
-        found = [self.checked_size(size) for size in np.asarray(sizes).tolist()]
-        lengths = [height * width * plan.channels for height, width in found]
-        block = self.pools[0].take(max(sum(lengths), 1) * plan.item_size)
-        values = np.frombuffer(block, plan.dtype)
-        if clear:
-            values.fill(0)
-        made, end = [], 0
-        for i in range(slots):
-            begin, end = end, end + lengths[i]
-            array = values[begin:end].reshape(self.shape_of_one(found[i]))
-            plan.aim(1, found[i][0], found[i][1], <char*><size_t>array.ctypes.data,
-                     &batch.targets[i])
-            made.append(array)
-        return made
-
-    def checked_size(self, size):
-        """Return height and width of an image, which the renderers have room for."""
-        height, width = size
-        if not (0 < height <= self.plan.most_height and 0 < width <= self.plan.most_width):
-            raise ValueError(
-                f"images of {height} x {width} pixels: the stage was made for at most "
-                f"{self.plan.most_height} x {self.plan.most_width}")
-        return height, width
-
-    def shape_of_one(self, size):
-        """Return the shape of an image alone."""
-        shape = self.plan.shape(1, size)
-        return tuple(n for axis, n in zip(self.plan.layout, shape) if axis != "N")
-
     def collect(self):
         """Wait for the oldest batch; return data, label, ids and failures, a list of (slot, error).
 
-        Data is a list if the plan has views, one for each, or if the batch has sizes for its slots,
-        one for each; its memory is used again when nobody refers to it.
+        Data is a list if the plan has views, one for each, and `SeparateArrays` if every slot has a
+        size of its own; its memory is used again when nobody refers to it.
         """
         self._check_usable()
         if self.submitted == self.collected:
@@ -329,7 +257,7 @@ cdef class Stage:
         cdef uint64_t[::1] id_table = ids
         cdef Scratch scratch
         scratch.bytes, scratch.capacity = NULL, 0
-        self.find_targets(data, slot, size, targets)
+        self.memory.find(data, slot, size, targets)
         target.targets = targets
         target.label = <float*><size_t>label.ctypes.data + slot * self.plan.label_width
         with nogil:
@@ -344,22 +272,6 @@ cdef class Stage:
         if fetched != FETCH_OK or outcome.status != RENDER_OK:
             raise self._failure(failed, fetched, &outcome)
         id_table[slot] = outcome.record_id
-
-    cdef int find_targets(self, data, Py_ssize_t slot, size, Target* targets) except -1:
-        """Find where a slot of a collected batch lies; it gets the size, if that is given."""
-        cdef RenderPlan plan
-        cdef Py_ssize_t i, sample
-        if self.num_views == 1 and isinstance(data, list):
-            if size is not None and self.shape_of_one(size) != data[slot].shape:
-                data[slot] = np.empty(self.shape_of_one(self.checked_size(size)), self.plan.dtype)
-            data, slot = np.expand_dims(data[slot], self.plan.layout.index("N")), 0
-        for i, array in enumerate(data if isinstance(data, list) else [data]):
-            plan = self.plans[i]
-            lengths = dict(zip(plan.layout, array.shape))
-            sample = plan.aim(lengths["N"], lengths["H"], lengths["W"],
-                              <char*><size_t>array.ctypes.data, &targets[i])
-            targets[i].data = <char*>targets[i].data + slot * sample
-        return 0
 
     def stats(self):
         """Add up the counters of all threads, of images that were rendered ahead as well.

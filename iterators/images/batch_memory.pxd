@@ -1,0 +1,15 @@
+from iterators.images.augment.geometry cimport Target
+
+
+# Makes the arrays of batches, and says where in them every slot lies.
+cdef class BatchMemory:
+    cdef readonly list plans        # of an image, or of each of its views
+    cdef readonly Py_ssize_t num_views
+    cdef list pools                 # of memory for each of them
+
+    # The arrays of a batch, all of them zero if need be, and the targets of its slots.
+    cdef object make(self, Py_ssize_t slots, sizes, bint clear, Target* targets)
+    # The targets of a slot of a batch; it gets the size, if one is given.
+    cdef int find(self, data, Py_ssize_t slot, size, Target* targets) except -1
+    # An array for every slot, one behind the other.
+    cdef object make_separate(self, Py_ssize_t slots, sizes, bint clear, Target* targets)

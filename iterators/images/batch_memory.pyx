@@ -1,0 +1,112 @@
+"""The memory of batches: arrays of one size, or of a size for every slot, and where each slot lies.
+
+Memory is used again when nobody refers to a batch any more.
+"""
+
+from math import prod
+
+import numpy as np
+
+from iterators.images.plan cimport RenderPlan
+from iterators.images.render cimport MAX_VIEWS
+
+from ..core.pool import BufferPool
+
+__all__ = ["BatchMemory", "SeparateArrays"]
+
+
+class SeparateArrays(list):
+    """The images of a batch where every slot has a size of its own, in one piece of memory."""
+
+
+cdef class BatchMemory:
+    """Makes the arrays of batches of a plan and of its views.
+
+    Memory is allocated by ``allocate(nbytes)``, and `keep` free pieces of it are kept.
+    """
+
+    def __init__(self, RenderPlan plan not None, Py_ssize_t batch_size, Py_ssize_t keep, allocate):
+        cdef RenderPlan view
+        self.plans, self.pools = [plan, *plan.views], []
+        self.num_views = len(self.plans)
+        if self.num_views > MAX_VIEWS:
+            raise ValueError(f"{self.num_views} views: at most {MAX_VIEWS} are possible")
+        for view in self.plans:
+            nbytes = prod(view.shape(batch_size)) * view.item_size
+            self.pools.append(BufferPool(nbytes, keep=keep, allocate=allocate))
+
+    cdef object make(self, Py_ssize_t slots, sizes, bint clear, Target* targets):
+        cdef RenderPlan plan
+        cdef Py_ssize_t i, view, sample
+        cdef Target first
+        if sizes is not None and self.num_views > 1:
+            raise ValueError("an image with several views has the sizes of its plans")
+        if np.ndim(sizes) == 2:
+            return self.make_separate(slots, sizes, clear, targets)
+        made = []
+        for view in range(self.num_views):
+            plan = self.plans[view]
+            height, width = self._checked(sizes) if sizes else (plan.height, plan.width)
+            shape = plan.shape(slots, (height, width))
+            block = self.pools[view].take(prod(shape) * plan.item_size)
+            array = np.frombuffer(block, plan.dtype).reshape(shape)
+            if clear:
+                array.fill(0)
+            sample = plan.aim(slots, height, width, <char*><size_t>array.ctypes.data, &first)
+            for i in range(slots):
+                targets[i * self.num_views + view] = first
+                first.data = <char*>first.data + sample
+            made.append(array)
+        return made if len(made) > 1 else made[0]
+
+    cdef object make_separate(self, Py_ssize_t slots, sizes, bint clear, Target* targets):
+        cdef RenderPlan plan = self.plans[0]
+        cdef Py_ssize_t i
+        if len(sizes) != slots:
+            raise ValueError(f"{len(sizes)} sizes for {slots} slots")
+        found = [self._checked(size) for size in np.asarray(sizes).tolist()]
+        lengths = [height * width * plan.channels for height, width in found]
+        block = self.pools[0].take(max(sum(lengths), 1) * plan.item_size)
+        values = np.frombuffer(block, plan.dtype)
+        if clear:
+            values.fill(0)
+        made, end = SeparateArrays(), 0
+        for i in range(slots):
+            begin, end = end, end + lengths[i]
+            array = values[begin:end].reshape(self._shape_of_one(found[i]))
+            plan.aim(1, found[i][0], found[i][1], <char*><size_t>array.ctypes.data, &targets[i])
+            made.append(array)
+        return made
+
+    def _checked(self, size):
+        """Return height and width of an image, which the renderers have room for."""
+        cdef RenderPlan plan = self.plans[0]
+        height, width = size
+        if not (0 < height <= plan.most_height and 0 < width <= plan.most_width):
+            raise ValueError(
+                f"images of {height} x {width} pixels: the stage was made for at most "
+                f"{plan.most_height} x {plan.most_width}")
+        return height, width
+
+    def _shape_of_one(self, size):
+        """Return the shape of an image alone."""
+        plan = self.plans[0]
+        shape = plan.shape(1, size)
+        return tuple(n for axis, n in zip(plan.layout, shape) if axis != "N")
+
+    cdef int find(self, data, Py_ssize_t slot, size, Target* targets) except -1:
+        cdef RenderPlan plan = self.plans[0]
+        cdef Py_ssize_t i, sample
+        if isinstance(data, SeparateArrays):
+            if size is not None and self._shape_of_one(size) != data[slot].shape:
+                data[slot] = np.empty(self._shape_of_one(self._checked(size)), plan.dtype)
+            lengths = dict(zip(plan.layout.replace("N", ""), data[slot].shape))
+            plan.aim(1, lengths["H"], lengths["W"], <char*><size_t>data[slot].ctypes.data, targets)
+            return 0
+        for i, array in enumerate(data if isinstance(data, list) else [data]):
+            plan = self.plans[i]
+            lengths = dict(zip(plan.layout, array.shape))
+            sample = plan.aim(lengths["N"], lengths["H"], lengths["W"],
+                              <char*><size_t>array.ctypes.data, &targets[i])
+            targets[i].data = <char*>targets[i].data + slot * sample
+        return 0
