@@ -5,7 +5,7 @@
     torchrun --nproc-per-node 2 examples/train_torch.py --rec train.rec
 
 Ctrl-C finishes the batch, saves, and stops; ``--resume`` continues with exactly the batches that
-were left.  Without ``--rec`` it draws a set of shapes first.
+were left.  Without ``--rec`` it draws two sets of shapes first.
 """
 
 import argparse
@@ -33,9 +33,9 @@ INTERRUPTED = 130  # the exit status of a program that Ctrl-C ended
 # -- data -----------------------------------------------------------------------------------------
 
 
-def draw_shapes(path, count=300, size=32):
+def draw_shapes(path, count=300, size=32, seed=0):
     """Write a record file of discs, squares and triangles on noise, labels 0 to 2."""
-    random = np.random.default_rng(0)
+    random = np.random.default_rng(seed)
     with recordio.RecordWriter(path, Path(path).with_suffix(".idx")) as writer:
         for number in range(count):
             image = random.integers(0, 120, (size, size, 3), np.uint8)
@@ -58,12 +58,12 @@ def samples(batch):
     return batch.data[0][:count], batch.label[0][:count].long(), batch.index[:count]
 
 
-def record_batches(options, **arguments):
+def record_batches(path, options, **arguments):
     """Batches of this rank: which part that is follows from torch.distributed."""
     return RecordBatches(
         ImageRecordIter,
         convert=samples,
-        path_imgrec=options.rec,
+        path_imgrec=path,
         data_shape=(3, options.size, options.size),
         batch_size=options.batch_size,
         mean_r=124, mean_g=117, mean_b=104, std_r=58, std_g=57, std_b=57,
@@ -148,7 +148,13 @@ def train(options):
     network = residual_network(options.classes).to(options.device)
     optimizer = torch.optim.SGD(network.parameters(), options.lr, momentum=0.9, weight_decay=5e-4)
     batches = record_batches(
-        options, shuffle=True, seed=options.seed, rand_mirror=True, pad=2, rand_crop=True
+        options.rec,
+        options,
+        shuffle=True,
+        seed=options.seed,
+        rand_mirror=True,
+        pad=2,
+        rand_crop=True,
     )
     steps = options.epochs * len(batches)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
@@ -181,7 +187,7 @@ def train(options):
         save(options.checkpoint, parts)
         if rank == 0:
             print(f"epoch {epoch}: loss {loss:.4f}", flush=True)
-    accuracy = evaluate(network, record_batches(options, even=False))
+    accuracy = evaluate(network, record_batches(options.valid or options.rec, options, even=False))
     if rank == 0:
         print(f"accuracy {accuracy:.3f}", flush=True)
     return 0
@@ -203,6 +209,7 @@ def parse(arguments=None):
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rec", help="record file; without it shapes are drawn")
+    parser.add_argument("--valid", help="record file for the accuracy; by default --rec")
     parser.add_argument("--classes", type=int, default=3)
     parser.add_argument("--size", type=int, default=32, help="pixels of a side")
     parser.add_argument("--epochs", type=int, default=4)
@@ -237,7 +244,9 @@ def main(arguments=None):
             if options.checkpoint:  # to be found again by --resume
                 folder = Path(options.checkpoint).resolve().parent
             options.rec = str(Path(folder, "shapes.rec"))
+            options.valid = str(Path(folder, "shapes-valid.rec"))
             draw_shapes(options.rec)
+            draw_shapes(options.valid, 150, seed=1)
         return train(options)
 
 

@@ -27,7 +27,12 @@ from . import material, names
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 #: Pages whose examples a test of their own runs, which looks at the outcome as well.
-ELSEWHERE = {"how-to/packs.md", "how-to/frameworks.md", "reference/recordio-command.md"}
+ELSEWHERE = {
+    "how-to/packs.md",
+    "how-to/frameworks.md",
+    "reference/recordio-command.md",
+    "tutorials/jax.md",
+}
 #: What this page calls needs a cluster, and is called by the tests of `make test-ray`.
 WITH_A_CLUSTER = {"how-to/ray.md"}
 COMMANDS = {"im2rec": im2rec.main, "rec2idx": rec2idx.main, "recordio": cli.main}
