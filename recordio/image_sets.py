@@ -1,7 +1,7 @@
 """The files of well-known sets of small images as arrays: MNIST and its siblings, and CIFAR.
 
-Nothing is downloaded, scaled or split.  CIFAR's files are pickled; they are read here without
-running anything that they name.
+Nothing is downloaded, scaled or split.  CIFAR's files "for Python" are pickled; they are read here
+without running anything that they name.  Those of the binary version are read as well.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ __all__ = ["read_cifar", "read_mnist"]
 
 #: Pictures of CIFAR: channels, rows, columns.
 _CIFAR_IMAGE = (3, 32, 32)
-#: Names of the files by number of classes, and the name of their labels.
+#: Names of the files by number of classes, and of their labels, in the order of binary files.
 _CIFAR_FILES = {
-    10: ([f"data_batch_{number}" for number in range(1, 6)], ["test_batch"], "labels"),
-    100: (["train"], ["test"], "fine_labels"),
+    10: ([f"data_batch_{number}" for number in range(1, 6)], ["test_batch"], ["labels"]),
+    100: (["train"], ["test"], ["coarse_labels", "fine_labels"]),
 }
+#: Classes of the coarse labels of CIFAR-100.
+_COARSE = 20
 
 
 def read_mnist(folder, part="train"):
@@ -93,16 +95,19 @@ def _find(folder, name):
     )
 
 
-def read_cifar(path, classes=10, part="train"):
-    """Read the images and labels of CIFAR-10 or CIFAR-100 from the files "for Python".
+def read_cifar(path, classes=10, part="train", *, coarse=False):
+    """Read the images and labels of CIFAR-10 or CIFAR-100, from files for Python or binary ones.
 
     Parameters
     ----------
     path : str or os.PathLike
-        The archive as it is downloaded (``cifar-10-python.tar.gz``), or a folder with its files.
+        The archive as it is downloaded (``cifar-10-python.tar.gz``, ``cifar-10-binary.tar.gz``), or
+        a folder with its files.
     classes : {10, 100}
-        Which of the two; the labels of CIFAR-100 are the fine ones.
+        Which of the two.
     part : {"train", "test"}
+    coarse : bool
+        The 20 coarse labels of CIFAR-100 instead of its 100 fine ones.
 
     Returns
     -------
@@ -128,19 +133,31 @@ def read_cifar(path, classes=10, part="train"):
     >>> images.shape, labels.tolist()
     ((2, 3, 32, 32), [98, 3])
     """
-    train, test, key = _CIFAR_FILES[classes]
+    train, test, keys = _CIFAR_FILES[classes]
     names = {"train": train, "test": test}[part]
+    if coarse and classes != 100:
+        raise ValueError("coarse labels are those of CIFAR-100: drop coarse, or pass classes=100")
+    key = keys[0] if coarse else keys[-1]
     contents = _contents(Path(path), names)
-    batches = [_batch(contents[name], key, f"{path}: {name}", classes) for name in names]
+    limit = _COARSE if coarse else classes
+    batches = []
+    for name in names:
+        if name in contents:
+            batches.append(_batch(contents[name], key, f"{path}: {name}", limit))
+        else:
+            source = f"{path}: {name}.bin"
+            columns = _binary_batch(contents[f"{name}.bin"], keys, source)
+            batches.append(_checked(columns["data"], columns[key], source, limit))
     images, labels = (np.concatenate(arrays) for arrays in zip(*batches, strict=True))
     return images, labels
 
 
 def _contents(path, names):
-    """Return the bytes of files by name, from a folder or an archive."""
+    """Return the bytes of files by name or by name and ``.bin``, from a folder or an archive."""
     found = {}
+    binary = [f"{name}.bin" for name in names]
     if path.is_dir():
-        for name in names:
+        for name in binary if (path / binary[0]).exists() else names:
             _check_size(os.path.getsize(path / name), path / name)
             with open_regular(path / name) as file:
                 found[name] = file.read()
@@ -149,12 +166,12 @@ def _contents(path, names):
         with open_regular(path) as file, tarfile.open(fileobj=file) as archive:
             for member in archive:
                 name = os.path.basename(member.name)
-                if name in names and member.isfile():
+                if name in (*names, *binary) and member.isfile():
                     _check_size(member.size, f"{path}: {member.name}")
                     found[name] = archive.extractfile(member).read()
     except (tarfile.TarError, EOFError) as error:
         raise ArrayFileError(f"is no archive that can be read: {error}", path=str(path)) from error
-    for name in names:
+    for name in binary if found and not found.keys() & set(names) else names:
         if name not in found:
             raise FileNotFoundError(errno.ENOENT, f"no {name} in the archive", str(path))
     return found
@@ -175,6 +192,20 @@ def _batch(data, key, source, classes):
         raise
     except Exception as error:
         raise ArrayFileError(f"is no batch of CIFAR: {error!r}", path=source) from error
+    return _checked(images, labels, source, classes)
+
+
+def _binary_batch(data, keys, source):
+    """Return images and labels of a file of rows: a byte for each label, and an image."""
+    width = len(keys) + int(np.prod(_CIFAR_IMAGE))
+    if len(data) % width:
+        raise ArrayFileError(f"has {len(data)} bytes, which is no multiple of {width}", path=source)
+    rows = np.frombuffer(bytearray(data), np.uint8).reshape(-1, width)
+    return {"data": rows[:, len(keys) :]} | {key: rows[:, i] for i, key in enumerate(keys)}
+
+
+def _checked(images, labels, source, classes):
+    """Return images in their shape, and labels, if they are those of a file of CIFAR."""
     if images.ndim != 2 or images.shape[1] != np.prod(_CIFAR_IMAGE):
         raise ArrayFileError(f"holds images of shape {images.shape[1:]}, not (3072,)", path=source)
     if labels.shape != images.shape[:1] or (labels.size and labels.dtype.kind not in "iu"):

@@ -2,6 +2,8 @@
 
 import ast
 import importlib
+import pickle
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,49 +12,117 @@ import pytest
 
 import iterators
 from iterators import compat
+from iterators.compat import mxnet as mx
 
+FOLDER = Path(compat.__file__).parent
 SYSTEMS = ["chainer", "dp", "mxnet", "pylearn2"]
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(compat.__path__, "iterators.compat.")
+    if module.name.rpartition(".")[2] != "__main__"
+)
 
 
-def names_of(system):
-    tree = ast.parse(Path(compat.__file__).with_name(f"{system}.py").read_text())
-    assert ast.get_docstring(tree)
-    assert all(isinstance(node, ast.ImportFrom) for node in tree.body[1:]), "names only"
-    return [alias.asname for node in tree.body[1:] for alias in node.names]
+def run(program):
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_a_system_has_names_only_and_each_once(system):
-    names = names_of(system)
-    assert len(names) == len(set(names)) and None not in names
-    module = importlib.import_module(f"iterators.compat.{system}")
-    assert set(names) <= set(dir(module))
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_can_be_imported_first(name):
+    module = importlib.import_module(name)
+    for public in getattr(module, "__all__", ()):
+        assert hasattr(module, public)
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_a_name_of_the_top_level_is_the_same_thing_there(system):
-    module = getattr(compat, system)
-    for name in set(names_of(system)) & set(iterators.__all__) - {"Augmenter"}:
-        assert getattr(module, name) is getattr(iterators, name), name
+def test_nothing_else_imports_compat():
+    for path in (FOLDER.parents[1] / "recordio", FOLDER.parent, FOLDER.parents[1] / "tools"):
+        for file in path.rglob("*.py"):
+            if FOLDER in file.parents:
+                continue
+            for node in ast.walk(ast.parse(file.read_text())):
+                if isinstance(node, ast.ImportFrom):
+                    assert "compat" not in (node.module or "").split("."), file
+                elif isinstance(node, ast.Import):
+                    assert all("compat" not in alias.name.split(".") for alias in node.names), file
 
 
-def test_what_other_packages_call_augmenter():
-    assert compat.mxnet.Augmenter is iterators.mx_image.Augmenter
-
-
-def test_mxnets_other_names():
-    assert compat.mxnet.MXDataIter is iterators.MXDataProvider
-    assert compat.mxnet.gluon is iterators.datasets.gluon
-    for name in ("ImageRecord", "MNIST", "CSV"):
-        assert getattr(compat.mxnet, f"{name}Provider") is getattr(iterators, f"{name}Iter")
+def test_iterators_can_be_used_without_compat_being_loaded():
+    run(
+        "import sys, iterators\n"
+        "iterators.ImageRecordIter, iterators.datasets.gluon, iterators.mx_image\n"
+        "sys.exit(any(name.startswith('iterators.compat') for name in sys.modules))"
+    )
 
 
 def test_a_system_is_loaded_when_it_is_asked_for():
-    program = (
+    run(
         "import sys, iterators\n"
         "iterators.compat.dp\n"
         "loaded = {name for name in sys.modules if name.startswith('iterators.')}\n"
         "wrong = loaded & {'iterators.datasets', 'iterators.providers', 'iterators.compat.mxnet'}\n"
         "sys.exit(', '.join(sorted(wrong)) or 0)"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_mxnet_is_imported_as_scripts_import_it():
+    run(
+        "import iterators.compat.mxnet.gluon.data\n"
+        "import iterators.compat.mxnet as mx\n"
+        "from iterators.compat.mxnet import autograd, gluon, image, io, nd, recordio\n"
+        "from iterators.compat.mxnet.gluon import nn\n"
+        "from iterators.compat.mxnet.gluon.data.vision import transforms, ImageRecordDataset\n"
+        "from iterators.compat.mxnet.gluon.data.vision.datasets import MNIST\n"
+        "from iterators.compat.mxnet.io import DataBatch, DataIter\n"
+        "from iterators.compat.mxnet.image import imdecode\n"
+        "from iterators.compat.mxnet.ndarray import NDArray\n"
+        "import iterators.compat.mxnet.ndarray as nd2\n"
+        "assert nd is mx.nd is mx.ndarray is nd2 and mx.img is mx.image and mx.rnd is mx.random\n"
+    )
+
+
+def test_names_of_mxnet_jl():
+    for name in ("ImageRecord", "MNIST", "CSV"):
+        assert getattr(mx, f"{name}Provider") is getattr(mx.io, f"{name}Iter")
+    assert mx.MXDataProvider is mx.io.MXDataIter
+    assert mx.eachbatch is iterators.providers.protocol.eachbatch
+
+
+def test_the_names_are_of_subclasses_or_of_the_thing_itself():
+    for name in ("ImageRecordIter", "CSVIter", "NDArrayIter", "PrefetchingIter", "ImageIter"):
+        own = getattr(mx.io, name, None) or getattr(mx.image, name)
+        assert own.__name__ == name and issubclass(own, getattr(iterators, name))
+        assert getattr(iterators, name).__doc__.startswith(own.__doc__) and own.__doc__
+    assert mx.recordio.MXIndexedRecordIO is iterators.recordio.MXIndexedRecordIO
+    assert mx.io.DataIter is iterators.DataIter and mx.io.DataBatch is iterators.DataBatch
+    step = mx.image.ResizeAug(8)
+    again = pickle.loads(pickle.dumps(step))
+    assert type(again) is mx.image.ResizeAug and again.dumps() == step.dumps()
+
+
+@pytest.mark.parametrize(
+    ("code", "word"),
+    [
+        ("mx.sym.Variable('data')", "trains models"),
+        ("mx.mod.Module", "trains models"),
+        ("mx.contrib.ndarray", "trains models"),
+        ("mx.autograd.record()", "trains models"),
+        ("mx.gluon.Trainer({}, 'sgd')", "trains models"),
+        ("mx.gluon.model_zoo.vision", "trains models"),
+        ("mx.gluon.nn.Dense(3)", "delivers data"),
+        ("mx.np.zeros(3)", "NumPy"),
+        ("mx.gluon.utils.download('http://x')", "cached_download"),
+        ("mx.test_utils.get_mnist()", "nothing is downloaded"),
+    ],
+)
+def test_what_this_package_is_not_is_an_error_that_says_so(code, word):
+    with pytest.raises(NotImplementedError, match=word):
+        eval(code, {"mx": mx})
+
+
+def test_names_that_are_not_here_are_attribute_errors():
+    for module in (mx, mx.nd, mx.io, mx.image, mx.gluon.data, mx.test_utils):
+        assert not hasattr(module, "no_such_name")
+    with pytest.raises(AttributeError, match=r"mx\.nd\.Convolution.*no operators"):
+        mx.nd.Convolution
+    with pytest.raises(ImportError):
+        importlib.import_module("iterators.compat.mxnet.gluon.model_zoo.vision")

@@ -1,0 +1,48 @@
+"""MXNet's module tree, as far as it concerns data: ``from iterators.compat import mxnet as mx``.
+
+`mx.io`, `mx.recordio`, `mx.image`, `mx.gluon.data`, `mx.nd`, contexts and seeds have MXNet's paths
+and names over the classes of this package; only here arrays are `NDArray`.  Parts that train models
+can be imported, and using them is an error that says so.
+"""
+
+from ...core.batch import AbstractDataBatch as AbstractDataBatch
+from ...core.batch import DataBatch as DataBatch
+from ...providers.abstract import AbstractDataProvider as AbstractDataProvider
+from ...providers.protocol import SlicedNDArray as SlicedNDArray
+from ...providers.protocol import count_samples as count_samples
+from ...providers.protocol import eachbatch as eachbatch
+from ...providers.protocol import get as get
+from ...providers.protocol import get_batch_size as get_batch_size
+from ...providers.protocol import get_data as get_data
+from ...providers.protocol import get_label as get_label
+from ...providers.protocol import load_data as load_data
+from ...providers.protocol import load_label as load_label
+from ...providers.protocol import provide_data as provide_data
+from ...providers.protocol import provide_label as provide_label
+from . import base as base
+from . import context as context
+from . import gluon as gluon
+from . import image as image
+from . import io as io
+from . import ndarray as ndarray
+from . import random as random
+from . import recordio as recordio
+from . import test_utils as test_utils
+from .base import MXNetError as MXNetError
+from .context import Context as Context
+from .context import cpu as cpu
+from .context import cpu_pinned as cpu_pinned
+from .context import current_context as current_context
+from .context import gpu as gpu
+from .elsewhere import stand_in
+from .io import ArrayDataProvider as ArrayDataProvider
+from .io import CSVProvider as CSVProvider
+from .io import ImageRecordProvider as ImageRecordProvider
+from .io import MNISTProvider as MNISTProvider
+from .io import MXDataProvider as MXDataProvider
+
+#: The version of MXNet whose names these are.
+__version__ = "1.9.1"
+
+img, nd, rnd = image, ndarray, random
+globals().update(stand_in(__name__))

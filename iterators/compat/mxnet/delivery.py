@@ -1,0 +1,74 @@
+"""Functions, augmenters and iterators of this package, so that they give `NDArray`.
+
+The classes and functions stay what they are: these are subclasses and wrappers that look at results
+only.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ...core.batch import DataBatch
+from ...mx_image import ImageAugmenter
+from ...providers.form_batches import FormBatch
+from .ndarray.array import as_nd
+
+__all__ = ["ToNDArray", "delivering", "giving", "step_giving"]
+
+
+def giving(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function whose results are NDArrays instead of NumPy arrays."""
+
+    @functools.wraps(function)
+    def given(*values: Any, **keywords: Any) -> Any:
+        return as_nd(function(*values, **keywords))
+
+    return given
+
+
+def step_giving(kind: type, module: str) -> Any:
+    """Return an augmenter class that is called with images and gives them as NDArrays."""
+
+    def called(self: Any, src: Any, *label: Any) -> Any:
+        found = kind.__call__(self, src, *label)
+        return (as_nd(found[0]), *found[1:]) if label else as_nd(found)
+
+    return _derived(kind, module, {"__call__": called})
+
+
+def delivering(kind: type, module: str, **members: Any) -> Any:
+    """Return a provider class whose batches hold NDArrays."""
+
+    def delivered(self: Any) -> Any:
+        return batch_of_arrays(kind.next(self))  # type: ignore[attr-defined]
+
+    members["next"] = functools.wraps(kind.next)(delivered)  # type: ignore[attr-defined]
+    return _derived(kind, module, members)
+
+
+def batch_of_arrays(batch: Any) -> Any:
+    """Make the arrays of a batch NDArrays, unless it has a form that was asked for."""
+    if isinstance(batch, DataBatch) and not isinstance(batch, FormBatch):
+        batch.data, batch.label = as_nd(batch.data), as_nd(batch.label)
+    return batch
+
+
+class ToNDArray(ImageAugmenter):
+    """The step in front of functions of a script, which take an NDArray."""
+
+    def __call__(self, src: Any) -> Any:
+        """Return the image as an NDArray."""
+        return as_nd(src)
+
+
+def without_examples(kind: type) -> str:
+    """Return the docstring of a class up to its examples, which are of other arrays."""
+    return (kind.__doc__ or "").partition("\n    Examples\n")[0]
+
+
+def _derived(kind: type, module: str, members: dict[str, Any]) -> Any:
+    """Return a subclass of the same name in a module, so that it can be pickled."""
+    about = {"__module__": module, "__doc__": without_examples(kind), "__qualname__": kind.__name__}
+    return type(kind)(kind.__name__, (kind,), {**about, **members})

@@ -1,0 +1,208 @@
+"""Names of `mx.gluon.data.dataloader`: `DataLoader`, over the workers of `iterators.loops`."""
+
+from __future__ import annotations
+
+import multiprocessing
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+from recordio.keywords.checks import integer, real
+
+from .....core.example_random import drawing_for
+from .....core.prefetch import Prefetcher
+from .....core.random import derive_key
+from .....loops.worker_pool import WorkerPool
+from ...random import seed_number
+from .batchify import default_batchify_fn
+from .sampler import BatchSampler, RandomSampler, SequentialSampler
+
+__all__ = ["DataLoader", "default_batchify_fn", "default_mp_batchify_fn"]
+
+default_mp_batchify_fn = default_batchify_fn
+
+#: Tells random numbers of loaders from others of the same seed.
+PURPOSE = 0x6C6F6164
+EPOCH_BITS = 20
+
+
+class _Batches:
+    """A data set whose requests are batches: numbers of an epoch and a place, then of samples."""
+
+    def __init__(self, dataset: Any, batchify: Callable[[Any], Any], key: int) -> None:
+        self._dataset, self._batchify, self._key = dataset, batchify, key
+
+    def batch(self, indices: Any, epoch: int, first: int) -> Any:
+        """Return the batch of some samples, the first of which has a position in its epoch."""
+        samples = []
+        for position, index in enumerate(indices, first):
+            with drawing_for(self._key, epoch, position):
+                samples.append(self._dataset[index])
+        return self._batchify(samples)
+
+    def __getitems__(self, request: list[int]) -> list[Any]:
+        """Answer the request of a worker: a batch, in a list as long as the request."""
+        epoch, first, *indices = request
+        return [self.batch(indices, epoch, first), *[None] * (len(request) - 1)]
+
+
+class DataLoader:
+    """Batches of a data set, with the parameters of `mx.gluon.data.DataLoader`.
+
+    Parameters
+    ----------
+    dataset : sequence
+        Samples at indices; NumPy arrays and NDArrays will do.
+    batch_size : int
+    shuffle : bool
+    sampler : iterable of int, optional
+        An order of indices, in the place of `shuffle`.
+    last_batch : {"keep", "discard", "rollover"}
+    batch_sampler : iterable of list of int, optional
+        In the place of the four above.
+    batchify_fn : callable, optional
+        Makes a batch of a list of samples; in a worker, if there are any.
+    num_workers : int
+        Processes, or threads with `thread_pool`.
+    pin_memory : bool
+        Without effect, which a warning says: arrays are in ordinary memory.
+    pin_device_id : int
+        Belongs to `pin_memory`.
+    prefetch : int, optional
+        Batches under way; by default two for each worker.
+    thread_pool : bool
+    timeout : float
+        Seconds of waiting for a batch before a TimeoutError.
+    auto_reload : bool
+        Without effect: an epoch begins when it is asked for.
+
+    Notes
+    -----
+    Random numbers of `mx.gluon.data.vision.transforms` and `mx.image` depend on `mx.random.seed`,
+    the epoch of the loader and the position of a sample, and not on the workers.
+
+    Examples
+    --------
+    >>> loader = DataLoader([(i, -i) for i in range(5)], batch_size=2, last_batch="discard")
+    >>> [(data.asnumpy().tolist(), label.asnumpy().tolist()) for data, label in loader]
+    [([0, 1], [0, -1]), ([2, 3], [-2, -3])]
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = None,
+        shuffle: bool = False,
+        sampler: Any = None,
+        last_batch: str | None = None,
+        batch_sampler: Any = None,
+        batchify_fn: Callable[[Any], Any] | None = None,
+        num_workers: int = 0,
+        pin_memory: bool = False,
+        pin_device_id: int = 0,
+        prefetch: int | None = None,
+        thread_pool: bool = False,
+        timeout: float = 120,
+        auto_reload: bool = False,
+    ) -> None:
+        if pin_memory:
+            warnings.warn(
+                "pin_memory=True has no effect: arrays are in ordinary memory", stacklevel=2
+            )
+        if batch_sampler is None:
+            if batch_size is None:
+                raise ValueError("give batch_size, or a batch_sampler")
+            if sampler is not None and shuffle:
+                raise ValueError("shuffle is for loaders without a sampler: drop one of them")
+            if sampler is None:
+                sampler = (RandomSampler if shuffle else SequentialSampler)(len(dataset))
+            batch_sampler = BatchSampler(sampler, batch_size, last_batch or "keep")
+        elif batch_size is not None or shuffle or sampler is not None or last_batch is not None:
+            raise ValueError(
+                "batch_sampler takes the place of batch_size, shuffle, sampler and last_batch: "
+                "drop these"
+            )
+        self._dataset, self._batch_sampler = dataset, batch_sampler
+        self._batchify = batchify_fn or default_batchify_fn
+        self._workers = max(0, num_workers)
+        self._ahead = 2 * self._workers
+        if prefetch is not None:
+            self._ahead = integer("prefetch", prefetch, low=0)
+        self._threads = thread_pool
+        self._timeout = real("timeout", timeout, low=0)
+        self._epoch = 0
+
+    def __len__(self) -> int:
+        return len(self._batch_sampler)
+
+    def __iter__(self) -> Iterator[Any]:
+        epoch, self._epoch = self._epoch, (self._epoch + 1) % (1 << EPOCH_BITS)
+        batches = _Batches(self._dataset, self._batchify, derive_key(seed_number(), PURPOSE))
+        if not self._workers:
+            return (batches.batch(*request) for request in self._requests(epoch))
+        if self._threads:
+            return self._by_threads(batches, epoch)
+        return self._by_processes(batches, epoch)
+
+    def _requests(self, epoch: int) -> Iterator[tuple[list[Any], int, int]]:
+        first = 0
+        for indices in self._batch_sampler:
+            yield indices, epoch, first
+            first += len(indices)
+
+    def _by_threads(self, batches: _Batches, epoch: int) -> Iterator[Any]:
+        engine = Prefetcher(
+            lambda request, _: (batches.batch(*request), None, None, []),
+            depth=self._ahead + 1,
+            threads=self._workers,
+            name="DataLoader",
+        )
+
+        def collect(_: Any) -> Any:
+            batch, _, _, failures = engine.collect()
+            for _, error in failures:
+                raise error
+            return batch
+
+        with closing(engine):
+            yield from self._in_order(epoch, lambda request: engine.submit(request, 0), collect)
+
+    def _by_processes(self, batches: _Batches, epoch: int) -> Iterator[Any]:
+        pool = WorkerPool(
+            batches,
+            self._workers,
+            multiprocessing.get_context(),
+            None,
+            None,
+            2 + -(-(self._ahead + 1) // self._workers),
+            (seed_number(), epoch),
+        )
+
+        def submit(request: Any) -> int:
+            indices, *place = request
+            return pool.submit([*place, *map(int, indices)])
+
+        def late() -> None:
+            raise TimeoutError(
+                f"a batch has not come for {self._timeout:g} seconds: the data set is slow, a "
+                "worker hangs, or timeout is too short"
+            )
+
+        with closing(pool):
+            yield from self._in_order(
+                epoch, submit, lambda ticket: pool.collect(ticket, self._timeout, late)[0]
+            )
+
+    def _in_order(
+        self, epoch: int, submit: Callable[[Any], Any], collect: Callable[[Any], Any]
+    ) -> Iterator[Any]:
+        """Keep batches under way, and yield them in their order."""
+        under_way: deque[Any] = deque()
+        for request in self._requests(epoch):
+            under_way.append(submit(request))
+            if len(under_way) > self._ahead:
+                yield collect(under_way.popleft())
+        while under_way:
+            yield collect(under_way.popleft())

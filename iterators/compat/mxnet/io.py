@@ -1,0 +1,50 @@
+"""Names of `mx.io`, and the provider names of MXNet.jl: their batches hold `NDArray`."""
+
+from ...core.batch import DataBatch as DataBatch
+from ...core.batch import DataDesc as DataDesc
+from ...providers.arrays import ArrayDataProvider as _ArrayDataProvider
+from ...providers.arrays import NDArrayIter as _NDArrayIter
+from ...providers.csv import CSVIter as _CSVIter
+from ...providers.data_iter import DataIter as DataIter
+from ...providers.image_det_record import ImageDetRecordIter as _ImageDetRecordIter
+from ...providers.image_record import ImageRecordInt8Iter as _ImageRecordInt8Iter
+from ...providers.image_record import ImageRecordIter as _ImageRecordIter
+from ...providers.image_record import ImageRecordIter_v1 as _ImageRecordIter_v1
+from ...providers.image_record import ImageRecordUInt8Iter as _ImageRecordUInt8Iter
+from ...providers.libsvm import LibSVMIter as _LibSVMIter
+from ...providers.mnist import MNISTIter as _MNISTIter
+from ...providers.mx_data_provider import MXDataProvider as _MXDataProvider
+from ...providers.wrappers import PrefetchingIter as _PrefetchingIter
+from ...providers.wrappers import ResizeIter as _ResizeIter
+from .delivery import delivering
+
+CSVIter = delivering(_CSVIter, __name__)
+ImageDetRecordIter = delivering(_ImageDetRecordIter, __name__)
+ImageRecordInt8Iter = delivering(_ImageRecordInt8Iter, __name__)
+ImageRecordIter = delivering(_ImageRecordIter, __name__)
+ImageRecordIter_v1 = delivering(_ImageRecordIter_v1, __name__)
+ImageRecordUInt8Iter = ImageRecordUInt8Iter_v1 = delivering(_ImageRecordUInt8Iter, __name__)
+LibSVMIter = delivering(_LibSVMIter, __name__)
+MNISTIter = delivering(_MNISTIter, __name__)
+MXDataIter = delivering(_MXDataProvider, __name__)
+NDArrayIter = delivering(_NDArrayIter, __name__)
+PrefetchingIter = delivering(_PrefetchingIter, __name__)
+ResizeIter = delivering(_ResizeIter, __name__)
+
+#: The class of all iterators that MXNet did not write in Python.
+for _native in (
+    CSVIter,
+    ImageDetRecordIter,
+    ImageRecordInt8Iter,
+    ImageRecordIter,
+    ImageRecordIter_v1,
+    ImageRecordUInt8Iter,
+    LibSVMIter,
+    MNISTIter,
+):
+    MXDataIter.register(_native)
+
+# MXNet.jl
+ArrayDataProvider = delivering(_ArrayDataProvider, __name__)
+CSVProvider, ImageRecordProvider, MNISTProvider = CSVIter, ImageRecordIter, MNISTIter
+MXDataProvider = MXDataIter

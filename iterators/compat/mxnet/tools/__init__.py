@@ -1,0 +1,1 @@
+"""Floor 6: MXNet's packing tool, under its name."""
