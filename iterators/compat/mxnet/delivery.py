@@ -7,6 +7,7 @@ only.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -65,7 +66,7 @@ class ToNDArray(ImageAugmenter):
 
 def without_examples(kind: type) -> str:
     """Return the docstring of a class up to its examples, which are of other arrays."""
-    return (kind.__doc__ or "").partition("\n    Examples\n")[0]
+    return re.split(r"\n *Examples\n", kind.__doc__ or "")[0]
 
 
 def _derived(kind: type, module: str, members: dict[str, Any]) -> Any:

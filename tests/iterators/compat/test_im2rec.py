@@ -14,7 +14,10 @@ COMMAND = [sys.executable, "-m", "iterators.compat.mxnet.tools.im2rec"]
 def test_a_list_and_a_pack_are_made_with_mxnets_options(tmp_path):
     shutil.copytree(PHOTOS, tmp_path / "photos")
     listing = "--list --recursive --train-ratio 0.5 --exts .jpg .jpeg .png --no-shuffle --chunks 1"
-    packing = "--resize 20 --center-crop --quality 90 --num-thread 2 --color 1 --encoding .jpg --pack-label"
+    packing = (
+        "--resize 20 --center-crop --quality 90 --num-thread 2 --color 1 --encoding .jpg "
+        "--pack-label"
+    )
     for options in (listing, packing):
         subprocess.run([*COMMAND, "set", "photos", *options.split()], cwd=tmp_path, check=True)
     packs = sorted(path.name for path in tmp_path.glob("*.rec"))
