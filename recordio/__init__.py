@@ -9,9 +9,20 @@ can be imported from here, in groups, and says where it lives; a module is loade
 asked for.
 """
 
+import os
 from importlib.util import find_spec
 
 import lazy_loader
+
+# Two packages of other people on the index have the names of ours; pip lets one overwrite another.
+for _name in os.listdir(os.path.dirname(__path__[0])):
+    if _name.startswith(("recordio-", "iterators-")) and _name.endswith(".dist-info"):
+        _other = _name.partition("-")[0]
+        raise ImportError(
+            f"another package called {_other!r} is installed in the same folder, and files of the two"
+            f" replace each other: run `pip uninstall {_other}`, then"
+            " `pip install --force-reinstall --no-deps recordio-iterators`"
+        )
 
 if find_spec("recordio.frames.frame") is None:
     raise ImportError(

@@ -63,6 +63,18 @@ def test_every_pyx_is_importable_as_a_compiled_extension(name):
     assert module.__file__.endswith(tuple(EXTENSION_SUFFIXES))
 
 
+@pytest.mark.parametrize("other", ["recordio", "iterators"])
+def test_packages_of_others_with_our_names_are_an_error(other, tmp_path):
+    shutil.copytree(ROOT / "recordio", tmp_path / "recordio", ignore=lambda *_: ["__pycache__"])
+    (tmp_path / "recordio_iterators-0.1.0.dist-info").mkdir()
+    command = [sys.executable, "-c", "import recordio"]
+    options = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 60}
+    assert subprocess.run(command, **options).returncode == 0
+    (tmp_path / f"{other}-0.2.0.dist-info").mkdir()
+    ran = subprocess.run(command, **options)
+    assert ran.returncode == 1 and f"`pip uninstall {other}`" in ran.stderr
+
+
 @pytest.mark.parametrize(
     "statement",
     ["import recordio", "import iterators", "from iterators.core.random import derive_key"],
