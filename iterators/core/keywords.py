@@ -137,6 +137,7 @@ class ImageRecordKeywords(ImageProviderKeywords, FileKeywords, total=False):
 
     path_imgrec: Any
     path_imglist: str | os.PathLike[str] | None
+    fields: Any
     shuffle_chunk_size: int
     shuffle_chunk_seed: int
     seed_aug: int | None

@@ -39,3 +39,7 @@ cdef class StepRunner:
     cdef int load(self, RowSource* source, const ImageInfo* info, const Rectangle* wanted,
                   Pixels* pixels, Outcome* outcome) noexcept nogil
     cdef uint8_t* buffer(self, int which, size_t size, Outcome* outcome) noexcept nogil
+
+
+# The column or row that is seen at one of a bordered image; -1 for the fill value.
+cdef int padded_from(int method, int at, int side) noexcept nogil

@@ -4,6 +4,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport Geometry, GeometryDrawer, Target
 from recordio.formats.row_source cimport ImageInfo, RowSource
+from iterators.images.fields.field cimport FieldRows
+from iterators.images.fields.path cimport PathFinder
 from iterators.images.image_steps cimport StepRunner
 from iterators.images.label_reader cimport LabelReader
 from iterators.images.plan cimport RenderPlan
@@ -19,6 +21,8 @@ cdef enum:
 cdef struct Slot:
     const Target* targets   # of the image, or of each of its views
     float* label
+    FieldRows* fields       # of the batch, and the number of the slot there; NULL without fields
+    Py_ssize_t number
 
 
 # A way to a sample that leaves out the decoding of its image.
@@ -37,6 +41,7 @@ cdef class RenderedView:
     cdef RenderPlan plan
     cdef GeometryDrawer geometry
     cdef StepRunner runner
+    cdef PathFinder finder          # notes what is drawn, for fields; None without
 
 
 # Turns records into samples.
@@ -51,6 +56,7 @@ cdef class Renderer:
     cdef RowSource* sources[MAX_SOURCES]
     cdef int num_sources
     cdef ImageShortcut shortcut     # tried first; may be None
+    cdef PathFinder finder          # notes what is drawn, for fields; None without
     cdef list views                 # of an image, if there are several
     cdef int num_views
     cdef PyObject* view_table[MAX_VIEWS]
@@ -85,3 +91,7 @@ cdef class Renderer:
                   Geometry* geometry, Outcome* outcome) noexcept nogil
     cdef double decode_seconds(self) noexcept nogil
     cdef bint shares_form(self, RenderPlan plan)
+
+
+# Take the header of a record off its data.
+cdef int parse_header(Encoded* image, Outcome* outcome) noexcept nogil

@@ -90,7 +90,6 @@ cdef void extend(Rectangle* wanted, const Step* step, const ImageInfo* info) noe
 
 
 cdef int parse_header(Encoded* image, Outcome* outcome) noexcept nogil:
-    """Take the header of a record off its data."""
     cdef size_t content
     if image.size < HEADER_SIZE:
         return outcome_fail(outcome, RENDER_SHORT_HEADER, b"")
@@ -314,6 +313,9 @@ cdef class Renderer:
             if status:
                 outcome_fail(outcome, RENDER_GEOMETRY, geometry_message(status))
                 break
+            if (<RenderedView>self.view_table[i]).finder is not None:
+                (<RenderedView>self.view_table[i]).finder.note(
+                    &geometries[i], info.width, info.height)
             extend(&wanted, &geometries[i].steps[0], info)
         if outcome.status == RENDER_OK and not self.loader.load(source, info, &wanted, &pixels,
                                                                 outcome):
@@ -354,6 +356,8 @@ cdef class Renderer:
         cdef int status = self.geometry.draw_steps(image, width, height, target, geometry)
         if status:
             return outcome_fail(outcome, RENDER_GEOMETRY, geometry_message(status))
+        if self.finder is not None:
+            self.finder.note(geometry, width, height)
         return RENDER_OK
 
     cdef double decode_seconds(self) noexcept nogil:

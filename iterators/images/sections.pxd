@@ -36,5 +36,10 @@ cdef class Sections:
 cdef class Crew:
     cdef readonly list renderers
     cdef readonly list mosaics
+    cdef object fields              # its `FieldCrew`; None without
     cdef PyObject** table
     cdef PyObject** mosaic_table
+
+
+# A table of addresses, for as long as the list keeps them; NULL for None.
+cdef PyObject** table_of(list objects) except NULL

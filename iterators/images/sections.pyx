@@ -52,8 +52,8 @@ cdef class Sections:
         """Return the caches that there are."""
         return [section.cached for section in self.all if section.cached is not None]
 
-    def crew(self, source, strict):
-        """Make the renderers for one thread."""
+    def crew(self, source, strict, fields=None):
+        """Make the renderers for one thread, and the workers of a `FieldSet`."""
         cdef Section section
         cdef Renderer renderer
         renderers, mosaics = [], []
@@ -66,7 +66,7 @@ cdef class Sections:
             renderers.append(renderer)
             mosaics.append(Mosaic(renderer, section.first, end - section.first)
                            if makes_mosaics(section.plan) else None)
-        return Crew(renderers, mosaics)
+        return Crew(renderers, mosaics, fields)
 
     def give_up_caches(self):
         """Refer to no cache any more; nobody may be asking meanwhile."""
@@ -127,10 +127,11 @@ cdef class Sections:
 cdef class Crew:
     """The renderers of one thread, one for every section."""
 
-    def __init__(self, list renderers not None, list mosaics not None):
+    def __init__(self, list renderers not None, list mosaics not None, fields=None):
         self.renderers, self.mosaics = list(renderers), list(mosaics)
         self.table = table_of(self.renderers)
         self.mosaic_table = table_of(self.mosaics)
+        self.fields = None if fields is None else fields.crew(renderers)
 
     def __dealloc__(self):
         free(self.table)
@@ -138,7 +139,6 @@ cdef class Crew:
 
 
 cdef PyObject** table_of(list objects) except NULL:
-    """Make a table of addresses, for as long as the list keeps them; NULL for None."""
     cdef Py_ssize_t i
     cdef PyObject** table = <PyObject**>calloc(max(len(objects), 1), sizeof(PyObject*))
     if table == NULL:

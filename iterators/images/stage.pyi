@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from recordio.errors import RecordIOError
 
+from .fields.field import FieldPlan
 from .render_cache import CachedImages
 from .sections import Section
 from .sources.source import Source
@@ -23,6 +24,7 @@ class Stage:
         depth: int,
         allocate: Callable[[int], Any] | None = None,
         strict: bool = False,
+        fields: Sequence[FieldPlan] = (),
     ) -> Self: ...
     @property
     def pending(self) -> int: ...

@@ -29,6 +29,7 @@ from recordio.sync cimport (
 import numpy as np
 
 from recordio.formats.status cimport RENDER_OK, Outcome, outcome_error
+from iterators.images.fields.field_set cimport FieldCrew, FieldSet
 from iterators.images.mosaic cimport MOSAIC_IMAGES, Mosaic, Partners
 from iterators.images.augment.geometry cimport Target
 from iterators.images.batch_memory cimport BatchMemory
@@ -62,7 +63,8 @@ cdef class Stage:
     """Threads that render records into batches.
 
     `sections` begin at record 0 and ascend; at most `depth` batches are under way at once;
-    `allocate` is a source of memory, see `BufferPool`; `strict` refuses images whose decoder warns.
+    `allocate` is a source of memory, see `BufferPool`; `strict` refuses images whose decoder warns;
+    `fields` are plans of what samples have beside their images.
     """
 
     cdef readonly Py_ssize_t batch_size
@@ -74,6 +76,7 @@ cdef class Stage:
     cdef Sections sections
     cdef list crews
     cdef Crew spare                 # for the consumer's thread
+    cdef FieldSet fields            # None without
     cdef RenderPlan plan            # of the first section; what a batch looks like is that of all
     cdef BatchMemory memory
     cdef Py_ssize_t num_views
@@ -94,7 +97,8 @@ cdef class Stage:
     cdef sync_condition done        # a batch was finished, or a thread put its tickets down
 
     def __cinit__(self, Source source not None, *sections, Py_ssize_t batch_size,
-                  Py_ssize_t threads, Py_ssize_t depth, allocate=None, bint strict=False):
+                  Py_ssize_t threads, Py_ssize_t depth, allocate=None, bint strict=False,
+                  fields=()):
         cdef Py_ssize_t i
         self.batches, self.expected = NULL, NULL
         sync_mutex_init(&self.mutex)
@@ -124,8 +128,10 @@ cdef class Stage:
                 raise MemoryError
         self.arrays = [None] * depth
         self.process = os.getpid()
-        self.crews = [self.sections.crew(source, strict) for _ in range(threads)]
-        self.spare = self.sections.crew(source, strict)
+        if fields:
+            self.fields = FieldSet(fields, batch_size=batch_size, depth=depth, allocate=allocate)
+        self.crews = [self.sections.crew(source, strict, self.fields) for _ in range(threads)]
+        self.spare = self.sections.crew(source, strict, self.fields)
         self.threads = [
             threading.Thread(target=self._work, args=(self.crews[i],), daemon=True,
                              name=f"image-stage-{i}")
@@ -197,6 +203,8 @@ cdef class Stage:
         cdef Batch* batch = &self.batches[at]
         cdef bint stopping
         data = self.memory.make(slots, sizes, count < slots, batch.targets)
+        if self.fields is not None:
+            self.fields.begin(at, count, slots, sizes)
         label = np.zeros((slots, self.plan.label_width), np.float32)
         ids = np.zeros(slots, np.uint64)
         self.arrays[at] = data, label, ids
@@ -222,7 +230,8 @@ cdef class Stage:
         """Wait for the oldest batch; return data, label, ids and failures, a list of (slot, error).
 
         Data is a list if the plan has views, one for each, and `SeparateArrays` if every slot has a
-        size of its own; its memory is used again when nobody refers to it.
+        size of its own.  Fields come behind them: arrays, or lists of a value for each slot.  The
+        memory is used again when nobody refers to it.
         """
         self._check_usable()
         if self.submitted == self.collected:
@@ -236,7 +245,10 @@ cdef class Stage:
         for slot in range(batch.count):
             if batch.fetched[slot] != FETCH_OK or batch.outcomes[slot].status != RENDER_OK:
                 failures.append((slot, self._failure(batch.failed[slot], batch.fetched[slot],
-                                                     &batch.outcomes[slot])))
+                                                     &batch.outcomes[slot], at, slot)))
+        if self.fields is not None:
+            data = [*(data if isinstance(data, list) else [data]),
+                    *self.fields.finish(at, batch.count, failures)]
         # Only now, so that an interrupt in between leaves the batch to be collected again.
         self.arrays[at] = None
         self.collected += 1
@@ -257,9 +269,15 @@ cdef class Stage:
         cdef uint64_t[::1] id_table = ids
         cdef Scratch scratch
         scratch.bytes, scratch.capacity = NULL, 0
-        self.memory.find(data, slot, size, targets)
-        target.targets = targets
+        own = data
+        if self.fields is not None:
+            own = data[:self.num_views] if self.num_views > 1 else data[0]
+        self.memory.find(own, slot, size, targets)
+        target.targets, target.fields = targets, NULL
         target.label = <float*><size_t>label.ctypes.data + slot * self.plan.label_width
+        if self.fields is not None:
+            self.fields.begin_slot(data[self.num_views:], slot)
+            target.fields, target.number = self.fields.rows_of(self.depth), 0
         with nogil:
             stopping = not self.begin_work()
             if not stopping:
@@ -270,7 +288,9 @@ cdef class Stage:
         if stopping:
             self._check_usable()
         if fetched != FETCH_OK or outcome.status != RENDER_OK:
-            raise self._failure(failed, fetched, &outcome)
+            raise self._failure(failed, fetched, &outcome, self.depth, 0)
+        if self.fields is not None:
+            self.fields.finish_slot(data[self.num_views:], slot)
         id_table[slot] = outcome.record_id
 
     def stats(self):
@@ -423,9 +443,14 @@ cdef class Stage:
             elif not self.sections.holds(number):
                 self.expected[count] = number
                 count += 1
+        if self.fields is not None:
+            self.fields.expect(batch.records, batch.count)
         return self.source.expect(self.expected, count)
 
-    cdef object _failure(self, int64_t record, int fetched, Outcome* outcome):
+    cdef object _failure(self, int64_t record, int fetched, Outcome* outcome, Py_ssize_t at,
+                         Py_ssize_t slot):
+        if self.fields is not None and self.fields.rows_of(at).failed[slot] >= 0:
+            return self.fields.failure(self.fields.rows_of(at), slot, record, outcome)
         if fetched != FETCH_OK:
             return self.source.failure(record, fetched)
         return outcome_error(outcome, self.plan.label_width, self.source.location(record))
@@ -480,8 +505,10 @@ cdef class Stage:
     cdef void render_slot(self, Crew crew, Batch* batch, Py_ssize_t slot,
                           Scratch* scratch) noexcept nogil:
         cdef Slot target
-        target.targets = batch.targets + slot * self.num_views
+        target.targets, target.fields = batch.targets + slot * self.num_views, NULL
         target.label = batch.label + slot * self.plan.label_width
+        if self.fields is not None:
+            target.fields, target.number = self.fields.rows_of(batch - self.batches), slot
         self.render_member(crew, batch.records[slot], batch.epoch, batch.draws[slot], &target,
                            &batch.fetched[slot], &batch.outcomes[slot], scratch,
                            &batch.failed[slot])
@@ -496,9 +523,12 @@ cdef class Stage:
         if self.sections.find_partners(crew, number, epoch, draw, &partners):
             (<Mosaic>crew.mosaic_table[section]).render(
                 self.source, &partners, target, fetched, outcome, scratch, failed)
-            return
-        self.render_record(<Renderer>crew.table[section], number, epoch, draw, target, fetched,
-                           outcome, scratch)
+        else:
+            self.render_record(<Renderer>crew.table[section], number, epoch, draw, target, fetched,
+                               outcome, scratch)
+        if target.fields != NULL and fetched[0] == FETCH_OK and outcome.status == RENDER_OK:
+            (<FieldCrew>crew.fields).render(section, <Renderer>crew.table[section], number, epoch,
+                                            draw, target.fields, target.number, outcome)
 
     cdef void render_record(self, Renderer renderer, int64_t number, uint32_t epoch, int64_t draw,
                             const Slot* target, int* fetched, Outcome* outcome,

@@ -140,10 +140,17 @@ class BatchForm:
     """
 
     def __init__(
-        self, data_specs: Any, data_names: Sequence[str], label_names: Sequence[str]
+        self,
+        data_specs: Any,
+        data_names: Sequence[str],
+        label_names: Sequence[str],
+        field_names: Sequence[str] = (),
     ) -> None:
         self._mapping = DataSpecsMapping(data_specs)
         found = _sources(data_names, label_names)
+        #: Data arrays; those of fields follow them.
+        self._num_data = len(data_names)
+        found.update((n, (False, i)) for i, n in enumerate(field_names, self._num_data))
         self._parts: list[_Part] = []
         for space, source in self._mapping.specs_to_index:
             if source not in found:
@@ -163,7 +170,8 @@ class BatchForm:
         What the first of several forms needs is written so; the rest are conversions.  Images that
         nobody asks for are written as they come.
         """
-        parts = [part for part in self._parts if not part.is_label]
+        own = range(self._num_data)
+        parts = [part for part in self._parts if not part.is_label and part.number in own]
         if not parts:
             return "NCHW", "float32"
         for part in parts:

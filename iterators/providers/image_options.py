@@ -19,6 +19,7 @@ from recordio.keywords.checks import boolean, choice, integer, path, paths
 from recordio.keywords.options import Rule, described, option, optional
 
 from ..core.dtypes import dtype_name, quoted
+from ..core.field_specs import checked_fields
 from ..images.augment.named_recipes import NamedRecipeOptions
 from ..images.augment.rules import EXPOSURE_RULE, PIXEL_RULES, is_integer
 from ..images.limit_options import LimitOptions
@@ -293,6 +294,14 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
         """A ``.lst`` file whose labels, found by the id in the record header, replace those in the
         records.""",
         path,
+    )
+    fields: Any = option(
+        None,
+        "dict of str to fields, optional",
+        """What a sample has beside its image and label, by name: ``{"mask": Mask()}`` of
+        `iterators.fields`.  A field lies in ``PREFIX.name.rec`` beside ``PREFIX.rec``, in records
+        with the keys of the images; it comes as ``batch[name]``, moved as the image is.""",
+        optional(checked_fields),
     )
     num_parts: int = described(
         NamedOptions,

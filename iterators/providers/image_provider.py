@@ -34,6 +34,7 @@ from .batch_form import BatchForm
 from .engine import Engine, engine_apart, made
 from .fetched_ahead import fetched_ahead
 from .image_caching import CacheInfo, open_caches, steady_records
+from .image_fields import ImageFields, field_names
 from .image_labels import Labels, PackClasses, refuse_classes
 from .image_options import ImageRecordOptions, element_type
 from .image_orders import describe_order, order_of_images
@@ -121,7 +122,8 @@ def _in_form(
         if options.layout != "NCHW":
             raise ValueError(f"data_specs says which axes to use: drop layout={options.layout!r}")
         names = [] if options.label_name is None else [options.label_name]
-        form = BatchForm(options.data_specs, [options.data_name], names)
+        fields = [name for name, *_ in field_names(options.fields or {})]
+        form = BatchForm(options.data_specs, [options.data_name], names, fields)
         layout, dtype = form.written(data_shape)
         options = replace(options, layout=layout)
         if options.dtype is None and dtype in dtypes:
@@ -178,6 +180,7 @@ class ImageEngines:
     change: Callable[[RenderPlan], ImageChange] | None
     #: Of the labels of an image that come of it.
     label_shape: tuple[int, ...]
+    fields: ImageFields
 
     def __call__(self, batch_size: int, depth: int) -> Engine:
         """Make one."""
@@ -193,7 +196,10 @@ class ImageEngines:
         if self.change is None:
             parts = zip(plans, self.caches, source.firsts.tolist(), strict=True)
             sections = (Section(*part) for part in parts)
-            engine = Stage(source.bytes_source(), *sections, strict=options.strict, **sizes)
+            fields = self.fields.plans(plans[0])
+            engine = Stage(
+                source.bytes_source(), *sections, strict=options.strict, fields=fields, **sizes
+            )
         else:
             changes = [self.change(plan) for plan in plans]
             engine = PythonImages(
@@ -235,8 +241,9 @@ class RecordImageProvider(PlannedProvider):
             source, steady_records(order, len(source)), packs, recipes.packs, options
         )
         images = [cache and cache.images for cache in caches]
+        fields = self._fields = ImageFields(options, source, len(recipes.views))
         engines = ImageEngines(
-            source, plans, images, options, job.placement, job.key, change, labels.shape
+            source, plans, images, options, job.placement, job.key, change, labels.shape, fields
         )
         plan, dtype = plans[0](), job.normalise and job.normalise.dtype
         settings = {"file": source.fingerprint(), "order": describe_order(order), **options.saved()}
@@ -247,11 +254,14 @@ class RecordImageProvider(PlannedProvider):
         settings |= {**recipes.saved(), **classes.saved(options, packs)}
         if mean_image is not None:
             settings["mean_img"] = check_of(mean_image)
+        if fields:
+            settings["fields"] = dict(fields.specs)
         provided = provided_data(options, plan, dtype)
         self._tail = None
         if named is not None and named.tail:
             self._tail = PythonTail(named, options, bool(recipes.views))
             provided = [self._tail.described(provided[0])]
+        provided += fields.described(plan, options.batch_size, dtype)
         super().__init__(
             _batches(order, options.batch_size, tail or ("wrap" if options.round_batch else "pad")),
             engines(options.batch_size, options.prefetch_buffer),
@@ -419,7 +429,8 @@ class RecordImageProvider(PlannedProvider):
         return packs
 
     def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
-        data = data if self._tail is None else self._tail(data)
+        if self._tail is not None:
+            data = self._tail(data) if not self._fields else [self._tail(data[0]), *data[1:]]
         if not self._stored[1]:
             return super()._arrays(data, label)
         (desc,) = self._stored[1]
@@ -431,7 +442,7 @@ class RecordImageProvider(PlannedProvider):
         return super()._arrays(data, typed[:, 0] if len(desc.shape) == 1 else typed)
 
     def _finish(self, data: Sequence[Any]) -> list[Any]:
-        return [self._normalise(tensor) for tensor in data] if self._normalise else list(data)
+        return self._fields.finish(data, self._normalise) if self._normalise else list(data)
 
 
 def undo_normalisation(provider: RecordImageProvider) -> Pixels:

@@ -3,6 +3,7 @@ from libc.stdint cimport uint8_t, uint32_t
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.pixel_change cimport Change, PixelChange
 from recordio.kernels.operations cimport operation_image, operation_kind
+from recordio.kernels.transform cimport transform_map
 
 cdef enum:
     MOST_RANGES = 10
@@ -67,3 +68,7 @@ cdef struct StepState:
 cdef class StepChange(PixelChange):
     cdef StepState state
     cdef list policies      # owners of what the nodes refer to
+
+
+# Where the pixels of a drawn step come from, in an image of that size; False if none moves.
+cdef bint step_map(const DrawnStep* done, int width, int height, transform_map* how) noexcept nogil

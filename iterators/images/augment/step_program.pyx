@@ -35,6 +35,7 @@ from .step_options import parameters_of, step_policy, walk
 
 cdef enum:
     JITTERS = 4
+    ORIENTATION_MIRRORED = 2
     MOST_PARTS = 64         # of an order
 
 # Blocks of random numbers of a step, of which it has this many.
@@ -58,7 +59,7 @@ KINDS = {
     "order": STEP_ORDER,
 }
 #: Orientations of EXIF whose images a flip turns upright.
-FLIPS = {"hflip": 2, "vflip": 4}
+FLIPS = {"hflip": ORIENTATION_MIRRORED, "vflip": 4}
 
 
 cdef uint32_t word_at(const ImageKey* image, Word word) noexcept nogil:
@@ -229,27 +230,41 @@ cdef bint draw_steps(void* state, const ImageKey* image,
     return found.num_drawn > 0
 
 
+cdef bint step_map(const DrawnStep* done, int width, int height, transform_map* how) noexcept nogil:
+    cdef double* values = <double*>done.values
+    cdef int[4][2] ends
+    cdef int i
+    memset(how, 0, sizeof(transform_map))
+    how.method = done.node.method
+    if done.node.kind == STEP_ROTATE:
+        transform_rotation(values[0], width, height, False, how)
+    elif done.node.kind == STEP_AFFINE:
+        transform_affine(values[0], values[1], values[2], values[3], values[4], values[5], width,
+                         height, how)
+    elif done.node.kind == STEP_PERSPECTIVE:
+        for i in range(8):
+            ends[i // 2][i % 2] = <int>values[i]
+        return transform_perspective(ends, width, height, how) == 0
+    elif done.node.kind == STEP_FLIP:
+        how.matrix[0] = how.matrix[4] = 1
+        if done.node.orientation == ORIENTATION_MIRRORED:
+            how.matrix[0], how.matrix[2] = -1, width
+        else:
+            how.matrix[4], how.matrix[5] = -1, height
+    else:
+        return False
+    return True
+
+
 cdef void move(StepState* state, const DrawnStep* done, uint8_t* pixels, int width,
                int height) noexcept nogil:
     """Turn, shear or tilt the image; one whose corners meet, being a few pixels, stays."""
-    cdef double* values = <double*>done.values
     cdef transform_map how
-    cdef int[4][2] ends
-    cdef int i
     cdef affine_image source
     source.pixels, source.width, source.height = state.image.room, width, height
     source.channels = state.image.channels
-    how.method = done.node.method
-    if done.node.kind == STEP_ROTATE:
-        transform_rotation(values[0], width, height, False, &how)
-    elif done.node.kind == STEP_AFFINE:
-        transform_affine(values[0], values[1], values[2], values[3], values[4], values[5], width,
-                         height, &how)
-    else:
-        for i in range(8):
-            ends[i // 2][i % 2] = <int>values[i]
-        if transform_perspective(ends, width, height, &how):
-            return
+    if not step_map(done, width, height, &how):
+        return
     memcpy(how.fill, done.node.fill, 4)
     memcpy(state.image.room, pixels, <size_t>width * height * source.channels)
     transform_window(state.level, &how, &source, 0, 0, width, height, pixels)

@@ -25,6 +25,9 @@ enum png_status {
     PNG_BAD_ARGUMENT /* a rectangle outside the image, or functions called in the wrong order */
 };
 
+/* In the place of `deep`: one value for each pixel, of 8 or 16 bits, as it is stored. */
+enum { PNG_VALUES = 2 };
+
 enum { PNG_GREY = 0, PNG_RGB = 2, PNG_PALETTE = 3, PNG_GREY_ALPHA = 4, PNG_RGBA = 6 };
 
 enum {

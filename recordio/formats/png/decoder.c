@@ -172,6 +172,7 @@ int png_decoder_open(png_decoder* decoder, const uint8_t* data, size_t size, int
         return PNG_OTHER;
     info->width = image->width;
     info->height = image->height;
+    info->pixel = decoder->conversion.pixel;
     decoder->step = STEP_OPEN;
     return PNG_OK;
 }

@@ -19,6 +19,7 @@ typedef struct png_decoder png_decoder;
 
 typedef struct {
     int width, height;
+    int pixel; /* bytes of one */
 } png_info;
 
 /* 1 if this was built with libdeflate; otherwise open returns PNG_OTHER. */
@@ -35,7 +36,7 @@ void png_decoder_free(png_decoder* decoder); /* NULL is allowed */
 void png_decoder_use_vectors(png_decoder* decoder, int use);
 
 /* Read and check a whole file, for pixels of 1 (grey), 3 (RGB) or 4 (RGBA) channels of 8 bits; `deep`: of the
- * 16 bits that the file must have, with the colours that it has.  `data` must stay as it is until finish. */
+ * 16 bits that the file must have, with the colours that it has, or PNG_VALUES.  `data` must stay as it is until finish. */
 int png_decoder_open(png_decoder* decoder, const uint8_t* data, size_t size, int channels, int deep,
                      int64_t max_pixels, png_info* info);
 

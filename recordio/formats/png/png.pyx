@@ -30,6 +30,10 @@ cdef extern from "recordio/formats/png/decoder.h" nogil:
     ctypedef struct png_info:
         int width
         int height
+        int pixel
+
+    enum:
+        PNG_VALUES
 
     cdef enum png_status:
         PNG_OK
@@ -50,7 +54,7 @@ cdef extern from "recordio/formats/png/decoder.h" nogil:
     void png_decoder_finish(png_decoder* decoder) noexcept
     const char* png_decoder_message(const png_decoder* decoder) noexcept
 
-__all__ = ["PngRows", "available", "decode", "decoder", "library"]
+__all__ = ["PngRows", "PngValues", "available", "decode", "decoder", "library"]
 
 
 cdef class _Decoder:
@@ -182,6 +186,7 @@ cdef struct State:
     bint own
     png_decoder* decoder
     int channels
+    int deep
     int64_t max_pixels
 
 
@@ -194,13 +199,24 @@ cdef class PngRows(RowDecoder):
     cdef _Decoder decoder
     cdef State state
 
-    def __cinit__(self, int channels, *, max_pixels=DEFAULT_MAX_PIXELS, **limits):
+    def __cinit__(self, int channels=1, *, max_pixels=DEFAULT_MAX_PIXELS, **limits):
         self.decoder, self.state.own = _Decoder(), decoder() == "own"
         self.state.decoder = self.decoder.decoder
         self.state.channels, self.state.max_pixels = channels, max_pixels
         self.source.state = &self.state
         self.source.open, self.source.start = open_png, start_png
         self.source.next, self.source.finish = next_png, finish_png
+
+
+cdef class PngValues(PngRows):
+    """The same for values as they are stored, such as the numbers of classes in a mask.
+
+    A value is a byte, or two in the order of the machine: ``info.pixel_size`` says so.  Images with
+    several values for a pixel are left to the next source.
+    """
+
+    def __cinit__(self, *, max_pixels=DEFAULT_MAX_PIXELS, **limits):
+        self.state.deep = PNG_VALUES
 
 
 cdef int open_png(RowSource* source, const uint8_t* data, size_t size, ImageInfo* info,
@@ -210,7 +226,7 @@ cdef int open_png(RowSource* source, const uint8_t* data, size_t size, ImageInfo
     cdef png_info found
     cdef int status = PNG_OTHER
     if state.own:
-        status = png_decoder_open(state.decoder, data, size, state.channels, False,
+        status = png_decoder_open(state.decoder, data, size, state.channels, state.deep,
                                   state.max_pixels, &found)
     if status == PNG_OTHER:
         return SOURCE_OTHER
@@ -218,7 +234,7 @@ cdef int open_png(RowSource* source, const uint8_t* data, size_t size, ImageInfo
     if status != PNG_OK:
         fail(state, status, outcome)
         return SOURCE_FAILED
-    info.width, info.height = found.width, found.height
+    info.width, info.height, info.pixel_size = found.width, found.height, found.pixel
     return SOURCE_OPEN
 
 

@@ -1,7 +1,8 @@
 /* Samples of PNG rows become pixels: to the same bytes as libpng's when OpenCV asks for them.
  *
  * Pixels have 8 bits, where of 16 the upper 8 count; or the 16 that are stored, of which only the byte order
- * changes, to that of the machine.  Grey of colours is libpng's sum of weights in 1/32768, rounded down; that
+ * changes, to that of the machine; or they are values, one of each pixel, as they are stored: numbers of colours
+ * of a palette, and grey that is not stretched to 8 bits.  Grey of colours is libpng's sum of weights in 1/32768, rounded down; that
  * of 16-bit colours is rounded to 16 bits, of which again the upper 8 count.
  */
 #ifndef ITERATORS_PNG_SAMPLES_H
@@ -30,12 +31,27 @@ SIMD_INLINE uint8_t png_grey_of(uint32_t red, uint32_t green, uint32_t blue, int
     return (uint8_t)(bytes == 2 ? (sum + 16384) >> 23 : sum >> 15);
 }
 
+/* Values as they are stored: false for pixels of several. */
+static inline int png_convert_values(const png_outline* image, png_conversion* to) {
+    int i;
+    if (png_samples(image->colour) != 1) return 0;
+    to->channels = 1;
+    to->deep = image->depth == 16;
+    to->pixel = to->deep ? 2 : 1;
+    to->by_table = image->depth < 8;
+    to->as_stored = image->depth == 8;
+    for (i = 0; to->by_table && i < 256; i++)
+        to->table[i][0] = (uint8_t)i;
+    return 1;
+}
+
 /* False if such pixels are not there to be had, or not from here. */
 static inline int png_convert_prepare(const png_outline* image, int channels, int deep, png_conversion* to) {
     const int transparent =
         (image->colour & 4) || image->num_alphas || (image->colour == PNG_RGB && image->has_key);
     const int steps = image->depth < 8 ? (1 << image->depth) - 1 : 255;
     int i;
+    if (deep == PNG_VALUES) return png_convert_values(image, to);
     if (channels == 4 && !transparent) return 0;
     if (channels == 1 && (image->colour & 2) && image->colour_space) return 0;
     if (deep && (image->depth != 16 || channels != (image->colour & 2 ? 3 : 1))) return 0;

@@ -1,0 +1,9 @@
+"""Fields of a sample beside its image and label: what ``fields=`` of image iterators takes.
+
+A field lies in a pack of its own, ``PREFIX.name.rec`` beside ``PREFIX.rec``, and its records have
+the keys of the images.
+"""
+
+from .core.field_specs import Image, Mask
+
+__all__ = ["Image", "Mask"]

@@ -1,0 +1,1 @@
+"""Fields of a sample beside its image, which follow its geometry: masks, images, points, texts."""

@@ -1,0 +1,26 @@
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+from ..render import Renderer
+from .field import FieldPlan
+
+class FieldSet:
+    plans: tuple[FieldPlan, ...]
+    def __new__(
+        cls,
+        plans: Sequence[FieldPlan],
+        *,
+        batch_size: int,
+        depth: int,
+        allocate: Callable[[int], Any] | None = None,
+    ) -> Self: ...
+    def crew(self, renderers: Sequence[Renderer]) -> FieldCrew: ...
+    def begin(
+        self, at: int, count: int, slots: int, size: tuple[int, int] | None = None
+    ) -> None: ...
+    def finish(self, at: int, count: int, failures: list[tuple[int, Exception]]) -> list[Any]: ...
+    def begin_slot(self, arrays: Sequence[Any], slot: int) -> None: ...
+    def finish_slot(self, arrays: Sequence[Any], slot: int) -> None: ...
+
+class FieldCrew:
+    def __new__(cls, fields: FieldSet, renderers: Sequence[Renderer]) -> Self: ...

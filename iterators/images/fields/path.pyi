@@ -1,0 +1,6 @@
+from ..image_steps import StepRunner
+
+class PathFinder:
+    def __init__(self, runner: StepRunner) -> None: ...
+
+class Tracer: ...

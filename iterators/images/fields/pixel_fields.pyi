@@ -1,0 +1,33 @@
+from collections.abc import Sequence
+from typing import Any, Self
+
+from ..plan import RenderPlan
+from ..render import Renderer
+from ..sources.source import Source
+from .field import FieldPlan, FieldWorker
+
+ERASING: tuple[str, ...]
+FORM: tuple[str, ...]
+OPENCV_METHODS: dict[str, int]
+
+class ValuePlan(FieldPlan):
+    def __init__(
+        self,
+        name: str,
+        spec: Any,
+        source: Source,
+        view: int,
+        size: Sequence[int],
+        is_mask: bool,
+    ) -> None: ...
+
+class ValueWorker(FieldWorker):
+    def __new__(cls, plan: FieldPlan, limits: dict[str, int]) -> Self: ...
+
+class ImagePlan(FieldPlan):
+    def __init__(
+        self, name: str, spec: Any, source: Source, view: int, image: RenderPlan
+    ) -> None: ...
+
+class ImageWorker(FieldWorker):
+    def __new__(cls, field: FieldPlan, plan: RenderPlan, main: Renderer) -> Self: ...
