@@ -7,6 +7,12 @@ from .frames.writer import RecordWriter as RecordWriter
 from .frames.index_file import build_index as build_index
 from .bytes.remote.settings import RemoteSettings as RemoteSettings
 
+# Images of any format as arrays.
+from .formats.decode import decode_image as decode_image
+from .formats.decode import decode_many as decode_many
+from .formats.decode import image_info as image_info
+from .formats.decode import ImageInfo as ImageInfo
+
 # What is in a record: the image header, labels and an encoded image.
 from .header import IRHeader as IRHeader
 from .header import pack as pack

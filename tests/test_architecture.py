@@ -77,7 +77,7 @@ FORMATS = {
     "recordio.formats.png": 3,
     "recordio.formats.webp": 3,
     "recordio.formats.pnm": 4,
-    "recordio.formats.decoders": 5,
+    "recordio.formats.decode": 10,
     "recordio.formats.image_header": 5,
     "recordio.formats.table": 6,
     "recordio.formats.by_opencv": 7,

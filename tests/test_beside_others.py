@@ -12,8 +12,8 @@ pytest.importorskip("torch")
 #: Of each library a line that imports it, and one that decodes `data` to RGB.
 LIBRARIES = {
     "ours": (
-        "from recordio.formats.general import decode",
-        "decode(data)",
+        "from recordio import decode_image",
+        "decode_image(data)",
     ),
     "opencv": (
         "import cv2",
@@ -24,7 +24,7 @@ LIBRARIES = {
         "torchvision.io.decode_jpeg(torch.frombuffer(bytearray(data), dtype=torch.uint8))"
         ".permute(1, 2, 0).numpy()"
         if find_spec("torchvision")
-        else "torch.from_numpy(decode(data)).numpy()",
+        else "torch.from_numpy(decode_image(data)).numpy()",
     ),
     "pillow": ("from PIL import Image", "np.asarray(Image.open(io.BytesIO(data)))"),
 }

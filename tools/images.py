@@ -10,6 +10,7 @@ import numpy as np
 
 from recordio.errors import ImageDecodeError, RecordIOError
 from recordio.formats import by_opencv, general
+from recordio.formats.decode import decode_image
 from recordio.formats.image_header import ANY_SIZE
 from recordio.formats.image_size import (
     DEFAULT_MAX_PIXELS,
@@ -23,7 +24,7 @@ from recordio.formats.transcode.transcode import coefficients
 __all__ = [
     "check_decodes",
     "check_jpeg",
-    "decode_image",
+    "decode_content",
     "encode_image",
     "one_opencv_thread",
     "swap_red_and_blue",
@@ -50,7 +51,7 @@ def encode_image(image: np.ndarray, suffix: str) -> bytes:
         ) from None
 
 
-def decode_image(
+def decode_content(
     content: Any, mode: int, *, max_pixels: int = DEFAULT_MAX_PIXELS, **location: Any
 ) -> np.ndarray:
     """Decode an image; `mode` is that of OpenCV, and so is the order of channels (BGR).
@@ -102,7 +103,7 @@ def check_decodes(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> None:
     read_image_header(bytes(content))  # knows the checksums of PNG, and truncation
     check_jpeg(content, max_pixels)
     check_limits(content, image_size(content), {"max_pixels": max_pixels}, "--max-pixels")
-    general.decode(content, max_pixels=ANY_SIZE)
+    decode_image(content, max_pixels=ANY_SIZE)
 
 
 def swap_red_and_blue(image: np.ndarray) -> np.ndarray:

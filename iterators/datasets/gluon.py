@@ -17,7 +17,7 @@ import numpy as np
 
 from recordio.bytes.files import StoredFile
 from recordio.errors import ImageDecodeError, RecordIOError
-from recordio.formats.general import decode
+from recordio.formats.decode import decode_image
 from recordio.header import unpack
 from recordio.keywords.checks import choice, integer
 
@@ -221,7 +221,7 @@ class GluonImageRecordDataset(RecordFileDataset):
         try:
             header, content = unpack(record)
             label = np.array(header.label) if header.flag else header.label
-            sample = decode(content, self._channels), label
+            sample = decode_image(content, channels=self._channels), label
         except RecordIOError as error:
             raise error.at(**self._records.location_of(i)) from None
         return sample if self._transform is None else self._transform(*sample)
@@ -298,7 +298,7 @@ class ImageFolderDataset(GluonDataset):
         with StoredFile.at(path).open() as file:
             content = file.read()
         try:
-            image = decode(content, self._channels)
+            image = decode_image(content, channels=self._channels)
         except ImageDecodeError as error:
             raise ImageDecodeError(error.reason, path=path) from None
         return (image, label) if self._transform is None else self._transform(image, label)

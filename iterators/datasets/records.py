@@ -18,7 +18,7 @@ import numpy as np
 from recordio.bytes.mapping import LOST, is_lost
 from recordio.bytes.remote.settings import RemoteOptions, RemoteSettings
 from recordio.errors import LabelError, RecordIOError, TruncatedRecordError
-from recordio.formats import general as codec
+from recordio.formats.decode import decode_image
 from recordio.header import IRHeader, unpack
 from recordio.keywords.checks import boolean, choice
 from recordio.keywords.options import accepts, by_name, described, option
@@ -44,6 +44,8 @@ __all__ = ["ImageRecordDataset", "RecordDataset"]
 
 Path = str | os.PathLike[str]
 
+#: Types of the values of an image.
+DTYPES = ("uint8", "float32")
 TO_CHW = plan("hwc", "chw")
 
 
@@ -280,7 +282,7 @@ class ImageRecordDataset(DatasetMixin):
             channels = options.channels
             self._channels = choice("channels", 3 if channels is None else channels, (3, 1, 4))
             self._layout = choice("layout", options.layout or "HWC", ("HWC", "CHW"))
-            self._dtype = choice("dtype", np.dtype(options.dtype or "uint8").name, codec.DTYPES)
+            self._dtype = choice("dtype", np.dtype(options.dtype or "uint8").name, DTYPES)
             if self._dtype == "float32" and channels == 4:
                 raise ValueError("channels=4 has 8 bits: drop dtype, or ask for 1 or 3 channels")
         self._label_dtype = options.label_dtype
@@ -384,11 +386,11 @@ class ImageRecordDataset(DatasetMixin):
             if self._examples is not None:
                 image = self._examples(record, row)
             else:
-                image = codec.decode(
+                image = decode_image(
                     content,
-                    self._channels,
+                    channels=self._channels,
                     dtype=self._dtype,
-                    upright=self._upright,
+                    orient=self._upright,
                     **self._limits,
                 )
             label = self._label(header, source.pack_of(row))

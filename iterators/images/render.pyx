@@ -20,7 +20,7 @@ from iterators.images.augment.geometry cimport (
     STEP_RESAMPLE, Geometry, Step, Target, geometry_message,
 )
 from recordio.formats.row_source cimport (
-    SOURCE_FAILED, SOURCE_OPEN, ImageInfo, Pixels, Rectangle, RowDecoder, RowSource, read_pixels,
+    ImageInfo, Pixels, Rectangle, RowDecoder, RowSource, open_first, read_pixels,
 )
 from recordio.formats.pnm cimport pnm_convert_row
 from iterators.images.image_steps cimport StepRunner
@@ -336,20 +336,10 @@ cdef class Renderer:
 
     cdef RowSource* open_image(self, const uint8_t* data, size_t size, ImageInfo* info,
                                Outcome* outcome) noexcept nogil:
-        cdef int i, status
         if size == 0:
             outcome_fail(outcome, RENDER_IMAGE, b"the record holds no image data")
             return NULL
-        for i in range(self.num_sources):
-            memset(info, 0, sizeof(ImageInfo))
-            info.orientation = 1
-            status = self.sources[i].open(self.sources[i], data, size, info, outcome)
-            if status == SOURCE_OPEN:
-                return self.sources[i]
-            if status == SOURCE_FAILED:
-                return NULL
-        outcome_fail(outcome, RENDER_IMAGE, b"no codec takes this image")
-        return NULL
+        return open_first(self.sources, self.num_sources, data, size, info, outcome)
 
     cdef int draw(self, const ImageKey* image, int width, int height, const Target* target,
                   Geometry* geometry, Outcome* outcome) noexcept nogil:

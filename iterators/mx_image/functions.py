@@ -16,7 +16,7 @@ import numpy as np
 
 from recordio.bytes.files import StoredFile
 from recordio.errors import ImageDecodeError, RecordIOError
-from recordio.formats.general import decode
+from recordio.formats.decode import decode_image
 from recordio.kernels.resample import resize as resize_uint8
 from recordio.keywords.checks import choice, integer
 
@@ -129,7 +129,7 @@ def imdecode(buf: Any, flag: int = 1, to_rgb: bool = True, out: Any = None) -> n
         raise TypeError("buf is a str: pass the bytes of an image file, or its path to imread")
     if isinstance(buf, np.ndarray):
         buf = np.ascontiguousarray(buf)
-    image = decode(buf, 3 if flag else 1)
+    image = decode_image(buf, channels=3 if flag else 1)
     if flag and not to_rgb:
         image = np.ascontiguousarray(image[:, :, ::-1])
     return _into(out, image)

@@ -15,6 +15,7 @@ import numpy as np
 from recordio.content import read_payload
 from recordio.errors import RecordIOError
 from recordio.formats import general
+from recordio.formats.decode import decode_image
 
 from ..images.augment.geometry import drawn_steps
 from ..images.augment.recipe import Recipe
@@ -144,7 +145,7 @@ def _decoded_size(provider: RecordImageProvider, record: int, recipe: Recipe) ->
     if recipe.orient:
         return general.upright_size(content)
     # Some formats are turned by whoever reads them; only pixels tell.
-    height, width, _ = general.decode(content, recipe.channels, upright=False).shape
+    height, width, _ = decode_image(content, channels=recipe.channels, orient=False).shape
     return width, height
 
 

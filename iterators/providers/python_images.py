@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import LabelError, RecordIOError
-from recordio.formats.general import decode
+from recordio.formats.decode import decode_image
 from recordio.header import IRHeader
 from recordio.packs.labels import LabelChange
 
@@ -160,8 +160,11 @@ class PythonImages(Prefetcher):
         try:
             header, content = self._bytes.image(record)
             number = header.id
-            image = decode(
-                content, self._image_shape[2], upright=self.plan.recipe.orient, **self._limits
+            image = decode_image(
+                content,
+                channels=self._image_shape[2],
+                orient=self.plan.recipe.orient,
+                **self._limits,
             )
             with drawing_for(self._key, epoch, record, draw):
                 image, labels = self._changes[member](image, header)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-__all__ = ["avif_frames", "avif_is_turned", "avif_size", "boxes"]
+__all__ = ["avif_frames", "avif_orientation", "avif_size", "boxes"]
 
 _SEQUENCE_HEADER = 1
 #: Bytes of a sequence header that are looked at: all that can stand before the size, and the size.
@@ -49,10 +49,10 @@ def avif_size(view: memoryview) -> tuple[int, int] | None:
     return max(found, key=lambda size: size[0] * size[1], default=None)
 
 
-def avif_is_turned(view: memoryview) -> bool:
-    """Return True if its pictures are to be turned by a quarter."""
+def avif_orientation(view: memoryview) -> int:
+    """Return the orientation that turns pictures as its first rotation, anticlockwise, does."""
     rotations = (box[0] for box in inside(view, b"meta", b"iprp", b"ipco", b"irot") if len(box))
-    return next(rotations, 0) % 2 == 1
+    return (1, 8, 3, 6)[next(rotations, 0) % 4]
 
 
 def avif_frames(view: memoryview) -> list[tuple[int, int]]:

@@ -1,9 +1,7 @@
-"""The door to all decoders: one encoded image, of any format, into an array.
+"""The decoder of everything that no row source takes: whole images, by OpenCV or Pillow.
 
-`decode` gives pixels as the image stage has them, `decode_as_opencv` as ``cv2.imdecode`` does; both
-look at the limits before anything is decoded.  libjpeg-turbo decodes the ordinary JPEG, `png` the
-sound PNG, `webp` the still WebP, `pnm` raw pixels, OpenCV everything else; `by_pillow` has what it
-was built without.
+`decode_other` gives pixels as the image stage has them, `decode_as_opencv` as ``cv2.imdecode``
+does; both look at the limits before anything is decoded.  `decode` has the functions for users.
 """
 
 from __future__ import annotations
@@ -19,57 +17,28 @@ from recordio.formats.png import png
 from recordio.formats.table import row_of
 from recordio.formats.webp import webp
 
-__all__ = ["decode", "decode_as_opencv", "describe", "imdecode", "upright_size"]
-
-DTYPES = ("uint8", "float32")
+__all__ = ["decode_as_opencv", "decode_other", "describe", "imdecode", "upright_size"]
 
 
-def decode(data, channels=3, *, dtype="uint8", least_side=0, upright=True, **limits):
-    """Decode an image, upright, to 8 bits per channel or to the values that are stored.
+def decode_other(data, channels=3, *, deep=False, upright=True, **limits):
+    """Decode an image, upright, to 8 bits per channel or, if `deep`, to the values that are stored.
 
     Three channels are RGB, one is grey, both converted from whatever is stored and turned as the
     EXIF orientation says.  Four are RGBA: the image must have them, and is taken as stored.  Of
     several frames the first counts.  Without `upright` the EXIF orientation is ignored.
 
-    ``"uint8"`` means the upper 8 bits of images of 16; ``"float32"`` the values themselves, up to
-    255 or 65535, or whatever a TIFF of floating point or signed numbers holds, for 1 or 3 channels:
-    nothing is scaled and no bit is lost.  `least_side` lets JPEG images be decoded at the smallest
-    fraction of their size whose longer side is not below it.  The limits are those of
-    `complete_limits`.
+    Eight bits are the upper ones of 16; `deep` gives float32, up to 255 or 65535, or whatever a
+    TIFF of floating point or signed numbers holds, for 1 or 3 channels: nothing is scaled and no
+    bit is lost.  The limits are those of `complete_limits`.
 
     MXNet decodes the same pixels, but fills what is missing of a truncated JPEG with grey.
-
-    >>> import cv2
-    >>> red = np.full((2, 3, 3), (0, 0, 255), "uint8")
-    >>> decode(cv2.imencode(".png", red)[1].tobytes())[0, 0].tolist()
-    [255, 0, 0]
-    >>> depths = cv2.imencode(".png", np.full((2, 3), 1001, "uint16"))[1].tobytes()
-    >>> decode(depths, 1)[0, 0, 0], decode(depths, 1, dtype="float32")[0, 0, 0]
-    (np.uint8(3), np.float32(1001.0))
-    >>> decode(b"no image")
-    Traceback (most recent call last):
-        ...
-    recordio.errors.ImageDecodeError: not an image of a known format
     """
-    if channels not in (1, 3, 4):
-        raise ValueError(f"channels must be 1, 3 or 4, not {channels!r}")
-    if dtype not in DTYPES:
-        raise ValueError(f"dtype must be 'uint8' or 'float32', not {dtype!r}")
-    if dtype == "float32" and channels == 4:
-        raise ValueError("four channels have 8 bits: drop dtype, or ask for 1 or 3 channels")
     data = memoryview(data)
     limits = complete_limits(limits)
     row = row_of(data)
-    if dtype == "float32":
-        if row.has_eight_bits:
-            pixels = decode(data, channels, least_side=least_side, upright=upright, **limits)
-            return pixels.astype(np.float32)
+    row.check_end(data)
+    if deep:
         return _decode_values(data, row, channels, limits, upright)
-    pixels = row.decode(
-        data, channels, deep=False, least_side=least_side, upright=upright, limits=limits
-    )
-    if pixels is not None:
-        return pixels
     if _is_foreign(row):
         pixels = by_pillow.decode(data, row, limits, upright and channels != 4)
         return _with_channels(pixels, channels)
@@ -184,13 +153,11 @@ def _decode_values(data, row, channels, limits, upright):
 
     if _is_foreign(row):
         raise ImageDecodeError(f"{row.name} has 8 bits here: ask for uint8, or store PNG or TIFF")
-    pixels = row.decode(data, channels, deep=True, least_side=0, upright=upright, limits=limits)
-    if pixels is None:
-        flag = cv2.IMREAD_GRAYSCALE if channels == 1 else cv2.IMREAD_COLOR
-        flag |= 0 if upright else cv2.IMREAD_IGNORE_ORIENTATION
-        pixels = decode_as_opencv(data, flag | cv2.IMREAD_ANYDEPTH, limits)
-        if channels == 3:
-            pixels = pixels[:, :, ::-1]
+    flag = cv2.IMREAD_GRAYSCALE if channels == 1 else cv2.IMREAD_COLOR
+    flag |= 0 if upright else cv2.IMREAD_IGNORE_ORIENTATION
+    pixels = decode_as_opencv(data, flag | cv2.IMREAD_ANYDEPTH, limits)
+    if channels == 3:
+        pixels = pixels[:, :, ::-1]
     values = np.ascontiguousarray(pixels.reshape(*pixels.shape[:2], channels), np.float32)
     if not np.can_cast(pixels.dtype, np.float32) and not np.array_equal(
         values, pixels.reshape(values.shape), equal_nan=True

@@ -1,4 +1,4 @@
-"""The row source of everything else: `general` decodes the whole image, under the GIL.
+"""The row source of everything else: `general` decodes the whole image, by a library for Python.
 
 `CODECS` are all row sources in the order in which they are asked.
 """
@@ -32,13 +32,18 @@ cdef class GeneralRows(RowDecoder):
     cdef int channels
     cdef dict settings          # limits, and whether images are turned upright
     cdef object decoded         # alive while its pixels are read
+    cdef readonly object error  # of the last image, whose outcome has no room for all of it
 
     def __cinit__(self, int channels, **settings):
         self.channels, self.settings = channels, settings
         self.state.owner = <void*>self
         self.state.pixels.pixel_size = channels
         read_pixels(&self.source, &self.state.pixels)
-        self.source.open = open_any
+        self.source.open, self.source.finish = open_any, finish_any
+
+    def forget(self):
+        """Let the error go, whoever has raised it."""
+        self.error = None
 
 
 cdef int open_any(RowSource* source, const uint8_t* data, size_t size, ImageInfo* info,
@@ -50,11 +55,14 @@ cdef int open_any(RowSource* source, const uint8_t* data, size_t size, ImageInfo
     try:
         # A copy: the span may be a worker's scratch memory, and Python code can keep it.
         copy = PyBytes_FromStringAndSize(<const char*>data, <Py_ssize_t>size)
-        view = decoder.decoded = general.decode(copy, decoder.channels, **decoder.settings)
-    except MemoryError:
+        decoder.error = None
+        view = decoder.decoded = general.decode_other(copy, decoder.channels, **decoder.settings)
+    except MemoryError as error:
+        decoder.error = error.with_traceback(None)
         outcome_fail(outcome, RENDER_MEMORY, b"")
         return SOURCE_FAILED
     except Exception as error:
+        decoder.error = error.with_traceback(None)
         reason = error.reason if isinstance(error, RecordIOError) else repr(error)
         outcome_fail(outcome, RENDER_IMAGE, reason.encode("utf-8", "replace"))
         return SOURCE_FAILED
@@ -64,6 +72,11 @@ cdef int open_any(RowSource* source, const uint8_t* data, size_t size, ImageInfo
     info.width, info.height = <int>view.shape[1], <int>view.shape[0]
     info.in_memory = True
     return SOURCE_OPEN
+
+
+cdef bint finish_any(RowSource* source) noexcept with gil:
+    (<GeneralRows>(<State*>source.state).owner).decoded = None
+    return True
 
 
 #: The first one that takes an image has it; the last one takes everything.

@@ -6,34 +6,44 @@ that begins as one of its format does; a size is None where the header is not as
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections.abc import Iterator
 
 from recordio.errors import ImageDecodeError
 from recordio.formats.avif import boxes
-from recordio.formats.jpeg_markers import jpeg_orientation, tiff_orientation
+from recordio.formats.jpeg_markers import segments, tiff_orientation
 
 __all__ = [
     "FIRST_TURNED",
+    "JPEG_FRAMES",
+    "PNG_CHANNELS",
+    "Facts",
     "check_chunks",
-    "jpeg_is_turned",
-    "jxl_is_turned",
+    "check_jpeg_end",
+    "jpeg_facts",
+    "jxl_orientation",
     "jxl_size",
     "png_chunks",
-    "png_is_turned",
+    "png_facts",
+    "png_orientation",
     "png_size",
-    "tiff_is_turned",
     "tiff_size",
     "tiff_tiles",
-    "webp_is_turned",
+    "webp_orientation",
     "webp_size",
 ]
 
 Size = tuple[int, int] | None
+#: Bits of a stored value, channels, and whether the picture comes in passes.
+Facts = tuple[int, int, bool] | None
 
 #: Orientations from here on exchange width and height.
 FIRST_TURNED = 5
 
+JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+PNG_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}  # by colour type; a palette gives colours
+_JPEG_EOI, _JPEG_SOS = b"\xff\xd9", 0xDA
 _PNG_START = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 #: Bytes in the chunks of animations that OpenCV reads without looking how many there are.
 _PNG_LENGTHS = {b"acTL": 8, b"fcTL": 26}
@@ -52,9 +62,22 @@ _TIFF_WHOLE = {1: 1, 3: 2, 4: 4, 6: 1, 8: 2, 9: 4}
 # ---- JPEG, whose markers `jpeg_markers` reads
 
 
-def jpeg_is_turned(view: memoryview) -> bool:
-    """Return True if the EXIF data of a JPEG file ask for a quarter turn."""
-    return jpeg_orientation(view) >= FIRST_TURNED
+def check_jpeg_end(view: memoryview) -> None:
+    """Refuse a JPEG file without a marker of its end: OpenCV would fill up with grey.
+
+    Coded data contains no marker by chance; a thumbnail in a segment before it may.
+    """
+    scans = (end for marker, _, end, _ in segments(view) if marker == _JPEG_SOS)
+    if view[:3] == b"\xff\xd8\xff" and bytes(view).find(_JPEG_EOI, next(scans, 2)) < 0:
+        raise ImageDecodeError("the JPEG image is truncated; pack it again from its source")
+
+
+def jpeg_facts(view: memoryview) -> Facts:
+    """Return the facts in the first frame header."""
+    for marker, begin, end, _ in segments(view):
+        if marker in JPEG_FRAMES and end - begin >= 6:
+            return view[begin], view[begin + 5], marker & 3 == 2
+    return None
 
 
 # ---- PNG
@@ -104,7 +127,23 @@ def check_chunks(view: memoryview) -> None:
             return
 
 
-def png_is_turned(view: memoryview) -> bool:
+def png_facts(view: memoryview) -> Facts:
+    """Return the facts in the first chunk; a palette holds colours, some of them transparent."""
+    if png_size(view) is None or len(view) < 29:
+        return None
+    bits, colour = view[24], view[25]
+    in_front = itertools.takewhile(_leads, png_chunks(view))
+    transparent = any(kind == b"tRNS" for kind, _, _ in in_front)
+    channels = PNG_CHANNELS.get(colour, 0) + (transparent and colour in (0, 2, 3))
+    return (8 if colour == 3 else bits), channels, view[28] == 1
+
+
+def _leads(chunk: tuple[bytes, int, int]) -> bool:
+    """Return True for a chunk in front of the pixels."""
+    return chunk[0] not in (b"IDAT", b"IEND")
+
+
+def png_orientation(view: memoryview) -> int:
     """Heed the first sound chunk of EXIF data, which may stand behind the pixels."""
     for kind, at, size in png_chunks(view):
         if kind == b"IEND":
@@ -113,8 +152,8 @@ def png_is_turned(view: memoryview) -> bool:
         if kind == b"eXIf" and zlib.crc32(view[at + 4 : end]) == int.from_bytes(
             view[end : end + 4], "big"
         ):
-            return tiff_is_turned(view[at + 8 : end])
-    return False
+            return tiff_orientation(view[at + 8 : end])
+    return 0
 
 
 # ---- WebP
@@ -136,18 +175,18 @@ def webp_size(view: memoryview) -> Size:
     return None
 
 
-def webp_is_turned(view: memoryview) -> bool:
+def webp_orientation(view: memoryview) -> int:
     """Heed the EXIF data of a file that announces some."""
     at = 12
     announced = len(view) > _WEBP_FLAGS and view[_WEBP_FLAGS] & _WEBP_EXIF
     if view[at : at + 4] != b"VP8X" or not announced:
-        return False
+        return 0
     while at + 8 <= len(view):
         size = int.from_bytes(view[at + 4 : at + 8], "little")
         if view[at : at + 4] == b"EXIF":
-            return tiff_is_turned(view[at + 8 : at + 8 + size])
+            return tiff_orientation(view[at + 8 : at + 8 + size])
         at += 8 + size + size % 2
-    return False
+    return 0
 
 
 # ---- JPEG XL
@@ -159,17 +198,21 @@ def jxl_size(view: memoryview) -> Size:
     return None if header is None else header[0]
 
 
-def jxl_is_turned(view: memoryview) -> bool:
-    """Return True if a decoder exchanges these sides, and who heeds EXIF data does not do it again.
+def jxl_orientation(view: memoryview) -> int:
+    """Return the orientation of the picture and of its EXIF data together.
 
-    Of a JPEG file in it both say the same, and it is turned once.
+    A decoder turns it by the first, and who heeds EXIF data does not do it again.  In a file made
+    of a JPEG file both say the same, and it is turned once.
     """
     header = _jxl_header(view)
-    turned = header is not None and header[1] >= FIRST_TURNED
+    stored = 1 if header is None else header[1]
     if view[:2] == b"\xff\x0a" or any(True for _ in boxes(view, b"jbrd")):
-        return turned
+        return stored
     exif = next(boxes(view, b"Exif"), view[:0])
-    return turned != ((tiff_orientation(exif[4:]) or tiff_orientation(exif)) >= FIRST_TURNED)
+    named = tiff_orientation(exif[4:]) or tiff_orientation(exif) or 1
+    if stored >= FIRST_TURNED and named >= FIRST_TURNED:
+        return 1  # turned there and back
+    return max(stored, named)
 
 
 def _jxl_header(view: memoryview) -> tuple[tuple[int, int], int] | None:
@@ -214,11 +257,6 @@ def tiff_tiles(view: memoryview) -> list[tuple[int, int]]:
     """Return the size of its tiles, if any: they take memory however small the picture is."""
     tile = _tiff_sides(view, 322, 323)
     return [] if tile is None else [tile]
-
-
-def tiff_is_turned(view: memoryview) -> bool:
-    """Return True if a TIFF file, or EXIF data, asks for a quarter turn."""
-    return tiff_orientation(view) >= FIRST_TURNED
 
 
 def _tiff_sides(view: memoryview, *tags: int) -> Size:

@@ -11,13 +11,11 @@ from typing import NamedTuple
 
 from recordio.errors import ImageDecodeError
 from recordio.formats import pnm
-from recordio.formats.headers import png_chunks
+from recordio.formats.headers import JPEG_FRAMES, PNG_CHANNELS, png_chunks
 from recordio.formats.jpeg_markers import segments
 
 __all__ = ["ANY_SIZE", "ImageHeader", "jpeg_header", "png_header", "pnm_header"]
 
-PNG_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}  # by colour type; a palette gives colours
-JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 JPEG_COMMON_FRAMES = frozenset([0xC0, 0xC1, 0xC2])  # the others few decoders can read
 JPEG_EOI, JPEG_SOS, JPEG_APP1 = 0xD9, 0xDA, 0xE1
 EXIF_ORIENTATION = 0x0112

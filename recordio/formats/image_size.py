@@ -15,6 +15,7 @@ import struct
 from recordio.errors import ImageDecodeError
 from recordio.extras import need
 from recordio.formats import jpeg_markers
+from recordio.formats.headers import FIRST_TURNED
 from recordio.formats.jpeg_markers import DEFAULT_LIMITS, DEFAULT_MAX_PIXELS
 from recordio.formats.table import FORMATS, row_of
 
@@ -109,7 +110,7 @@ def is_turned(data):
     It is False for formats without an orientation, too.  Not every decoder heeds every orientation.
     """
     view = memoryview(data).cast("B")
-    return row_of(view).is_turned(view)
+    return row_of(view).orientation(view) >= FIRST_TURNED
 
 
 def upright_size(data):

@@ -55,6 +55,11 @@ cdef struct RowSource:
     bint (*finish)(RowSource* source) noexcept nogil
 
 
+# Open an image by the first source that takes it; NULL if none can, and the outcome says why.
+cdef RowSource* open_first(RowSource** sources, int count, const uint8_t* data, size_t size,
+                           ImageInfo* info, Outcome* outcome) noexcept nogil
+
+
 # Owner of a source and its state; the base of what `table` lists.
 cdef class RowDecoder:
     cdef RowSource source

@@ -9,12 +9,29 @@ with what it needs.  Each codec brings a source of its own, and `general_rows` s
 from libc.stddef cimport ptrdiff_t
 from libc.string cimport memset
 
+from recordio.formats.status cimport RENDER_IMAGE, outcome_fail
+
 
 cdef class RowDecoder:
     """Base class of what owns a source: made of channels, limits, and whether to turn images."""
 
     def __cinit__(self, *args, **keywords):
         memset(&self.source, 0, sizeof(RowSource))
+
+
+cdef RowSource* open_first(RowSource** sources, int count, const uint8_t* data, size_t size,
+                           ImageInfo* info, Outcome* outcome) noexcept nogil:
+    cdef int i, status
+    for i in range(count):
+        memset(info, 0, sizeof(ImageInfo))
+        info.orientation = 1
+        status = sources[i].open(sources[i], data, size, info, outcome)
+        if status == SOURCE_OPEN:
+            return sources[i]
+        if status == SOURCE_FAILED:
+            return NULL
+    outcome_fail(outcome, RENDER_IMAGE, b"no codec takes this image")
+    return NULL
 
 
 cdef int start_pixels(RowSource* source, int denominator, const Rectangle* wanted,

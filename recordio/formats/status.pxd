@@ -16,7 +16,7 @@ cdef enum RenderStatus:
 
 
 cdef enum:
-    MESSAGE_SIZE = 200
+    MESSAGE_SIZE = 320
 
 
 cdef struct Outcome:

@@ -11,30 +11,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recordio.formats.avif import avif_frames, avif_is_turned, avif_size
-from recordio.formats.decoders import (
-    decode_jpeg,
-    decode_nothing,
-    decode_png,
-    decode_raw,
-    decode_webp,
-)
+from recordio.formats.avif import avif_frames, avif_orientation, avif_size
 from recordio.formats.headers import (
+    Facts,
     check_chunks,
-    jpeg_is_turned,
-    jxl_is_turned,
+    check_jpeg_end,
+    jpeg_facts,
+    jxl_orientation,
     jxl_size,
-    png_is_turned,
+    png_facts,
+    png_orientation,
     png_size,
-    tiff_is_turned,
     tiff_size,
     tiff_tiles,
-    webp_is_turned,
+    webp_orientation,
     webp_size,
 )
 from recordio.formats.image_header import ImageHeader, jpeg_header, png_header, pnm_header
 from recordio.formats.jpeg.jpeg import JpegRows
-from recordio.formats.jpeg_markers import jpeg_size
+from recordio.formats.jpeg_markers import jpeg_orientation, jpeg_size, tiff_orientation
+from recordio.formats.png import png
 from recordio.formats.png.png import PngRows
 from recordio.formats.pnm import RawRows
 from recordio.formats.row_source import RowDecoder
@@ -64,8 +60,21 @@ def _none(view: memoryview) -> Iterable[Size]:
     return ()
 
 
-def _never(view: memoryview) -> bool:
-    return False
+def _no_orientation(view: memoryview) -> int:
+    return 0
+
+
+def _no_values(view: memoryview, channels: int, *, max_pixels: int) -> None:
+    return None
+
+
+def _deep_png(view: memoryview, channels: int, *, max_pixels: int) -> Any:
+    return png.decode(view, channels, deep=True, max_pixels=max_pixels)
+
+
+def _raw_facts(view: memoryview) -> Facts:
+    found = pnm_header(view)
+    return found and (found.bits, found.channels, False)
 
 
 class Format(NamedTuple):
@@ -84,16 +93,20 @@ class Format(NamedTuple):
     parts: Callable[[memoryview], Iterable[Size]] = _none
     #: Refuses what OpenCV must not get.
     check_for_opencv: Callable[[memoryview], None] = _unknown
-    #: True if the orientation exchanges width and height.
-    is_turned: Callable[[memoryview], bool] = _never
+    #: Refuses what is cut off, where a decoder would make up the rest.
+    check_end: Callable[[memoryview], None] = _unknown
+    #: EXIF orientation, 1 to 8; 0 if the file names none.
+    orientation: Callable[[memoryview], int] = _no_orientation
+    #: Bits of a stored value, channels, and whether it comes in passes; None: Pillow may know.
+    facts: Callable[[memoryview], Facts] = _unknown
+    #: Decodes values of more than 8 bits without the GIL; None where it cannot.
+    deep: Callable[..., Any] = _no_values
     #: Facts of a file that is whole, which is refused otherwise; None: only a decoder can tell.
     header: Callable[[bytes], ImageHeader | None] = _unknown
     #: It never has more than 8 bits.
     has_eight_bits: bool = False
-    #: The codec whose rows the image stage asks for, without the GIL.
+    #: The codec that gives its rows without the GIL.
     rows: type[RowDecoder] | None = None
-    #: The same decoder for Python, as those in `decoders`.
-    decode: Callable[..., Any] = decode_nothing
     #: An image of one pixel, or of two and to be turned by a quarter, in base 64, to find out
     #: whether OpenCV reads the format; empty if each does.
     sample: str = ""
@@ -119,11 +132,12 @@ FORMATS = (
         (((0, b"\xff\xd8\xff"),),),
         enough=((0, b"\xff\xd8"),),
         size=jpeg_size,
-        is_turned=jpeg_is_turned,
+        check_end=check_jpeg_end,
+        orientation=jpeg_orientation,
+        facts=jpeg_facts,
         header=jpeg_header,
         has_eight_bits=True,
         rows=JpegRows,
-        decode=decode_jpeg,
         pillow="JPEG",
         quality=("IMWRITE_JPEG_QUALITY", 100),
     ),
@@ -133,10 +147,11 @@ FORMATS = (
         (((0, b"\x89PNG\r\n\x1a\n"),),),
         size=png_size,
         check_for_opencv=check_chunks,
-        is_turned=png_is_turned,
+        orientation=png_orientation,
+        facts=png_facts,
+        deep=_deep_png,
         header=png_header,
         rows=PngRows,
-        decode=decode_png,
         pillow="PNG",
         quality=("IMWRITE_PNG_COMPRESSION", 9),
     ),
@@ -154,10 +169,9 @@ FORMATS = (
         (((0, b"RIFF"), (8, b"WEBP")),),
         enough=((8, b"WEBP"),),
         size=webp_size,
-        is_turned=webp_is_turned,
+        orientation=webp_orientation,
         has_eight_bits=True,
         rows=WebpRows,
-        decode=decode_webp,
         sample="UklGRk4AAABXRUJQVlA4WAoAAAAIAAAAAQAAAAAAVlA4TA4AAAAvAQAAAAcQEf0PRET/A0VYSUYaAAAATU0AKg"
         "AAAAgAAQESAAMAAAABAAYAAAAAAAA=",
         pillow="WEBP",
@@ -170,7 +184,7 @@ FORMATS = (
         enough=((4, b"ftypavi"),),
         size=avif_size,
         parts=avif_frames,
-        is_turned=avif_is_turned,
+        orientation=avif_orientation,
         sample="AAAAHGZ0eXBhdmlmAAAAAGF2aWZtaWYxbWlhZgAAAPNtZXRhAAAAAAAAACFoZGxyAAAAAAAAAABwaWN0AAAAAA"
         "AAAAAAAAAAAAAAAA5waXRtAAAAAAABAAAAHmlsb2MAAAAARAAAAQABAAAAAQAAARcAAAAcAAAAKGlpbmYAAAAA"
         "AAEAAAAaaW5mZQIAAAAAAQAAYXYwMUNvbG9yAAAAAHJpcHJwAAAAUmlwY28AAAAUaXNwZQAAAAAAAAACAAAAAQ"
@@ -185,7 +199,7 @@ FORMATS = (
         (".jxl",),
         (((0, b"\xff\x0a"),), ((0, b"\0\0\0\x0cJXL \r\n\x87\n"),)),
         size=jxl_size,
-        is_turned=jxl_is_turned,
+        orientation=jxl_orientation,
         sample="/woAEBAJCAABACwASxiLFcJJluUMieI=",
         pillow="JXL",
         module="pillow_jxl",
@@ -198,7 +212,7 @@ FORMATS = (
         (((0, b"II*\0"),), ((0, b"MM\0*"),)),
         size=tiff_size,
         parts=tiff_tiles,
-        is_turned=tiff_is_turned,
+        orientation=tiff_orientation,
         pillow="TIFF",
     ),
     Format(
@@ -207,8 +221,8 @@ FORMATS = (
         (((0, b"P6\n"),),),
         enough=((0, b"P6"),),
         header=pnm_header,
+        facts=_raw_facts,
         rows=RawRows,
-        decode=decode_raw,
         pillow="PPM",
     ),
     Format(
@@ -217,8 +231,8 @@ FORMATS = (
         (((0, b"P5\n"),),),
         enough=((0, b"P5"),),
         header=pnm_header,
+        facts=_raw_facts,
         rows=RawRows,
-        decode=decode_raw,
     ),
     Format("jpeg2000", (".jp2",), (((0, b"\0\0\0\x0cjP  \r\n"),),), pillow="JPEG2000"),
 )

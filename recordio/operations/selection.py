@@ -11,7 +11,7 @@ from typing import Annotated, Any, Unpack
 import numpy as np
 
 from ..errors import EmptyRecordFileError, ImageDecodeError
-from ..formats.general import decode
+from ..formats.decode import decode_image
 from ..formats.image_size import upright_size
 from ..formats.table import kind_of
 from ..keywords.checks import boolean, integer, real
@@ -314,7 +314,7 @@ PIXELS = ((3, "uint8"), (1, "float32"), (3, "float32"))
 def _decodable(content: memoryview) -> bool:
     for channels, dtype in PIXELS:
         with contextlib.suppress(ImageDecodeError):
-            decode(content, channels, dtype=dtype)
+            decode_image(content, channels=channels, dtype=dtype)
             return True
     return False
 

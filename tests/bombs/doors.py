@@ -42,7 +42,7 @@ from recordio.operations.pictures import channel_sums, picture_hash
 from recordio.tools.convert.boxes import upright_size
 from recordio.tools.decode_check import check_contents
 from recordio.tools.encode import EncodeOptions, encode_image
-from recordio.tools.images import decode_image
+from recordio.tools.images import decode_content
 from recordio.tools.payloads import check_content, describe
 from recordio.tools.view import pictures
 from recordio.tools.view.contents import read_content
@@ -144,8 +144,8 @@ DOORS: dict[str, Callable[[Case], object]] = {
     "dedup(near=4)": lambda case: recordio.dedup(case.pack, near=4, threads=1),
     "filter(decodable)": filter_decodable,
     "sort(size)": lambda case: recordio.sort(case.pack, case.pack + ".out", "size"),
-    "decode": lambda case: general.decode(case.content),
-    "decode, float32": lambda case: general.decode(case.content, dtype="float32"),
+    "decode_image": lambda case: recordio.decode_image(case.content),
+    "decode_image, float32": lambda case: recordio.decode_image(case.content, dtype="float32"),
     "upright_size": lambda case: general.upright_size(case.content),
     "imdecode": lambda case: iterators.mx_image.imdecode(case.content),
     "imread": lambda case: iterators.mx_image.imread(case.file),
@@ -165,7 +165,7 @@ DOORS: dict[str, Callable[[Case], object]] = {
     "im2rec --check decode": lambda case: encode_image(case.content, EncodeOptions(check="decode")),
     "check --decode": check_decode,
     "from-coco": lambda case: upright_size(case.content),
-    "export": lambda case: decode_image(case.content, cv2.IMREAD_UNCHANGED),
+    "export": lambda case: decode_content(case.content, cv2.IMREAD_UNCHANGED),
     "list": lambda case: describe(case.content, recordio.formats.table.kind_of(case.content)),
     "check_content": lambda case: check_content(case.content),
     "view, picture": lambda case: pictures.decoded(case.content, 100),

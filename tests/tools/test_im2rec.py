@@ -16,7 +16,7 @@ from recordio.formats.jpeg import jpeg
 from recordio.tools.encode import EncodeOptions, encode_image
 from recordio.tools.im2rec import find_lists, main
 from recordio.tools.image_list import read_list
-from recordio.tools.images import decode_image
+from recordio.tools.images import decode_content
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and limits")
 
@@ -339,9 +339,9 @@ def test_the_first_frame_of_a_gif_without_opencv(other_formats, monkeypatch):
     expected = cv2.cvtColor(first, cv2.COLOR_RGB2GRAY)
     monkeypatch.setattr(by_pillow, "reader_of", lambda kind: "Pillow")
     png = encode_image(data, EncodeOptions(encoding=".png"))
-    grey = decode_image(data, cv2.IMREAD_GRAYSCALE)
+    grey = decode_content(data, cv2.IMREAD_GRAYSCALE)
     with pytest.raises(ImageDecodeError):
-        decode_image(data[:40], cv2.IMREAD_COLOR)
+        decode_content(data[:40], cv2.IMREAD_COLOR)
     monkeypatch.undo()
     decoded = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_COLOR)
     np.testing.assert_array_equal(decoded, first[..., ::-1])

@@ -13,7 +13,7 @@ import numpy as np
 from recordio import RecordIOError, read_idx_array
 from recordio.bytes.storage import AtomicOutput
 
-from ..images import decode_image, encode_image
+from ..images import decode_content, encode_image
 from ..record_pack import RecordPack
 from .format import ArrayLimit, Export, Import, ImportSource, Item, Items, PixelLimit
 
@@ -61,7 +61,7 @@ def write_mnist(pack: RecordPack, paths: Sequence[str], settings: argparse.Names
         labels.write(idx_header(len(pack)))
         for record in pack:
             location = pack.location(record)
-            image = decode_image(
+            image = decode_content(
                 record.content, cv2.IMREAD_UNCHANGED, max_pixels=settings.max_pixels, **location
             )
             if image.ndim != 2 or image.dtype != np.uint8:

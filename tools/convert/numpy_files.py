@@ -29,7 +29,7 @@ from recordio.keywords.options import option, optional
 from recordio.limits import check_array_bytes
 
 from ..image_list import Skipped
-from ..images import decode_image, encode_image, swap_red_and_blue
+from ..images import decode_content, encode_image, swap_red_and_blue
 from ..npy import HEADER_ERRORS, decode_npy, npy_header
 from ..record_pack import Record, RecordPack
 from .format import (
@@ -262,7 +262,7 @@ def array_of(pack: RecordPack, record: Record, max_pixels: int) -> np.ndarray:
     if record.kind in IMAGE_KINDS:
         import cv2
 
-        image = decode_image(
+        image = decode_content(
             record.content, cv2.IMREAD_UNCHANGED, max_pixels=max_pixels, **pack.location(record)
         )
         return swap_red_and_blue(image)

@@ -12,7 +12,9 @@ from typing import Any
 import cv2
 import numpy as np
 
-from recordio.formats import by_opencv, general
+from recordio.formats import by_opencv
+from recordio.formats.decode import decode_image
+from recordio.formats.image_size import image_size
 from recordio.formats.jpeg_markers import jpeg_orientation
 
 __all__ = ["Pictures", "decoded", "fitted", "orientation_of"]
@@ -42,8 +44,10 @@ class Pictures:
 
 
 def decoded(content: Any, side: int) -> np.ndarray:
-    """Decode an image upright, RGB; a JPEG image at the smallest fraction not below `side`."""
-    return general.decode(content, least_side=side, max_pixels=MOST_PIXELS)
+    """Decode an image upright, RGB, at the smallest fraction of its size not below `side`."""
+    longest = max(image_size(content))
+    scale = next(1 / by for by in (8, 4, 2, 1) if by == 1 or longest // by >= side)
+    return decode_image(content, scale=scale, max_pixels=MOST_PIXELS)
 
 
 def orientation_of(content: Any) -> int:

@@ -11,6 +11,7 @@ from threading import local
 import numpy as np
 
 from libc.stdint cimport INT64_MAX, uint8_t
+from libc.stdio cimport snprintf
 from libc.string cimport memcpy
 
 from recordio.counter cimport seconds_add
@@ -18,7 +19,9 @@ from recordio.formats.row_source cimport (
     SOURCE_FAILED, SOURCE_OPEN, SOURCE_OTHER, ImageInfo, Rectangle, RowDecoder, RowSource, Rows,
 )
 from recordio.kernels.orient cimport orient_exchanges_sides
-from recordio.formats.status cimport RENDER_IMAGE, RENDER_MEMORY, Outcome, outcome_fail
+from recordio.formats.status cimport (
+    MESSAGE_SIZE, RENDER_IMAGE, RENDER_MEMORY, Outcome, outcome_fail,
+)
 from recordio.sync cimport sync_now
 from recordio.formats.jpeg_markers cimport jpeg_limits, load_limits
 
@@ -157,21 +160,33 @@ cdef int _check(_Decoder decoder, int status) except -1:
     """Raise the exception for a status other than JPEG_OK."""
     if status == JPEG_OK:
         return 0
-    text = jpeg_decoder_message(decoder.decoder).decode("utf-8", "replace")
+    cdef char[MESSAGE_SIZE] text
+    explain(status, jpeg_decoder_message(decoder.decoder), text)
+    said = text.decode("utf-8", "replace")
     if status == JPEG_NO_MEMORY:
-        raise MemoryError(text)
-    if status == JPEG_BAD_ARGUMENT:
-        raise ValueError(text)
-    raise ImageDecodeError({
-        JPEG_NOT_JPEG: "not a JPEG image",
-        JPEG_CORRUPT: f"the JPEG image is damaged ({text}); pack it again from its source",
-        JPEG_TRUNCATED: f"the JPEG image is truncated ({text}); pack it again from its source",
-        JPEG_TOO_LARGE: f"the JPEG image is too large: {text}",
-        JPEG_TOO_MANY_SCANS: f"the JPEG image is suspicious: {text}",
-        JPEG_UNSUPPORTED: f"{text} (CMYK, 12 bits, lossless or arithmetic coding)",
-        JPEG_UNAVAILABLE: "iterators was built without libjpeg-turbo; install its headers and "
-                          "build again, or decode with recordio.formats.general",
-    }[status])
+        raise MemoryError(said)
+    raise (ValueError if status == JPEG_BAD_ARGUMENT else ImageDecodeError)(said)
+
+
+cdef void explain(int status, const char* message, char* text) noexcept nogil:
+    """Write what is wrong and what to do, in MESSAGE_SIZE bytes."""
+    cdef const char* form = b"%s"
+    if status == JPEG_NOT_JPEG:
+        form = b"not a JPEG image"
+    elif status == JPEG_CORRUPT:
+        form = b"the JPEG image is damaged (%s); pack it again from its source"
+    elif status == JPEG_TRUNCATED:
+        form = b"the JPEG image is truncated (%s); pack it again from its source"
+    elif status == JPEG_TOO_LARGE:
+        form = b"the JPEG image is too large: %s"
+    elif status == JPEG_TOO_MANY_SCANS:
+        form = b"the JPEG image is suspicious: %s"
+    elif status == JPEG_UNSUPPORTED:
+        form = b"%s (CMYK, 12 bits, lossless or arithmetic coding)"
+    elif status == JPEG_UNAVAILABLE:
+        form = (b"recordio was built without libjpeg-turbo; install its headers and build again, "
+                b"or decode with recordio.decode_image")
+    snprintf(text, MESSAGE_SIZE, form, message)
 
 
 cdef int _open(_Decoder decoder, const uint8_t[::1] data, const jpeg_limits* limits,
@@ -402,5 +417,7 @@ cdef bint finish_jpeg(RowSource* source) noexcept nogil:
 
 cdef int fail(const State* state, int status, Outcome* outcome) noexcept nogil:
     """Note the decoder's error in `outcome`; a lack of memory is no fault of the image."""
+    cdef char[MESSAGE_SIZE] text
+    explain(status, jpeg_decoder_message(state.decoder), text)
     return outcome_fail(outcome, RENDER_MEMORY if status == JPEG_NO_MEMORY else RENDER_IMAGE,
-                        jpeg_decoder_message(state.decoder))
+                        text)

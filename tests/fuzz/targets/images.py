@@ -14,7 +14,7 @@ from iterators.datasets.image_files import read_image
 from iterators.images.augment.recipe import Recipe
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
-from recordio import RecordIOError
+from recordio import RecordIOError, decode_image
 from recordio.errors import ImageDecodeError
 from recordio.formats import general as codec
 from recordio.formats import pnm
@@ -286,7 +286,7 @@ def check_image(data: bytes) -> None:
         described = read_image_header(data)
     except ImageDecodeError:
         pass
-    pixels = codec.decode(data, channels, max_pixels=limit)
+    pixels = decode_image(data, channels=channels, max_pixels=limit)
     if described is not None and described.format != "raw":
         assert (described.width, described.height) == size
     assert pixels.dtype == np.uint8
@@ -316,7 +316,7 @@ def check_upright_size(data: bytes) -> None:
     size, upright = image_size(data), codec.upright_size(data)
     assert upright in (size, size[::-1])
     try:
-        pixels = codec.decode(data, max_pixels=most_pixels(data))
+        pixels = decode_image(data, max_pixels=most_pixels(data))
     except ImageDecodeError:
         return
     assert pixels.shape[1::-1] in (upright, upright[::-1])

@@ -44,7 +44,7 @@ def stage_of(tmp_path):
 def test_closing_in_a_worker_leaves_the_memory_that_it_fills(stage_of, monkeypatch):
     """A worker that decodes with Python may collect garbage and so close its own provider."""
     alive, watched, ended = [], [], threading.Event()
-    decode = codec.decode
+    decode = codec.decode_other
 
     def zeros(*arguments):
         memory = np.empty(*arguments).view(Memory)
@@ -58,7 +58,7 @@ def test_closing_in_a_worker_leaves_the_memory_that_it_fills(stage_of, monkeypat
         return decode(data, channels, **limits)
 
     stage = stage_of()
-    monkeypatch.setattr(codec, "decode", closing)
+    monkeypatch.setattr(codec, "decode_other", closing)
     stage.start()
     worker = next(t for t in threading.enumerate() if t.name.startswith("image-stage"))
     with monkeypatch.context() as patch:

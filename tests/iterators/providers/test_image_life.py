@@ -309,7 +309,7 @@ def test_an_error_of_the_decoder_itself_is_an_error_of_the_record(pack, monkeypa
     def broken(*arguments, **limits):
         raise ZeroDivisionError("inside the decoder")
 
-    monkeypatch.setattr(codec, "decode", broken)
+    monkeypatch.setattr(codec, "decode_other", broken)
     with provider_of(pack, on_error="raise") as provider:
         with pytest.raises(recordio.RecordIOError, match="inside the decoder"):
             provider.next()
@@ -317,7 +317,7 @@ def test_an_error_of_the_decoder_itself_is_an_error_of_the_record(pack, monkeypa
     def hungry(*arguments, **limits):
         raise MemoryError
 
-    monkeypatch.setattr(codec, "decode", hungry)
+    monkeypatch.setattr(codec, "decode_other", hungry)
     with provider_of(pack) as provider:  # no memory is nothing to skip
         with pytest.raises(MemoryError):
             provider.next()

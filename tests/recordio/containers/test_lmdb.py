@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import recordio
 from iterators import ImageRecordIter
 from iterators.testing import assert_same, copies, encode, noise
+from recordio import decode_image
 from recordio.bytes.files import StoredFile
 from recordio.containers import lmdb as reading
 from recordio.containers.lmdb import LMDB
@@ -111,7 +112,7 @@ def test_pixels_of_caffe_become_images(tmp_path, channels):
     with database(tmp_path / "set") as records:
         assert records.samples.labels.tolist() == [-3]
         assert records.samples.sizes.tolist() == [len(content)]
-    image = recordio.formats.general.decode(content, channels)
+    image = decode_image(content, channels=channels)
     assert np.array_equal(image.reshape(5, 4, channels), pixels)
 
 

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recordio import pack, unpack_img
+from recordio import decode_image, pack, unpack_img
 from recordio.errors import ImageDecodeError
-from recordio.formats import general
 from recordio.formats.avif import avif_frames, avif_size
 
 
@@ -123,7 +122,7 @@ def test_a_frame_that_is_larger_than_the_picture_counts():
     smaller = data[:at] + struct.pack(">II", 8, 6) + data[at + 8 :]
     assert avif_size(memoryview(smaller)) == (8, 6)
     for door in (
-        lambda limit: general.decode(smaller, max_pixels=limit),
+        lambda limit: decode_image(smaller, max_pixels=limit),
         lambda limit: unpack_img(pack((0, 1.0, 1, 0), smaller), max_pixels=limit),
     ):
         with pytest.raises(ImageDecodeError, match="64 x 48 pixels .* limit of 3071"):

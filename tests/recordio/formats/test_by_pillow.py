@@ -11,7 +11,7 @@ from PIL import Image
 from iterators.images.augment.recipe import Recipe
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
-from recordio import IRHeader, pack
+from recordio import IRHeader, decode_image, pack
 from recordio.errors import ImageDecodeError
 from recordio.formats import by_pillow, general
 from recordio.formats.table import kind_of
@@ -61,25 +61,25 @@ def near(kind, pixels, wanted):
 
 
 def test_pixels(kind, reader):
-    assert near(kind, general.decode(save(kind)), PIXELS[..., :3])
-    assert near(kind, general.decode(save(kind, "RGBA"), 4), PIXELS)
+    assert near(kind, decode_image(save(kind)), PIXELS[..., :3])
+    assert near(kind, decode_image(save(kind, "RGBA"), channels=4), PIXELS)
     grey = cv2.cvtColor(PIXELS[..., :3].copy(), cv2.COLOR_RGB2GRAY)[..., None]
-    assert near(kind, general.decode(save(kind), 1), grey)
+    assert near(kind, decode_image(save(kind), channels=1), grey)
 
 
 def test_four_channels_must_be_there(kind, reader):
     with pytest.raises(ImageDecodeError, match="has 3 channels, not the 4"):
-        general.decode(save(kind), 4)
+        decode_image(save(kind), channels=4)
 
 
 def test_limits_and_damage(kind, reader):
     data = save(kind)
-    assert general.decode(data, max_pixels=600).shape == (20, 30, 3)
+    assert decode_image(data, max_pixels=600).shape == (20, 30, 3)
     with pytest.raises(ImageDecodeError, match="30 x 20 pixels are more than the limit of 599"):
-        general.decode(data, max_pixels=599)
+        decode_image(data, max_pixels=599)
     for size in (12, 16, 30, 60, len(data) // 2, len(data) - 20):
         with pytest.raises(ImageDecodeError):
-            general.decode(data[:size])
+            decode_image(data[:size])
 
 
 def test_records_become_samples(kind):
@@ -93,7 +93,7 @@ def test_who_reads_the_samples_is_found_by_trying(kind):
     sample = base64.b64decode(by_pillow.TRIED[kind].sample)
     assert kind_of(sample) == kind
     if by_pillow.reader_of(kind):
-        height, width, _ = general.decode(sample).shape
+        height, width, _ = decode_image(sample).shape
         assert (width, height) == general.upright_size(sample)
         assert (height > width) == (by_pillow.uprights(kind) and kind != "jxl")
     else:
@@ -108,7 +108,7 @@ def test_what_is_missing_is_named(kind, monkeypatch):
     found = by_pillow.TRIED[kind]
     content = base64.b64decode(found.sample)
     with pytest.raises(ImageDecodeError) as caught:
-        general.decode(content)
+        decode_image(content)
     assert f"a {found.name} image" in str(caught.value)
     assert f"pip install {found.install}" in str(caught.value)
     assert f"{found.name}: nobody (pip install {found.install})" in by_pillow.describe()
@@ -120,4 +120,4 @@ def test_what_is_missing_is_named(kind, monkeypatch):
 
 def test_webp_of_opencv():
     lossless = cv2.imencode(".webp", PIXELS[..., 2::-1], [cv2.IMWRITE_WEBP_QUALITY, 101])[1]
-    assert np.array_equal(general.decode(lossless.tobytes()), PIXELS[..., :3])
+    assert np.array_equal(decode_image(lossless.tobytes()), PIXELS[..., :3])

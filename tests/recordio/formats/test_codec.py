@@ -16,6 +16,7 @@ from PIL import Image
 
 import iterators.__main__ as installation
 from iterators.testing import check_decoder, strategies
+from recordio import decode_image
 from recordio.errors import ImageDecodeError
 from recordio.formats import by_pillow
 from recordio.formats import general as codec
@@ -61,14 +62,14 @@ def with_libjpeg(request, monkeypatch):
 
 @pytest.mark.parametrize("kind", LOSSLESS)
 def test_colour_is_rgb(kind):
-    assert np.array_equal(codec.decode(save_lossless(COLOUR, kind)), COLOUR)
+    assert np.array_equal(decode_image(save_lossless(COLOUR, kind)), COLOUR)
 
 
 @pytest.mark.parametrize("kind", LOSSLESS)
 def test_grey_is_what_opencv_makes_of_it(kind):
     data = save_lossless(COLOUR, kind)
     expected = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_GRAYSCALE)
-    assert np.array_equal(codec.decode(data, 1), expected[:, :, None])
+    assert np.array_equal(decode_image(data, channels=1), expected[:, :, None])
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -78,7 +79,7 @@ def test_jpeg_is_decoded_upright_and_alike_by_both(with_libjpeg, orientation, ch
     flag = cv2.IMREAD_COLOR if channels == 3 else cv2.IMREAD_GRAYSCALE
     expected = cv2.imdecode(np.frombuffer(data, np.uint8), flag)
     expected = expected[:, :, ::-1] if channels == 3 else expected[:, :, None]
-    pixels = codec.decode(data, channels)
+    pixels = decode_image(data, channels=channels)
     assert pixels.dtype == np.uint8
     assert pixels.flags.c_contiguous
     assert np.array_equal(pixels, expected)
@@ -87,30 +88,30 @@ def test_jpeg_is_decoded_upright_and_alike_by_both(with_libjpeg, orientation, ch
 def test_cmyk_jpeg_goes_to_opencv(with_libjpeg):
     data = save(COLOUR, "jpeg", "CMYK", quality=95)
     expected = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)[:, :, ::-1]
-    assert np.array_equal(codec.decode(data), expected)
+    assert np.array_equal(decode_image(data), expected)
 
 
 def test_rgba():
     rgba = RANDOM.integers(0, 256, (9, 7, 4), np.uint8)
     file = io.BytesIO()
     Image.fromarray(rgba).save(file, "png")
-    assert np.array_equal(codec.decode(file.getvalue(), 4), rgba)
-    assert codec.decode(file.getvalue(), 3).shape == (9, 7, 3)
-    assert codec.decode(file.getvalue(), 1).shape == (9, 7, 1)
+    assert np.array_equal(decode_image(file.getvalue(), channels=4), rgba)
+    assert decode_image(file.getvalue(), channels=3).shape == (9, 7, 3)
+    assert decode_image(file.getvalue(), channels=1).shape == (9, 7, 1)
 
 
 def test_rgba_of_sixteen_bits_gives_the_upper_eight():
     rgba = RANDOM.integers(0, 65536, (9, 7, 4), np.uint16)
     data = cv2.imencode(".png", rgba)[1].tobytes()
-    assert np.array_equal(codec.decode(data, 4), (rgba >> 8)[:, :, [2, 1, 0, 3]])
-    assert codec.decode(data, 3).dtype == np.uint8
+    assert np.array_equal(decode_image(data, channels=4), (rgba >> 8)[:, :, [2, 1, 0, 3]])
+    assert decode_image(data, channels=3).dtype == np.uint8
 
 
 @pytest.mark.parametrize("mode", ["RGB", "L"])
 @pytest.mark.parametrize("kind", ["png", "jpeg"])
 def test_four_channels_where_there_are_fewer(kind, mode):
     with pytest.raises(ImageDecodeError, match="channel"):
-        codec.decode(save(COLOUR, kind, mode), 4)
+        decode_image(save(COLOUR, kind, mode), channels=4)
 
 
 @pytest.mark.parametrize("mode", ["L", "1", "P", "LA", "I;16"])
@@ -120,7 +121,7 @@ def test_other_modes_become_rgb(mode):
     else:
         data = save(COLOUR, "png", mode)
     expected = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)[:, :, ::-1]
-    assert np.array_equal(codec.decode(data), expected)
+    assert np.array_equal(decode_image(data), expected)
 
 
 def test_first_of_several_frames_counts():
@@ -129,7 +130,7 @@ def test_first_of_several_frames_counts():
         file = io.BytesIO()
         frames[0].save(file, kind, save_all=True, append_images=frames[1:])
         try:
-            pixels = codec.decode(file.getvalue())
+            pixels = decode_image(file.getvalue())
         except ImageDecodeError:  # OpenCV reads GIF only from version 4.11 on
             assert kind == "gif"
         else:
@@ -139,7 +140,7 @@ def test_first_of_several_frames_counts():
 @pytest.mark.parametrize("channels", [0, 2, 5, None, "3"])
 def test_wrong_number_of_channels(channels):
     with pytest.raises(ValueError, match="channels"):
-        codec.decode(save(COLOUR, "png"), channels)
+        decode_image(save(COLOUR, "png"), channels=channels)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +151,7 @@ def test_truncated(with_libjpeg, kind):
     data = save(COLOUR, "jpeg" if options else kind, **options)
     for size in sorted({*range(0, len(data) - 16, max(1, len(data) // 60)), len(data) - 16}):
         with pytest.raises(ImageDecodeError):
-            codec.decode(data[:size])
+            decode_image(data[:size])
 
 
 def test_too_many_pixels(with_libjpeg):
@@ -159,20 +160,20 @@ def test_too_many_pixels(with_libjpeg):
     struct.pack_into(">HH", bomb, frame + 5, 65000, 65000)
     for data in (png_claiming(10000, 10000), png_claiming(2**31 - 1, 2**31 - 1), bytes(bomb)):
         with pytest.raises(ImageDecodeError, match="too large"):
-            codec.decode(data)
+            decode_image(data)
     for kind in ("png", "jpeg"):
         data = save(COLOUR, kind)
-        assert codec.decode(data, max_pixels=24 * 40).shape == (24, 40, 3)
+        assert decode_image(data, max_pixels=24 * 40).shape == (24, 40, 3)
         with pytest.raises(ImageDecodeError, match="too large"):
-            codec.decode(data, max_pixels=24 * 40 - 1)
+            decode_image(data, max_pixels=24 * 40 - 1)
 
 
 @pytest.mark.parametrize("mode", ["RGB", "CMYK"])
 def test_too_many_scans(with_libjpeg, mode):
     data = save(COLOUR, "jpeg", mode, progressive=True)
-    assert codec.decode(data, max_scans=40).shape == (24, 40, 3)
+    assert decode_image(data, max_scans=40).shape == (24, 40, 3)
     with pytest.raises(ImageDecodeError, match="more than 2 scans"):
-        codec.decode(data, max_scans=2)
+        decode_image(data, max_scans=2)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +181,7 @@ def test_too_many_scans(with_libjpeg, mode):
 )
 def test_not_an_image(data):
     with pytest.raises(ImageDecodeError):
-        codec.decode(data)
+        decode_image(data)
 
 
 @given(
@@ -189,7 +190,7 @@ def test_not_an_image(data):
 @settings(max_examples=200, deadline=None)
 def test_random_bytes(data, prefix):
     with pytest.raises(ImageDecodeError):
-        codec.decode(prefix + data)
+        decode_image(prefix + data)
 
 
 @given(
@@ -203,7 +204,7 @@ def test_changed_bytes_give_an_image_or_a_typed_error(kind, mode, changes, chann
     for place, value in changes:
         data[int(place * (len(data) - 1))] = value
     try:
-        pixels = codec.decode(bytes(data), channels, max_pixels=2**20)
+        pixels = decode_image(bytes(data), channels=channels, max_pixels=2**20)
     except ImageDecodeError:
         return
     assert pixels.dtype == np.uint8
@@ -229,7 +230,7 @@ VALUES = {
 )
 def test_values_keep_every_bit(kind, name):
     data = cv2.imencode(f".{kind}", VALUES[name])[1].tobytes()
-    values = codec.decode(data, 1, dtype="float32")
+    values = decode_image(data, channels=1, dtype="float32")
     assert values.dtype == np.float32
     assert values.shape == (24, 40, 1)
     assert np.array_equal(values[..., 0], VALUES[name])
@@ -241,50 +242,53 @@ def test_values_keep_every_bit(kind, name):
 def test_values_of_colours(kind, dtype):
     colours = (COLOUR.astype(np.uint16) * 251).astype(dtype)
     data = cv2.imencode(f".{kind}", colours[..., ::-1])[1].tobytes()
-    assert np.array_equal(codec.decode(data, dtype="float32"), colours)
+    assert np.array_equal(decode_image(data, dtype="float32"), colours)
     flags = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_ANYDEPTH
     grey = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
-    assert np.array_equal(codec.decode(data, 1, dtype="float32")[..., 0], grey)
+    assert np.array_equal(decode_image(data, channels=1, dtype="float32")[..., 0], grey)
 
 
 @pytest.mark.parametrize("kind", ["jpeg", "webp", "bmp"])
 def test_values_of_eight_bits(kind):
     data = save(COLOUR, kind)
     for channels in (1, 3):
-        values = codec.decode(data, channels, dtype="float32")
-        assert np.array_equal(values, codec.decode(data, channels))
+        values = decode_image(data, channels=channels, dtype="float32")
+        assert np.array_equal(values, decode_image(data, channels=channels))
 
 
 def test_values_that_float32_cannot_hold_are_refused():
     for value in (16777217, 2**31 - 1):
         data = cv2.imencode(".tiff", np.full((2, 3), value, np.int32))[1].tobytes()
         with pytest.raises(ImageDecodeError, match="int32 values that float32 cannot"):
-            codec.decode(data, 1, dtype="float32")
+            decode_image(data, channels=1, dtype="float32")
     data = cv2.imencode(".tiff", np.array([[0.1, np.nan]]))[1].tobytes()
     with pytest.raises(ImageDecodeError, match="float64 values that float32 cannot"):
-        codec.decode(data, 1, dtype="float32")
+        decode_image(data, channels=1, dtype="float32")
     data = cv2.imencode(".tiff", np.array([[0.5, np.nan]]))[1].tobytes()
-    assert np.array_equal(codec.decode(data, 1, dtype="float32").ravel(), [0.5, np.nan], True)
+    values = decode_image(data, channels=1, dtype="float32").ravel()
+    assert np.array_equal(values, [0.5, np.nan], True)
     with pytest.raises(ValueError, match="dtype must be"):
-        codec.decode(data, 1, dtype="uint16")
+        decode_image(data, channels=1, dtype="int16")
+    with pytest.raises(ImageDecodeError, match="uint16 cannot"):
+        decode_image(data, channels=1, dtype="uint16")
     with pytest.raises(ValueError, match="drop dtype"):
-        codec.decode(data, 4, dtype="float32")
+        decode_image(data, channels=4, dtype="float32")
 
 
 def test_values_of_formats_that_only_pillow_reads_are_refused(monkeypatch):
     monkeypatch.setattr(codec.by_pillow, "reader_of", lambda kind: "Pillow")
     with pytest.raises(ImageDecodeError, match="AVIF has 8 bits here: ask for uint8"):
-        codec.decode(b"\0\0\0\x20ftypavif" + bytes(99), dtype="float32")
+        decode_image(b"\0\0\0\x20ftypavif" + bytes(99), dtype="float32")
 
 
 def test_limits_hold_for_values():
     for kind in ("png", "tiff"):
         data = cv2.imencode(f".{kind}", DEPTHS)[1].tobytes()
-        assert codec.decode(data, 1, dtype="float32", max_pixels=960).shape == (24, 40, 1)
+        assert decode_image(data, channels=1, dtype="float32", max_pixels=960).shape == (24, 40, 1)
         with pytest.raises(ImageDecodeError, match="more than the limit of 959"):
-            codec.decode(data, 1, dtype="float32", max_pixels=959)
+            decode_image(data, channels=1, dtype="float32", max_pixels=959)
         with pytest.raises(ImageDecodeError):
-            codec.decode(data[: len(data) // 2], 1, dtype="float32")
+            decode_image(data[: len(data) // 2], channels=1, dtype="float32")
 
 
 def test_describe_names_both(with_libjpeg):
@@ -347,11 +351,11 @@ def test_missing_memory_is_no_fault_of_the_image(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(cv2, "imdecode", hungry_opencv)
         with pytest.raises(MemoryError, match="Failed to allocate"):
-            codec.decode(data)
+            decode_image(data)
     data = save(COLOUR, "gif")
     monkeypatch.setitem(Image.OPEN, "GIF", (hungry, None))
     with pytest.raises(MemoryError):
-        codec.decode(data)
+        decode_image(data)
 
 
 @pytest.mark.parametrize("orientation", [None, 1, 3, 6, 8])
@@ -364,9 +368,9 @@ def test_upright_size_is_that_of_the_decoded_image(with_libjpeg, kind, orientati
     if orientation:
         exif[0x0112] = orientation
     Image.new("RGB", (6, 4), "red").save(file, kind, exif=exif)
-    pixels = codec.decode(file.getvalue())
+    pixels = decode_image(file.getvalue())
     with monkeypatch.context() as patch:
-        patch.delattr(codec, "decode")  # nothing is decoded for it
+        patch.delattr(codec, "decode_other")  # nothing is decoded for it
         assert codec.upright_size(file.getvalue()) == (pixels.shape[1], pixels.shape[0])
 
 
@@ -376,4 +380,4 @@ def test_every_codec_decodes_as_opencv_does(blob):
         pixels = np.frombuffer(blob, np.uint8)
         return cv2.imdecode(pixels, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)[..., ::-1]
 
-    check_decoder(codec.decode, by_opencv, [blob], errors=(ImageDecodeError,))
+    check_decoder(decode_image, by_opencv, [blob], errors=(ImageDecodeError,))

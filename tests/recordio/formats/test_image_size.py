@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recordio import ImageDecodeError, IRHeader, pack, unpack_img
-from recordio.formats import general
+from recordio import ImageDecodeError, IRHeader, decode_image, pack, unpack_img
 from recordio.formats.image_size import (
     DEFAULT_MAX_PIXELS,
     check_chunks,
@@ -23,7 +22,7 @@ from recordio.formats.image_size import (
 from recordio.formats.jpeg import jpeg
 from recordio.operations.pictures import picture_hash
 from recordio.tools.encode import EncodeOptions, encode_image
-from recordio.tools.images import decode_image
+from recordio.tools.images import decode_content
 
 
 def saved(kind, size=(37, 21), **options):
@@ -194,7 +193,7 @@ def test_a_width_that_a_tiff_file_names_twice_does_not_hide_the_first():
     struct.pack_into("<HHII", content, at + 12 * tags.index(0x103), 0x100, 3, 1, 1)
     assert image_size(content) == (26, 20)
     with pytest.raises(ImageDecodeError, match="26 x 20 pixels are more than"):
-        general.decode(content, max_pixels=519)
+        decode_image(content, max_pixels=519)
 
 
 def cut_short(kind, length, *, after_pixels=False):
@@ -222,9 +221,9 @@ def test_no_memory_is_taken_for_what_a_chunk_announces(kind, length, after_pixel
     assert unpack_img(record)[1] is None
     assert unpack_img(record, max_pixels=None)[1] is None
     for decode in (
-        general.decode,
-        lambda data: general.decode(data, dtype="float32"),
-        lambda data: decode_image(data, cv2.IMREAD_COLOR),
+        decode_image,
+        lambda data: decode_image(data, dtype="float32"),
+        lambda data: decode_content(data, cv2.IMREAD_COLOR),
         lambda data: encode_image(data, EncodeOptions(resize=2)),
         picture_hash,
     ):

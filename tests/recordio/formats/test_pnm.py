@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from PIL import Image
 
+from recordio import decode_image
 from recordio.errors import ImageDecodeError
-from recordio.formats import general as codec
 from recordio.formats import pnm
 from recordio.formats.image_size import image_size
 
@@ -100,7 +100,7 @@ def test_images_come_back_as_they_were_written(image, channels):
     data = pnm.encode(image)
     assert pnm.header(data)[:3] == (7, 5, channels)
     assert np.array_equal(pnm.decode(data, channels), image)
-    assert np.array_equal(codec.decode(data, channels), image)
+    assert np.array_equal(decode_image(data, channels=channels), image)
     assert image_size(data) == (7, 5)
 
 
@@ -123,11 +123,11 @@ def test_colour_and_grey_become_of_each_other_what_opencv_makes_of_them(image, c
     data = pnm.encode(image)
     if channels == 4:
         with pytest.raises(ImageDecodeError, match="channels, not the 4"):
-            codec.decode(data, 4)
+            decode_image(data, channels=4)
         return
     mode = cv2.IMREAD_GRAYSCALE if channels == 1 else cv2.IMREAD_COLOR
     other = cv2.imdecode(np.frombuffer(data, np.uint8), mode).reshape(5, 7, channels)
-    assert np.array_equal(codec.decode(data, channels), other[..., ::-1])
+    assert np.array_equal(decode_image(data, channels=channels), other[..., ::-1])
 
 
 def test_all_greys_of_colours_are_those_of_opencv():
@@ -146,12 +146,12 @@ def test_truncation_at_every_byte_is_an_error_that_says_what_is_missing(image):
     start = pnm.header(data).start
     for length in range(len(data)):
         with pytest.raises(ImageDecodeError) as caught:
-            codec.decode(data[:length])
+            decode_image(data[:length])
         if length < start:
             assert pnm.header(data[:length]) is None
         else:
             assert f"are {image.nbytes} bytes, {length - start} are there" in str(caught.value)
-    assert np.array_equal(codec.decode(data + b"P6\n", image.shape[2]), image)
+    assert np.array_equal(decode_image(data + b"P6\n", channels=image.shape[2]), image)
 
 
 @pytest.mark.parametrize(
@@ -162,16 +162,17 @@ def test_truncation_at_every_byte_is_an_error_that_says_what_is_missing(image):
 def test_huge_sizes_are_refused_before_anything_is_read(size):
     data = f"P5\n{size}\n255\n".encode() + bytes(16)
     with pytest.raises(ImageDecodeError, match="too large") as caught:
-        codec.decode(data)
+        decode_image(data)
     assert size.replace(" ", " x ") in str(caught.value)
 
 
 def test_the_limit_is_exact():
     data = pnm.encode(COLOUR)
-    assert codec.decode(data, max_pixels=35).shape == (5, 7, 3)
-    for decode in (codec.decode, pnm.decode):
-        with pytest.raises(ImageDecodeError, match="limit of 34"):
-            decode(data, 3, max_pixels=34)
+    assert decode_image(data, max_pixels=35).shape == (5, 7, 3)
+    with pytest.raises(ImageDecodeError, match="limit of 34"):
+        decode_image(data, max_pixels=34)
+    with pytest.raises(ImageDecodeError, match="limit of 34"):
+        pnm.decode(data, 3, max_pixels=34)
 
 
 @given(st.binary(max_size=40), st.sampled_from([b"", b"P5", b"P6", b"P6\n3 2\n", b"P5 1 1 255 "]))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from iterators.testing import write_pack
-from recordio.tools.images import decode_image
+from recordio.tools.images import decode_content
 
 
 @settings(
@@ -61,7 +61,7 @@ def test_colours_are_rgb_in_arrays_and_in_files(tmp_path, command, contents):
     np.save(tmp_path / "a.npy", data)
     assert command("from-numpy", tmp_path / "a.npy", tmp_path / "t", "--encoding", ".jpg") == 0
     ((_, content),) = contents(tmp_path / "t")
-    blue, green, red = decode_image(content, 1)[0, 0].tolist()
+    blue, green, red = decode_content(content, 1)[0, 0].tolist()
     assert (red, green, blue) == pytest.approx((255, 0, 0), abs=3)
 
 

@@ -13,16 +13,15 @@ from iterators.datasets.image_files import read_image
 from iterators.images.augment.recipe import Recipe
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
-from recordio import IRHeader, RecordWriter, pack, unpack_img
+from recordio import IRHeader, RecordWriter, decode_image, pack, unpack_img
 from recordio.errors import ImageDecodeError
-from recordio.formats import general as codec
 from recordio.formats.image_size import complete_limits
 from recordio.formats.jpeg import jpeg
 from recordio.formats.jpeg.resize import decode_resized
 from recordio.formats.transcode import transcode as jpeg_transcode
 from recordio.operations.pictures import channel_sums, picture_hash
 from recordio.tools.encode import EncodeOptions, encode_image
-from recordio.tools.images import decode_image
+from recordio.tools.images import decode_content
 
 
 def progressive(mode="RGB", size=(60, 50), subsampling=0):
@@ -92,11 +91,11 @@ def pillow_image(data, **limits):
 
 
 DOORS = {
-    "codec": codec.decode,
+    "decode_image": decode_image,
     "check": jpeg.check_limits,
     "render": render,
     "im2rec": lambda data: encode_image(data, EncodeOptions(resize=8)),
-    "tools": lambda data: decode_image(data, cv2.IMREAD_UNCHANGED),
+    "tools": lambda data: decode_content(data, cv2.IMREAD_UNCHANGED),
     "unpack_img": unpack_image,
     "channel_sums": channel_sums,
     "picture_hash": picture_hash,
@@ -135,7 +134,7 @@ def test_arithmetic_coding_and_other_frames_are_counted():
     for frame in (0xC9, 0xCA, 0xC6):
         at = MANY.index(b"\xff\xc2")
         changed = MANY[:at] + bytes((0xFF, frame)) + MANY[at + 2 :]
-        for door in (codec.decode, jpeg.check_limits, render):
+        for door in (decode_image, jpeg.check_limits, render):
             with pytest.raises(ImageDecodeError, match="max_scans"):
                 door(changed)
 
@@ -146,7 +145,7 @@ def test_one_resized_in_one_pass_is_left_to_others():
 
 
 @pytest.mark.parametrize(
-    "decode", [codec.decode, render, unpack_image, channel_sums, picture_hash, pillow_image]
+    "decode", [decode_image, render, unpack_image, channel_sums, picture_hash, pillow_image]
 )
 def test_each_limit_is_lifted_by_the_keyword_that_the_error_names(decode):
     for data in (SOUND, CMYK):
@@ -222,7 +221,7 @@ def test_scans_in_segments_and_behind_the_image_do_not_count():
     at = scans_of(SOUND)[0]
     for data in (SOUND[:at] + comment + SOUND[at:], SOUND + b"\xff\xda\0\x0c" * 1000):
         jpeg.check_limits(data)
-        assert codec.decode(data).shape == (50, 60, 3)
+        assert decode_image(data).shape == (50, 60, 3)
 
 
 def test_check_is_safe_on_every_cut_and_on_other_formats():

@@ -15,7 +15,7 @@ from made_png import DEPTHS, SIGNATURE, chunk, picture, pictures
 from iterators.images.augment.recipe import Recipe
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
-from recordio import IRHeader, pack
+from recordio import IRHeader, decode_image, pack
 from recordio.errors import ImageDecodeError
 from recordio.formats import general
 from recordio.formats.png import png
@@ -41,7 +41,7 @@ def by_opencv(data, channels):
 def by_us(data, channels):
     """Our pixels; None if the image is refused, by whichever decoder."""
     try:
-        return general.decode(data, channels)
+        return decode_image(data, channels=channels)
     except ImageDecodeError:
         return None
 
@@ -318,7 +318,7 @@ def test_truncated_files_are_refused():
     for size in range(8, len(content)):
         assert by_opencv(content[:size], 3) is None
         with pytest.raises(ImageDecodeError, match="truncated" if size >= 33 else "image"):
-            general.decode(content[:size])
+            decode_image(content[:size])
 
 
 @pytest.mark.libdeflate
@@ -330,7 +330,7 @@ def test_wrong_checksums_are_named_where_they_count():
         assert by_opencv(bytes(content), 3) is None
         place = f"chunk {kind.decode()} at byte {at - 4} is wrong"
         with pytest.raises(ImageDecodeError, match=place):
-            general.decode(bytes(content))
+            decode_image(bytes(content))
     texts, palette = with_chunks(HARMLESS["text"]), with_chunks(HARMLESS["suggested palette"])
     entries = picture(3, 8, seed=1).file()
     for content, kind in (texts, b"tEXt"), (palette, b"PLTE"), (entries, b"PLTE"), (texts, b"IEND"):
@@ -390,7 +390,7 @@ def test_records_are_decoded_without_python(monkeypatch):
     renderer = Renderer(RenderPlan(Recipe(data_shape=(3, 10, 9))))
     wanted = by_opencv(ORDINARY, 3)
     with monkeypatch.context() as patch:
-        patch.setattr(general, "decode", None)
+        patch.setattr(general, "decode_other", None)
         sample = renderer.sample(record_of(ORDINARY))[0]
         with pytest.raises(ImageDecodeError, match="NoneType"):  # others need it
             renderer.sample(record_of(cv2.imencode(".bmp", PHOTO)[1].tobytes()))
@@ -421,10 +421,10 @@ def test_opencv_does_it_all_when_that_is_asked_for(monkeypatch):
     assert png.decoder() == "opencv"
     assert png.decode(ORDINARY) is None
     assert "PNG" not in general.describe()
-    assert np.array_equal(general.decode(ORDINARY), ours)
+    assert np.array_equal(decode_image(ORDINARY), ours)
     renderer = Renderer(plan)
     assert np.array_equal(renderer.sample(record)[0], wanted)
-    monkeypatch.setattr(general, "decode", None)
+    monkeypatch.setattr(general, "decode_other", None)
     with pytest.raises(ImageDecodeError, match="NoneType"):
         renderer.sample(record)
 
@@ -440,4 +440,4 @@ def test_without_libdeflate_everything_is_left_to_opencv():
     assert png.decoder() == png.library() == "none"
     assert png.decode(ORDINARY) is None
     assert "for faster PNG those of libdeflate" in general.describe()
-    assert np.array_equal(general.decode(ORDINARY), by_opencv(ORDINARY, 3))
+    assert np.array_equal(decode_image(ORDINARY), by_opencv(ORDINARY, 3))

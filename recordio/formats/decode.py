@@ -1,0 +1,428 @@
+"""Encoded images as arrays, for everybody: `decode_image`, `decode_many` and `image_info`.
+
+JPEG, PNG and raw images are decoded without the GIL, by the sources that the image stage uses, and
+all other formats by OpenCV or Pillow.  Nothing here encodes an image, and nothing looks at records.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import operator
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recordio.errors import ImageDecodeError
+from recordio.formats.general import decode_other, upright_size
+from recordio.formats.image_decoder import decode_pixels
+from recordio.formats.image_size import DEFAULT_LIMITS, complete_limits, open_image
+from recordio.formats.table import row_of
+from recordio.ordered import default_threads
+
+__all__ = ["ImageInfo", "decode_image", "decode_many", "image_info"]
+
+DTYPES = ("uint8", "uint16", "float32")
+CHANNELS = (1, 3, 4)
+LAYOUTS = ("HWC", "CHW")
+#: Fractions of the size, and how many pixels become one along an axis.
+SCALES = {1: 1, 1 / 2: 2, 1 / 4: 4, 1 / 8: 8}
+#: The resampler counts pixels in numbers of so many bits.
+MOST_PIXELS = 1 << 28
+
+
+def decode_image(
+    data: Any,
+    *,
+    channels: int = 3,
+    dtype: Any = "uint8",
+    region: tuple[int, int, int, int] | None = None,
+    scale: float = 1,
+    size: tuple[int, int] | None = None,
+    orient: bool = True,
+    layout: str = "HWC",
+    out: Any = None,
+    strict: bool = False,
+    **limits: int | None,
+) -> Any:
+    r"""Decode an image of any format into an array.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The content of an image file: JPEG, PNG, WebP, AVIF, GIF, BMP, TIFF, PNM and whatever else
+        OpenCV or Pillow decodes here. Of several frames the first is decoded.
+    channels : {3, 1, 4}
+        3 for RGB, 1 for grey, both converted from whatever is stored; 4 for RGBA, which the image
+        must have and which is never turned upright.
+    dtype : {"uint8", "uint16", "float32"}
+        ``"uint8"`` keeps the upper 8 bits of images of 16. The others hold the stored values, 0 to
+        255 or 65535 as the image has 8 or 16 bits: nothing is scaled and no bit is lost.
+    region : (x, y, width, height), optional
+        Decode this rectangle only, in pixels of the upright image at full size.
+    scale : {1, 1/2, 1/4, 1/8}
+        Decode at a fraction of the size, rounded up: JPEG images by a smaller transform, all others
+        by averages. Of a region, every pixel that it touches. Only for ``"uint8"``.
+    size : (width, height), optional
+        Resize the image, or its region, to so many pixels, 1 to 2**28 - 1 a side: an average over
+        areas where it shrinks, bilinear where it grows. JPEG images are decoded at the smallest
+        fraction that is not below it. Only for ``"uint8"``, and not beside `scale`.
+    orient : bool
+        Turn the image upright as its EXIF orientation says.
+    layout : {"HWC", "CHW"}
+        The order of the axes: rows, columns, channels; or channels, rows, columns.
+    out : numpy.ndarray or tensor, optional
+        Memory to decode into, of the right shape and type: an array, or whatever gives its memory
+        through the buffer protocol or DLPack on the CPU. Rows may be apart; pixels of a row must
+        follow each other.
+    strict : bool
+        Refuse a JPEG image of which the decoder warns: it makes up the pixels where the coded data
+        is damaged.
+    **limits : int or None
+        Images with more pixels than `max_pixels` are refused before anything is decoded, and JPEG
+        images with more scans than `max_scans`, or more than `max_scan_pixels` in all of them.
+        None for no limit.
+
+    Returns
+    -------
+    numpy.ndarray, (height, width, channels) or (channels, height, width)
+        Of type `dtype`; ``torch.from_dlpack`` makes a tensor of it without a copy. `out` where
+        that is given.
+
+    Raises
+    ------
+    ImageDecodeError
+        If it is no image, a damaged or truncated one, one without the channels that were asked
+        for, or one beyond a limit.
+    ValueError
+        If the region is not in the image, or `out` is not as the image needs it.
+    TypeError
+        If `data` holds no bytes.
+
+    See Also
+    --------
+    decode_many : Many images, by several threads.
+    image_info : The facts of the header.
+
+    Notes
+    -----
+    JPEG, PNG and raw images are decoded without the GIL, so threads of Python decode in parallel.
+    Only the blocks of a JPEG image that a region needs are transformed, and what lies below it is
+    not read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from recordio import decode_image
+    >>> data = b"P6\n60 40\n255\n" + bytes((200, 10, 10)) * (60 * 40)
+    >>> decode_image(data)[0, 0].tolist()
+    [200, 10, 10]
+    >>> decode_image(data, region=(50, 0, 10, 40), layout="CHW").shape
+    (3, 40, 10)
+    >>> decode_image(data, size=(30, 20), out=np.empty((20, 30, 3), np.uint8)).mean()
+    np.float64(73.33333333333333)
+    """
+    if channels not in CHANNELS:
+        raise ValueError(f"channels must be 1, 3 or 4, not {channels!r}")
+    if layout not in LAYOUTS:
+        raise ValueError(f"layout must be 'HWC' or 'CHW', not {layout!r}")
+    if scale not in SCALES:
+        raise ValueError(f"scale must be 1, 1/2, 1/4 or 1/8, not {scale!r}")
+    if size is not None:
+        if scale != 1:
+            raise ValueError("scale and size both say how large the result is: leave one out")
+        size = _pixels("size", size, "(width, height)", 2)
+        if min(size) < 1 or max(size) >= MOST_PIXELS:
+            raise ValueError(f"size must be 1 to {MOST_PIXELS - 1} pixels a side, not {size}")
+    if region is not None:
+        region = _pixels("region", region, "(x, y, width, height)", 4)
+    checked = complete_limits(limits) if limits else DEFAULT_LIMITS
+    if isinstance(data, str):
+        raise TypeError("data is a str: pass the bytes of an image file, not its path")
+    memory = out if out is None else memory_of(out)
+    if dtype != "uint8" and np.dtype(dtype) != np.uint8:
+        if scale != 1 or size is not None:
+            raise ValueError(
+                "scale and size are for dtype='uint8': other types hold the stored values"
+            )
+        pixels = _decode_values(data, channels, _type_of(dtype), region, orient, checked)
+        found = _laid_out(pixels, layout, memory)
+    else:
+        planar = layout == "CHW"
+        found = decode_pixels(
+            data, channels, orient, checked, region, SCALES[scale], size, planar, strict, memory
+        )
+    return found if out is None else out
+
+
+def decode_many(
+    images: Any,
+    *,
+    threads: int | None = None,
+    out: Any = None,
+    size: tuple[int, int] | None = None,
+    **settings: Any,
+) -> Any:
+    r"""Decode many images by several threads, without the GIL.
+
+    Parameters
+    ----------
+    images : iterable of bytes-like
+        The contents of image files.
+    threads : int, optional
+        How many threads decode, of which the caller's is one; by default one for every processor
+        that this process may use. The result is the same with any number.
+    out : numpy.ndarray or tensor, optional
+        Memory for all images, one behind the other along the first axis, each as for
+        `decode_image`.
+    size : (width, height), optional
+        As for `decode_image`. All images have one size then, and the result is one array.
+    **settings
+        The other keywords of `decode_image`.
+
+    Returns
+    -------
+    list of numpy.ndarray, or one array
+        One array (images, height, width, channels) with `size`, and `out` where that is given;
+        otherwise a list of what `decode_image` returns.
+
+    Raises
+    ------
+    ImageDecodeError
+        If an image cannot be decoded, with its position in ``error.record``. It is the first such
+        image, whatever the number of threads.
+
+    See Also
+    --------
+    decode_image : One image, and the keywords.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from recordio import decode_many
+    >>> images = [b"P5\n%d 20\n255\n" % n + bytes(20 * n) for n in (10, 30)]
+    >>> [image.shape for image in decode_many(images)]
+    [(20, 10, 3), (20, 30, 3)]
+    >>> decode_many(images, size=(8, 8), layout="CHW").shape
+    (2, 3, 8, 8)
+    """
+    images = list(images)
+    if threads is None:
+        threads = default_threads()
+    if not isinstance(threads, int) or threads < 1:
+        raise ValueError(f"threads must be a whole number above 0, not {threads!r}")
+    target = out if out is None else memory_of(out)
+    if target is None and size is not None:
+        width, height = _pixels("size", size, "(width, height)", 2)
+        channels = settings.get("channels", 3)
+        planar = settings.get("layout") == "CHW"
+        shape = (channels, height, width) if planar else (height, width, channels)
+        target = np.empty((len(images), *shape), settings.get("dtype", "uint8"))
+    if target is not None and (target.ndim != 4 or len(target) != len(images)):
+        raise ValueError(
+            f"out has the shape {target.shape}, and needs four axes, the first of {len(images)}"
+        )
+    found: list[Any] = [None] * len(images)
+    numbers = itertools.count()
+    failures: dict[int, BaseException] = {}
+
+    def work() -> None:
+        while not failures and (number := next(numbers)) < len(images):
+            place = None if target is None else target[number]
+            try:
+                found[number] = decode_image(images[number], size=size, out=place, **settings)
+            except BaseException as error:
+                failures[number] = error
+
+    helpers = [threading.Thread(target=work) for _ in range(min(threads, len(images)) - 1)]
+    for helper in helpers:
+        helper.start()
+    try:
+        work()
+    except BaseException as error:  # Ctrl-C, between two images
+        failures[-1] = error
+    for helper in helpers:
+        helper.join()
+    if failures:
+        number = min(failures)  # all images before it were begun, and have ended by now
+        error = failures[number]
+        raise error.at(record=number) if isinstance(error, ImageDecodeError) else error
+    if target is None:
+        return found
+    return target if out is None else out
+
+
+class ImageInfo(NamedTuple):
+    r"""The facts in the header of an image; None for what it does not tell.
+
+    Attributes
+    ----------
+    kind : str
+        The format: ``"jpeg"``, ``"png"``, ``"webp"``, ``"avif"``, ``"gif"``, ``"bmp"``,
+        ``"tiff"``, ``"ppm"``, ``"pgm"``, ``"jxl"``, ``"jpeg2000"``, or ``"other"``.
+    width, height : int
+        Pixels of the upright image, as `decode_image` gives it.
+    orientation : int
+        The EXIF orientation, 1 to 8; 1 if the file names none.
+    bits : int or None
+        Bits of a stored value: 8 or 16 as a rule.
+    channels : int or None
+        Stored channels: 1 grey, 2 grey and alpha, 3 colours, 4 colours and alpha, or CMYK.
+        Palettes count as the colours that they hold.
+    progressive : bool
+        Whether it is a JPEG image in passes over the picture, or an interlaced PNG image.
+
+    Examples
+    --------
+    >>> from recordio import image_info
+    >>> image_info(b"P5\n6 4\n255\n" + bytes(24)).bits
+    8
+    """
+
+    kind: str
+    width: int
+    height: int
+    orientation: int
+    bits: int | None
+    channels: int | None
+    progressive: bool
+
+
+def image_info(data: Any) -> ImageInfo:
+    r"""Read the header of an image; nothing is decoded.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The content of an image file, or as much of it as its header takes.
+
+    Returns
+    -------
+    ImageInfo
+
+    Raises
+    ------
+    ImageDecodeError
+        If it is no image, or its header is damaged.
+    TypeError
+        If `data` holds no bytes.
+
+    Examples
+    --------
+    >>> from recordio import image_info
+    >>> image_info(b"P6\n6 4\n255\n" + bytes(72))[:4]
+    ('ppm', 6, 4, 1)
+    """
+    if isinstance(data, str):
+        raise TypeError("data is a str: pass the bytes of an image file, not its path")
+    view = memoryview(data).cast("B")
+    row = row_of(view)
+    width, height = upright_size(view)
+    facts: Any = row.facts(view)
+    if facts is None:
+        facts = (None, None, False)
+        with contextlib.suppress(ImageDecodeError), open_image(io.BytesIO(view)) as image:
+            facts = (*_PILLOW_MODES.get(image.mode, (None, None)), False)
+    bits, channels, progressive = facts
+    orientation = row.orientation(view) or 1
+    return ImageInfo(row.kind, width, height, orientation, bits, channels, progressive)
+
+
+#: Bits and channels by Pillow's names for them.
+_PILLOW_MODES = {
+    "1": (1, 1),
+    "L": (8, 1),
+    "LA": (8, 2),
+    "P": (8, 3),
+    "PA": (8, 4),
+    "RGB": (8, 3),
+    "RGBA": (8, 4),
+    "CMYK": (8, 4),
+    "I;16": (16, 1),
+    "I": (32, 1),
+    "F": (32, 1),
+}
+
+
+def memory_of(out: Any) -> np.ndarray:
+    """Return an array over the memory of `out`."""
+    if isinstance(out, np.ndarray):
+        return out
+    try:
+        found = np.from_dlpack(out) if hasattr(out, "__dlpack__") else np.asarray(memoryview(out))
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise TypeError(
+            f"out must be an array or a tensor in the memory of the CPU, not {type(out).__name__}: "
+            f"{error}"
+        ) from None
+    return found
+
+
+def _pixels(name: str, value: Any, form: str, count: int) -> Any:
+    """Return whole numbers; a ValueError says what they have to be."""
+    try:
+        found = tuple(operator.index(number) for number in value)
+    except TypeError:
+        found = ()
+    if len(found) != count:
+        raise ValueError(f"{name} must be {form} in whole pixels, not {value!r}")
+    return found
+
+
+def _type_of(dtype: Any) -> np.dtype:
+    found = np.dtype(dtype)
+    if found.name not in DTYPES:
+        raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, not {dtype!r}")
+    return found
+
+
+def _decode_values(
+    data: Any, channels: int, dtype: np.dtype, region: Any, orient: bool, limits: dict[str, int]
+) -> np.ndarray:
+    """Decode to the stored values."""
+    if channels == 4:
+        raise ValueError("four channels have 8 bits: drop dtype, or ask for 1 or 3 channels")
+    view = memoryview(data)
+    view = view.cast("B") if view.nbytes else memoryview(b"")
+    row = row_of(view)
+    facts = row.facts(view)
+    if row.has_eight_bits or (facts is not None and facts[0] is not None and facts[0] <= 8):
+        pixels = decode_pixels(view, channels, orient, limits, region, 1, None, False, False, None)
+        return pixels.astype(dtype)
+    pixels = row.deep(view, channels, max_pixels=limits["max_pixels"])
+    if pixels is None:
+        pixels = decode_other(view, channels, deep=True, upright=orient, **limits)
+    if region is not None:
+        x, y, width, height = region
+        if (
+            min(x, y) < 0
+            or min(width, height) < 1
+            or (x + width > pixels.shape[1] or y + height > pixels.shape[0])
+        ):
+            raise ValueError(
+                f"the region {region} lies outside the image of {pixels.shape[1]} x "
+                f"{pixels.shape[0]} pixels: it is (x, y, width, height)"
+            )
+        pixels = pixels[y : y + height, x : x + width]
+    with np.errstate(invalid="ignore"):
+        values = pixels.astype(dtype)
+    if dtype == np.uint16 and not np.array_equal(values, pixels):
+        raise ImageDecodeError("the image holds values that uint16 cannot; ask for float32")
+    return values
+
+
+def _laid_out(pixels: np.ndarray, layout: str, out: np.ndarray | None) -> np.ndarray:
+    """Return pixels with their axes in the order that was asked for, in `out` if given."""
+    if layout == "CHW":
+        pixels = pixels.transpose(2, 0, 1)
+    if out is None:
+        return np.ascontiguousarray(pixels)
+    if out.shape != pixels.shape or out.dtype != pixels.dtype:
+        raise ValueError(
+            f"out has the shape {out.shape} of {out.dtype}, and the image has {pixels.shape} of "
+            f"{pixels.dtype}"
+        )
+    out[...] = pixels
+    return out
