@@ -15,7 +15,7 @@ from PIL import Image
 from iterators.images.augment.recipe import Recipe
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
-from recordio import IRHeader, pack
+from recordio import IRHeader, decode_image, pack
 from recordio.errors import ImageDecodeError
 from recordio.formats import general, general_rows
 from recordio.formats.webp import webp
@@ -134,10 +134,10 @@ def test_what_is_left_to_the_general_decoder():
     frames[0].save(file, "WEBP", save_all=True, append_images=frames[1:], lossless=True)
     moving = file.getvalue()
     assert webp.decode(moving) is None
-    assert np.array_equal(general.decode(moving), np.asarray(frames[0]))
+    assert np.array_equal(decode_image(moving), np.asarray(frames[0]))
     assert webp.decode(made(), 4) is None
     with pytest.raises(ImageDecodeError, match="3 channels, not the 4"):
-        general.decode(made(), 4)
+        decode_image(made(), channels=4)
     for other in (b"", b"RIFF", b"RIFF....WAVEfmt ", made()[1:]):
         assert webp.decode(other) is None
 
@@ -197,16 +197,16 @@ def with_orientation(orientation, **options):
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_orientation(orientation):
     data = with_orientation(orientation)
-    upright = general.decode(data)
+    upright = decode_image(data)
     assert np.array_equal(upright, webp.decode(data, upright=True))
     assert (upright.shape[1], upright.shape[0]) == general.upright_size(data)
-    stored = general.decode(data, upright=False)
+    stored = decode_image(data, orient=False)
     assert np.array_equal(stored, webp.decode(data)) and stored.shape == (41, 53, 3)
     sample = sample_of(data, upright.shape)
     assert np.array_equal(sample, upright)
     assert np.array_equal(sample_of(data, stored.shape, orient=False), stored)
     four = with_orientation(orientation, mode="RGBA")
-    assert general.decode(four, 4).shape == (41, 53, 4)  # as it is stored
+    assert decode_image(four, channels=4).shape == (41, 53, 4)  # as it is stored
 
 
 @pytest.mark.parametrize("size", [b"\0\0\0\0", b"\x08\0\0\0", b"\xff\xff\xff\xff"])
