@@ -271,7 +271,7 @@ class ImageRecordDataset(DatasetMixin):
         augmentation = {name: given.pop(name) for name in AUGMENTATION & given.keys() - own}
         options = ImageRecordDatasetOptions.of(owner, given, also=AUGMENTATION)
         self._threads = DecodingThreads(options.threads)
-        self._limits = options.limits
+        self._limits: dict[str, Any] = options.limits
         self._examples: AugmentedExamples | None = None
         if augmentation:
             if "orient" in given:  # a recipe may say it as well

@@ -110,7 +110,7 @@ class PythonImages(Prefetcher):
         self.plan, self._changes = plan, changes
         channels, height, width = plan.recipe.data_shape
         self._image_shape = height, width, channels
-        self._limits = plan.limits
+        self._limits: dict[str, Any] = plan.limits
         self._shape, self._dtype = plan.shape(self._batch_size), plan.dtype
         self._label_shape = (self._batch_size, *label_shape)
         nbytes = int(np.prod(self._shape)) * self._dtype.itemsize

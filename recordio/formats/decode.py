@@ -247,8 +247,8 @@ def decode_many(
         helper.join()
     if failures:
         number = min(failures)  # all images before it were begun, and have ended by now
-        error = failures[number]
-        raise error.at(record=number) if isinstance(error, ImageDecodeError) else error
+        failure = failures[number]
+        raise failure.at(record=number) if isinstance(failure, ImageDecodeError) else failure
     if target is None:
         return found
     return target if out is None else out

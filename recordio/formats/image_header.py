@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from recordio.errors import ImageDecodeError
 from recordio.formats import pnm
@@ -96,7 +96,7 @@ def png_header(data: bytes) -> ImageHeader:
     raise ImageDecodeError("the PNG file is truncated")
 
 
-def pnm_header(data: bytes) -> ImageHeader | None:
+def pnm_header(data: Any) -> ImageHeader | None:
     """Read a binary PNM file; None for one whose largest value is not 255."""
     raw = pnm.header(data, max_pixels=ANY_SIZE)
     return raw and ImageHeader("raw", raw.width, raw.height, raw.channels, 8, True)
