@@ -19,7 +19,7 @@ for _name in os.listdir(os.path.dirname(__path__[0])):
     if _name.startswith(("recordio-", "iterators-")) and _name.endswith(".dist-info"):
         _other = _name.partition("-")[0]
         raise ImportError(
-            f"another package called {_other!r} is installed in the same folder, and files of the two"
+            f"another package called {_other!r} is installed in the same folder, and files of both"
             f" replace each other: run `pip uninstall {_other}`, then"
             " `pip install --force-reinstall --no-deps recordio-iterators`"
         )
