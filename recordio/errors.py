@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import struct
+from typing import Any, Self
 
 __all__ = [
     "ArrayFileError",
@@ -72,22 +73,22 @@ class RecordIOError(ValueError):
 
     def __init__(
         self,
-        reason,
+        reason: str,
         *,
-        path=None,
-        offset=None,
-        line=None,
-        column=None,
-        record=None,
-        record_id=None,
-    ):
-        self.reason = reason
-        self.path = None if path is None else os.fspath(path)
-        self.offset = offset
-        self.line = line
-        self.column = column
-        self.record = record
-        self.record_id = record_id
+        path: str | os.PathLike[str] | None = None,
+        offset: int | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        record: int | None = None,
+        record_id: int | None = None,
+    ) -> None:
+        self.reason: str = reason
+        self.path: str | None = None if path is None else os.fspath(path)
+        self.offset: int | None = offset
+        self.line: int | None = line
+        self.column: int | None = column
+        self.record: int | None = record
+        self.record_id: int | None = record_id
         super().__init__(self._text())
 
     def _text(self) -> str:
@@ -103,7 +104,7 @@ class RecordIOError(ValueError):
                 location.append(f"{name} {value}")
         return f"{', '.join(location)}: {self.reason}" if location else self.reason
 
-    def at(self, **location):
+    def at(self, **location: Any) -> Self:
         """Return the same error with the location where it was met.
 
         Parameters
@@ -123,7 +124,7 @@ class RecordIOError(ValueError):
         """
         return type(self)(self.reason, **{**self._location(), **location})
 
-    def _location(self):
+    def _location(self) -> dict[str, Any]:
         return {
             "path": self.path,
             "offset": self.offset,
@@ -136,11 +137,11 @@ class RecordIOError(ValueError):
     def __str__(self) -> str:  # KeyError would print the repr of its argument
         return self._text()
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.reason, self._location())
 
 
-def _rebuild(kind, reason, location):
+def _rebuild(kind: type[RecordIOError], reason: str, location: dict[str, Any]) -> RecordIOError:
     return kind(reason, **location)
 
 

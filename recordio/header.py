@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numbers
 import struct
-from collections import namedtuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,33 @@ from recordio.errors import RecordHeaderError
 
 __all__ = ["IRHeader", "pack", "unpack"]
 
-IRHeader = namedtuple("IRHeader", ["flag", "label", "id", "id2"])
+
+class IRHeader(NamedTuple):
+    """Header of an image record, stored in 24 bytes.
+
+    Parameters
+    ----------
+    flag : int
+        0: one label, stored in the header.  n > 0: a vector of n labels follows the header.
+    label : float or array of float32, shape (n,)
+        The label, or the labels.
+    id : int
+        Image id, 0 to 2**64 - 1.
+    id2 : int
+        High half of a 128-bit id, normally 0.
+
+    Examples
+    --------
+    >>> IRHeader(0, 3.0, 7, 0)
+    IRHeader(flag=0, label=3.0, id=7, id2=0)
+    """
+
+    flag: int
+    label: Any
+    id: int
+    id2: int
+
+
 #: Its fields for NumPy and for `struct`; `header.pxd` is the C side of this table.
 FIELDS = [("<u4", "I"), ("<f4", "f"), ("<u8", "Q"), ("<u8", "Q")]
 HEADER_FIELDS = np.dtype(
@@ -27,27 +53,8 @@ LABEL_OFFSET, ID_OFFSET = (HEADER_FIELDS.fields[n][1] for n in ("label", "id")) 
 #: The same with labels of 64 bits, as ``struct.pack("IdQQ", ...)`` lays it out: 4 bytes are unused.
 WIDE_HEADER = struct.Struct("<IIdQQ")
 
-IRHeader.__doc__ = """Header of an image record, stored in 24 bytes.
 
-Parameters
-----------
-flag : int
-    0: one label, stored in the header.  n > 0: a vector of n labels follows the header.
-label : float or array of float32, shape (n,)
-    The label, or the labels.
-id : int
-    Image id, 0 to 2**64 - 1.
-id2 : int
-    High half of a 128-bit id, normally 0.
-
-Examples
---------
->>> IRHeader(0, 3.0, 7, 0)
-IRHeader(flag=0, label=3.0, id=7, id2=0)
-"""
-
-
-def pack(header, s):
+def pack(header: tuple[Any, ...], s: bytes | bytearray) -> bytes:
     """Put an image header in front of content.
 
     The rules are MXNet's, except for labels that are no numbers: it stores NaN for None and parses
@@ -88,7 +95,7 @@ def pack(header, s):
     return HEADER.pack(labels.size, 0.0, *others) + labels.tobytes() + s
 
 
-def _as_labels(label):
+def _as_labels(label: Any) -> np.ndarray:
     labels = np.asarray(label)
     if labels.dtype.kind == "O" and all(isinstance(item, numbers.Real) for item in labels.flat):
         labels = labels.astype(np.float32)
@@ -97,7 +104,7 @@ def _as_labels(label):
     return labels.astype("<f4")
 
 
-def unpack(s, label_dtype="float32"):
+def unpack(s: Any, label_dtype: str = "float32") -> tuple[IRHeader, Any]:
     """Split a record into image header and content.
 
     Parameters
@@ -145,7 +152,7 @@ def unpack(s, label_dtype="float32"):
     return _with_labels(s, header, HEADER.size, np.dtype("<f4"))
 
 
-def _unpack_wide(s, label_dtype):
+def _unpack_wide(s: Any, label_dtype: str) -> tuple[IRHeader, Any]:
     """Split a record into a header of 32 bytes and content."""
     if label_dtype != "float64":
         raise ValueError(f"label_dtype={label_dtype!r}: expected 'float32' or 'float64'")
@@ -163,7 +170,9 @@ def _unpack_wide(s, label_dtype):
     return _with_labels(s, header, WIDE_HEADER.size, np.dtype("<f8"))
 
 
-def _with_labels(s, header, begin, dtype):
+def _with_labels(
+    s: Any, header: IRHeader, begin: int, dtype: np.dtype[Any]
+) -> tuple[IRHeader, Any]:
     """A header with the labels that follow it, and the content behind them."""
     size = memoryview(s).nbytes
     end = begin + dtype.itemsize * header.flag

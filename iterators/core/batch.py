@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def axes_of(layout: str | None, ndim: int) -> str:
     return layout.upper().replace("N", "B").lower()
 
 
-class DataDesc(tuple):
+class DataDesc(tuple[Any, ...]):
     """Name and shape of one array of a batch, with its dtype and layout.
 
     A 2-tuple ``(name, shape)`` with two more attributes, so that it compares equal to the plain
@@ -51,10 +51,12 @@ class DataDesc(tuple):
 
     name: str
     shape: tuple[int, ...]
-    dtype: np.dtype
+    dtype: np.dtype[Any]
     layout: str | None
 
-    def __new__(cls, name, shape, dtype=np.float32, layout="NCHW"):
+    def __new__(
+        cls, name: str, shape: Any, dtype: Any = np.float32, layout: str | None = "NCHW"
+    ) -> Self:
         """Make the pair and give it its attributes."""
         self = super().__new__(cls, (name, tuple(shape)))
         self.name = name
@@ -63,7 +65,7 @@ class DataDesc(tuple):
         self.layout = layout
         return self
 
-    def __getnewargs__(self):
+    def __getnewargs__(self) -> tuple[Any, ...]:
         return self.name, self.shape, self.dtype, self.layout
 
     def __repr__(self) -> str:
@@ -155,25 +157,25 @@ class DataBatch(AbstractDataBatch):
 
     def __init__(
         self,
-        data,
-        label=None,
-        pad=0,
-        index=None,
-        bucket_key=None,
-        provide_data=None,
-        provide_label=None,
-    ):
+        data: Sequence[Any],
+        label: Sequence[Any] | None = None,
+        pad: int | None = 0,
+        index: Any = None,
+        bucket_key: Any = None,
+        provide_data: Sequence[Any] | None = None,
+        provide_label: Sequence[Any] | None = None,
+    ) -> None:
         for name, arrays in (("data", data), ("label", label)):
             if arrays is not None and not isinstance(arrays, (list, tuple)):
                 raise TypeError(f"{name} must be a list or tuple of arrays, not {type(arrays)}")
-        self.data = list(data)
-        self.label = [] if label is None else list(label)
-        self.pad = pad
-        self.index = index
-        self.bucket_key = bucket_key
-        self.provide_data = provide_data
-        self.provide_label = provide_label
-        self.source = None
+        self.data: list[Any] = list(data)
+        self.label: list[Any] = [] if label is None else list(label)
+        self.pad: Any = pad
+        self.index: Any = index
+        self.bucket_key: Any = bucket_key
+        self.provide_data: Any = provide_data
+        self.provide_label: Any = provide_label
+        self.source: Any = None
 
     @property
     def count(self) -> int:

@@ -242,8 +242,8 @@ def _blocks(
         except RecordIOError as error:
             if skip:
                 continue
-            location = {"path": shown(piece.file.path), "record": number}
-            raise type(error)(error.reason, **location) from None
+            path = shown(piece.file.path)
+            raise type(error)(error.reason, path=path, record=number) from None
         for name, value in row.items():
             columns.setdefault(name, []).append(value)
         held += len(row["bytes"]) if channels is None else row["image"].nbytes
