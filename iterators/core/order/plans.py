@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -53,7 +54,11 @@ class BatchPlan:
         """Return the `done` of the epoch after one that began with `done` and was completed."""
         return 0
 
-    def batches(self, done: int = 0) -> int:
+    def count(self, epoch: int = 0) -> int:
+        """Return the number of samples of this part in an epoch."""
+        return self.order.count()
+
+    def batches(self, done: int = 0, epoch: int = 0) -> int:
         """Return the number of batches left behind the first `done` positions of the epoch."""
         return self._batches(self.order.count(done))
 
@@ -76,7 +81,7 @@ class BatchPlan:
         """Return the number of slots of a batch: at least its records, at most `batch_size`."""
         return self.batch_size
 
-    def is_over(self, done: int) -> bool:
+    def is_over(self, done: int, epoch: int = 0) -> bool:
         """Return whether no part has a batch left behind `done` positions of the epoch."""
         return self._batches(self.order.most(done)) == 0
 
@@ -115,7 +120,7 @@ class BatchPlan:
         rows = [self.order.take(epoch + ago, *positions) for ago, *positions in pieces]
         return rows[0] if len(rows) == 1 else np.concatenate(rows), pad
 
-    def draws(self, number: int, done: int = 0) -> np.ndarray:
+    def draws(self, number: int, done: int = 0, epoch: int = 0) -> np.ndarray:
         """Return numbers that tell the occurrences of a record apart, for every row of a batch.
 
         The random numbers of a sample depend on its record, its epoch and this number: 0 for orders
@@ -134,6 +139,14 @@ class BatchPlan:
         return np.concatenate(
             [self.order.draws(*positions) - ago * self.order.count() for ago, *positions in pieces]
         )
+
+    def state(self) -> dict[str, int]:
+        """Return what belongs to a saved position besides it: whole numbers."""
+        return {}
+
+    def resumed(self, state: Mapping[str, Any]) -> BatchPlan:
+        """Return the plan that goes on where a saved state says."""
+        return self
 
     def _pieces(self, number: int, done: int) -> tuple[list[tuple[int, int, int, int]], int]:
         """Return runs of positions of a batch, as (epochs ago, begin, end, done), and its pad."""
@@ -185,11 +198,11 @@ class RollOverPlan(BatchPlan):
         """True if no epoch ever has a batch."""
         return not self.order.count()
 
-    def batches(self, done: int = 0) -> int:
+    def batches(self, done: int = 0, epoch: int = 0) -> int:
         """Return the number of batches left behind the first `done` positions of the epoch."""
         return max(self.order.count() - done, 0) // self.batch_size
 
-    def is_over(self, done: int) -> bool:
+    def is_over(self, done: int, epoch: int = 0) -> bool:
         """Return whether no batch is left behind the first `done` positions of the epoch."""
         return not self.batches(done)
 
