@@ -7,6 +7,7 @@ pixels are left to `recordio stats`.
 from __future__ import annotations
 
 import collections
+import contextlib
 import math
 import os
 from collections.abc import Callable
@@ -62,6 +63,8 @@ class PackInfo:
     shapes: dict[str, int] = field(default_factory=dict)
     damaged_contents: int = 0  # as far as damage shows without decoding
     identities: int | None = None  # of a face-recognition pack
+    #: Records in each of its fields.
+    fields: dict[str, int] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -95,6 +98,10 @@ def collect_info(
         problems=[str(problem) for problem in report.problems],
     )
     _look_at_records(info, pack, report, progress, cancelled)
+    for name in pack.field_names:
+        with contextlib.suppress(RecordIOError):  # a problem already
+            one = pack.field(name)
+            info.fields[name] = len(one) - len(one.missing)
     if report.ok:
         info.identities = None if pack.faces is None else len(pack.faces)
     return info
@@ -189,6 +196,8 @@ def format_info(info: PackInfo) -> str:
         lines.append(("", f"the first {bounds}, {count} distinct"))
     elif info.records:
         lines.append(("labels", "none: no record begins with an image header"))
+    if info.fields:
+        lines.append(("fields", ", ".join(f"{n}: {count}" for n, count in info.fields.items())))
     if info.identities is not None:
         lines.append(("identities", f"{info.identities}; a face-recognition pack"))
     problems = list(info.problems[:SHOWN_PROBLEMS])

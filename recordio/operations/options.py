@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Annotated, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from ..formats.image_size import DEFAULT_LIMITS
 from ..keywords.checks import boolean, integer
 from ..keywords.options import option, optional
+from ..packs.field_files import check_name
 
 __all__ = [
     "Cancelled",
@@ -23,9 +24,23 @@ __all__ = [
     "Threads",
     "Told",
     "Window",
+    "field_list",
 ]
 
 Progress = Callable[[int, int], object]
+
+
+def field_list(name: str, value: Any) -> tuple[str, ...]:
+    """Return the names of fields, given one by one or with commas between them.
+
+    >>> field_list("fields", "mask,caption"), field_list("fields", ())
+    (('mask', 'caption'), ())
+    """
+    names = [one for one in value.split(",") if one] if isinstance(value, str) else value
+    if not isinstance(names, (list, tuple)):
+        raise TypeError(f"{name}={value!r}: expected a list of names")
+    return tuple(dict.fromkeys(check_name(one) for one in names))
+
 
 Path = Annotated[
     str | os.PathLike[str],
@@ -101,6 +116,17 @@ Cancelled = Annotated[
 class RunOptions(TypedDict, total=False):
     """Keywords of every function that writes packs, which `write_packs` takes, too."""
 
+    fields: Annotated[
+        Sequence[str] | None,
+        option(
+            None,
+            "sequence of str, optional",
+            """Names of the fields that the new packs have, which lie beside the packs as
+            ``PREFIX.NAME.rec``; none for an empty one.  By default all that lie there, which must
+            be the same for all packs.""",
+            optional(field_list),
+        ),
+    ]
     progress: Told
     cancelled: Cancelled
 

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,10 +20,12 @@ from ..errors import EmptyRecordFileError, LabelError, RecordIOError
 from ..frames.checksums import stale_checksums
 from ..frames.frame import scan_offsets
 from ..frames.index_file import format_index
+from ..packs.field_files import field_names
 from ..packs.identity_frames import face_keys, identity_frames
 from ..packs.names import pack_prefix
 from ..packs.scanned_pack import ScannedPack
 from .copying import Copier, Edit
+from .field_copies import FieldCopies, check_beside, common_fields
 from .journal import Journal
 from .options import Progress
 
@@ -44,6 +46,8 @@ class Plan:
     packs: np.ndarray
     records: np.ndarray
     companions: Mapping[str, bytes] = field(default_factory=dict)
+    #: Names of its fields, which `write_packs` fills in.
+    fields: tuple[str, ...] = ()
 
     @property
     def prefix(self) -> str:
@@ -53,7 +57,9 @@ class Plan:
     @property
     def paths(self) -> list[str]:
         """All files that are written."""
-        return [self.path, f"{self.prefix}.idx", *(self.prefix + end for end in self.companions)]
+        ends = [".idx", *self.companions]
+        ends += [f".{name}{end}" for name in self.fields for end in (".rec", ".idx")]
+        return [self.path, *(self.prefix + end for end in ends)]
 
 
 @dataclass(frozen=True)
@@ -83,12 +89,15 @@ class PackWritten:
         Its size.
     identities : int
         How many identities it lists.
+    fields : tuple of str
+        Names of its fields, which lie beside it.
     """
 
     path: str
     records: int
     bytes: int
     identities: int = 0
+    fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -134,6 +143,7 @@ def write_packs(
     identities: int | None = None,
     window: int | None = None,
     seal: Seal | None = None,
+    fields: Sequence[str] | None = None,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> PackReport:
@@ -141,7 +151,7 @@ def write_packs(
 
     Keys are numbered from 0 in the order of the plan.  In a pack with identities they are numbered
     from 1, class by class, as its identity records need it; the file has the order of the plan all
-    the same.  Identities are class labels, at least so many as `identities` says: 0 for ordinary
+    the same.  The records of fields have the keys of theirs.  Identities are class labels, at least so many as `identities` says: 0 for ordinary
     packs, and by default as many as the source that lists most.
 
     A run that is killed leaves its unpublished files and a journal, all named ``*.partial``.  The
@@ -163,12 +173,19 @@ def write_packs(
     [b'three', b'one']
     """
     edits = [Edit()] * len(sources) if edits is None else edits
+    names = common_fields(sources, fields)
+    plans = [replace(plan, fields=names) for plan in plans]
     _check_files(sources, plans)
+    copies = [FieldCopies(name, sources, edits, window) for name in names]
+    for plan in plans:
+        for copy in copies:
+            copy.chosen(plan.packs, plan.records)  # before a long pass
     identities = _identities(sources, plans, edits, identities)
     keys = [_keys(plan, sources, edits, identities) for plan in plans]
     total = sum(len(plan.records) for plan in plans)
     done = continued = 0
-    journal = Journal(plans[0].path, _fingerprint(sources, plans, edits, identities))
+    words = [word for copy in copies for word in copy.words()]
+    journal = Journal(plans[0].path, _fingerprint(sources, plans, edits, identities, words))
     outputs: list[_Output] = []
     sealed: AtomicOutput | None = None
     try:
@@ -181,6 +198,9 @@ def write_packs(
                 done += count
                 if progress is not None:
                     progress(done, total)
+                if cancelled():
+                    raise KeyboardInterrupt
+            for _ in output.write_fields(copies):
                 if cancelled():
                     raise KeyboardInterrupt
         if seal is not None:
@@ -203,7 +223,10 @@ def write_packs(
         raise
     finally:
         journal.remove()
+        for copy in copies:
+            copy.close()
     problems = [source.said(problem) for source in sources for problem in source.problems]
+    problems += [problem for copy in copies for problem in copy.problems]
     written = tuple(output.report() for output in outputs)
     left_out = max(sum(map(len, sources)) - total, 0)
     return PackReport(written, len(problems), tuple(problems), left_out, continued)
@@ -217,6 +240,7 @@ def _check_files(sources: Sequence[ScannedPack], plans: Sequence[Plan]) -> None:
     for plan in plans:
         if not len(plan.records):
             raise EmptyRecordFileError("no record would be in it", path=plan.path)
+        check_beside(plan.prefix, plan.fields, field_names(StoredFile(plan.path)))
         for path in plan.paths:
             real = os.path.realpath(path)
             with contextlib.suppress(FileNotFoundError):
@@ -273,7 +297,11 @@ def _keys(
 
 
 def _fingerprint(
-    sources: Sequence[ScannedPack], plans: Sequence[Plan], edits: Sequence[Edit], identities: int
+    sources: Sequence[ScannedPack],
+    plans: Sequence[Plan],
+    edits: Sequence[Edit],
+    identities: int,
+    more: Sequence[object],
 ) -> str:
     """Say in one word what is made of what."""
     digest = hashlib.blake2b(digest_size=32)
@@ -291,6 +319,7 @@ def _fingerprint(
     for plan in plans:
         add(os.path.realpath(plan.path), identities, len(plan.records), dict(plan.companions))
         add(plan.packs.astype(np.int64), plan.records.astype(np.int64))
+    add(*more)
     return digest.hexdigest()
 
 
@@ -311,6 +340,8 @@ class _Output:
         self.size = self.done = self.noted = 0
         self.frames = [np.empty(0, np.int64)]  # where records begin, those of identities too
         without = stale_checksums(plan.path)
+        for name in plan.fields:
+            without += stale_checksums(f"{plan.prefix}.{name}.rec")
         if os.path.exists(plan.path) and ".classes.txt" not in plan.companions:
             without.append(f"{plan.prefix}.classes.txt")  # they would be those of another pack
         with naming_output(plan.path):
@@ -363,11 +394,20 @@ class _Output:
         if self.identities:
             rest = np.arange(self.identities) + len(keys) + 1
             keys = np.concatenate([[0], keys, rest])
-        index, *companions = self.files.files[1:]
+        companions = self.files.files[2 : 2 + len(self.plan.companions)]
+        index = self.files.files[1]
         for piece in format_index(keys, offsets):
             index.write(piece)
         for file, content in zip(companions, self.plan.companions.values(), strict=True):
             file.write(content)
+
+    def write_fields(self, copies: Sequence[FieldCopies]) -> Iterator[None]:
+        """Write the fields of its records, block by block; those of a killed run are made anew."""
+        plan, files = self.plan, iter(self.files.files[2 + len(self.plan.companions) :])
+        with naming_output(plan.path):
+            for copy in copies:
+                pair = next(files), next(files)
+                yield from copy.write(plan.packs, plan.records, self.keys, pair)
 
     def unpublished(self) -> list[str]:
         """Return where the files of its plan are as long as they do not have their names."""
@@ -376,4 +416,5 @@ class _Output:
         return list(self.files.unpublished)
 
     def report(self) -> PackWritten:
-        return PackWritten(self.plan.path, len(self.plan.records), self.size, self.identities)
+        plan = self.plan
+        return PackWritten(plan.path, len(plan.records), self.size, self.identities, plan.fields)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Unpack
 import numpy as np
 
 from ..bytes.files import StoredFile
-from ..errors import LabelError, RecordHeaderError, RecordIOError
+from ..errors import FieldError, LabelError, RecordHeaderError, RecordIOError
 from ..frames.writer import RecordWriter
 from ..header import pack, unpack
 from ..keywords.functions import checked
@@ -200,6 +200,12 @@ def narrow(
     with scan_pack(path, skip_errors, everything=True) as source:
         check_target(source, target)
         need_records(source)
+        for name in run["fields"] if run["fields"] is not None else source.field_names:
+            raise FieldError(
+                f"keys stay as they are: copy it to {pack_prefix(target)}.{name}.rec, and its "
+                "index, and give fields=[] here",
+                path=f"{source.prefix}.{name}.rec",
+            )
         written = 0
         with RecordWriter(target, f"{pack_prefix(target)}.idx") as writer:
             for number in range(len(source)):

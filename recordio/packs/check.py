@@ -11,6 +11,7 @@ from ..errors import RecordIOError
 from ..frames.check import Problem, Report, keys_by_offset, verify
 from ..frames.reader import RecordReader
 from ..header import HEADER
+from .field_check import field_problems
 from .open_pack import OpenPack, whole_records
 
 __all__ = ["SoundRecords", "check_pack"]
@@ -23,8 +24,18 @@ def check_pack(
 ) -> Report:
     """List everything that is wrong with a record file, as `verify` does, or with a container.
 
+    If nothing is, its fields are looked at, and whether they belong to it.
     The contents of a container have to be there; those that only a library can read are read.
     """
+    report = _checked(pack, checksums, progress)
+    if pack.field_names and report.ok:
+        report.problems += field_problems(pack)
+    return report
+
+
+def _checked(
+    pack: OpenPack, checksums: str | None, progress: Callable[[int, int], object] | None
+) -> Report:
     if pack.container is None:
         index = None if pack.index is None else pack.index.name
         return verify(pack.file.name, index, checksums, progress)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from ..bytes.files import StoredFile
+from ..bytes.files import StoredFile, named_files
+from ..bytes.remote.settings import RemoteSettings
 
 __all__ = ["check_name", "field_file", "field_names", "without_fields"]
 
@@ -34,17 +35,21 @@ def field_file(file: StoredFile, name: str) -> StoredFile:
     return file.beside(f".{check_name(name)}{SUFFIX}")
 
 
-def field_names(file: StoredFile) -> list[str]:
-    """List the fields that lie beside a record file of this machine, in order of their names."""
-    if not file.is_local:
+def field_names(file: StoredFile, settings: RemoteSettings | None = None) -> list[str]:
+    """List the fields that lie beside a record file, in order; none on a server without lists."""
+    if file.name.startswith(("http://", "https://")):
         return []
-    folder, own = os.path.split(file.name)
-    stem = os.path.splitext(own)[0] + "."
-    names = {entry.name for entry in os.scandir(folder or ".") if entry.is_file()}
-    fields = (
-        n for n in sorted(names) if n.startswith(stem) and _owner(n) == f"{stem[:-1]}{SUFFIX}"
-    )
-    return [name[len(stem) : -len(SUFFIX)] for name in fields]
+    stem = file.name.removesuffix(SUFFIX) + "."
+    if file.is_local:
+        folder = os.path.dirname(file.name)
+        if not os.path.isdir(folder or "."):
+            return []
+        entries = (entry for entry in os.scandir(folder or ".") if entry.is_file())
+        names = [os.path.join(folder, entry.name) for entry in entries]
+    else:
+        names = [one.name for one in named_files(f"{stem}*{SUFFIX}", SUFFIX, settings)]
+    own = f"{stem[:-1]}{SUFFIX}"
+    return [n[len(stem) : -len(SUFFIX)] for n in sorted(names) if _owner(n) == own]
 
 
 def _owner(name: str, suffix: str = SUFFIX) -> str:

@@ -35,7 +35,15 @@ from .manifest import ShardManifest, listed_packs
 from .names import Names, container_files, one_name, pack_files, pack_prefix
 from .sizes import SizedFile, SizedRecords, SizedSamples, stored_sizes
 
-__all__ = ["FieldPack", "OpenPack", "open_fields", "open_listed", "open_pack", "whole_records"]
+__all__ = [
+    "FieldPack",
+    "OpenPack",
+    "open_fields",
+    "open_listed",
+    "open_pack",
+    "rows_of",
+    "whole_records",
+]
 
 
 #: The key of a record that an index does not list.
@@ -75,7 +83,8 @@ class OpenPack:
         self.index = None if index is None else StoredFile.at(index)
         #: All files with records or an index.
         self.files: list[StoredFile] = files if self.index is None else [*files, self.index]
-        self._shards = files
+        #: The files with records.
+        self.shards = files
         #: The names as messages show them, and that of the record file without its suffix.
         self.path = shown(os.fsdecode(file) if len(files) > 1 else self.file.name)  # type: ignore[arg-type]
         self.index_path = shown(self.index.name) if self.index else None
@@ -107,8 +116,8 @@ class OpenPack:
         The lines of a trusted index number the positions.
         """
         ways = {"skip_errors": self.skip_errors, "verify": self._verify}
-        if self.container is not None and len(self._shards) > 1:
-            parts = open_contained(self._shards, self.container, self._settings, **ways)
+        if self.container is not None and len(self.shards) > 1:
+            parts = open_contained(self.shards, self.container, self._settings, **ways)
             return JoinedRecords(parts, self.path)
         if self.container is not None:
             return ContainedRecords(self.file, self.container, self._settings, **ways)
@@ -154,19 +163,20 @@ class OpenPack:
     @cached_property
     def offsets(self) -> np.ndarray:
         """Ascending offsets of the records: int64."""
-        return self._without_identities(self.all_offsets)
+        return self.without_identities(self.all_offsets)
 
     @cached_property
     def keys(self) -> np.ndarray:
         """Keys of the records: int64."""
-        return self._without_identities(self.all_keys)
+        return self.without_identities(self.all_keys)
 
     @cached_property
     def numbers(self) -> np.ndarray:
         """Numbers of the records in the file, by which errors name them: int64."""
-        return self._without_identities(np.arange(len(self.all_offsets)))
+        return self.without_identities(np.arange(len(self.all_offsets)))
 
-    def _without_identities(self, table: np.ndarray) -> np.ndarray:
+    def without_identities(self, table: np.ndarray) -> np.ndarray:
+        """Leave out the rows of records that list identities from a table of all records."""
         if self.everything or self.faces is None:
             return table
         return table[self.faces.are_images(self.all_keys)]
@@ -253,7 +263,7 @@ class OpenPack:
 
         Both are 0 of a record without an image.  They are read once and kept in ``PREFIX.sizes``.
         """
-        return self._without_identities(self.all_image_sizes)
+        return self.without_identities(self.all_image_sizes)
 
     @property
     def classes(self) -> dict[int, str]:
@@ -313,10 +323,10 @@ class OpenPack:
     def field_names(self) -> list[str]:
         """Names of the fields that lie beside it, or of those that the samples of a container have.
 
-        Those beside a file on a server are not known, since not every server lists files.
+        A web server lists no files: what lies beside one there is not known.
         """
         if self.container is None:
-            return field_names(self.file)
+            return field_names(self.file, self._settings)
         if self.container.fields is None:
             return []
         parts = getattr(self.reader, "parts", [self.reader])
@@ -334,8 +344,8 @@ class OpenPack:
 
     def version(self) -> tuple[int, int]:
         """Give two numbers that change with the content; see `StoredFile.version`."""
-        if len(self._shards) > 1:
-            versions = [file.version() for file in self._shards]
+        if len(self.shards) > 1:
+            versions = [file.version() for file in self.shards]
             return sum(size for size, _ in versions), zlib.crc32(repr(versions).encode())
         if self.container is not None and self.container.is_folder:
             assert self.samples is not None
@@ -391,7 +401,7 @@ class FieldPack(OpenPack):
             return np.arange(len(self.all_offsets))
         if np.array_equal(self.all_keys, self.keys):
             return np.arange(len(self.keys))
-        return _rows_of(self.keys, self.all_keys)
+        return rows_of(self.keys, self.all_keys)
 
     @cached_property
     def offsets(self) -> np.ndarray:
@@ -408,7 +418,7 @@ class FieldPack(OpenPack):
         if not beside.exists():
             return main.keys
         keys, offsets = beside.parsed(read_index, self._settings)
-        return np.append(keys, NO_KEY)[_rows_of(main.offsets, offsets)]
+        return np.append(keys, NO_KEY)[rows_of(main.offsets, offsets)]
 
     @cached_property
     def numbers(self) -> np.ndarray:
@@ -464,10 +474,10 @@ class FieldPack(OpenPack):
             raise error.at()
 
 
-def _rows_of(wanted: np.ndarray, table: np.ndarray) -> np.ndarray:
+def rows_of(wanted: np.ndarray, table: np.ndarray) -> np.ndarray:
     """Find the last row of a table with each of some numbers; -1 where there is none.
 
-    >>> _rows_of(np.array([7, 5, 6]), np.array([5, 6, 5])).tolist()
+    >>> rows_of(np.array([7, 5, 6]), np.array([5, 6, 5])).tolist()
     [-1, 2, 1]
     """
     order = np.argsort(table, kind="stable")
@@ -498,7 +508,7 @@ def _field(pack: OpenPack, name: str, opened: Iterator[StoredFile]) -> FieldPack
         "settings": pack._settings,
     }
     if pack.container is not None:
-        return FieldPack(pack, name, pack.path, shards=pack._shards, **ways)
+        return FieldPack(pack, name, pack.path, shards=pack.shards, **ways)
     file = next(opened)
     index = file.beside(".idx")
     return FieldPack(pack, name, file, index if index.exists() else None, **ways)

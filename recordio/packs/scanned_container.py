@@ -22,7 +22,7 @@ from .names import Names, container_files, one_name
 from .open_pack import OpenPack
 from .scanned_pack import HEADER_WORDS, ROW, ScannedPack
 
-__all__ = ["ScannedContainer", "scan_pack"]
+__all__ = ["ScannedContainer", "scan_field", "scan_pack"]
 
 
 def scan_pack(path: Names, skip_errors: bool = False, everything: bool = False) -> ScannedPack:
@@ -31,6 +31,14 @@ def scan_pack(path: Names, skip_errors: bool = False, everything: bool = False) 
     if files:
         return ScannedContainer(one_name(path), with_mirrors(files, None), skip_errors)
     return ScannedPack(one_name(path), skip_errors, everything)
+
+
+def scan_field(source: ScannedPack, name: str) -> ScannedPack:
+    """Scan the pack of a field of another, or the field of a container; else a FieldError."""
+    pack = source.field(name)
+    if source.container is not None:
+        return ScannedContainer(source.path, pack.shards, True, name)
+    return ScannedPack(pack.file.name, source.skip_errors, everything=True)
 
 
 class ScannedContainer(ScannedPack):
@@ -43,9 +51,13 @@ class ScannedContainer(ScannedPack):
     TABLES = ("keys", "numbers", "_heads")
     is_framed = False
 
-    def __init__(self, path: str, files: Sequence[StoredFile], skip_errors: bool = False) -> None:
+    def __init__(
+        self, path: str, files: Sequence[StoredFile], skip_errors: bool = False, field: str = ""
+    ) -> None:
         # Opened whatever is damaged: that is a fault of a sample, and raised or left out below.
         OpenPack.__init__(self, path, shards=files, skip_errors=True)
+        if field and self.container is not None:
+            self.container = self.container.of_field(field)
         self.problems: list[Problem] = []
         self.identities = None
         self.numbers = self.keys = np.arange(len(self.reader))

@@ -29,7 +29,7 @@ from ..frames.head import FRAMED_HEADER, HEAD, MAGIC_WORD, flag_of, length_of
 from ..header import HEADER
 from ..ordered import OrderedWork, default_threads
 
-__all__ = ["SUFFIX", "SizedFile", "SizedRecords", "SizedSamples", "stored_sizes", "write_sizes"]
+__all__ = ["SUFFIX", "SizedFile", "SizedRecords", "SizedSamples", "measured_sizes", "stored_sizes", "write_sizes"]
 
 MAGIC = b"recordio sizes 1"
 SUFFIX = ".sizes"
@@ -160,7 +160,7 @@ def stored_sizes(file: SizedFile) -> np.ndarray:
     bound = file.bound()
     found = _kept(file, bound)
     if found is None:
-        found = _measured(file)
+        found = measured_sizes(file)
         if file.bound() == bound:  # else somebody writes it just now
             keep_at(_paths(file), _pieces(bound, found))
     return found
@@ -173,7 +173,7 @@ def write_sizes(
 ) -> tuple[str, np.ndarray]:
     """Read all sizes again, and write them beside the file, on a server, too: name and sizes."""
     bound = file.bound()
-    sizes = _measured(file, advance, cancelled)
+    sizes = measured_sizes(file, advance, cancelled)
     with open_output(file.beside.name, settings=file.settings) as output:
         for piece in _pieces(bound, sizes):
             output.write(piece)
@@ -230,11 +230,12 @@ class _Chunk(NamedTuple):
     buffer: None = None  # what `OrderedWork` would use again
 
 
-def _measured(
+def measured_sizes(
     file: SizedFile,
     advance: Callable[[int], object] = lambda count: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> np.ndarray:
+    """Read the sizes, as `stored_sizes` has them, and keep them nowhere."""
     sizes = np.zeros((len(file), 2), np.uint32)
     heads, threads = _Heads(file), default_threads()
     chunks = heads.chunks()

@@ -36,13 +36,13 @@ def no_older_sizes(tmp_path, monkeypatch):
 def measured(monkeypatch):
     """Count how often sizes were read from records."""
     count = []
-    before = module._measured
+    before = module.measured_sizes
 
     def counted(*arguments):
         count.append(1)
         return before(*arguments)
 
-    monkeypatch.setattr(module, "_measured", counted)
+    monkeypatch.setattr(module, "measured_sizes", counted)
     return count
 
 

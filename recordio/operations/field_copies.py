@@ -1,0 +1,120 @@
+"""Fields of packs, copied along with them: every new pack has the fields of its records."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import IO, Any
+
+import numpy as np
+
+from ..errors import FieldError
+from ..frames.index_file import format_index
+from ..packs.open_pack import rows_of
+from ..packs.scanned_container import scan_field
+from ..packs.scanned_pack import ScannedPack
+from .copying import Copier, Edit
+
+__all__ = ["FieldCopies", "check_beside", "common_fields"]
+
+
+def common_fields(sources: Sequence[ScannedPack], asked: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the fields that packs of these sources have: those asked for, or all of theirs.
+
+    Sources with other fields than the first are a FieldError, since the new pack could not have
+    each of them for every record.
+    """
+    if asked is not None:
+        return tuple(dict.fromkeys(asked))
+    names = sources[0].field_names
+    for source in sources[1:]:
+        different = sorted(set(names) ^ set(source.field_names))
+        if different:
+            raise FieldError(
+                f"of it and {sources[0].path} only one has the field {different[0]}: name the "
+                "fields to keep, fields=[...]",
+                path=source.path,
+            )
+    return tuple(names)
+
+
+def check_beside(prefix: str, names: Sequence[str], there: Sequence[str]) -> None:
+    """Refuse a new pack beside fields of an older one, which would be taken for its own."""
+    for name in there:
+        if name not in names:
+            raise FieldError(
+                "it lies there, and would be taken for a field of the new pack: remove it, or give "
+                "another output",
+                path=f"{prefix}.{name}.rec",
+            )
+
+
+class FieldCopies:
+    """One field of some packs, to be copied as the records of the packs are."""
+
+    def __init__(
+        self, name: str, sources: Sequence[ScannedPack], edits: Sequence[Edit], window: int | None
+    ) -> None:
+        self.name = name
+        self.sources = sources
+        self.packs = [scan_field(source, name) for source in sources]
+        #: For each record of each source the row of its field, -1 where there is none.
+        self.rows = [
+            rows_of(source.keys, pack.keys)
+            for source, pack in zip(sources, self.packs, strict=True)
+        ]
+        self._copier = Copier(self.packs, [Edit(shift=edit.shift) for edit in edits], window)
+
+    @property
+    def problems(self) -> list[str]:
+        """Say which records of the field are left out."""
+        return [pack.said(problem) for pack in self.packs for problem in pack.problems]
+
+    def chosen(self, packs: np.ndarray, records: np.ndarray) -> np.ndarray:
+        """Find the rows of the field for records of the sources; -1 where one is left out.
+
+        A record without the field is a FieldError, unless errors are skipped.
+        """
+        rows = np.empty(len(records), np.int64)
+        for number, (source, table) in enumerate(zip(self.sources, self.rows, strict=True)):
+            mine = packs == number
+            rows[mine] = table[records[mine]]
+            bare = np.flatnonzero(mine & (rows < 0))
+            if len(bare) and not source.skip_errors:
+                raise self._absence(source, self.packs[number], int(records[bare[0]]), len(bare))
+        return rows
+
+    def _absence(self, source: ScannedPack, pack: ScannedPack, row: int, count: int) -> FieldError:
+        more = f" (and so for {count - 1} more)" if count > 1 else ""
+        where: dict[str, Any] = source.location(row)
+        return FieldError(
+            f"its field {self.name} is missing: {pack.path} has no record with the key "
+            f"{source.keys[row]}{more}; name the fields to keep, fields=[...], or skip errors",
+            **where,
+        )
+
+    def words(self) -> Iterator[Any]:
+        """Yield what tells these fields from others."""
+        yield self.name
+        for pack in self.packs:
+            yield from (os.path.realpath(pack.path), pack.versions, pack.offsets, pack.ends)
+
+    def write(
+        self, packs: np.ndarray, records: np.ndarray, keys: np.ndarray, files: Sequence[IO[bytes]]
+    ) -> Iterator[None]:
+        """Write the record file and the index of the field of some records, block by block."""
+        rows = self.chosen(packs, records)
+        there = rows >= 0
+        ends, size = [np.empty(0, np.int64)], 0
+        for frames, lengths in self._copier.blocks(packs[there], rows[there], 0):
+            files[0].write(frames)
+            ends.append(size + np.cumsum(lengths) - lengths)
+            size += int(lengths.sum())
+            yield
+        for piece in format_index(keys[there], np.concatenate(ends)):
+            files[1].write(piece)
+
+    def close(self) -> None:
+        """Let the files go."""
+        for pack in self.packs:
+            pack.close()

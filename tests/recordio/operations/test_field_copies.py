@@ -1,0 +1,186 @@
+"""Fields of packs: whatever is made of packs has the fields of its records, under their keys."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import recordio
+from iterators.testing import write_faces, write_pack, write_records
+from recordio import FieldError, IRHeader, RecordWriter, boxes_of, pack, unpack
+from recordio.packs.open_pack import open_pack
+
+
+def write_set(path, keys, labels=None, name="text", order=None):
+    """A pack whose field says which image a record belongs to."""
+    contents = [b"image of %d" % key for key in keys]
+    write_pack(path, contents, labels or [key % 3 for key in keys], keys=keys, ids=keys)
+    field = path.with_suffix(f".{name}.rec")
+    with RecordWriter(field, field.with_suffix(".idx")) as writer:
+        for key in order or keys[::-1]:
+            content = b"" if name == "boxes" else b"image of %d" % key
+            label = [2, 5, key, 0, 0, 1, 1] if name == "boxes" else 0
+            writer.write(pack(IRHeader(0, label, key, 0), content), key)
+    return path
+
+
+def check_set(path, name="text"):
+    """Compare every record with that of its field; returns what the images say."""
+    with open_pack(path) as main:
+        field = main.field(name)
+        assert not len(field.missing) and not len(field.foreign)
+        found = []
+        for row in range(len(main)):
+            (header, image), (about, text) = unpack(main.record(row)), unpack(field.record(row))
+            assert about.id == header.id
+            if name == "boxes":
+                assert boxes_of(about.label)[0, 0] == int(bytes(image).split()[-1])
+            else:
+                assert bytes(image) == bytes(text)
+            found.append(int(bytes(image).split()[-1]))
+        return found
+
+
+keys = st.lists(st.integers(0, 99), min_size=3, max_size=9, unique=True)
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=12,
+    phases=[Phase.explicit, Phase.generate],
+)
+@given(keys, keys, st.sampled_from(["text", "boxes"]), st.integers(0, 5))
+def test_every_operation_keeps_the_set_together(tmp_path, first, second, name, seed):
+    for file in tmp_path.iterdir():
+        file.unlink()
+    a = write_set(tmp_path / "a.rec", first, name=name)
+    b = write_set(tmp_path / "b.rec", second, name=name)
+    out = tmp_path / "out.rec"
+    recordio.join([a, b], out)
+    # Ids are shifted where two packs have one in common; contents stay.
+    assert check_set(out, name) == [*first, *second]
+    recordio.shuffle(a, out, seed=seed)
+    assert sorted(check_set(out, name)) == sorted(first)
+    recordio.sort(a, out, by="label")
+    assert check_set(out, name) == sorted(first, key=lambda key: key % 3)
+    recordio.filter(a, out, where=f"key >= {min(first)}")
+    assert check_set(out, name) == first
+    recordio.sample(a, out, n=2)
+    assert len(check_set(out, name)) == 2
+    recordio.relabel(a, out, {0: 7, 1: 8, 2: 9})
+    assert check_set(out, name) == first
+    report = recordio.split(a, {tmp_path / "out": 0.5, tmp_path / "out2": 0.5}, seed=seed)
+    assert [output.fields for output in report.outputs] == [(name,)] * 2
+    both = check_set(out, name) + check_set(tmp_path / "out2.rec", name)
+    assert sorted(both) == sorted(first)
+    recordio.shard(a, tmp_path / "part", 2)
+    parts = [check_set(tmp_path / f"part-{i:06d}.rec", name) for i in range(2)]
+    assert parts[0] + parts[1] == first
+
+
+def test_narrow_says_that_fields_are_to_be_copied(tmp_path):
+    path = write_set(tmp_path / "a.rec", [1, 2, 3])
+    with pytest.raises(FieldError, match=r"a\.text\.rec: keys stay as they are: copy it to"):
+        recordio.narrow(path, tmp_path / "b.rec")
+
+
+def test_dedup_keeps_the_set_together(tmp_path):
+    path = write_set(tmp_path / "a.rec", [4, 2, 7])
+    recordio.dedup(path, tmp_path / "b.rec")
+    assert check_set(tmp_path / "b.rec") == [4, 2, 7]
+
+
+def test_faces_keep_their_fields(tmp_path):
+    path = write_faces(tmp_path / "a.rec", [2, 1], [b"image of 1", b"image of 2", b"image of 3"])
+    with RecordWriter(tmp_path / "a.text.rec", tmp_path / "a.text.idx") as writer:
+        for key in (1, 2, 3):
+            writer.write(pack(IRHeader(0, 0, key, 0), b"image of %d" % key), key)
+    recordio.shuffle(path, tmp_path / "b.rec", seed=3)
+    with open_pack(tmp_path / "b.rec") as main:
+        field = main.field("text")
+        assert len(main) == 3 and not len(field.missing)
+        for row in range(3):
+            assert bytes(unpack(main.record(row))[1]) == bytes(unpack(field.record(row))[1])
+
+
+def test_fields_that_are_not_the_same_everywhere_are_refused(tmp_path):
+    a = write_set(tmp_path / "a.rec", [1, 2, 3])
+    b = write_pack(tmp_path / "b.rec", 3)
+    with pytest.raises(FieldError, match=r"b\.rec: of it and .*a\.rec only one has the field text"):
+        recordio.join([a, b], tmp_path / "out.rec")
+    assert recordio.join([a, b], tmp_path / "out.rec", fields=[]).records == 6
+    with pytest.raises(FieldError, match=r"b\.rec: it has no field text"):
+        recordio.join([a, b], tmp_path / "out.rec", fields="text")
+
+
+def test_records_without_a_field_are_named_or_left_out(tmp_path):
+    path = write_set(tmp_path / "a.rec", [5, 6, 7], order=[7, 5])
+    with pytest.raises(FieldError, match=r"record 1: its field text is missing: .* the key 6;"):
+        recordio.shuffle(path, tmp_path / "out.rec")
+    assert not list(tmp_path.glob("out*"))
+    recordio.filter(path, tmp_path / "out.rec", where="key != 6")
+    assert check_set(tmp_path / "out.rec") == [5, 7]
+    recordio.sort(path, tmp_path / "out.rec", skip_errors=True)
+    assert open_pack(tmp_path / "out.rec").field("text").missing.tolist() == [0]
+
+
+def test_fields_of_an_older_pack_are_not_taken_for_new_ones(tmp_path):
+    a = write_set(tmp_path / "a.rec", [5, 6, 7])
+    write_set(tmp_path / "b.rec", [1, 2], name="old")
+    with pytest.raises(FieldError, match=r"b\.old\.rec: it lies there"):
+        recordio.shuffle(a, tmp_path / "b.rec")
+    assert check_set(tmp_path / "b.rec", "old") == [1, 2]
+
+
+def test_the_set_is_replaced_as_a_whole(tmp_path):
+    a = write_set(tmp_path / "a.rec", [5, 6, 7])
+    b = write_set(tmp_path / "b.rec", [1, 2])
+    write_records(tmp_path / "b.text.rec", [b"old", b"older"], keys=[1, 2], checksums=True)
+    assert (tmp_path / "b.text.crc").exists()
+    recordio.shuffle(a, b)
+    assert sorted(check_set(b)) == [5, 6, 7]
+    assert not (tmp_path / "b.text.crc").exists()
+    assert not list(tmp_path.glob("*.partial")) + list(tmp_path.glob("*.replaced"))
+
+
+def test_a_killed_run_leaves_the_old_set_and_goes_on(tmp_path):
+    a = write_set(tmp_path / "a.rec", list(range(50)))
+    b = write_set(tmp_path / "b.rec", [1, 2])
+    program = (
+        "import os, signal, recordio\n"
+        "from recordio.operations.field_copies import FieldCopies\n"
+        "def write(*words): os.kill(os.getpid(), signal.SIGKILL)\n"
+        "FieldCopies.write = write\n"
+        f"recordio.shuffle({str(a)!r}, {str(b)!r})\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", program], env=dict(os.environ))
+    assert killed.returncode == -signal.SIGKILL
+    assert check_set(b) == [1, 2]
+    report = recordio.shuffle(a, b)
+    assert report.continued == 50 and sorted(check_set(b)) == list(range(50))
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_a_tar_becomes_a_pack_with_its_fields(tmp_path):
+    import io
+    import tarfile
+
+    from iterators.testing import encode, noise
+
+    with tarfile.open(tmp_path / "a.tar", "w") as tar:
+        for number in range(4):
+            image = encode(noise(8, 8, number))
+            for ending, content in (("png", image), ("cls", b"1"), ("text.txt", b"%d" % number)):
+                info = tarfile.TarInfo(f"{number}.{ending}")
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+    recordio.filter(tmp_path / "a.tar", tmp_path / "b.rec", where="key != 1")
+    with open_pack(tmp_path / "b.rec") as main:
+        found = [bytes(unpack(main.field("text").record(row))[1]) for row in range(3)]
+    assert found == [b"0", b"2", b"3"] and main.field_names == ["text"]
+    assert np.array_equal(main.field("text").keys, [0, 1, 2])
