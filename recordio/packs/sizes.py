@@ -29,7 +29,15 @@ from ..frames.head import FRAMED_HEADER, HEAD, MAGIC_WORD, flag_of, length_of
 from ..header import HEADER
 from ..ordered import OrderedWork, default_threads
 
-__all__ = ["SUFFIX", "SizedFile", "SizedRecords", "SizedSamples", "measured_sizes", "stored_sizes", "write_sizes"]
+__all__ = [
+    "SUFFIX",
+    "SizedFile",
+    "SizedRecords",
+    "SizedSamples",
+    "measured_sizes",
+    "stored_sizes",
+    "write_sizes",
+]
 
 MAGIC = b"recordio sizes 1"
 SUFFIX = ".sizes"
