@@ -142,6 +142,8 @@ class ImageRecordKeywords(ImageProviderKeywords, FileKeywords, total=False):
     shuffle_chunk_seed: int
     seed_aug: int | None
     round_batch: bool
+    ragged: str
+    max_batch_bytes: int
     mean_img: str | os.PathLike[str] | None
     dtype: str | None
     label_dtype: Any
@@ -182,7 +184,7 @@ class ChangeKeywords(TypedDict, total=False):
 
 
 class _BaseRecipeKeywords(TypedDict):
-    data_shape: tuple[int, int, int]
+    data_shape: Sequence[int | None] | Sequence[Sequence[int]] | None
 
 
 class BaseRecipeKeywords(_BaseRecipeKeywords, total=False):
@@ -494,7 +496,7 @@ class ExampleKeywords(SeededRecipeKeywords, total=False):
 class SomeBaseRecipeKeywords(TypedDict, total=False):
     """Of `BaseRecipe`, none of them required."""
 
-    data_shape: tuple[int, int, int]
+    data_shape: Sequence[int | None] | Sequence[Sequence[int]] | None
     orient: bool
     resize: int | tuple[int, int]
     inter_method: int

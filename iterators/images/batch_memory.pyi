@@ -1,13 +1,20 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from .plan import RenderPlan
 
 __all__ = ["BatchMemory", "SeparateArrays"]
 
-class SeparateArrays(list[NDArray[Any]]): ...
+class SeparateArrays(list[NDArray[Any]]):
+    values: NDArray[Any] | None
+    @property
+    def shape(self) -> tuple[int]: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    def joined(self) -> NDArray[Any]: ...
 
 class BatchMemory:
     plans: list[RenderPlan]

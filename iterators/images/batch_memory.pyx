@@ -16,7 +16,28 @@ __all__ = ["BatchMemory", "SeparateArrays"]
 
 
 class SeparateArrays(list):
-    """The images of a batch where every slot has a size of its own, in one piece of memory."""
+    """The images of a batch where every slot has a size of its own.
+
+    They lie one behind the other in an array of one axis, `values`, unless one was replaced.
+    """
+
+    values = None
+
+    @property
+    def shape(self):
+        """The number of images alone."""
+        return (len(self),)
+
+    @property
+    def dtype(self):
+        """That of every array."""
+        return self[0].dtype
+
+    def joined(self):
+        """Return all values in one array of one axis."""
+        if self.values is None:
+            return np.concatenate([array.reshape(-1) for array in self])
+        return self.values
 
 
 cdef class BatchMemory:
@@ -71,6 +92,7 @@ cdef class BatchMemory:
         if clear:
             values.fill(0)
         made, end = SeparateArrays(), 0
+        made.values = values[:sum(lengths)]
         for i in range(slots):
             begin, end = end, end + lengths[i]
             array = values[begin:end].reshape(self._shape_of_one(found[i]))
@@ -81,7 +103,7 @@ cdef class BatchMemory:
     def _checked(self, size):
         """Return height and width of an image, which the renderers have room for."""
         cdef RenderPlan plan = self.plans[0]
-        height, width = size
+        height, width = [int(side) for side in size]
         if not (0 < height <= plan.most_height and 0 < width <= plan.most_width):
             raise ValueError(
                 f"images of {height} x {width} pixels: the stage was made for at most "
@@ -98,8 +120,10 @@ cdef class BatchMemory:
         cdef RenderPlan plan = self.plans[0]
         cdef Py_ssize_t i, sample
         if isinstance(data, SeparateArrays):
-            if size is not None and self._shape_of_one(size) != data[slot].shape:
-                data[slot] = np.empty(self._shape_of_one(self._checked(size)), plan.dtype)
+            shape = data[slot].shape if size is None else self._shape_of_one(self._checked(size))
+            if shape != data[slot].shape:
+                data[slot] = np.empty(shape, plan.dtype)
+                data.values = None
             lengths = dict(zip(plan.layout.replace("N", ""), data[slot].shape))
             plan.aim(1, lengths["H"], lengths["W"], <char*><size_t>data[slot].ctypes.data, targets)
             return 0

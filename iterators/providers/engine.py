@@ -93,9 +93,11 @@ def engine_apart(make: MakeEngine | None, batch_size: int) -> Iterator[Engine]:
         engine.close()
 
 
-def made(engine: Engine, records: Any, epoch: int, draws: Any) -> tuple[Any, Any, np.ndarray]:
+def made(
+    engine: Engine, records: Any, epoch: int, draws: Any, *shape: Any
+) -> tuple[Any, Any, np.ndarray]:
     """Make one batch: data, label and sample ids; the first record that cannot be used raises."""
-    engine.submit(np.asarray(records, np.int64), epoch, np.asarray(draws, np.int64))
+    engine.submit(np.asarray(records, np.int64), epoch, np.asarray(draws, np.int64), *shape)
     data, label, ids, failures = engine.collect()
     for _, error in failures:
         raise error

@@ -19,6 +19,7 @@ from ..images.sources.record_source import RecordSource, read_label_vectors
 from .image_labels import Labels
 from .image_options import ImageDetOptions
 from .image_provider import ImageJob, RecordImageProvider
+from .image_shapes import Shapes
 from .image_sources import open_packs
 
 if TYPE_CHECKING:
@@ -107,10 +108,12 @@ class ImageDetRecordIter(RecordImageProvider):
 
     def __init__(self, *values: Never, **keywords: Unpack[ImageDetRecordIterParameters]) -> None:
         own, augmentation = divided(type(self).__name__, keywords, *self.families, values=values)
+        shapes, augmentation = Shapes.taken(augmentation)
         job = ImageJob.of(
             ImageDetOptions(**own),
             [DetRecipe(**augmentation)],
             scaled_decode="scaled_decode" in keywords,
+            shapes=shapes,
         )
         for recipe, pack in zip(job.recipes.packs, job.packs, strict=True):
             if recipe.mosaic and (pack.cache or job.options.cache):

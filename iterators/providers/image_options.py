@@ -334,6 +334,20 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
         boolean,
         saved=True,
     )
+    ragged: str = option(
+        "list",
+        '{"list", "buffer"}',
+        """With ``data_shape=None`` the images of a batch are a list of arrays, or one behind the
+        other in an array of one axis: those of image i lie from ``batch["offsets"][i]`` to
+        ``batch["offsets"][i + 1]``, and ``batch["sizes"][i]`` is its height and width.""",
+        partial(choice, allowed=("list", "buffer")),
+    )
+    max_batch_bytes: int = option(
+        1 << 32,
+        "int",
+        """With ``data_shape=None``, bytes that the largest images of all may take in a batch.""",
+        partial(integer, low=1, high=1 << 48),
+    )
     mean_img: str = option(
         "",
         "str or os.PathLike",

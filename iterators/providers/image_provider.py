@@ -18,13 +18,14 @@ import numpy as np
 from recordio.formats.jpeg.jpeg import DEFAULT_LIMITS
 from recordio.packs.classes import labels_of_names
 
-from ..core.batch import DataBatch
+from ..core.batch import DataBatch, DataDesc
 from ..core.device import DeviceNormalisation, Placement, placement
 from ..core.dtypes import BATCH_TYPES
 from ..core.layout import plan as layout_plan
 from ..core.order import BatchPlan, Order, RollOverPlan, check_of
 from ..core.order.parts import zeros
 from ..images.augment.named_recipes import NamedRecipe
+from ..images.batch_memory import SeparateArrays
 from ..images.plan import RenderPlan
 from ..images.sections import Section
 from ..images.sources.mixed_packs import Pack
@@ -46,6 +47,7 @@ from .image_recipes import (
     recipes_of,
     varied,
 )
+from .image_shapes import RaggedBatch, Shapes, ragged_data, sizes_of, unknown_size
 from .image_sources import ImageSource, packs_of
 from .mx_data_provider import MXDataProvider
 from .planned import PlannedProvider
@@ -75,6 +77,8 @@ class ImageJob:
     #: What is left to do on a device, which gets the images as uint8.
     normalise: DeviceNormalisation | None
     placement: Placement
+    #: Those of batches and images, if there are several.
+    shapes: Shapes | None = None
 
     @classmethod
     def of(
@@ -85,17 +89,22 @@ class ImageJob:
         dtypes: Sequence[str] = DTYPES,
         vary: Callable[[Any, Pack], Any] = varied,
         scaled_decode: bool,
+        shapes: Shapes | None = None,
     ) -> ImageJob:
         """Find packs, form and recipes; the parameters are those of `recipes_of`."""
         packs = packs_of(options)
         options, form = _in_form(options, recipes[0].data_shape, dtypes)
         found = recipes_of(options, packs, recipes, vary, scaled_decode)
+        if shapes is not None:
+            shapes.check(options, found.packs)
+        if options.ragged != "list" and (shapes is None or shapes.drawn):
+            raise ValueError(f"ragged={options.ragged!r} needs data_shape=None")
         normalise = None
         if options.normalise_on == "device":
             normalise = device_normalisation(found, options)
             options = replace(options, dtype="uint8")
         device = placement(options.device, ring=options.prefetch_buffer)
-        return cls(options, packs, found, form, normalise, device)
+        return cls(options, packs, found, form, normalise, device, shapes)
 
     @property
     def key(self) -> int:
@@ -154,10 +163,13 @@ def _plans(
     return [with_views(make, views, job.seed_aug) for make, views in pairs]
 
 
-def _batches(order: Order, batch_size: int, tail: str) -> BatchPlan:
-    """Cut epochs into batches."""
+def _batches(job: ImageJob, order: Order, tail: Any, sizes: np.ndarray | None) -> BatchPlan:
+    """Cut epochs into batches; `sizes` are those of the images, if they keep them."""
+    batch_size, seed = job.options.batch_size, job.options.seed
+    if job.shapes is not None:
+        return job.shapes.plan(order, batch_size, tail, seed, sizes)
     if tail != "roll_over":
-        return BatchPlan(order, batch_size, tail)  # type: ignore[arg-type]
+        return BatchPlan(order, batch_size, tail)
     if order.stride > 1:
         raise ValueError(
             'last_batch_handle="roll_over" carries images from epoch to epoch, which parts of '
@@ -235,6 +247,10 @@ class RecordImageProvider(PlannedProvider):
             refuse_classes(options, packs)
         order, unusable = order_of_images(source, options, packs, classes.read)
         limited = partial(plan_class, **options.values(*DEFAULT_LIMITS))
+        sizes = None
+        if job.shapes is not None and not job.shapes.drawn:
+            sizes = sizes_of(source, recipes.packs, options)
+            limited = partial(limited, largest=tuple(sizes.max(0).tolist()))
         mean_image = mean_image_of(source, order, limited, recipes.common, options)
         plans = _plans(job, labels, classes, limited, mean_image)
         caches = open_caches(
@@ -247,6 +263,8 @@ class RecordImageProvider(PlannedProvider):
         )
         plan, dtype = plans[0](), job.normalise and job.normalise.dtype
         settings = {"file": source.fingerprint(), "order": describe_order(order), **options.saved()}
+        if job.shapes is not None:
+            settings["shapes"] = job.shapes.described()
         if named is not None:
             settings["recipe"] = named.described()
         if recipes.views:
@@ -257,13 +275,15 @@ class RecordImageProvider(PlannedProvider):
         if fields:
             settings["fields"] = dict(fields.specs)
         provided = provided_data(options, plan, dtype)
+        if sizes is not None:
+            provided = [unknown_size(desc) for desc in provided]
         self._tail = None
         if named is not None and named.tail:
             self._tail = PythonTail(named, options, bool(recipes.views))
             provided = [self._tail.described(provided[0])]
         provided += fields.described(plan, options.batch_size, dtype)
         super().__init__(
-            _batches(order, options.batch_size, tail or ("wrap" if options.round_batch else "pad")),
+            _batches(job, order, tail or ("wrap" if options.round_batch else "pad"), sizes),
             engines(options.batch_size, options.prefetch_buffer),
             engines,
             provided,
@@ -279,6 +299,7 @@ class RecordImageProvider(PlannedProvider):
         self._make_plans, self._caches, self._normalise = plans, caches, job.normalise
         self._seed, self._firsts, self._of_classes = options.seed, source.firsts, labels.of_classes
         self._classes: PackClasses | None = classes
+        self._as_buffer = options.ragged == "buffer"
         if options.verbose:
             logger.info(
                 "%s: %d of %d records, %d threads",
@@ -409,9 +430,10 @@ class RecordImageProvider(PlannedProvider):
             raise StopIteration
         rows, pad = self._plan.rows(epoch, 0, done)
         with engine_apart(self._make_engine, self.batch_size) as engine:
-            data, label, ids = made(engine, rows, epoch, self._plan.draws(0, done))
+            shape = self._batch_shape(epoch, done, rows)
+            data, label, ids = made(engine, rows, epoch, self._plan.draws(0, done), *shape)
             batch = self._batch(data, label, ids, pad)
-        batch.source = self._sources(rows)
+        batch.source = self._sources(rows, len(ids))
         return batch
 
     def close(self) -> None:
@@ -421,12 +443,32 @@ class RecordImageProvider(PlannedProvider):
         # The stage has given them up as well: these are the last references to their memory.
         self._caches = [cache and cache._replace(images=None) for cache in self._caches]
 
-    def _sources(self, rows: np.ndarray) -> np.ndarray:
-        if len(self._firsts) == 1 and len(rows) == self.batch_size:
+    def _sources(self, rows: np.ndarray, slots: int) -> np.ndarray:
+        if len(self._firsts) == 1 and len(rows) == slots:
             return zeros(len(rows))
-        packs = np.full(self.batch_size, -1, np.int64)
+        packs = np.full(slots, -1, np.int64)
         packs[: len(rows)] = np.searchsorted(self._firsts, rows, side="right") - 1
         return packs
+
+    def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
+        if not isinstance(data, SeparateArrays):
+            return super()._batch(data, label, ids, pad)
+        _, labels = self._arrays(data, label)
+        desc, number = self.provide_data[0], len(data)
+        arrays, described = ragged_data(data, desc, self._as_buffer)
+        placed = self._placement.place([*arrays, *labels])
+        made, labels = placed[: len(arrays)], placed[len(arrays) :]
+        return RaggedBatch(
+            made if self._as_buffer else [SeparateArrays(made)],
+            labels,
+            pad=pad,
+            index=ids,
+            provide_data=described,
+            provide_label=[
+                DataDesc(one.name, array.shape, one.dtype, one.layout)
+                for one, array in zip(self.provide_label, labels, strict=True)
+            ],
+        )
 
     def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
         if self._tail is not None:

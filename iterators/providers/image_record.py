@@ -16,6 +16,7 @@ from .image_labels import class_labels
 from .image_options import ImageClassOptions
 from .image_provider import DTYPES, ImageJob, RecordImageProvider
 from .image_recipes import view_recipes
+from .image_shapes import Shapes
 from .image_sources import ImageSource, open_packs
 
 if TYPE_CHECKING:
@@ -152,12 +153,17 @@ def _job(
     """Check the keywords of a class: what is asked for, and the recipe that was named."""
     given = expanded({**keywords}, kind.dtypes[0])
     own, augmentation = divided(kind.__name__, given, *kind.families, values=values)
+    shapes, augmentation = Shapes.taken(augmentation)
     options, recipe = ImageClassOptions(**own), Recipe(**augmentation)
     recipes: Sequence[Recipe] = [recipe]
     if options.views is not None:
         changed = partial(with_keywords, "views", recipe)
         recipes = view_recipes(options.views, options, changed)
     job = ImageJob.of(
-        options, recipes, dtypes=kind.dtypes, scaled_decode="scaled_decode" in keywords
+        options,
+        recipes,
+        dtypes=kind.dtypes,
+        scaled_decode="scaled_decode" in keywords,
+        shapes=shapes,
     )
     return job, options.recipe

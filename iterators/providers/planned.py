@@ -49,7 +49,8 @@ class _Request:
     rows: np.ndarray
     pad: int
     draws: np.ndarray
-    slots: int
+    #: Sizes and number of slots, nothing where all batches are alike.
+    shape: tuple[Any, ...]
 
 
 class FullBatch(DataBatch):
@@ -229,10 +230,12 @@ class PlannedProvider(AbstractDataProvider):
             self._keep_busy(following)
             for slot, error in failures:
                 draw = int(request.draws[slot])
-                found = self._replace(position, slot, draw, error, data, label, ids)
+                arrays = data, label, ids
+                found = self._replace(request, slot, draw, error, arrays)
                 request.rows = _with(request.rows, slot, found)
             batch = self._batch(data, label, ids, request.pad)
-            batch.source = self._sources(request.rows)
+            batch.source = self._sources(request.rows, len(ids))
+            batch.bucket_key = _common_size(request.shape)
         except RemoteFileError:
             raise  # the same batch is made when the server answers again
         except Exception:
@@ -241,7 +244,8 @@ class PlannedProvider(AbstractDataProvider):
         # An interrupt before this line costs no batch: it is made again.
         self._move(following)
         self._provider_current = batch
-        self._count(request.slots - (0 if self._rolls_over else request.pad), asked)
+        slots = request.shape[1] if request.shape else self.batch_size
+        self._count(slots - (0 if self._rolls_over else request.pad), asked)
         return batch
 
     def _move(self, position: Position) -> None:
@@ -249,17 +253,10 @@ class PlannedProvider(AbstractDataProvider):
         self._provider_asked = True
 
     def _replace(
-        self,
-        position: Position,
-        slot: int,
-        draw: int,
-        error: Exception,
-        data: Any,
-        label: Any,
-        ids: Any,
+        self, request: _Request, slot: int, draw: int, error: Exception, arrays: tuple[Any, ...]
     ) -> int:
         """Fill a slot with the next good record of the epoch; the slot keeps its draw number."""
-        (epoch, done), order = position, self._plan.order
+        (epoch, done), order = request.position, self._plan.order
         first = done + (slot + 1) * order.stride
         last = max(slot + 1, order.count(done)) + order.count()
         known, begin, found = self._searched
@@ -268,16 +265,21 @@ class PlannedProvider(AbstractDataProvider):
         # All positions from `begin` to `found` are known to be bad, so that long runs of bad
         # records are gone through once and not again for every one of them.
         records = (
-            self._plan.record(epoch, (position - done) // order.stride, done)
-            for position in range(found, done + last * order.stride, order.stride)
+            self._plan.record(epoch, (at - done) // order.stride, done)
+            for at in range(found, done + last * order.stride, order.stride)
         )
-        arrays = data, label, ids
-        bad = self._skipped.refill(error, self._engine, records, epoch, draw, arrays, slot)
+        size_of = None
+        if request.shape and np.ndim(request.shape[0]) == 2:  # each slot has one of its own
+
+            def size_of(record: int) -> Any:
+                return self._plan.sizes(epoch, 0, done, np.array([record]))[0]
+
+        bad = self._skipped.refill(error, self._engine, records, epoch, draw, arrays, slot, size_of)
         found += bad * order.stride
         self._searched = (epoch, begin, found)
         return self._plan.record(epoch, (found - done) // order.stride, done)
 
-    def _sources(self, rows: np.ndarray) -> np.ndarray | None:
+    def _sources(self, rows: np.ndarray, slots: int) -> np.ndarray | None:
         """Return the packs of the records of a batch, if there may be several."""
         return None
 
@@ -311,8 +313,8 @@ class PlannedProvider(AbstractDataProvider):
             placed[len(data) :],
             pad=pad,
             index=ids,
-            provide_data=self.provide_data,
-            provide_label=self.provide_label,
+            provide_data=_described(self.provide_data, data),
+            provide_label=_described(self.provide_label, label),
         )
 
     def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
@@ -349,8 +351,7 @@ class PlannedProvider(AbstractDataProvider):
             draws = self._plan.draws(0, done)
             shape = self._batch_shape(epoch, done, rows)
             self._engine.submit(rows, epoch, draws, *shape)
-            slots = shape[1] if shape else self.batch_size
-            self._requests.append(_Request(following, rows, pad, draws, slots))
+            self._requests.append(_Request(following, rows, pad, draws, shape))
 
     def _behind(self, position: Position) -> Position:
         """Return the end of the batch at a position, which may be behind that of the epoch."""
@@ -422,6 +423,11 @@ class PlannedProvider(AbstractDataProvider):
                 raise ValueError("the provider is closed")
             if self._process != os.getpid():
                 raise RuntimeError(Prefetcher.foreign)
+            if self._plan.sizes(0, 0, 0, np.zeros(0, np.int64)) is not None:
+                raise ValueError(
+                    "iterator() makes batches of one shape, and this provider has several: loop "
+                    "over the provider, or make one with a single data_shape"
+                )
             # No more samples ahead than the loop has, which may be under way as well.
             most = self._engine.depth
             depth = min(max(most * self.batch_size // batch_size, 1), most)
@@ -511,6 +517,21 @@ class PlannedProvider(AbstractDataProvider):
             f"{type(self).__name__} cannot be pickled or copied, it has threads of its own: make "
             "it where it is used, and hand over state_dict() to go on where this one is"
         )
+
+
+def _common_size(shape: tuple[Any, ...]) -> tuple[int, int] | None:
+    """Return height and width of a batch that has them for itself."""
+    return tuple(shape[0]) if shape and np.ndim(shape[0]) == 1 else None
+
+
+def _described(descriptions: Sequence[DataDesc], arrays: Sequence[Any]) -> list[DataDesc]:
+    """Return the descriptions of arrays that may have other shapes than those of most batches."""
+    return [
+        desc
+        if tuple(array.shape) == desc.shape
+        else DataDesc(desc.name, array.shape, desc.dtype, desc.layout)
+        for desc, array in zip(descriptions, arrays, strict=True)
+    ]
 
 
 def _with(rows: np.ndarray, slot: int, record: int) -> np.ndarray:

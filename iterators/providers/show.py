@@ -90,13 +90,15 @@ def show_batch(
     most: int | None = None,
 ) -> Image:
     """A batch, or the first `most` of its images, as a contact sheet; see `show`."""
-    images = _images(batch)[:most]
+    parts = [part[:most] for part in _images(batch)][:most]
     note = ""
     if pixels is not None:
-        images = pixels(images, batch.source)
-    elif images.dtype != np.uint8:
-        images, note = _stretched(images)
-    images = np.clip(np.rint(images), 0, 255).astype(np.uint8)
+        ends = np.cumsum([len(part) for part in parts])
+        sources = [None] * len(parts) if batch.source is None else np.split(batch.source, ends)
+        parts = [pixels(*part) for part in zip(parts, sources, strict=False)]
+    elif parts[0].dtype != np.uint8:
+        parts, note = _stretched(parts)
+    images = [np.clip(np.rint(one), 0, 255).astype(np.uint8) for part in parts for one in part]
     names = _names(classes)
     count = batch.count_samples()
     tiles = []
@@ -105,8 +107,8 @@ def show_batch(
         padding = number >= count
         caption = f"pad {caption}".rstrip() if padding else caption
         tiles.append(Tile(image, caption, objects, faint=padding))
-    parts = [title, f"{count} images", f"pad {batch.pad}" if batch.pad else "", note]
-    return contact_sheet(tiles, ", ".join(part for part in parts if part), columns, names)
+    words = [title, f"{count} images", f"pad {batch.pad}" if batch.pad else "", note]
+    return contact_sheet(tiles, ", ".join(part for part in words if part), columns, names)
 
 
 def pictures(batch: DataBatch) -> str:
@@ -120,11 +122,19 @@ def pictures(batch: DataBatch) -> str:
     return f'<br><img src="data:image/png;base64,{base64.b64encode(stored.getvalue()).decode()}">'
 
 
-def _images(batch: DataBatch) -> np.ndarray:
-    """The images of a batch: (batch, height, width, channels)."""
-    data = NumpyDevice().send(batch.data[0]) if batch.data else np.empty(0)
+def _images(batch: DataBatch) -> list[np.ndarray]:
+    """The images of a batch: (images, height, width, channels) each, one where all are as large."""
     desc = batch.provide_data[0] if batch.provide_data else None
-    axes = axes_of(getattr(desc, "layout", None), data.ndim)
+    layout = getattr(desc, "layout", None)
+    data = batch.data[0] if batch.data else np.empty(0)
+    if isinstance(data, list):
+        return [_images_of(NumpyDevice().send(one)[None], f"N{layout}") for one in data]
+    return [_images_of(NumpyDevice().send(data), layout)]
+
+
+def _images_of(data: np.ndarray, layout: str | None) -> np.ndarray:
+    """The images in an array: (batch, height, width, channels)."""
+    axes = axes_of(layout, data.ndim)
     try:
         images = plan(axes, "bhwc")(data)
     except LayoutError:
@@ -137,15 +147,17 @@ def _images(batch: DataBatch) -> np.ndarray:
     return images
 
 
-def _stretched(images: np.ndarray) -> tuple[np.ndarray, str]:
+def _stretched(parts: list[np.ndarray]) -> tuple[list[np.ndarray], str]:
     """Floats as grey levels, and what was done to them."""
-    images = images.astype(np.float32)
-    low, high = (float(images.min()), float(images.max())) if images.size else (0.0, 0.0)
+    parts = [part.astype(np.float32) for part in parts]
+    low = min((float(part.min()) for part in parts if part.size), default=0.0)
+    high = max((float(part.max()) for part in parts if part.size), default=0.0)
     if low >= 0 and 1 < high <= 255:
-        return images, ""
+        return parts, ""
     if low >= 0 and high <= 1:
-        return images * 255, "times 255"
-    return (images - low) * (255 / max(high - low, 1e-12)), f"{low:.3g} to {high:.3g} as 0 to 255"
+        return [part * 255 for part in parts], "times 255"
+    factor = 255 / max(high - low, 1e-12)
+    return [(part - low) * factor for part in parts], f"{low:.3g} to {high:.3g} as 0 to 255"
 
 
 def _names(classes: Classes) -> Mapping[int, str]:

@@ -116,7 +116,7 @@ def _factor(name: str, value: Any) -> float:
     return number
 
 
-def _image_shape(name: str, value: Any) -> tuple[int, int, int]:
+def image_shape(name: str, value: Any) -> tuple[int, int, int]:
     """Return (channels, height, width); the error for an array's shape names the order."""
     expected = "(channels, height, width) with 1, 3 or 4 channels"
     try:
@@ -136,8 +136,11 @@ class BaseRecipe(Options):
 
     data_shape: tuple[int, int, int] = option(
         kind="tuple of int",
-        text="(channels, height, width) of the result; 1, 3 or 4 channels.",
-        check=_image_shape,
+        text="""(channels, height, width) of the result; 1, 3 or 4 channels.  `ImageRecordIter` and
+        `ImageDetRecordIter` also take a list of such shapes, one of which is drawn for every batch
+        by `seed`, the same for all parts; and None, or ``(channels, None, None)``, for images that
+        keep their size, but for a `resize`.""",
+        check=image_shape,
     )
     orient: bool = option(
         True,

@@ -20,7 +20,7 @@ from iterators.datasets.records import (
 )
 from iterators.images.augment.augmenter import AugmenterOptions
 from iterators.images.augment.det_recipe import DetRecipe
-from iterators.images.augment.recipe import Recipe
+from iterators.images.augment.recipe import Recipe, image_shape
 from iterators.images.examples import ExampleOptions, SeededRecipeOptions
 from iterators.images.sources.mixed_packs import AUGMENTATION_FAMILIES, PackOptions
 from iterators.mx_image.create import CreateAugmenter, CreateDetAugmenter, DetAugmenterOptions
@@ -103,6 +103,7 @@ ACCEPTED = {
     integers: "Sequence[int]",
     boolean: "bool",
     choice: "str",
+    image_shape: "Sequence[int | None] | Sequence[Sequence[int]] | None",
 }
 
 

@@ -1,0 +1,173 @@
+"""Shapes of image batches: one for all, one drawn for each batch, or that of every image.
+
+`Shapes` is what a `data_shape` says besides the one shape of a recipe.  Sizes of images come from
+their headers, so that the memory of a batch is known before anything is decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from recordio.keywords.checks import integers
+
+from ..core.batch import DataBatch, DataDesc
+from ..core.dtypes import numpy_dtype
+from ..core.order import BatchPlan, Order
+from ..core.order.shaped import DrawnShapePlan, ImageSizePlan
+from ..images.augment.recipe import BaseRecipe
+from ..images.batch_memory import SeparateArrays
+from .image_options import ImageRecordOptions
+
+__all__ = ["RaggedBatch", "Shapes", "ragged_data", "sizes_of", "unknown_size"]
+
+#: What a recipe may say of images that keep their size.
+KEEPS_SIZE = frozenset(
+    "data_shape orient resize inter_method resample interpolation reducing_gap scale scaled_decode "
+    "mirror rand_mirror mirror_p rand_mirror_prob flip_p fill_value brightness contrast saturation "
+    "random_h random_s random_l pca_noise max_random_contrast max_random_illumination "
+    "random_hue_prob random_saturation_prob random_illumination_prob random_contrast_prob "
+    "max_random_hue max_random_saturation label_pad_width label_pad_value max_label_width "
+    "mean_r mean_g mean_b mean_a std_r std_g std_b std_a".split()
+)
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """Heights and widths, one of which each batch has; without any, every image has its own."""
+
+    drawn: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def taken(cls, keywords: Mapping[str, Any]) -> tuple[Shapes | None, dict[str, Any]]:
+        """Take them out of the keywords of a recipe, whose `data_shape` is that of the largest."""
+        shape = keywords["data_shape"]
+        if shape is None or (isinstance(shape, Sequence) and tuple(shape[1:]) == (None, None)):
+            return cls(), {**keywords, "data_shape": (shape[0] if shape else 3, 1, 1)}
+        if not isinstance(shape, Sequence) or not shape or not isinstance(shape[0], Sequence):
+            return None, dict(keywords)
+        if isinstance(shape, str):
+            return None, dict(keywords)
+        found = [integers("data_shape", one, 3, 1) for one in shape]
+        if len({one[0] for one in found}) > 1:
+            raise ValueError(f"data_shape={shape!r}: all have the same number of channels")
+        largest = tuple(max(sides) for sides in zip(*found, strict=True))
+        drawn = tuple((height, width) for _, height, width in found)
+        return cls(drawn), {**keywords, "data_shape": largest}
+
+    def check(self, options: ImageRecordOptions, recipes: Sequence[BaseRecipe]) -> None:
+        """Refuse what does not go with batches of several shapes."""
+        what = "a list of shapes" if self.drawn else "None"
+        for name in ("mean_img", "data_specs", "views"):
+            if getattr(options, name, None):
+                raise ValueError(f"data_shape is {what}, and {name} needs a single shape: drop one")
+        if self.drawn:
+            return
+        if options.normalise_on == "device":
+            raise ValueError(
+                'data_shape=None gives an array for every image: use normalise_on="host"'
+            )
+        for recipe in recipes:
+            if not recipe.orient:
+                raise ValueError(
+                    "data_shape=None needs the sizes of upright images: drop orient=False"
+                )
+            for name in recipe.changed():
+                if name not in KEEPS_SIZE:
+                    raise ValueError(
+                        f"data_shape=None leaves images their size, and {name} needs one: drop "
+                        f"{name}, or give a data_shape"
+                    )
+
+    def plan(
+        self, order: Order, batch_size: int, tail: Any, seed: int, sizes: np.ndarray | None
+    ) -> BatchPlan:
+        """Cut epochs into batches; `sizes` are the height and width of every image."""
+        if self.drawn:
+            return DrawnShapePlan(order, batch_size, tail, shapes=self.drawn, seed=seed)
+        return ImageSizePlan(order, batch_size, tail, image_sizes=sizes)
+
+    def described(self) -> str:
+        """Describe them for a saved state."""
+        return ", ".join(f"{height}x{width}" for height, width in self.drawn) or "of the images"
+
+
+def resized(sizes: np.ndarray, recipe: BaseRecipe, most_pixels: int) -> np.ndarray:
+    """Return height and width, int32, of images of some widths and heights after a first resize.
+
+    An image without a size, or with one that is refused, counts as a pixel.
+    """
+    width, height = sizes[:, 0].astype(np.int64), sizes[:, 1].astype(np.int64)
+    bad = (width * height < 1) | (width * height > most_pixels)
+    width[bad] = height[bad] = 1
+    across, down = recipe.first_resize
+    if across != -1 and down:
+        width[:], height[:] = across, down
+    elif across != -1:
+        side = np.minimum(width, height)
+        upright = height > width
+        width, height = (
+            np.where(upright, across, across * width // side),
+            np.where(upright, across * height // side, across),
+        )
+    return np.stack([height, width], axis=1).astype(np.int32)
+
+
+def sizes_of(source: Any, recipes: Sequence[BaseRecipe], options: ImageRecordOptions) -> np.ndarray:
+    """Return height and width of the images of a source, of each pack by its recipe.
+
+    A ValueError if the largest images that a batch may have take more memory than is allowed.
+    """
+    stored: np.ndarray = source.image_sizes
+    ends = [*source.firsts[1:].tolist(), len(stored)]
+    found = [
+        resized(stored[first:end], recipe, options.max_pixels)
+        for first, end, recipe in zip(source.firsts.tolist(), ends, recipes, strict=True)
+    ]
+    sizes = np.concatenate(found)
+    pixels = sizes.astype(np.int64).prod(1)
+    largest = np.partition(pixels, -min(options.batch_size, len(pixels)))[-options.batch_size :]
+    nbytes = int(largest.sum()) * recipes[0].channels * numpy_dtype(options.dtype).itemsize
+    if nbytes > options.max_batch_bytes:
+        raise ValueError(
+            f"a batch of the {len(largest)} largest images takes {nbytes:,} bytes, and "
+            f"max_batch_bytes={options.max_batch_bytes:,} allows less: make batch_size smaller, "
+            "give resize, or make max_batch_bytes larger"
+        )
+    return sizes
+
+
+def unknown_size(desc: DataDesc) -> DataDesc:
+    """Return a description whose height and width are 0: each image has its own."""
+    sides = [0 if axis in "HW" else n for axis, n in zip(str(desc.layout), desc.shape, strict=True)]
+    return DataDesc(desc.name, sides, desc.dtype, desc.layout)
+
+
+class RaggedBatch(DataBatch):
+    """A batch of images that have a size each."""
+
+    def _size(self) -> int:
+        return len(self.index)  # type: ignore[arg-type]
+
+
+def ragged_data(
+    arrays: SeparateArrays, desc: DataDesc, as_buffer: bool
+) -> tuple[list[Any], list[DataDesc]]:
+    """Return what stands for images of several sizes in a batch, and its description."""
+    layout, name, dtype = str(desc.layout).replace("N", ""), desc.name, desc.dtype
+    count = len(arrays)
+    if not as_buffer:
+        return list(arrays), [DataDesc(name, (count,), dtype, layout)]
+    sizes = np.array(
+        [[one.shape[layout.index(axis)] for axis in "HW"] for one in arrays], np.int32
+    )
+    offsets = np.cumsum([0, *(one.size for one in arrays)], dtype=np.int64)
+    values = arrays.joined()
+    return [values, offsets, sizes], [
+        DataDesc(name, values.shape, dtype, None),
+        DataDesc("offsets", offsets.shape, np.int64, None),
+        DataDesc("sizes", sizes.shape, np.int32, None),
+    ]
