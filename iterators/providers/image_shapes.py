@@ -66,6 +66,11 @@ class Shapes:
                 raise ValueError(f"data_shape is {what}, and {name} needs a single shape: drop one")
         if self.drawn:
             return
+        if options.fields:
+            raise ValueError(
+                "data_shape=None gives images of their own size, which fields cannot follow: drop "
+                "fields, or give a data_shape"
+            )
         if options.normalise_on == "device":
             raise ValueError(
                 'data_shape=None gives an array for every image: use normalise_on="host"'
@@ -161,9 +166,7 @@ def ragged_data(
     count = len(arrays)
     if not as_buffer:
         return list(arrays), [DataDesc(name, (count,), dtype, layout)]
-    sizes = np.array(
-        [[one.shape[layout.index(axis)] for axis in "HW"] for one in arrays], np.int32
-    )
+    sizes = np.array([[one.shape[layout.index(axis)] for axis in "HW"] for one in arrays], np.int32)
     offsets = np.cumsum([0, *(one.size for one in arrays)], dtype=np.int64)
     values = arrays.joined()
     return [values, offsets, sizes], [

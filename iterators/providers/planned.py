@@ -528,7 +528,7 @@ def _described(descriptions: Sequence[DataDesc], arrays: Sequence[Any]) -> list[
     """Return the descriptions of arrays that may have other shapes than those of most batches."""
     return [
         desc
-        if tuple(array.shape) == desc.shape
+        if tuple(getattr(array, "shape", desc.shape)) == desc.shape
         else DataDesc(desc.name, array.shape, desc.dtype, desc.layout)
         for desc, array in zip(descriptions, arrays, strict=True)
     ]

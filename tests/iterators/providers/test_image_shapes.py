@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import recordio
 from iterators import ImageDetRecordIter, ImageRecordIter, Pack, show
+from iterators.fields import Mask
 
 SHAPES = [(3, 32, 32), (3, 48, 40), (3, 24, 56)]
 COUNT = 23
@@ -303,6 +304,7 @@ def test_pictures_of_batches(pack):
         ({"data_shape": None, "random_erasing": 0.5}, "random_erasing needs one"),
         ({"data_shape": None, "orient": False}, "drop orient=False"),
         ({"data_shape": None, "max_batch_bytes": 1000}, "max_batch_bytes=1,000 allows less"),
+        ({"data_shape": None, "fields": {"mask": Mask()}}, "drop fields"),
         ({"ragged": "buffer"}, "needs data_shape=None"),
         ({"data_shape": (3, 8, 8), "ragged": "buffer"}, "needs data_shape=None"),
         ({"data_shape": [(3, 8, 8), (1, 8, 8)]}, "the same number of channels"),
