@@ -431,7 +431,7 @@ class RecordImageProvider(PlannedProvider):
         rows, pad = self._plan.rows(epoch, 0, done)
         with engine_apart(self._make_engine, self.batch_size) as engine:
             shape = self._batch_shape(epoch, done, rows)
-            data, label, ids = made(engine, rows, epoch, self._plan.draws(0, done), *shape)
+            data, label, ids = made(engine, rows, epoch, self._plan.draws(0, done, epoch), *shape)
             batch = self._batch(data, label, ids, pad)
         batch.source = self._sources(rows, len(ids))
         return batch

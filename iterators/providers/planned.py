@@ -175,7 +175,7 @@ class PlannedProvider(AbstractDataProvider):
     def __len__(self) -> int:
         """Number of batches of a whole epoch; of the running one, if samples roll over."""
         left_over = -self._position.done % self.batch_size if self._rolls_over else 0
-        return self._plan.batches(-left_over)
+        return self._plan.batches(-left_over, self._position.epoch)
 
     def stats(self) -> dict[str, float]:
         """Counters since the provider was made.
@@ -218,7 +218,7 @@ class PlannedProvider(AbstractDataProvider):
     def _next(self) -> DataBatch:
         position = self._position
         self._provider_current = None
-        if not self._batches_left(position.done):
+        if not self._batches_left(position.done, position.epoch):
             self._provider_asked = True  # the rest may be empty; a new loop means the next epoch
             raise StopIteration
         asked = time.perf_counter()
@@ -290,7 +290,7 @@ class PlannedProvider(AbstractDataProvider):
         self._waited += now - asked
         self._samples += samples
         self._returned = now
-        if self._verbose and not self._batches_left(self._position.done):
+        if self._verbose and not self._batches_left(self._position.done, self._position.epoch):
             logger.info(
                 "epoch %d: %d samples so far, waited %.1f s for data, %d records skipped",
                 self.epoch,
@@ -348,7 +348,7 @@ class PlannedProvider(AbstractDataProvider):
                 following = self._settle(self._behind(self._requests[-1].position))
             epoch, done = following
             rows, pad = self._plan.rows(epoch, 0, done)
-            draws = self._plan.draws(0, done)
+            draws = self._plan.draws(0, done, epoch)
             shape = self._batch_shape(epoch, done, rows)
             self._engine.submit(rows, epoch, draws, *shape)
             self._requests.append(_Request(following, rows, pad, draws, shape))
@@ -364,7 +364,7 @@ class PlannedProvider(AbstractDataProvider):
 
     def _settle(self, position: Position) -> Position:
         """Return the position, or, behind the last batch of an epoch, the start of the next one."""
-        while not self._batches_left(position.done):
+        while not self._batches_left(position.done, position.epoch):
             position = self._end(position)
             if self._empty:
                 break
@@ -383,7 +383,7 @@ class PlannedProvider(AbstractDataProvider):
         with self._access.lock:
             position, asked = self._position, self._provider_asked
             if asked or position.done > 0:
-                over = not self._batches_left(position.done)
+                over = not self._batches_left(position.done, position.epoch)
                 following = Position((position.epoch + 1) & LAST_EPOCH)
                 position = self._end(position) if over else following
             self._go_to(position)
@@ -461,7 +461,7 @@ class PlannedProvider(AbstractDataProvider):
             part serves all.
         """
         epoch, done = self._position
-        while self._plan.is_over(done):
+        while self._plan.is_over(done, epoch):
             epoch, done = (epoch + 1) & LAST_EPOCH, self._plan.rolled_over(done)
             if self._plan.empty:
                 break
