@@ -10,8 +10,20 @@ from libc.string cimport memcmp, memcpy
 
 from recordio.bytes.crc32c cimport crc32c_of
 from recordio.bytes.mapping cimport address_of
+from recordio.wire cimport (
+    BAD_LENGTH,
+    BYTES,
+    END,
+    FIXED32,
+    FOUND,
+    VARINT,
+    Field,
+    next_field,
+    read_varint,
+)
 
 from recordio.errors import RecordIOError
+from recordio.wire import REASONS as WIRE_REASONS
 
 __all__ = ["BOX_KEYS", "CONTENTS", "CUT", "DAMAGED", "LABELS", "NO_LABEL", "ODD", "PLAIN",
            "decode_example", "find_examples"]
@@ -32,21 +44,8 @@ cdef enum:
     IS_CUT = 3
     IS_DAMAGED = 4
 
-    FOUND = 0
-    END = 1
-    BAD_NUMBER = -1         # an integer that does not end, or has too many bits
-    BAD_KIND = -2           # a wire type that does not exist, or a group without its beginning
-    BAD_LENGTH = -3         # more bytes than there are
-    BAD_GROUP = -4          # a group that does not end, or too many in one another
     BAD_LIST = -5           # a value that such a list cannot hold
     TOO_MANY = -6
-
-    VARINT = 0
-    FIXED64 = 1
-    BYTES = 2
-    GROUP = 3
-    GROUP_END = 4
-    FIXED32 = 5
 
     # Features of an Example, or the context of a SequenceExample; and the lists of the latter.
     FEATURES = 1
@@ -55,7 +54,6 @@ cdef enum:
     FLOAT_LIST = 2
     INT64_LIST = 3
 
-    DEEPEST = 64            # groups in one another
     MOST_NUMBERS = 1 << 22  # of one feature
     EXACT = 1 << 24         # whole numbers up to this one are exact as 32-bit floats
 
@@ -65,77 +63,10 @@ cdef enum:
 PLAIN, NO_LABEL, ODD, CUT, DAMAGED = IS_PLAIN, IS_UNLABELLED, IS_ODD, IS_CUT, IS_DAMAGED
 
 REASONS = {
-    BAD_NUMBER: "an integer that does not end, or of more than 64 bits",
-    BAD_KIND: "a field of no valid wire type or number",
-    BAD_LENGTH: "a field that is longer than its message",
-    BAD_GROUP: f"a group that does not end, or more than {DEEPEST} in one another",
+    **WIRE_REASONS,
     BAD_LIST: "a value of another wire type than its list",
     TOO_MANY: f"a feature with more than {MOST_NUMBERS} numbers",
 }
-
-
-cdef int read_varint(
-    const uint8_t* data, int64_t* at, int64_t end, uint64_t* value
-) noexcept nogil:
-    cdef int shift = 0
-    cdef uint8_t byte
-    value[0] = 0
-    while at[0] < end and shift < 64:
-        byte = data[at[0]]
-        at[0] += 1
-        value[0] |= (<uint64_t>(byte & 0x7F)) << shift
-        if byte < 0x80:
-            return BAD_NUMBER if shift == 63 and byte > 1 else FOUND
-        shift += 7
-    return BAD_NUMBER
-
-
-cdef int next_field(
-    const uint8_t* data, int64_t* at, int64_t end, Field* field
-) noexcept nogil:
-    cdef uint64_t groups[DEEPEST]
-    cdef int depth = 0, status
-    cdef uint64_t tag, length
-    while at[0] < end or depth:
-        status = read_varint(data, at, end, &tag)
-        if status != FOUND:
-            return BAD_GROUP if depth and at[0] >= end else status
-        field.number, field.kind = tag >> 3, <int>(tag & 7)
-        if not 1 <= field.number < <uint64_t>1 << 29:
-            return BAD_KIND
-        if field.kind == GROUP:
-            if depth == DEEPEST:
-                return BAD_GROUP
-            groups[depth] = field.number
-            depth += 1
-            continue
-        if field.kind == GROUP_END:
-            if not depth or groups[depth - 1] != field.number:
-                return BAD_KIND
-            depth -= 1
-            continue
-        field.begin = at[0]
-        if field.kind == VARINT:
-            status = read_varint(data, at, end, &field.value)
-            if status != FOUND:
-                return status
-        else:
-            if field.kind == BYTES:
-                status = read_varint(data, at, end, &length)
-                if status != FOUND:
-                    return status
-            elif field.kind == FIXED32 or field.kind == FIXED64:
-                length = 4 if field.kind == FIXED32 else 8
-            else:
-                return BAD_KIND
-            if length > <uint64_t>(end - at[0]):
-                return BAD_LENGTH
-            field.begin = at[0]
-            at[0] += <int64_t>length
-        field.end = at[0]
-        if not depth:           # what is in a group is unknown
-            return FOUND
-    return END
 
 
 cdef struct Entry:
