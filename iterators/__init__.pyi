@@ -22,6 +22,7 @@ from .providers.arrays import NDArrayIter as NDArrayIter
 from .providers.csv import CSVIter as CSVIter
 from .providers.libsvm import LibSVMIter as LibSVMIter
 from .providers.mnist import MNISTIter as MNISTIter
+from .providers.protobuf import ProtobufRecordIter as ProtobufRecordIter
 from .providers.wrappers import PrefetchingIter as PrefetchingIter
 from .providers.wrappers import ResizeIter as ResizeIter
 from .providers.mx_data_provider import MXDataProvider as MXDataProvider

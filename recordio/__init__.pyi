@@ -63,12 +63,15 @@ from .packs.manifest import check_shards as check_shards
 from .text.csv import CSVReader as CSVReader
 from .text.csv import read_csv as read_csv
 from .text.libsvm import read_libsvm as read_libsvm
+from .protobuf import read_protobuf as read_protobuf
+from .protobuf import write_protobuf as write_protobuf
 from .idx_array import read_idx_array as read_idx_array
 from .idx_array import write_idx_array as write_idx_array
 
 # Errors about bad files, all of one family.
 from .errors import RecordIOError as RecordIOError
 from .errors import ArrayFileError as ArrayFileError
+from .errors import ProtobufRecordError as ProtobufRecordError
 from .errors import CacheFileError as CacheFileError
 from .errors import ChecksumError as ChecksumError
 from .errors import ChecksumFileError as ChecksumFileError

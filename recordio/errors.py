@@ -26,6 +26,7 @@ __all__ = [
     "KeyNotFoundError",
     "LabelError",
     "ManifestError",
+    "ProtobufRecordError",
     "RecordHeaderError",
     "RecordIOError",
     "RecordTooLargeError",
@@ -227,6 +228,10 @@ class RemoteChangedError(RemoteFileError):
 
 class TextFormatError(RecordIOError):
     """A line of a CSV or LibSVM file is not what was asked for."""
+
+
+class ProtobufRecordError(RecordIOError):
+    """A record of SageMaker's protobuf format cannot be read, or does not fit those before it."""
 
 
 class ArrayFileError(RecordIOError):

@@ -65,6 +65,13 @@ class ArrayKeywords(ProviderKeywords, total=False):
     data_layout: str | None
 
 
+class StoredArrayKeywords(ProviderKeywords, total=False):
+    """Of `StoredArrayOptions`."""
+
+    max_array_bytes: int | None
+    remote_options: Any
+
+
 class NamedKeywords(ProviderKeywords, total=False):
     """Of `NamedOptions`."""
 
@@ -78,12 +85,10 @@ class FileKeywords(NamedKeywords, total=False):
     ctx: str
 
 
-class TextKeywords(FileKeywords, total=False):
+class TextKeywords(StoredArrayKeywords, FileKeywords, total=False):
     """Of `TextOptions`."""
 
     max_line_bytes: int
-    max_array_bytes: int | None
-    remote_options: Any
 
 
 class _CSVKeywords(TypedDict):
@@ -465,6 +470,21 @@ class NDArrayKeywords(ProviderKeywords, total=False):
     layout: str
     dtype: DTypeLike | None
     data_layout: str | None
+
+
+class _ProtobufRecordKeywords(TypedDict):
+    path: str | os.PathLike[str]
+    batch_size: int
+
+
+class ProtobufRecordKeywords(
+    _ProtobufRecordKeywords, StoredArrayKeywords, NamedKeywords, total=False
+):
+    """Of `ProtobufRecordOptions`."""
+
+    round_batch: bool
+    layout: str
+    dtype: str | None
 
 
 class ThreadKeywords(TypedDict, total=False):

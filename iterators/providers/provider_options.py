@@ -114,19 +114,9 @@ class FileOptions(NamedOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextOptions(FileOptions):
-    """Besides these, the limits of text."""
+class StoredArrayOptions(ProviderOptions):
+    """The keywords of providers that read files as arrays, from anywhere."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        *FileOptions.rules,
-        Rule(
-            "label_csv label_libsvm",
-            lambda v: v.label_name is None,
-            "has no effect without labels: label_name=None",
-        ),
-    )
-
-    max_line_bytes: int = option(MAX_LINE_BYTES, "int", "A longer line is an error.")
     max_array_bytes: int | None = option(
         None,
         "int, optional",
@@ -140,3 +130,19 @@ class TextOptions(FileOptions):
         S3 also `endpoint_url`, `access_key_id`, `secret_access_key`, `session_token` and `region`.
         What is not given comes from the standard environment.""",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions(StoredArrayOptions, FileOptions):
+    """Besides these, the limits of text."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        *FileOptions.rules,
+        Rule(
+            "label_csv label_libsvm",
+            lambda v: v.label_name is None,
+            "has no effect without labels: label_name=None",
+        ),
+    )
+
+    max_line_bytes: int = option(MAX_LINE_BYTES, "int", "A longer line is an error.")

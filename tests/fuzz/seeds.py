@@ -258,6 +258,16 @@ def tf_records() -> dict[str, bytes]:
     }
 
 
+def sagemaker() -> dict[str, bytes]:
+    """Files of SageMaker's SDK, each alone and its first record by itself."""
+    seeds = {}
+    for name, case in json.loads((GOLDEN / "sagemaker.json").read_text()).items():
+        file = bytes.fromhex(case["file"])
+        seeds[name] = b"\0" + file
+        seeds[f"{name}_record"] = b"\3" + file[8 : 8 + int.from_bytes(file[4:8], "little")]
+    return seeds
+
+
 def tars() -> dict[str, bytes]:
     """Archives of WebDataset."""
     small = jpeg("444", (8, 8))
@@ -365,6 +375,7 @@ def all_seeds() -> dict[str, dict[str, bytes]]:
         "mean_image": {"golden": (GOLDEN / "mean_mxnet.bin").read_bytes()},
         "cache": {"four": whole_file()},
         "tfrecord": tf_records(),
+        "protobuf": sagemaker(),
         "webdataset": tars(),
         "tar": {name: tars()[name] for name in ("five", "long", "none")},
         **sound_indexes(),

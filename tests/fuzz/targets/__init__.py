@@ -23,6 +23,7 @@ from .journals import JOURNALS
 from .mirrors import MIRRORS
 from .pages import PAGES_OF_PACKS
 from .png import PNG
+from .protobuf import PROTOBUF
 from .recipes import RECIPES
 from .records import FRAMES, HEADERS, INDEX, LISTS, NPY
 from .shards import SHARDS
@@ -57,6 +58,7 @@ TARGETS = {
         DETECTION,
         CSV,
         LIBSVM,
+        PROTOBUF,
         IDX_ARRAY,
         MEAN_IMAGE,
         CACHE,

@@ -1,4 +1,4 @@
-"""`mx.gluon.data`: loaders, samplers, transforms and sets of images, over classes of this package."""
+"""`mx.gluon.data`: loaders, samplers, transforms and sets of images over this package."""
 
 import gzip
 import pickle
