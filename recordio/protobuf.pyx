@@ -13,7 +13,6 @@ from libc.string cimport memcmp, memcpy
 
 from recordio.bytes.mapping cimport address_of
 from recordio.wire cimport (
-    BAD_KIND,
     BAD_LENGTH,
     BYTES,
     END,
@@ -241,7 +240,7 @@ cdef int copy_numbers(
 
 
 class _Part:
-    """The tensors of one chunk of records: a type, values side by side, and keys if there are any."""
+    """The tensors of a chunk of records: a type, values side by side, and keys if there are any."""
 
     def __init__(self, payloads, first, path):
         cdef int64_t[:, ::1] rows = np.empty((len(payloads), 2 * COLUMNS), np.int64)
@@ -421,7 +420,8 @@ def _joined(parts, sides, what, may_be_sparse):
             f"it has {counts[i]} numbers as {what}, those before it {counts[0]}"))
         return values.reshape(len(counts), int(counts[0]))
     if not may_be_sparse:
-        refuse((key_counts > 0) | (shapes >= 0), lambda i: f"its {what} are sparse, which cannot be used")
+        refuse((key_counts > 0) | (shapes >= 0), lambda i: (
+            f"its {what} are sparse, which cannot be used"))
     refuse(key_counts != counts, lambda i: (
         f"it has {counts[i]} numbers and {key_counts[i]} keys, and the {what} are sparse"))
     refuse((shapes >= 0) & (shapes != shapes.max()), lambda i: (

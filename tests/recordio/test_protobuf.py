@@ -1,4 +1,4 @@
-"""SageMaker's recordio-protobuf: written to the byte as its SDK does, and every encoding is read."""
+"""SageMaker's recordio-protobuf: written to the byte as its SDK does, and any encoding is read."""
 
 import json
 import struct
