@@ -141,6 +141,7 @@ class ImageRecordKeywords(ImageProviderKeywords, FileKeywords, total=False):
     """Of `ImageRecordOptions`."""
 
     path_imgrec: Any
+    entry_points: Any
     path_imglist: str | os.PathLike[str] | None
     fields: Any
     shuffle_chunk_size: int

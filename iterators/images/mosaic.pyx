@@ -126,6 +126,7 @@ cdef class Mosaic:
                 self.record_id, self.header = outcome.record_id, self.labels.header
                 self.objects = self.labels.objects
             if not check_width(self, outcome):
+                self.renderer.announce(partners.records[number])
                 self.add_tile(image.data, image.size, partners, number, outcome)
             counter_add(&self.renderer.bytes, <int64_t>image.size)
         seconds_add(&self.renderer.total_seconds, sync_now() - begin)

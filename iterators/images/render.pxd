@@ -3,6 +3,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport Geometry, GeometryDrawer, Target
+from recordio.formats.jpeg.entry_store cimport EntryStore
 from recordio.formats.row_source cimport ImageInfo, RowSource
 from iterators.images.fields.field cimport FieldRows
 from iterators.images.fields.path cimport PathFinder
@@ -55,6 +56,7 @@ cdef class Renderer:
     cdef bint borrows               # they are those of another renderer
     cdef RowSource* sources[MAX_SOURCES]
     cdef int num_sources
+    cdef EntryStore entries         # what is known of the inside of JPEG images; may be None
     cdef ImageShortcut shortcut     # tried first; may be None
     cdef PathFinder finder          # notes what is drawn, for fields; None without
     cdef list views                 # of an image, if there are several
@@ -69,6 +71,8 @@ cdef class Renderer:
 
     cdef int render(self, const Encoded* found, uint32_t epoch, int64_t number, int64_t draw,
                     const Slot* slot, Outcome* outcome) noexcept nogil
+    # The image that is opened next has this number.
+    cdef void announce(self, int64_t number) noexcept nogil
     # Labels and id of an image, whose header is parsed if it has one.
     cdef int read_labels(self, Encoded* image, const Slot* slot, Outcome* outcome) noexcept nogil
     cdef list make_slot(self, Target* targets)

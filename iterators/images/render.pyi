@@ -3,6 +3,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from recordio.formats.jpeg.entry_store import EntryStore
 from recordio.formats.row_source import RowDecoder
 
 from .plan import RenderPlan
@@ -17,7 +18,12 @@ class RenderedView:
 class Renderer:
     plan: RenderPlan
     def __new__(
-        cls, plan: RenderPlan, *, strict: bool = False, beside: Renderer | None = None
+        cls,
+        plan: RenderPlan,
+        *,
+        strict: bool = False,
+        beside: Renderer | None = None,
+        entries: EntryStore | None = None,
     ) -> Self: ...
     def sample(
         self,

@@ -110,7 +110,8 @@ cdef class Renderer:
     """Renders samples one after the other; see the module.
 
     `strict` refuses images whose decoder warns of damage; `beside` is another one of the same
-    thread, whose decoders are used, and its steps where the recipe is the same.
+    thread, whose decoders are used, and its steps where the recipe is the same; `entries` has the
+    entry points of images by their numbers.
 
     >>> from recordio import IRHeader, pack_img
     >>> from iterators.images.augment.recipe import Recipe
@@ -122,11 +123,12 @@ cdef class Renderer:
     ((1, 3, 4, 4), -1.0, 3.0, 7)
     """
 
-    def __cinit__(self, RenderPlan plan not None, *, bint strict=False, Renderer beside=None):
+    def __cinit__(self, RenderPlan plan not None, *, bint strict=False, Renderer beside=None,
+                  EntryStore entries=None):
         cdef RowDecoder decoder
         if len(CODECS) > MAX_SOURCES:
             raise ValueError(f"{len(CODECS)} codecs: at most {MAX_SOURCES} are possible")
-        self.plan, self.strict = plan, strict
+        self.plan, self.strict, self.entries = plan, strict, entries
         self.labels, self.geometry, changes, writer = plan.parts()
         if beside is not None and not beside.shares_form(plan):
             beside = None
@@ -251,6 +253,7 @@ cdef class Renderer:
             return outcome.status
         image.key = draw_key(self.plan.key, draw)
         image.epoch, image.record = epoch, number
+        self.announce(number)
         if self.num_views:
             self.render_views(encoded.data, encoded.size, &image, draw, slot, outcome)
         elif self.shortcut is None or not self.shortcut.render(
@@ -261,6 +264,12 @@ cdef class Renderer:
         counter_add(&self.bytes, <int64_t>encoded.size)
         seconds_add(&self.total_seconds, sync_now() - begin)
         return outcome.status
+
+    cdef void announce(self, int64_t number) noexcept nogil:
+        cdef int i
+        for i in range(self.num_sources):
+            self.sources[i].kept = NULL if self.entries is None else <void*>self.entries.store
+            self.sources[i].record = number
 
     cdef int read_labels(self, Encoded* image, const Slot* slot, Outcome* outcome) noexcept nogil:
         if image.has_header and parse_header(image, outcome):

@@ -3,6 +3,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recordio.formats.jpeg.entry_store import EntryStore
+
 from .mosaic import Mosaic
 from .plan import RenderPlan
 from .render import Renderer
@@ -26,7 +28,9 @@ class Sections:
     mosaics: bool
     def __init__(self, sections: tuple[Section, ...]) -> None: ...
     def caches(self) -> list[CachedImages]: ...
-    def crew(self, source: Source, strict: bool, fields: Any = None) -> Crew: ...
+    def crew(
+        self, source: Source, strict: bool, fields: Any = None, entries: EntryStore | None = None
+    ) -> Crew: ...
     def give_up_caches(self) -> None: ...
     def needed(
         self, crew: Crew, records: NDArray[np.int64], epoch: int, draws: NDArray[np.int64]

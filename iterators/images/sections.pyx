@@ -52,15 +52,18 @@ cdef class Sections:
         """Return the caches that there are."""
         return [section.cached for section in self.all if section.cached is not None]
 
-    def crew(self, source, strict, fields=None):
-        """Make the renderers for one thread, and the workers of a `FieldSet`."""
+    def crew(self, source, strict, fields=None, entries=None):
+        """Make the renderers for one thread, and the workers of a `FieldSet`.
+
+        `entries` are entry points of all records.
+        """
         cdef Section section
         cdef Renderer renderer
         renderers, mosaics = [], []
         ends = [*(section.first for section in self.all[1:]), source.count]
         for section, end in zip(self.all, ends):
             renderer = Renderer(section.plan, strict=strict,
-                                beside=renderers[0] if renderers else None)
+                                beside=renderers[0] if renderers else None, entries=entries)
             if section.cached is not None:
                 renderer.shortcut = section.cached.shortcut(section.plan, source, section.first)
             renderers.append(renderer)

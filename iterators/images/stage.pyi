@@ -5,6 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recordio.errors import RecordIOError
+from recordio.formats.jpeg.entry_store import EntryStore
 
 from .fields.field import FieldPlan
 from .render_cache import CachedImages
@@ -25,6 +26,7 @@ class Stage:
         allocate: Callable[[int], Any] | None = None,
         strict: bool = False,
         fields: Sequence[FieldPlan] = (),
+        entries: EntryStore | None = None,
     ) -> Self: ...
     @property
     def pending(self) -> int: ...

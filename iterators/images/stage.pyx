@@ -64,7 +64,8 @@ cdef class Stage:
 
     `sections` begin at record 0 and ascend; at most `depth` batches are under way at once;
     `allocate` is a source of memory, see `BufferPool`; `strict` refuses images whose decoder warns;
-    `fields` are plans of what samples have beside their images.
+    `fields` are plans of what samples have beside their images, `entries` entry points of all
+    records.
     """
 
     cdef readonly Py_ssize_t batch_size
@@ -98,7 +99,7 @@ cdef class Stage:
 
     def __cinit__(self, Source source not None, *sections, Py_ssize_t batch_size,
                   Py_ssize_t threads, Py_ssize_t depth, allocate=None, bint strict=False,
-                  fields=()):
+                  fields=(), entries=None):
         cdef Py_ssize_t i
         self.batches, self.expected = NULL, NULL
         sync_mutex_init(&self.mutex)
@@ -130,8 +131,10 @@ cdef class Stage:
         self.process = os.getpid()
         if fields:
             self.fields = FieldSet(fields, batch_size=batch_size, depth=depth, allocate=allocate)
-        self.crews = [self.sections.crew(source, strict, self.fields) for _ in range(threads)]
-        self.spare = self.sections.crew(source, strict, self.fields)
+        self.crews = [
+            self.sections.crew(source, strict, self.fields, entries) for _ in range(threads)
+        ]
+        self.spare = self.sections.crew(source, strict, self.fields, entries)
         self.threads = [
             threading.Thread(target=self._work, args=(self.crews[i],), daemon=True,
                              name=f"image-stage-{i}")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recordio.formats.jpeg.entry_store import EntryStore
 from recordio.formats.jpeg.jpeg import DEFAULT_LIMITS
 from recordio.packs.classes import labels_of_names
 
@@ -35,6 +36,7 @@ from .batch_form import BatchForm
 from .engine import Engine, engine_apart, made
 from .fetched_ahead import fetched_ahead
 from .image_caching import CacheInfo, open_caches, steady_records
+from .image_entries import open_entries
 from .image_fields import ImageFields, field_names
 from .image_labels import Labels, PackClasses, refuse_classes
 from .image_options import ImageRecordOptions, element_type
@@ -193,6 +195,7 @@ class ImageEngines:
     #: Of the labels of an image that come of it.
     label_shape: tuple[int, ...]
     fields: ImageFields
+    entries: EntryStore | None = None
 
     def __call__(self, batch_size: int, depth: int) -> Engine:
         """Make one."""
@@ -208,9 +211,13 @@ class ImageEngines:
         if self.change is None:
             parts = zip(plans, self.caches, source.firsts.tolist(), strict=True)
             sections = (Section(*part) for part in parts)
-            fields = self.fields.plans(plans[0])
             engine = Stage(
-                source.bytes_source(), *sections, strict=options.strict, fields=fields, **sizes
+                source.bytes_source(),
+                *sections,
+                strict=options.strict,
+                fields=self.fields.plans(plans[0]),
+                entries=self.entries,
+                **sizes,
             )
         else:
             changes = [self.change(plan) for plan in plans]
@@ -257,9 +264,20 @@ class RecordImageProvider(PlannedProvider):
             source, steady_records(order, len(source)), packs, recipes.packs, options
         )
         images = [cache and cache.images for cache in caches]
+        self._entries = open_entries(source, options)
+        entries = None if self._entries is None else self._entries.store
         fields = self._fields = ImageFields(options, source, len(recipes.views))
         engines = ImageEngines(
-            source, plans, images, options, job.placement, job.key, change, labels.shape, fields
+            source,
+            plans,
+            images,
+            options,
+            job.placement,
+            job.key,
+            change,
+            labels.shape,
+            fields,
+            entries,
         )
         plan, dtype = plans[0](), job.normalise and job.normalise.dtype
         settings = {"file": source.fingerprint(), "order": describe_order(order), **options.saved()}
@@ -439,6 +457,8 @@ class RecordImageProvider(PlannedProvider):
     def close(self) -> None:
         """Stop the background work; batches handed out stay valid.  Idempotent."""
         super().close()
+        if self._entries is not None:
+            self._entries.close()
         self._classes = None  # with it goes the source
         # The stage has given them up as well: these are the last references to their memory.
         self._caches = [cache and cache._replace(images=None) for cache in self._caches]

@@ -1,5 +1,5 @@
 from libc.stddef cimport ptrdiff_t
-from libc.stdint cimport uint8_t
+from libc.stdint cimport int64_t, uint8_t
 
 from recordio.formats.status cimport Outcome
 
@@ -41,6 +41,10 @@ cdef enum OpenStatus:
 cdef struct RowSource:
     void* state             # of the functions below
     double seconds          # spent on decoding so far; others read it
+    # Of the image that is opened next: where its codec keeps what it finds out about images, in a
+    # form of its own, and the number of the image there; NULL: nothing is kept.
+    void* kept
+    int64_t record
     # Look at an image, whose bytes stay as they are until `finish`: an OpenStatus.
     int (*open)(RowSource* source, const uint8_t* data, size_t size, ImageInfo* info,
                 Outcome* outcome) noexcept nogil

@@ -80,8 +80,8 @@ class SizedFile:
         """Read the content of one record."""
         raise NotImplementedError
 
-    def bound(self) -> bytes:
-        """Return the start of a file of sizes that belongs to this one as it is now."""
+    def bound(self, magic: bytes = MAGIC) -> bytes:
+        """Return the start of a file, of sizes or whatever, that belongs to this one as it is."""
         size, _ = self.file.version()
         check = crc32c(np.ascontiguousarray(self.offsets, "<i8").data)
         if self.remote is not None:
@@ -92,7 +92,7 @@ class SizedFile:
             ends = [repr(self.versions()).encode()]
         for end in ends:
             check = crc32c(end, check)
-        return START.pack(MAGIC, len(self), size, check)
+        return START.pack(magic, len(self), size, check)
 
     def versions(self) -> list[Any]:
         """Give what changes with the content of a folder."""
@@ -199,8 +199,8 @@ def _pieces(bound: bytes, sizes: np.ndarray) -> list[Any]:
 
 def _kept(file: SizedFile, bound: bytes) -> np.ndarray | None:
     for path in _paths(file):
-        if file.file.is_local and _changed(path) < _changed(file.file.name):
-            continue  # a file of the same size may have taken the place of the old one
+        if file.file.is_local and is_older(path, file.file.name):
+            continue
         found = _read(path, bound)
         if found is not None:
             return found
@@ -209,8 +209,9 @@ def _kept(file: SizedFile, bound: bytes) -> np.ndarray | None:
     return None
 
 
-def _changed(path: str) -> int:
-    return StoredFile(path).version()[1]
+def is_older(path: str, name: str) -> bool:
+    """Return True for what is older than a file: one of the same size may have taken its place."""
+    return StoredFile(path).version()[1] < StoredFile(name).version()[1]
 
 
 def _read(path: str, bound: bytes) -> np.ndarray | None:

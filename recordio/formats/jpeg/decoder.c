@@ -230,8 +230,14 @@ int jpeg_decoder_chosen(const jpeg_decoder* decoder) {
     return decoder->entropy == NULL ? 0 : (int)jpeg_entropy_in_use(decoder->entropy);
 }
 
+void jpeg_decoder_entries(jpeg_decoder* decoder, entry_store* store, int64_t record) {
+    if (decoder->own_entropy && decoder->state == OPENED)
+        jpeg_entropy_entries(decoder->entropy, store, record);
+}
+
 void jpeg_decoder_finish(jpeg_decoder* decoder) {
     if (decoder->state != IDLE) {
+        if (decoder->entropy != NULL) jpeg_entropy_finish(decoder->entropy);
         jpeg_abort_decompress(&decoder->library);
         forget_tables(decoder);
         decoder->state = IDLE;

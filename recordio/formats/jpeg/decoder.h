@@ -17,6 +17,8 @@
 
 #include "recordio/formats/jpeg_limits.h"
 
+#include "entries.h"
+
 enum jpeg_status {
     JPEG_OK = 0,
     JPEG_NOT_JPEG,       /* the data does not start like a JPEG file */
@@ -77,6 +79,10 @@ int jpeg_decoder_check(void);
  * well; images that are not supported are refused like others. */
 int jpeg_decoder_open(jpeg_decoder* decoder, const uint8_t* data, size_t size, const jpeg_limits* limits,
                       jpeg_info* info);
+
+/* Use what the store knows of the entropy-coded data of a record, which this image is, and keep there what
+ * is found out.  Between open and start; it holds until finish. */
+void jpeg_decoder_entries(jpeg_decoder* decoder, entry_store* store, int64_t record);
 
 /* Ask for a rectangle in the coordinates of the scaled image, whose size is
  * ceil(width / denominator) x ceil(height / denominator).  `channels`: JPEG_GREY, _RGB or _BGR. */

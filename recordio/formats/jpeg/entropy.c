@@ -22,6 +22,8 @@
 /* What serves to pass over blocks is added to a table when it is used again, or at once if a scan has
  * this many blocks: it takes as long as passing over some hundred of them without. */
 #define MANY_BLOCKS 1024
+/* Entry points that were found are kept if they are at least one in so many of all, or the last ones. */
+#define ENTRY_WORTH 8
 typedef struct {
     huffman_table *dc, *ac;
     int component;
@@ -42,7 +44,15 @@ struct jpeg_entropy {
     int next_restart;                         /* number of the next marker, 0 to 7 */
     uint64_t num_mcus, done;                  /* done: how many the library has asked for, of which ... */
     uint64_t postponed;                       /* ... these, the last ones, have not been read */
-    int may_jump;                             /* whether to postpone what nobody will look at */
+    uint64_t position;                        /* number of the MCU at which the reader is */
+    uint64_t note_at;                         /* number of the MCU whose entry point is to be noted next */
+    const uint8_t* scan;
+    entry_store* store; /* NULL: entry points are neither used nor noted */
+    int64_t record;
+    int loaded; /* entry points that were known */
+    entry_grid grid;
+    entry_points entries;
+    int may_jump; /* whether to postpone what nobody will look at */
     JDIMENSION column, num_columns, first_column, last_column;
     uint64_t images;
     uint64_t last_used[TABLES];
@@ -79,6 +89,54 @@ static int pass_restart_markers(jpeg_entropy* entropy, uint64_t count) {
     return 1;
 }
 
+/* The number of the MCU at the next entry point that is not known; one that does not exist if all are. */
+static uint64_t next_entry(const jpeg_entropy* entropy) {
+    return entropy->entries.count < entropy->grid.total ? entry_mcu(&entropy->grid, entropy->entries.count)
+                                                        : UINT64_MAX;
+}
+
+/* Note where the reader is. */
+static void note_entry(jpeg_entropy* entropy) {
+    const uint8_t* at = entropy->reader.at;
+    entry_point* point = &entropy->entries.points[entropy->entries.count];
+    uint64_t position;
+    int bytes, i;
+    for (bytes = (entropy->reader.bits + 7) >> 3; bytes > 0; bytes--) {
+        at--;
+        if (at > entropy->scan && at[0] == 0 && at[-1] == 0xFF) at--;
+    }
+    position = (uint64_t)(at - entropy->scan) * 8 + (uint64_t)(-entropy->reader.bits & 7);
+    entropy->note_at = UINT64_MAX;
+    if (position > UINT32_MAX) return;
+    point->at = (uint32_t)position;
+    for (i = 0; i < ENTRY_COMPONENTS; i++)
+        point->dc[i] = (int16_t)entropy->last_dc[i];
+    entropy->entries.count++;
+    entropy->note_at = next_entry(entropy);
+}
+
+/* Of the next `count` MCUs pass over those before the last known entry point; how many those are. */
+static uint64_t pass_to_entry(jpeg_entropy* entropy, uint64_t count) {
+    const uint64_t position = entropy->position;
+    const entry_point* point;
+    uint64_t reached;
+    int number, i;
+    if (entropy->entries.count == 0) return 0;
+    number = entry_before(&entropy->grid, position + count);
+    if (number >= entropy->entries.count) number = entropy->entries.count - 1;
+    reached = entry_mcu(&entropy->grid, number);
+    if (reached <= position) return 0;
+    point = &entropy->entries.points[number];
+    if (point->at >> 3 >= (uint64_t)(entropy->data_end - entropy->scan)) return 0;
+    begin_bits(&entropy->reader, entropy->scan + (point->at >> 3), entropy->data_end);
+    entropy->reader = refill_carefully(entropy->reader);
+    drop(&entropy->reader, (int)(point->at & 7));
+    for (i = 0; i < ENTRY_COMPONENTS; i++)
+        entropy->last_dc[i] = (unsigned)(int)point->dc[i];
+    entropy->position = reached;
+    return reached - position;
+}
+
 /* The next MCU; 0 if there is something wrong with it.  Without `stored` it is passed over. */
 SIMD_INLINE int next_mcu(jpeg_entropy* entropy, JBLOCKROW* mcu, int stored) {
     unsigned last_dc[MAX_COMPS_IN_SCAN];
@@ -88,7 +146,8 @@ SIMD_INLINE int next_mcu(jpeg_entropy* entropy, JBLOCKROW* mcu, int stored) {
     if (entropy->restart_interval != 0) {
         if (entropy->until_restart == 0 && !pass_restart_marker(entropy)) return 0;
         entropy->until_restart--;
-    }
+    } else if (entropy->position == entropy->note_at)
+        note_entry(entropy);
     reader = entropy->reader;
     memcpy(last_dc, entropy->last_dc, sizeof last_dc);
     for (i = 0; i < entropy->num_blocks; i++) {
@@ -110,16 +169,21 @@ SIMD_INLINE int next_mcu(jpeg_entropy* entropy, JBLOCKROW* mcu, int stored) {
         return 0;
     entropy->reader = reader;
     memcpy(entropy->last_dc, last_dc, sizeof last_dc);
+    entropy->position++;
     return 1;
 }
 
 /* Get to the MCU that the library asks for, past those that nobody looks at: by the markers into its
- * segment, and from there MCU by MCU.  0 if there is something wrong on the way. */
+ * segment or to the entry point before it, and from there MCU by MCU.  0 if there is something wrong on
+ * the way. */
 SIMD_INLINE int catch_up(jpeg_entropy* entropy) {
     uint64_t left = entropy->postponed;
     entropy->postponed = 0;
-    if (entropy->until_restart == 0 && !pass_restart_marker(entropy)) return 0;
-    if (left >= entropy->until_restart) {
+    if (entropy->restart_interval == 0)
+        left -= pass_to_entry(entropy, left);
+    else if (entropy->until_restart == 0 && !pass_restart_marker(entropy))
+        return 0;
+    else if (left >= entropy->until_restart) {
         const uint64_t beyond = left - entropy->until_restart;
         if (pass_restart_markers(entropy, 1 + beyond / entropy->restart_interval))
             left = beyond % entropy->restart_interval;
@@ -205,6 +269,28 @@ static int is_ended(const uint8_t* data, const uint8_t* end) {
     return 0;
 }
 
+/* Look for the entry points of the image; 0 if none will be used. */
+static int plan_entries(jpeg_entropy* entropy, j_decompress_ptr library) {
+    const size_t size = (size_t)(entropy->data_end - entropy->scan);
+    uint32_t mark;
+    entropy->note_at = UINT64_MAX;
+    entropy->entries.count = entropy->entries.thin = entropy->loaded = 0;
+    if (entropy->store == NULL || library->comps_in_scan > ENTRY_COMPONENTS) return 0;
+    entry_plan(&entropy->grid, (int)library->MCUs_per_row, (int)library->MCU_rows_in_scan, size,
+               entropy->store->share);
+    if (entropy->grid.total == 0 || !is_ended(entropy->scan, entropy->data_end)) return 0;
+    mark = entry_mark(&entropy->grid, entropy->scan, size);
+    if (!entry_store_load(entropy->store, entropy->record, &entropy->entries) ||
+        entropy->entries.mark != mark)
+        entropy->entries.count = entropy->entries.thin = 0;
+    entropy->entries.mark = mark;
+    entry_thin_grid(&entropy->grid, entropy->entries.thin);
+    if (entropy->entries.count > entropy->grid.total) entropy->entries.count = 0;
+    entropy->loaded = entropy->entries.count;
+    entropy->note_at = next_entry(entropy);
+    return 1;
+}
+
 /* Prepare for the scan; 0 if it is not one for us. */
 static int plan_scan(jpeg_entropy* entropy, j_decompress_ptr library) {
     int i;
@@ -238,6 +324,10 @@ static int plan_scan(jpeg_entropy* entropy, j_decompress_ptr library) {
     entropy->done = entropy->postponed = 0;
     entropy->may_jump = entropy->restart_interval != 0 && entropy->restart_interval < entropy->num_mcus &&
                         is_ended(entropy->reader.at, entropy->data_end);
+    entropy->scan = entropy->reader.at;
+    entropy->position = 0;
+    entropy->note_at = UINT64_MAX;
+    if (entropy->restart_interval == 0) entropy->may_jump = plan_entries(entropy, library);
     entropy->column = 0;
     entropy->num_columns = library->MCUs_per_row;
     jpeg_entropy_columns(entropy, 0, library->MCUs_per_row - 1);
@@ -323,6 +413,21 @@ void jpeg_entropy_rows(jpeg_entropy* entropy, JDIMENSION count) {
 
 int jpeg_entropy_passed_over(const jpeg_entropy* entropy) {
     return jpeg_progressive_passed_over(entropy->progressive);
+}
+
+void jpeg_entropy_entries(jpeg_entropy* entropy, entry_store* store, int64_t record) {
+    entropy->store = store;
+    entropy->record = record;
+}
+
+void jpeg_entropy_finish(jpeg_entropy* entropy) {
+    const int found = entropy->entries.count - entropy->loaded;
+    if (entropy->store != NULL && entropy->state == JPEG_ENTROPY_OWN && found > 0 &&
+        (found * ENTRY_WORTH >= entropy->grid.total || entropy->entries.count == entropy->grid.total))
+        entry_store_keep(entropy->store, entropy->record, &entropy->entries, &entropy->grid,
+                         (size_t)(entropy->data_end - entropy->scan));
+    entropy->store = NULL;
+    entropy->loaded = entropy->entries.count = 0;
 }
 
 void jpeg_entropy_reset(jpeg_entropy* entropy) {

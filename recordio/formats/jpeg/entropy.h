@@ -16,6 +16,9 @@
  * passed over.  The pixels are the same: the library, too, begins again at a marker whose number it
  * expects.
  *
+ * Entry points (entries.h) are used alike where there are no restart markers: all MCUs before a point were
+ * sound when it was noted, and what lies between the last point before the rectangle and the rectangle is read.
+ *
  * The library has no interface for this.  What is supposed about its inside is that an entropy
  * decoder begins with the functions `start_pass` and `decode_mcu`; jpeg_decoder_check tries it.
  */
@@ -26,6 +29,8 @@
 #include <stdio.h>
 
 #include <jpeglib.h>
+
+#include "entries.h"
 
 /* Width in pixels of a block after the scaled inverse DCT: 8, 4, 2 or 1. */
 #if JPEG_LIB_VERSION >= 70
@@ -80,6 +85,13 @@ void jpeg_entropy_rows(jpeg_entropy* entropy, JDIMENSION count);
 
 /* Whether scans of a progressive image, or parts of them, were not read for that reason. */
 int jpeg_entropy_passed_over(const jpeg_entropy* entropy);
+
+/* Use the entry points of a record for this image, and keep those that are found; NULL: neither.  To be
+ * called before start. */
+void jpeg_entropy_entries(jpeg_entropy* entropy, entry_store* store, int64_t record);
+
+/* Done with the image: keep what was found. */
+void jpeg_entropy_finish(jpeg_entropy* entropy);
 
 /* The next image will be the library's again. */
 void jpeg_entropy_reset(jpeg_entropy* entropy);

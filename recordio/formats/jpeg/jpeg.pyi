@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 from typing_extensions import Buffer
 
 from ..row_source import RowDecoder
+from .entry_store import EntryStore
 
 __all__ = [
     "DEFAULT_LIMITS",
@@ -44,6 +45,9 @@ def decode(
     channels: int = 3,
     region: tuple[int, int, int, int] | None = None,
     denominator: int = 1,
+    *,
+    entries: EntryStore | None = None,
+    record: int = 0,
     **limits: int,
 ) -> NDArray[np.uint8]: ...
 

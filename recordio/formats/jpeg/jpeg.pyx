@@ -10,7 +10,7 @@ from threading import local
 
 import numpy as np
 
-from libc.stdint cimport INT64_MAX, uint8_t
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t
 from libc.stdio cimport snprintf
 from libc.string cimport memcpy
 
@@ -23,6 +23,7 @@ from recordio.formats.status cimport (
     MESSAGE_SIZE, RENDER_IMAGE, RENDER_MEMORY, Outcome, outcome_fail,
 )
 from recordio.sync cimport sync_now
+from recordio.formats.jpeg.entry_store cimport EntryStore, entry_store
 from recordio.formats.jpeg_markers cimport jpeg_limits, load_limits
 
 from recordio.errors import ImageDecodeError
@@ -70,6 +71,7 @@ cdef extern from "recordio/formats/jpeg/decoder.h" nogil:
     int jpeg_decoder_chosen(const jpeg_decoder* decoder) noexcept
     int jpeg_decoder_open(jpeg_decoder* decoder, const uint8_t* data, size_t size,
                           const jpeg_limits* limits, jpeg_info* info) noexcept
+    void jpeg_decoder_entries(jpeg_decoder* decoder, entry_store* store, int64_t record) noexcept
     int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int x, int y,
                            int width, int height) noexcept
     int jpeg_decoder_rows(jpeg_decoder* decoder, const uint8_t** row, ptrdiff_t* stride,
@@ -291,12 +293,14 @@ cdef int _copy_rows(jpeg_decoder* decoder, uint8_t* to, size_t row_size) noexcep
             to += row_size
 
 
-def decode(data, int channels=3, region=None, int denominator=1, **limits):
+def decode(data, int channels=3, region=None, int denominator=1, *, EntryStore entries=None,
+           int64_t record=0, **limits):
     """Decode a JPEG image, or a region of it, at full size or a fraction of it.
 
     A region is ``(x, y, width, height)`` in pixels of the scaled image, which measures
     ``ceil(width / denominator)`` by ``ceil(height / denominator)``.  The pixels, uint8 of shape
-    (height, width, 3 or 1), are not turned.
+    (height, width, 3 or 1), are not turned.  `entries` has what is known of this image as its
+    `record`, and keeps what is found out.
 
     >>> import cv2, numpy
     >>> data = cv2.imencode(".jpg", numpy.full((40, 60, 3), 200, "uint8"))[1].tobytes()
@@ -320,6 +324,8 @@ def decode(data, int channels=3, region=None, int denominator=1, **limits):
     decoder = _borrow_decoder()
     try:
         _open(decoder, view, &most, &info)
+        if entries is not None:
+            jpeg_decoder_entries(decoder.decoder, entries.store, record)
         if region is None:
             x = y = 0
             width = (info.width + denominator - 1) // denominator
@@ -382,6 +388,8 @@ cdef int open_jpeg(RowSource* source, const uint8_t* data, size_t size, ImageInf
         if orient_exchanges_sides(info.orientation):
             info.width, info.height = found.height, found.width
         info.scales = True
+        if source.kept != NULL:
+            jpeg_decoder_entries(state.decoder, <entry_store*>source.kept, source.record)
         return SOURCE_OPEN
     jpeg_decoder_finish(state.decoder)
     if status in (JPEG_OK, JPEG_NOT_JPEG, JPEG_UNAVAILABLE):

@@ -54,6 +54,10 @@ int jpeg_decoder_open(jpeg_decoder* decoder, const uint8_t* data, size_t size, c
     return unavailable(decoder);
 }
 
+void jpeg_decoder_entries(jpeg_decoder* decoder, entry_store* store, int64_t record) {
+    (void)decoder, (void)store, (void)record;
+}
+
 int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int x, int y, int width,
                        int height) {
     (void)channels, (void)denominator, (void)x, (void)y, (void)width, (void)height;

@@ -20,6 +20,7 @@ from recordio.formats import general as codec
 from recordio.formats import pnm
 from recordio.formats.image_size import complete_limits, image_size, read_image_header
 from recordio.formats.jpeg import jpeg
+from recordio.formats.jpeg.entry_store import EntryStore
 from recordio.formats.jpeg.resize import decode_resized
 from recordio.formats.table import kind_of
 from recordio.formats.transcode.transcode import coefficients, rewrite
@@ -134,10 +135,14 @@ def check_jpeg(data: bytes) -> None:
     whole, warnings = both_decoders(data, **options)
     width = -(-jpeg_header.width // options["denominator"])
     height = -(-jpeg_header.height // options["denominator"])
+    entries = EntryStore(1, share=1)
     for _ in range(2):
         x, y = draw.randrange(width), draw.randrange(height)
         region = x, y, draw.randint(1, width - x), draw.randint(1, height - y)
         part, _ = both_decoders(data, region=region, **options)
+        for _ in range(2):  # entry points are noted, and then used
+            again, _, _ = decoded(data, True, region=region, entries=entries, **options)
+            assert np.array_equal(again, part) if part is not None else again is None, region
         if whole is not None and not warnings:
             assert part is not None, region
         if whole is not None and part is not None and not warnings:

@@ -1,0 +1,100 @@
+"""Entry points of the JPEG images of a pack, kept beside it: ``PREFIX.entry``.
+
+The file names the pack that it belongs to, and ends with a checksum: one of another pack, or one
+that is not whole, counts as none.  docs/formats/entry.md has its layout.  Nothing is decoded here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..bytes.crc32c import crc32c
+from ..bytes.mapping import map_file
+from ..containers.index import UNREADABLE, index_paths, keep_at
+from ..formats.jpeg.entry_store import EntryStore
+from .open_pack import OpenPack
+from .sizes import CHECKSUM, START, SizedFile, is_older
+
+__all__ = ["SUFFIX", "keep_entry_points", "load_entry_points"]
+
+MAGIC = b"recordio entry 1"
+SUFFIX = ".entry"
+
+
+def load_entry_points(pack: OpenPack, store: EntryStore, first: int) -> None:
+    """Take over the points of all records of a pack: `first` and the next of the store."""
+    for file, rows, numbers in _files(pack, first):
+        _load(file, store, rows, numbers)
+
+
+def keep_entry_points(pack: OpenPack, store: EntryStore, first: int) -> None:
+    """Write the points of all records of a pack, if some are not in its file yet.
+
+    What other processes wrote meanwhile is taken over where the store knows no more.  The file lies
+    in the cache folder of indexes where nobody may write beside the pack, and of packs on servers.
+    """
+    for file, rows, numbers in _files(pack, first):
+        before = _load(file, store, rows, numbers)
+        found = [store.packed(int(row)) or b"" for row in rows]
+        if sum(map(len, found)) == before or not any(found):
+            continue
+        sizes = np.zeros(len(file), "<u2")
+        sizes[numbers] = [len(one) for one in found]
+        pieces: list[Any] = [file.bound(MAGIC), sizes.data, b"".join(found)]
+        check = 0
+        for piece in pieces:
+            check = crc32c(piece, check)
+        keep_at(_paths(file), [*pieces, CHECKSUM.pack(check)])
+
+
+def _files(pack: OpenPack, first: int) -> Iterator[tuple[SizedFile, np.ndarray, np.ndarray]]:
+    """Yield each file, the places of its records in the store, and their numbers in the file."""
+    for file in pack.sized_files():
+        numbers = pack.numbers if pack.container is None else np.arange(len(file))
+        yield file, first + np.arange(len(numbers)), numbers
+        first += len(numbers)
+
+
+def _paths(file: SizedFile) -> list[str]:
+    beside = os.path.splitext(file.beside.name)[0] + SUFFIX
+    return index_paths(file.file, SUFFIX, beside)
+
+
+def _load(file: SizedFile, store: EntryStore, rows: np.ndarray, numbers: np.ndarray) -> int:
+    """Take over what a file has and the store has not; return the bytes of points in the file."""
+    for path in _paths(file):
+        if file.file.is_local and is_older(path, file.file.name):
+            continue
+        points = _read(path, file)
+        if points is not None:
+            sizes, data = points
+            ends = np.cumsum(sizes, dtype=np.int64)
+            for row, number in zip(rows.tolist(), numbers.tolist(), strict=True):
+                size = int(sizes[number])
+                known = store.packed(row) if size else b""
+                if size and (known is None or len(known) < size):
+                    store.put(row, data[ends[number] - size : ends[number]])
+            return len(data)
+    return 0
+
+
+def _read(path: str, file: SizedFile) -> tuple[np.ndarray, memoryview] | None:
+    """Read a file that is whole and belongs to the pack; None of any other."""
+    try:
+        data = map_file(path)
+        end = len(data) - CHECKSUM.size
+        begin = START.size + 2 * len(file)
+        if (
+            end < begin
+            or bytes(data[: START.size]) != file.bound(MAGIC)
+            or crc32c(data[:end]) != CHECKSUM.unpack(data[end:])[0]
+        ):
+            return None
+        sizes = np.frombuffer(data[START.size : begin], "<u2")
+    except UNREADABLE:
+        return None
+    return (sizes, data[begin:end]) if int(sizes.sum(dtype=np.int64)) == end - begin else None
