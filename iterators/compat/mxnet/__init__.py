@@ -19,6 +19,7 @@ from ...providers.protocol import load_data as load_data
 from ...providers.protocol import load_label as load_label
 from ...providers.protocol import provide_data as provide_data
 from ...providers.protocol import provide_label as provide_label
+from ..elsewhere import TRAINING, stand_in
 from . import base as base
 from . import context as context
 from . import gluon as gluon
@@ -34,7 +35,6 @@ from .context import cpu as cpu
 from .context import cpu_pinned as cpu_pinned
 from .context import current_context as current_context
 from .context import gpu as gpu
-from .elsewhere import stand_in
 from .io import ArrayDataProvider as ArrayDataProvider
 from .io import CSVProvider as CSVProvider
 from .io import ImageRecordProvider as ImageRecordProvider
@@ -45,4 +45,19 @@ from .io import MXDataProvider as MXDataProvider
 __version__ = "1.9.1"
 
 img, nd, rnd = image, ndarray, random
-globals().update(stand_in(__name__))
+#: Parts of MXNet that train models.
+MODELS = """
+attribute autograd callback contrib executor init initializer kv kvstore library
+lr_scheduler metric mod model module mon monitor onnx operator optimizer rnn sym symbol
+visualization viz
+"""
+#: Other parts of MXNet, and the reason why each is not here.
+OTHERS = {
+    "engine": "there is no engine: nothing is computed in the background",
+    "np": "arrays here are NumPy arrays: import numpy",
+    "npx": "arrays here are NumPy arrays: import numpy",
+    "numpy": "arrays here are NumPy arrays: import numpy",
+    "profiler": "measure with a profiler of Python; provider.stats() has times of the data part",
+}
+
+globals().update(stand_in(__name__, "mx", dict.fromkeys(MODELS.split(), TRAINING) | OTHERS))

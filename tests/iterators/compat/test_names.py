@@ -80,6 +80,39 @@ def test_mxnet_is_imported_as_scripts_import_it():
     )
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from iterators.compat.chainer import training, dataset, datasets, iterators, serializers",
+        "from iterators.compat.chainer.dataset import concat_examples, convert, tabular, to_device",
+        "from iterators.compat.chainer.datasets import TupleDataset, get_mnist, split_dataset",
+        "from iterators.compat.chainer.iterators import SerialIterator, MultiprocessIterator",
+        "from iterators.compat.chainer.serializers import load_npz, save_npz",
+        "from iterators.compat.chainer.backend import get_device",
+        "import iterators.compat.chainer as c; c.get_device('@numpy'), c.dataset.DatasetMixin",
+        "from iterators.compat.pylearn2.space import VectorSpace, Conv2DSpace, CompositeSpace",
+        "from iterators.compat.pylearn2.datasets.dense_design_matrix import DenseDesignMatrix",
+        "from iterators.compat.pylearn2.datasets.vector_spaces_dataset import VectorSpacesDataset",
+        "from iterators.compat.pylearn2.datasets.transformer_dataset import TransformerDataset",
+        "from iterators.compat.pylearn2.datasets.preprocessing import GlobalContrastNormalization",
+        "from iterators.compat.pylearn2.utils.data_specs import DataSpecsMapping, is_flat_specs",
+        "from iterators.compat.pylearn2.utils.iteration import FiniteDatasetIterator",
+        "from iterators.compat.pylearn2.format.target_format import OneHotFormatter",
+        "from iterators.compat import dp; dp.DataView, dp.Mnist, dp.ShuffleSampler",
+    ],
+)
+def test_imports_of_the_other_systems(line):
+    exec(line, {})
+
+
+@pytest.mark.parametrize("name", ["chainer.links.Linear", "pylearn2.models.mlp"])
+def test_other_systems_say_what_is_not_here(name):
+    system, part, own = name.split(".")
+    module = getattr(getattr(compat, system), part)
+    with pytest.raises(NotImplementedError, match=f"{own} of {system}.{part}.*trains models"):
+        getattr(module, own)
+
+
 def test_names_of_mxnet_jl():
     for name in ("ImageRecord", "MNIST", "CSV"):
         assert getattr(mx, f"{name}Provider") is getattr(mx.io, f"{name}Iter")

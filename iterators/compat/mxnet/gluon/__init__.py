@@ -1,6 +1,6 @@
 """Names of `mx.gluon`: data sets, and the blocks that transforms are made of."""
 
-from ..elsewhere import stand_in
+from ...elsewhere import TRAINING, stand_in
 from . import block as block
 from . import data as data
 from . import nn as nn
@@ -8,4 +8,7 @@ from . import utils as utils
 from .block import Block as Block
 from .block import HybridBlock as HybridBlock
 
-globals().update(stand_in(__name__, "gluon"))
+#: Parts of gluon that train models.
+MODELS = "Parameter ParameterDict Trainer contrib loss model_zoo rnn"
+
+globals().update(stand_in(__name__, "mx.gluon", dict.fromkeys(MODELS.split(), TRAINING)))

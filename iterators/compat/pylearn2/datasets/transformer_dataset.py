@@ -1,0 +1,3 @@
+"""Names of `pylearn2.datasets.transformer_dataset`."""
+
+from ....datasets import TransformerDataset as TransformerDataset
