@@ -80,7 +80,7 @@ def check(path: str | Path) -> list[Finding]:
 def check_text(text: str, path: str) -> list[Finding]:
     """Return what there is to say of the text of a script, by its lines."""
     if path.endswith(".lua"):
-        found = _of_lua(text, path)
+        found = list(_of_lua(text, path))
     else:
         found = _Names(ast.parse(text, path), path).findings()
     return sorted(set(found), key=lambda finding: (finding.line, finding.name))
