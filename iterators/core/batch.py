@@ -138,6 +138,9 @@ class DataBatch(AbstractDataBatch):
     source : numpy.ndarray of int64, (slots,), or None
         In batches of record images: the number of the pack that each sample came from, -1 for a
         slot that holds none.
+    fields : dict of str to list
+        Fields that are no arrays, such as captions: a value for every slot.  ``batch[name]`` finds
+        them as well.
 
     Examples
     --------
@@ -176,6 +179,7 @@ class DataBatch(AbstractDataBatch):
         self.provide_data: Any = provide_data
         self.provide_label: Any = provide_label
         self.source: Any = None
+        self.fields: dict[str, list[Any]] = {}
 
     @property
     def count(self) -> int:
@@ -200,7 +204,7 @@ class DataBatch(AbstractDataBatch):
         return len((self.data or self.label)[0])
 
     def get(self, name: str) -> Any:
-        """Return the array called `name`: data first, then labels.
+        """Return the array or list called `name`: data first, then labels, then other fields.
 
         Raises
         ------
@@ -216,6 +220,9 @@ class DataBatch(AbstractDataBatch):
                 if desc[0] == name:
                     return array
                 known.append(desc[0])
+        if name in self.fields:
+            return self.fields[name]
+        known += self.fields
         raise KeyError(f"no array named {name!r}; this batch has {', '.join(known) or 'no names'}")
 
     __getitem__ = get

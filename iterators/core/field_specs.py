@@ -10,10 +10,22 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from recordio.keywords.checks import boolean, choice, integer
+from recordio.keywords.checks import boolean, choice, integer, real
 from recordio.keywords.options import Options, accepts, option, optional
 
-__all__ = ["FieldKind", "Image", "Mask", "checked_fields"]
+__all__ = [
+    "Boxes",
+    "Crop",
+    "FieldKind",
+    "Image",
+    "Json",
+    "Keypoints",
+    "Mask",
+    "Objects",
+    "Size",
+    "Text",
+    "checked_fields",
+]
 
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "lanczos")
 VALUE_TYPES = ("uint8", "uint16", "int32", "int64", "float32")
@@ -146,7 +158,196 @@ class Image(FieldKind):
             )
 
 
-KINDS: tuple[type[FieldKind], ...] = (Image, Mask)
+def _pairs(name: str, value: Any) -> tuple[tuple[int, int], ...]:
+    """Pairs of points, each in one of them."""
+    try:
+        pairs = tuple((integer(name, a, low=0), integer(name, b, low=0)) for a, b in value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}={value!r:.60}: expected pairs of numbers of points") from None
+    points = [point for pair in pairs for point in pair]
+    if len(set(points)) < len(points):
+        raise ValueError(f"{name}={value!r:.60}: a point is in one pair at most")
+    return pairs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objects(FieldKind):
+    """Base class of fields with several objects for a sample, which differ in number."""
+
+    most: int | None = option(
+        None,
+        "int, optional",
+        """Objects of a sample at most, for which there is room in a batch; by default those of all
+        records, whose headers are read once.  A sample with more is a bad record.""",
+        optional(partial(integer, low=1, high=1 << 20)),
+    )
+    packed: bool = option(
+        False,
+        "bool",
+        """Deliver the objects of all samples one behind the other, and in ``batch["name_offsets"]``
+        where those of each begin and the last ones end, int64 (batch + 1,); instead of an array
+        that is filled up with -1.""",
+        boolean,
+    )
+
+
+@accepts()
+@dataclass(frozen=True, kw_only=True)
+class Keypoints(Objects):
+    """Key points of the persons or things in an image: x, y and v, in pixels of the batch.
+
+    v is 0 for a point that was not labelled or is out of sight, 1 for one that is hidden and 2 for
+    one that is seen, as in COCO.  x and y of one out of sight say where it would be; they are 0 if
+    it was not labelled.  Padding is -1.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Raises
+    ------
+    ValueError
+        If a point is in two pairs.
+
+    Examples
+    --------
+    >>> from iterators.fields import Keypoints
+    >>> Keypoints(swap=[(1, 2), (3, 4)], packed=True)
+    Keypoints(packed=True, swap=((1, 2), (3, 4)))
+    """
+
+    swap: Any = option(
+        (),
+        "sequence of pairs of int",
+        """Numbers of the points, from 0 on, that change places when the image is mirrored: left and
+        right of the same thing.  They do not when it is mirrored in both directions, which is a
+        half turn.""",
+        _pairs,
+    )
+
+
+@accepts()
+@dataclass(frozen=True, kw_only=True)
+class Boxes(Objects):
+    """Boxes of the objects in an image: rows of class, four coordinates and what else they have.
+
+    Coordinates are float32, in pixels of the batch.  Of a box that is cut off, the rest counts; of
+    one that is turned, the box around it.  Padding is -1.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Examples
+    --------
+    >>> from iterators.fields import Boxes
+    >>> Boxes(format="cxcywh").emit
+    'overlap'
+    """
+
+    format: str = option(
+        "xyxy",
+        '{"xyxy", "xywh", "cxcywh"}',
+        """The coordinates: two corners; the upper left corner and the size; or centre and size.""",
+        partial(choice, allowed=("xyxy", "xywh", "cxcywh")),
+    )
+    emit: str = option(
+        "overlap",
+        '{"overlap", "center"}',
+        """Which boxes stay: those of which more than `min_overlap` is seen, or those whose centre
+        is.  `ImageDetRecordIter` has keywords for its own.""",
+        partial(choice, allowed=("overlap", "center")),
+    )
+    min_overlap: float = option(
+        0.0,
+        "float",
+        "Share of the area of a box, 0 to 1.",
+        partial(real, low=0, high=1),
+    )
+
+
+@accepts()
+@dataclass(frozen=True, kw_only=True)
+class Text(FieldKind):
+    """A text, such as a caption: ``batch["name"]`` is a list with a str for each sample.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Examples
+    --------
+    >>> from iterators.fields import Text
+    >>> Text(line="random")
+    Text(line='random')
+    """
+
+    is_array: ClassVar[bool] = False
+
+    line: str = option(
+        "all",
+        '{"all", "first", "random"}',
+        """The whole text; or of several captions, a line each, the first one, or another one in
+        every epoch.""",
+        partial(choice, allowed=("all", "first", "random")),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Json(FieldKind):
+    """A JSON value: ``batch["name"]`` is a list with what it holds for each sample.
+
+    Examples
+    --------
+    >>> from iterators.fields import Json
+    >>> Json()
+    Json()
+    """
+
+    is_array: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crop(FieldKind):
+    """The part of the image that is seen: x, y, width and height in its pixels, float32 (batch, 4).
+
+    It is the rectangle around the part of the stored image, upright, that fills the place in the
+    batch; for models that are conditioned on it.
+
+    Examples
+    --------
+    >>> from iterators.fields import Crop
+    >>> Crop().stored
+    False
+    """
+
+    stored: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size(FieldKind):
+    """Width and height of the stored image, upright, in pixels: int32 (batch, 2).
+
+    Examples
+    --------
+    >>> from iterators.fields import Size
+    >>> Size()
+    Size()
+    """
+
+    stored: ClassVar[bool] = False
+
+
+KINDS: tuple[type[FieldKind], ...] = (
+    Image,
+    Mask,
+    Keypoints,
+    Boxes,
+    Text,
+    Json,
+    Crop,
+    Size,
+)
 
 
 def checked_fields(name: str, value: Any) -> Mapping[str, FieldKind]:

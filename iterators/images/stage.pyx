@@ -250,10 +250,13 @@ cdef class Stage:
                 failures.append((slot, self._failure(batch.failed[slot], batch.fetched[slot],
                                                      &batch.outcomes[slot], at, slot)))
         if self.fields is not None:
+            records = [batch.records[slot] for slot in range(batch.count)]
             data = [*(data if isinstance(data, list) else [data]),
-                    *self.fields.finish(at, batch.count, failures)]
+                    *self.fields.finish(at, records, failures)]
         # Only now, so that an interrupt in between leaves the batch to be collected again.
         self.arrays[at] = None
+        if self.fields is not None:
+            self.fields.release(at)
         self.collected += 1
         return data, label, ids, failures
 
@@ -293,7 +296,7 @@ cdef class Stage:
         if fetched != FETCH_OK or outcome.status != RENDER_OK:
             raise self._failure(failed, fetched, &outcome, self.depth, 0)
         if self.fields is not None:
-            self.fields.finish_slot(data[self.num_views:], slot)
+            self.fields.finish_slot(data[self.num_views:], slot, record)
         id_table[slot] = outcome.record_id
 
     def stats(self):

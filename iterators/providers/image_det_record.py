@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
-from recordio.boxes import LEAST_HEADER, ROW_PREFIX
+from recordio.boxes import LEAST_HEADER, LEAST_OBJECT, ROW_PREFIX
 from recordio.errors import LabelError, RecordIOError
 from recordio.keywords.options import accepts, divided
 
@@ -146,9 +146,29 @@ def _labels(job: ImageJob, source: Packs) -> Labels:
         most += (MOSAIC_IMAGES - 1) * (most - LEAST_HEADER)
     width = max(most, recipe.label_pad_width) + ROW_PREFIX
     told = {"label_width": width, "raw_width": options.label_width}
+    objects = None
+    if options.fields:
+        size = _object_width(source, tables)
+        objects = size, (width - ROW_PREFIX - LEAST_HEADER) // size
     return Labels(
-        shape=(width,), plans=[{**told, "labels": table} for table in tables], distinct=_classes
+        shape=(width,),
+        plans=[{**told, "labels": table} for table in tables],
+        distinct=_classes,
+        objects=objects,
     )
+
+
+def _object_width(source: Packs, tables: Sequence[Any]) -> int:
+    """Values of an object, of the first label that can be used."""
+    for member, table in zip(source.members, tables, strict=True):
+        if table is not None:
+            vectors: Iterable[Any] = np.split(table[2], table[1][1:-1])
+        else:
+            vectors = (label for _, label in member.label_vectors())
+        for label in vectors:
+            if len(_object_ids(label)) and not isinstance(label, RecordIOError):
+                return int(np.atleast_1d(label)[1])
+    return LEAST_OBJECT
 
 
 def _classes(member: RecordSource, listed: Any) -> np.ndarray:

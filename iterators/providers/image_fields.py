@@ -8,41 +8,120 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..core.batch import DataDesc
-from ..core.field_specs import FieldKind, Image, Mask
+from ..core.field_specs import Boxes, Crop, FieldKind, Image, Json, Keypoints, Mask, Objects, Text
 from ..images.fields.field import FieldPlan
+from ..images.fields.object_fields import ObjectPlan, check_width, scan_objects
 from ..images.fields.pixel_fields import ImagePlan, ValuePlan
+from ..images.fields.plain_fields import PlacePlan, TextPlan
 from ..images.plan import RenderPlan
+from ..images.sources.source import Source
 from .image_options import ImageRecordOptions
 from .image_sources import ImageSource
 
-__all__ = ["ImageFields", "field_names"]
+__all__ = ["ImageFields", "array_names", "field_names"]
+
+#: Values of a point and, at least, of a row of boxes.
+POINT, LEAST_ROW = 3, 5
+#: Records that are looked at for the values of an object, if `most` is given.
+FEW = 1 << 10
 
 
 def field_names(specs: Mapping[str, FieldKind], views: int = 0) -> list[tuple[str, str, int]]:
-    """Name the fields of a batch: their names there, those of their packs, and their views."""
-    return [
-        (f"{name}{view}" if views else name, name, view)
-        for name in specs
-        for view in range(max(views, 1))
-    ]
+    """Name the fields of a batch: their names there, those of their packs, and their views.
+
+    Texts and sizes are the same for every view.
+    """
+    found = []
+    for name, spec in specs.items():
+        alike = views == 0 or isinstance(spec, (Text, Json)) or type(spec).__name__ == "Size"
+        own = [(name, name, 0)] if alike else [(f"{name}{i}", name, i) for i in range(views)]
+        found += own
+    return found
+
+
+def array_names(specs: Mapping[str, FieldKind]) -> list[str]:
+    """Name the arrays of a batch that come of fields, without views."""
+    found = []
+    for name, spec in specs.items():
+        if spec.is_array:
+            found.append(name)
+        if isinstance(spec, Objects) and spec.packed:
+            found.append(f"{name}_offsets")
+    return found
 
 
 class ImageFields:
-    """The fields of the images of a source, as `options` ask for them."""
+    """The fields of the images of a source, as `options` ask for them.
 
-    def __init__(self, options: ImageRecordOptions, source: ImageSource, views: int) -> None:
+    Of detection images, boxes without a pack are those in the labels: `own_objects` is the number
+    of values of each and of objects at most.
+    """
+
+    def __init__(
+        self,
+        options: ImageRecordOptions,
+        source: ImageSource,
+        views: int,
+        own_objects: tuple[int, int] | None = None,
+    ) -> None:
         self.specs: Mapping[str, FieldKind] = options.fields or {}
         self._names = field_names(self.specs, views)
-        self._options, self._views = options, max(views, 1)
+        self._num_images = max(views, 1)
         taken = {options.data_name, options.label_name, "features", "targets"}
-        for name, *_ in self._names:
+        for name in [*array_names(self.specs), *(name for name, *_ in self._names)]:
             if name in taken:
                 raise ValueError(f"fields: {name!r} is the name of the images or labels")
-        self._sources = {name: source.field(name) for name in self.specs}
+        self._sources: dict[str, Source | None] = {}
+        self._objects: dict[str, tuple[int, int]] = {}
+        for name, spec in self.specs.items():
+            own = own_objects and isinstance(spec, Boxes) and not _has_field(source, name)
+            self._sources[name] = source.field(name) if spec.stored and not own else None
+            if isinstance(spec, Objects):
+                self._objects[name] = (
+                    own_objects if own and own_objects else self._scanned(name, spec, source)
+                )
+        self._packed = any(isinstance(s, Objects) and s.packed for s in self.specs.values())
 
     def __bool__(self) -> bool:
         return bool(self.specs)
+
+    def _scanned(self, name: str, spec: Objects, source: ImageSource) -> tuple[int, int]:
+        """Find the values of an object, and how many there are at most."""
+        field = self._sources[name]
+        assert field is not None
+        if source.is_remote and spec.most is None:
+            raise ValueError(
+                f"field {name} lies on a server, where not all headers are read: give it most, the "
+                "objects of a sample at most"
+            )
+        least = POINT if isinstance(spec, Keypoints) else LEAST_ROW
+        if source.is_remote:
+            field.read(0)  # which fetches it
+        last = -1 if spec.most is None else 1 if source.is_remote else FEW
+        width, most = scan_objects(field, least, last)
+        return width or least, spec.most or max(most, 1)
+
+    def refuse_mosaics(self, recipes: Sequence[Any]) -> None:
+        """Refuse fields that cannot be put together as the images of mosaics are."""
+        for name, source in self._sources.items():
+            if source is None and isinstance(self.specs[name], Boxes):
+                continue
+            for recipe in recipes:
+                if getattr(recipe, "mosaic", 0):
+                    raise ValueError(
+                        f"mosaic={recipe.mosaic:g} makes one image of four, and only the boxes in "
+                        f"the labels of their records come with them: drop mosaic, or field {name}"
+                    )
+
+    def refuse_packed(self) -> None:
+        """Refuse batches of another size, whose samples are taken apart by number."""
+        if self._packed:
+            raise ValueError("packed fields have no axis of samples: iterate over the provider")
+
+    # -- plans and descriptions -------------------------------------------------------------------
 
     def plans(self, image: RenderPlan) -> list[FieldPlan]:
         """Plan the fields of images that `image` describes."""
@@ -50,29 +129,99 @@ class ImageFields:
 
     def _plan(self, image: RenderPlan, name: str, field: str, view: int) -> FieldPlan:
         spec: Any = self.specs[field]
-        source = self._sources[field]
+        source: Any = self._sources[field]
         own = (image, *image.views)[view]
+        if isinstance(spec, Objects):
+            plan = ObjectPlan(name, spec, source, view, *self._objects[field])
+            if isinstance(spec, Keypoints):
+                check_width(plan)
+            return plan
+        if isinstance(spec, (Text, Json)):
+            return TextPlan(name, spec, source, view)
+        if not spec.stored:
+            return PlacePlan(name, spec, view, isinstance(spec, Crop))
         if isinstance(spec, Mask) or spec.dtype == "uint16":
             size = own.recipe.data_shape[1:]
             return ValuePlan(name, spec, source, view, size, isinstance(spec, Mask))
         return ImagePlan(name, spec, source, view, own)
 
-    def described(self, image: RenderPlan, batch_size: int, dtype: Any) -> list[DataDesc]:
+    def described(self, image: RenderPlan, slots: int, dtype: Any) -> list[DataDesc]:
         """Describe the arrays of a batch; `dtype` is that of images normalised on a device."""
-        described = []
+        described: list[DataDesc] = []
         for plan in self.plans(image):
-            own = dtype if dtype and _is_like_the_image(plan.spec) else plan.dtype
-            described.append(DataDesc(plan.name, plan.shape(batch_size), own, plan.layout))
+            spec = plan.spec
+            if isinstance(plan, ObjectPlan):
+                one = _shape_of_object(plan)
+                axes = "NWCK"[: 2 + len(one)] if not spec.packed else None
+                shape = (slots, plan.most) if not spec.packed else (slots * plan.most,)
+                described.append(DataDesc(plan.name, (*shape, *one), np.float32, axes))
+                if spec.packed:
+                    described.append(DataDesc(f"{plan.name}_offsets", (slots + 1,), np.int64, None))
+            elif isinstance(plan, PlacePlan):
+                kind = (np.float32, 4) if plan.is_crop else (np.int32, 2)
+                described.append(DataDesc(plan.name, (slots, kind[1]), kind[0], "NC"))
+            elif spec.is_array:
+                own = dtype if dtype and _is_like_the_image(spec) else plan.dtype
+                described.append(DataDesc(plan.name, plan.shape(slots), own, plan.layout))
         return described
+
+    # -- batches ----------------------------------------------------------------------------------
+
+    def arrays(self, data: Sequence[Any], image: RenderPlan) -> list[Any]:
+        """Return the arrays of a batch, of what the image stage made."""
+        found = list(data[: self._num_images])
+        for plan, value in zip(self.plans(image), data[self._num_images :], strict=True):
+            if isinstance(plan, ObjectPlan):
+                found += _objects(plan, value)
+            elif isinstance(plan, PlacePlan):
+                kind = (np.float32, 4) if plan.is_crop else (np.int32, 2)
+                values = np.frombuffer(bytearray(b"".join(value)), kind[0])
+                found.append(values.reshape(-1, kind[1]))
+            elif plan.spec.is_array:
+                found.append(value)
+        return found
+
+    def lists(self, data: Sequence[Any]) -> dict[str, list[Any]]:
+        """Return the fields of a batch that are no arrays, by name."""
+        named = zip(self._names, data[self._num_images :], strict=True)
+        return {name: v for (name, field, _), v in named if not self.specs[field].is_array}
 
     def finish(self, data: Sequence[Any], normalise: Any) -> list[Any]:
         """Normalise the images of a batch on their device, and the fields that are like them."""
-        alike = [True] * self._views + [
-            _is_like_the_image(self.specs[field]) for _, field, _ in self._names
-        ]
+        alike = [True] * self._num_images
+        for _, field, _ in self._names:
+            spec = self.specs[field]
+            if spec.is_array:
+                alike.append(_is_like_the_image(spec))
+            if isinstance(spec, Objects) and spec.packed:
+                alike.append(False)
         return [normalise(one) if like else one for one, like in zip(data, alike, strict=True)]
+
+
+def _has_field(source: ImageSource, name: str) -> bool:
+    """Return whether a pack beside one of those of the source has that name."""
+    return any(name in file.field_names for file in getattr(source, "files", ()))
 
 
 def _is_like_the_image(spec: FieldKind) -> bool:
     """Return whether a field is normalised as the image is."""
     return isinstance(spec, Image) and spec.dtype is None
+
+
+def _shape_of_object(plan: ObjectPlan) -> tuple[int, ...]:
+    width = plan.width_of_object
+    return (width // POINT, POINT) if isinstance(plan.spec, Keypoints) else (width,)
+
+
+def _objects(plan: ObjectPlan, contents: list[bytes]) -> list[np.ndarray]:
+    """Put the objects of all slots into one array, padded or with offsets."""
+    shape, width = _shape_of_object(plan), plan.width_of_object
+    counts = [len(content) // (4 * width) for content in contents]
+    values = np.frombuffer(bytearray(b"".join(contents)), np.float32).reshape(-1, *shape)
+    if plan.spec.packed:
+        return [values, np.cumsum([0, *counts]).astype(np.int64)]
+    padded = np.full((len(contents), plan.most, *shape), -1, np.float32)
+    slots = np.repeat(np.arange(len(counts)), counts)
+    ranks = np.arange(len(slots)) - np.repeat(np.cumsum(counts) - counts, counts)
+    padded[slots, ranks] = values
+    return [padded]

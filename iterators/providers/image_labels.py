@@ -38,6 +38,8 @@ class Labels:
     plans: list[dict[str, Any]]
     distinct: Callable[[Any, Any], np.ndarray]
     of_classes: bool = False
+    #: Of images with boxes: values of an object, and objects of an image at most.
+    objects: tuple[int, int] | None = None
 
     @property
     def listed(self) -> list[Any]:

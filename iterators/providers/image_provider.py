@@ -36,8 +36,12 @@ from .batch_form import BatchForm
 from .engine import Engine, engine_apart, made
 from .fetched_ahead import fetched_ahead
 from .image_caching import CacheInfo, open_caches, steady_records
+<<<<<<< HEAD
 from .image_entries import open_entries
 from .image_fields import ImageFields, field_names
+=======
+from .image_fields import ImageFields, array_names
+>>>>>>> d5cedb18 (Key points, boxes, texts, crops and sizes are fields)
 from .image_labels import Labels, PackClasses, refuse_classes
 from .image_options import ImageRecordOptions, element_type
 from .image_orders import describe_order, order_of_images
@@ -133,7 +137,7 @@ def _in_form(
         if options.layout != "NCHW":
             raise ValueError(f"data_specs says which axes to use: drop layout={options.layout!r}")
         names = [] if options.label_name is None else [options.label_name]
-        fields = [name for name, *_ in field_names(options.fields or {})]
+        fields = array_names(options.fields or {})
         form = BatchForm(options.data_specs, [options.data_name], names, fields)
         layout, dtype = form.written(data_shape)
         options = replace(options, layout=layout)
@@ -264,9 +268,15 @@ class RecordImageProvider(PlannedProvider):
             source, steady_records(order, len(source)), packs, recipes.packs, options
         )
         images = [cache and cache.images for cache in caches]
+<<<<<<< HEAD
         self._entries = open_entries(source, options)
         entries = None if self._entries is None else self._entries.store
         fields = self._fields = ImageFields(options, source, len(recipes.views))
+=======
+        fields = ImageFields(options, source, len(recipes.views), labels.objects)
+        fields.refuse_mosaics(recipes.packs)
+        self._fields, self._image = fields, plans[0]()
+>>>>>>> d5cedb18 (Key points, boxes, texts, crops and sizes are fields)
         engines = ImageEngines(
             source,
             plans,
@@ -472,9 +482,11 @@ class RecordImageProvider(PlannedProvider):
 
     def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
         if not isinstance(data, SeparateArrays):
-            return super()._batch(data, label, ids, pad)
+            batch = super()._batch(data, label, ids, pad)
+            batch.fields = self._fields.lists(data) if self._fields else {}
+            return batch
         _, labels = self._arrays(data, label)
-        desc, number = self.provide_data[0], len(data)
+        desc = self.provide_data[0]
         arrays, described = ragged_data(data, desc, self._as_buffer)
         placed = self._placement.place([*arrays, *labels])
         made, labels = placed[: len(arrays)], placed[len(arrays) :]
@@ -491,6 +503,8 @@ class RecordImageProvider(PlannedProvider):
         )
 
     def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
+        if self._fields:
+            data = self._fields.arrays(data, self._image)
         if self._tail is not None:
             data = self._tail(data) if not self._fields else [self._tail(data[0]), *data[1:]]
         if not self._stored[1]:
@@ -502,6 +516,10 @@ class RecordImageProvider(PlannedProvider):
             wrong = label[typed != label][0]
             raise ValueError(f"label_dtype={desc.dtype.name!r}, but there is a label {wrong:g}")
         return super()._arrays(data, typed[:, 0] if len(desc.shape) == 1 else typed)
+
+    def _provider_samples(self) -> Any:
+        self._fields.refuse_packed()
+        return super()._provider_samples()
 
     def _finish(self, data: Sequence[Any]) -> list[Any]:
         return self._fields.finish(data, self._normalise) if self._normalise else list(data)

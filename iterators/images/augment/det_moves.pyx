@@ -8,21 +8,10 @@ Nothing here draws random numbers or touches pixels.
 from libc.string cimport memcpy, memmove
 
 from iterators.images.augment.det_labels cimport CropLimits, Objects
-from iterators.images.augment.policy cimport MAX_DRAWN, Drawn
+from iterators.images.augment.policy cimport Drawn
 from recordio.kernels.operations cimport operation, operation_is_geometric, operation_matrix
 
-cdef enum:
-    X = 0
-    Y = 1
-    MAX_CORNERS = 4 + 4 * MAX_DRAWN     # every operation cuts with four straight lines
-
 cdef double LABEL_ROUNDING = 2.0 ** -23     # of two edges, as shares of a side
-
-
-# The rest of a box, in pixels: convex, as a box is.
-cdef struct Shape:
-    int count
-    double[MAX_CORNERS][2] corners
 
 
 # A box on its way: its shape and its centre, and whether that stayed inside all the time.
@@ -39,7 +28,6 @@ cdef void put(Shape* shape, double x, double y) noexcept nogil:
 
 
 cdef void cut(Shape* shape, int axis, double limit, double sign) noexcept nogil:
-    """Keep what is below a limit, or above it where `sign` is -1."""
     cdef Shape kept
     cdef double* first
     cdef double* second

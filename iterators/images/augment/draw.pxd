@@ -32,6 +32,7 @@ cdef enum Purpose:
     DRAW_PAD = 35           # scale, x, y
     DRAW_SAMPLERS = 36      # one word for every crop sampler, to bring them in order: 36 ... 51
     DRAW_MOSAIC = 52        # chance, x, y of the centre; and 53, 54: two words for each partner
+    DRAW_LINE = 56          # of a text with several
     DRAW_PHOTOMETRIC = 64   # of PolicyOptions: see `changes`; 64 ... 79
     DRAW_ERASING = 80       # chance, count; key of the noise
     DRAW_RECTANGLE = 96     # area, ratio, x, y: 10 tries for each of 16 rectangles: 96 ... 255

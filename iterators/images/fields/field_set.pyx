@@ -117,34 +117,42 @@ cdef class FieldSet:
         target.data = <char*>target.data + slot * rows.slot_bytes[number]
         return 0
 
-    def finish(self, Py_ssize_t at, Py_ssize_t count, failures):
+    def finish(self, Py_ssize_t at, records, failures):
         """Return what there is of every field: an array, or a list of a value for each slot.
 
-        Values that cannot be made of what was stored are added to the `failures`.
+        Values that cannot be made of what was stored for the `records` are added to the `failures`.
         """
         cdef Py_ssize_t i, slot
         cdef FieldPlan plan
-        found, self.arrays[at] = self.arrays[at], None
+        found = list(self.arrays[at])
         bad = {slot for slot, _ in failures}
         for i in range(self.count):
             plan = self.plans[i]
             if plan.is_array:
                 continue
             found[i] = values = [plan.padding] * self.slots[at]
-            for slot in range(count):
+            for slot, record in enumerate(records):
                 if slot in bad:
                     continue
                 try:
-                    values[slot] = self._value(at, i, slot)
+                    values[slot] = self._value(at, i, slot, record)
                 except RecordIOError as error:
                     bad.add(slot)
                     failures.append((slot, error))
         return found
 
-    def _value(self, Py_ssize_t at, Py_ssize_t number, Py_ssize_t slot):
+    def release(self, Py_ssize_t at):
+        """Refer no longer to the memory of a batch that was handed over."""
+        self.arrays[at] = None
+
+    def _value(self, Py_ssize_t at, Py_ssize_t number, Py_ssize_t slot, int64_t record):
         cdef Payload* payload = &self.ring[at].payloads[number][slot]
+        cdef FieldPlan plan = self.plans[number]
         content = PyBytes_FromStringAndSize(<const char*>payload.bytes, <Py_ssize_t>payload.size)
-        return (<FieldPlan>self.plans[number]).value(content)
+        try:
+            return plan.value(content)
+        except RecordIOError as error:
+            raise error.at(**plan.source.location(record)) from None
 
     cdef FieldRows* rows_of(self, Py_ssize_t at) noexcept nogil:
         return &self.ring[at]
@@ -166,12 +174,12 @@ cdef class FieldSet:
             if plan.is_array:
                 self.aim(rows, i, arrays[i], slot)
 
-    def finish_slot(self, arrays, Py_ssize_t slot):
-        """Put what was made of it where it belongs."""
+    def finish_slot(self, arrays, Py_ssize_t slot, int64_t record):
+        """Put what was made of a record where it belongs."""
         cdef Py_ssize_t i
         for i in range(self.count):
             if not (<FieldPlan>self.plans[i]).is_array:
-                arrays[i][slot] = self._value(self.depth, i, 0)
+                arrays[i][slot] = self._value(self.depth, i, 0, record)
 
     cdef object failure(self, const FieldRows* rows, Py_ssize_t slot, int64_t record,
                         Outcome* outcome):
