@@ -36,12 +36,8 @@ from .batch_form import BatchForm
 from .engine import Engine, engine_apart, made
 from .fetched_ahead import fetched_ahead
 from .image_caching import CacheInfo, open_caches, steady_records
-<<<<<<< HEAD
 from .image_entries import open_entries
-from .image_fields import ImageFields, field_names
-=======
 from .image_fields import ImageFields, array_names
->>>>>>> d5cedb18 (Key points, boxes, texts, crops and sizes are fields)
 from .image_labels import Labels, PackClasses, refuse_classes
 from .image_options import ImageRecordOptions, element_type
 from .image_orders import describe_order, order_of_images
@@ -268,15 +264,11 @@ class RecordImageProvider(PlannedProvider):
             source, steady_records(order, len(source)), packs, recipes.packs, options
         )
         images = [cache and cache.images for cache in caches]
-<<<<<<< HEAD
         self._entries = open_entries(source, options)
         entries = None if self._entries is None else self._entries.store
-        fields = self._fields = ImageFields(options, source, len(recipes.views))
-=======
         fields = ImageFields(options, source, len(recipes.views), labels.objects)
         fields.refuse_mosaics(recipes.packs)
         self._fields, self._image = fields, plans[0]()
->>>>>>> d5cedb18 (Key points, boxes, texts, crops and sizes are fields)
         engines = ImageEngines(
             source,
             plans,
