@@ -10,6 +10,7 @@ import argparse
 from collections.abc import Callable
 
 from recordio.packs.names import pack_prefix
+from recordio.packs.set_writer import set_paths
 
 from .command import Command, add
 from .completion import add_completion
@@ -150,6 +151,7 @@ def _import(settings: argparse.Namespace, interruption: Interruption) -> int:
     prefix = pack_prefix(settings.out)
     check_outputs(companions(prefix), settings.force)
     source = IMPORTS[settings.command.removeprefix("from-")].open(settings)
+    check_outputs(set_paths(prefix, source.fields), settings.force)
     with interruption.deferring():
         report = import_records(
             source,
@@ -162,6 +164,10 @@ def _import(settings: argparse.Namespace, interruption: Interruption) -> int:
         say("recordio", note)
     if left_out := report.not_stored():
         say("recordio", f"note: {left_out}")
+    for name in source.fields:
+        without = report.records - report.fields[name]
+        none = f"; {without} images have none" if without else ""
+        say("recordio", f"wrote {prefix}.{name}.rec: {report.fields[name]} records{none}")
     if report.skipped:
         say_skipped("recordio", prefix, report.skipped)
     rate = report.records / max(report.seconds, 1e-9)

@@ -148,9 +148,13 @@ class RecordWriter:
         if checksums:
             paths.append(checksums_path(self.path))
         without = [] if checksums else stale_checksums(self.path, settings)
-        self._output = open_output(*paths, without=without, settings=settings)
+        self._output = self._open(paths, without, settings)
         if size is not None:
             self._copy_existing(size)
+
+    def _open(self, paths, without, settings):
+        """Open the output to its files."""
+        return open_output(*paths, without=without, settings=settings)
 
     def _check_existing(self):
         """Size of the whole file that is to be continued, or None if there is none."""
@@ -310,7 +314,7 @@ class RecordWriter:
         entries["offset"], entries["crc"] = pairs.T
         entries["length"] = np.diff(entries["offset"], append=self._written)
         for piece in format_checksums(entries, self._written):
-            self._write_out(-1, piece)
+            self._write_out(1 if self.index_path is None else 2, piece)
 
     def discard(self) -> None:
         """Give up: leave the old files as they were and remove the temporary ones."""

@@ -1,6 +1,7 @@
 """COCO annotations: images with boxes become detection records.
 
-The JSON file is read as a whole, without its outlines; images are read one by one, untouched.
+The JSON file is read as a whole, without its outlines unless masks are made of them; images are
+read one by one, untouched.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ import collections
 import json
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from recordio import RecordIOError
 from recordio.bytes.files import open_bytes
 from recordio.errors import LabelError
+from recordio.keywords.checks import path as path_of
+from recordio.keywords.options import option, optional
 from recordio.lists import safe_name
 
 from ..image_list import Skipped
@@ -28,7 +32,8 @@ from .boxes import (
     item_of,
     marked_option,
 )
-from .format import WITH_IMAGE, Import, ImportSource, Items, LeftOut
+from .coco_fields import COCO_FIELDS, CocoFields, read_captions
+from .format import WITH_IMAGE, Import, ImportSource, Item, Items, LeftOut, PixelLimit, names_among
 
 __all__ = ["FROM_COCO"]
 
@@ -44,9 +49,23 @@ CALLED = {"segmentation": "outlines (segmentation)", "keypoints": "lists of key 
 
 
 @dataclass(frozen=True, kw_only=True)
-class CocoOptions(BoxOptions):
+class CocoOptions(BoxOptions, PixelLimit):
     """Options of from-coco."""
 
+    fields: tuple[str, ...] = option(
+        (),
+        "sequence of str",
+        """Fields to write beside the images, as PREFIX.NAME.rec.  mask: the class of each pixel
+        plus 1, 0 for none, 255 for crowds; instances: the number of the object at each pixel, from
+        1; keypoints; caption, of `captions` (default: none).""",
+        partial(names_among, allowed=tuple(COCO_FIELDS)),
+    )
+    captions: str | None = option(
+        None,
+        "path, optional",
+        "The JSON file with the captions of the images, for the field caption.",
+        optional(path_of),
+    )
     crowd: str = marked_option("Boxes round crowds (iscrowd)")
 
 
@@ -54,7 +73,15 @@ def open_coco(settings: argparse.Namespace) -> ImportSource:
     """Read the annotations."""
     path = settings.annotations
     check_folder(settings.images)
-    found = read_annotations(path)
+    names = settings.fields
+    if (settings.captions is not None) != ("caption" in names):
+        raise RecordIOError(
+            "captions are a file of their own: --captions FILE and the field caption need each "
+            "other",
+            path=path,
+        )
+    captions = {} if settings.captions is None else read_captions(settings.captions)
+    found = read_annotations(path, keeps_outlines=bool({"mask", "instances"} & set(names)))
     categories = {
         number_of(category, "id", f"category {position}", path): category.get("name")
         for position, category in enumerate(found["categories"])
@@ -79,6 +106,9 @@ def open_coco(settings: argparse.Namespace) -> ImportSource:
         else:
             nowhere.setdefault(f"image {image!r:.40}", []).append(name_of(annotation))
     labels = BoxLabels.from_settings(settings, "crowd")
+    by_number = dict(zip(categories, found["categories"], strict=True))
+    fields = CocoFields(names, by_number, by_category, captions, settings.max_pixels, path)
+    stored = STORED | {COCO_FIELDS[name] for name in names}
 
     def items() -> Items:
         for image in found["images"]:
@@ -100,13 +130,21 @@ def open_coco(settings: argparse.Namespace) -> ImportSource:
             except LabelError as error:
                 yield Skipped(location, error.reason)
                 continue
-            beside = left_out_of([image], OF_IMAGES) + left_out_of(entries, STORED)
-            yield item_of(settings.images, name, boxes_at, size, labels, settings, location, beside)
-        for name, names in nowhere.items():
+            beside = left_out_of([image], OF_IMAGES) + left_out_of(entries, stored)
+            item = item_of(
+                settings.images, name, boxes_at, size, labels, settings, location, beside
+            )
+            if names and isinstance(item, Item):
+                try:
+                    item = item._replace(fields=fields.of(image["id"], size, entries))
+                except RecordIOError as error:
+                    item = Skipped(location, error.reason)
+            yield item
+        for name, lost in nowhere.items():
             yield Skipped(
                 f"{path}, {name}",
-                f"{len(names)} annotations belong to it, and no image with this id is listed;"
-                f" the first is {names[0]}",
+                f"{len(lost)} annotations belong to it, and no image with this id is listed;"
+                f" the first is {lost[0]}",
             )
         of_categories = left_out_of(found["categories"], OF_CATEGORIES)
         yield LeftOut({f"{key} of categories": number for key, number in of_categories.items()})
@@ -118,7 +156,8 @@ def open_coco(settings: argparse.Namespace) -> ImportSource:
             }
         )
 
-    return ImportSource(items(), len(found["images"]) + len(nowhere), classes, labels.notes)
+    total = len(found["images"]) + len(nowhere)
+    return ImportSource(items(), total, classes, labels.notes, fields=names)
 
 
 def left_out_of(
@@ -133,11 +172,11 @@ def left_out_of(
     )
 
 
-def read_annotations(path: str) -> dict[str, list[dict[str, Any]]]:
-    """Return the lists in a file without outlines, which take most of its memory."""
+def read_annotations(path: str, keeps_outlines: bool = False) -> dict[str, list[dict[str, Any]]]:
+    """Return the lists in a file, as a rule without outlines, which take most of its memory."""
 
     def without_outline(entry: dict[str, Any]) -> dict[str, Any]:
-        if "segmentation" in entry:  # what is left of it is counted
+        if "segmentation" in entry and not keeps_outlines:  # what is left of it is counted
             entry["segmentation"] = bool(entry["segmentation"])
         return entry
 

@@ -18,6 +18,7 @@ from recordio.errors import RecordIOError
 from recordio.formats.image_size import DEFAULT_MAX_PIXELS
 from recordio.keywords.checks import integer
 from recordio.keywords.options import Options, option, optional
+from recordio.operations.options import field_list
 from recordio.text.lines import MAX_LINE_BYTES
 
 from ..command import add_option
@@ -40,6 +41,7 @@ __all__ = [
     "PixelLimit",
     "TextLimit",
     "add_options_of",
+    "names_among",
     "of_text",
     "options_of_format",
     "unreadable",
@@ -61,6 +63,8 @@ class Item(NamedTuple):
     content: bytes
     name: str = ""  # path of its file, relative, with ``/``; kept in PREFIX.lst
     left_out: Counts = MappingProxyType({})  # parts of it that are not stored
+    #: Its fields by name: labels, as above, and content.  Those of `ImportSource.fields` alone.
+    fields: Mapping[str, tuple[Sequence[float], bytes]] = MappingProxyType({})
 
 
 class LeftOut(NamedTuple):
@@ -86,6 +90,7 @@ class ImportSource:
     classes: Sequence[str] = ()  # folder of each label, if labels stand for folders
     #: Messages about the source when all items were read.
     notes: Callable[[], Sequence[str]] = field(default=lambda: ())
+    fields: Sequence[str] = ()  # names of those that items may have
 
 
 #: Lines of an example that make ``photos/cat/1.png``.
@@ -107,6 +112,19 @@ def of_text(read: Callable[[str], Any]) -> Callable[[str, Any], Any]:
             raise ValueError(f"{name}={value!r}: {error}") from None
 
     return check
+
+
+def names_among(name: str, value: Any, allowed: Sequence[str]) -> tuple[str, ...]:
+    """Return names that are among those allowed, given one by one or with commas between them.
+
+    >>> names_among("fields", "mask,caption", ["mask", "caption"])
+    ('mask', 'caption')
+    """
+    names = field_list(name, value)
+    for one in names:
+        if one not in allowed:
+            raise ValueError(f"{name}={value!r}: expected {', '.join(allowed)}, not {one}")
+    return names
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,15 +9,16 @@ import collections
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from recordio import IRHeader, RecordReader, RecordWriter, pack
+from recordio import IRHeader, RecordReader, pack
 from recordio.bytes.storage import AtomicOutput, naming_output
 from recordio.errors import LabelError, RecordIOError, RecordTooLargeError
 from recordio.lists import UNLISTED, ListEntry, check_labels, safe_name
+from recordio.packs.set_writer import SetWriter
 
 from ..console import progress_bar
 from ..image_list import (
@@ -54,6 +55,8 @@ class ImportReport:
     left_out : collections.Counter
         Things that no record holds: outlines, other files of a sample, images without boxes.  Those
         of skipped items are not counted.
+    fields : collections.Counter
+        Records in each field, by its name.
     seconds : float
         Time that it took.
     """
@@ -63,6 +66,8 @@ class ImportReport:
     bytes_written: int = 0
     skipped: list[Skipped] = field(default_factory=list)
     left_out: collections.Counter[str] = field(default_factory=collections.Counter)
+    #: Records in each field.
+    fields: collections.Counter[str] = field(default_factory=collections.Counter)
     seconds: float = 0.0
 
     def count(self, things: Counts) -> None:
@@ -116,12 +121,14 @@ def import_records(
         names = stack.enter_context(_NameList(f"{prefix}.lst"))
         items = _watched(source, report, strict, progress, cancelled)
         if shuffle is None:
-            with RecordWriter(report.path, f"{prefix}.idx") as writer:
+            with SetWriter(report.path, f"{prefix}.idx", source.fields) as writer:
                 _write(items, writer, report, names.add)
                 _check_any(report)
         else:
             folder = stack.enter_context(temporary_folder(prefix))
-            _write_shuffled(items, folder, prefix, report, names, shuffle, progress, cancelled)
+            _write_shuffled(
+                source.fields, items, folder, prefix, report, names, shuffle, progress, cancelled
+            )
     if source.classes:
         write_classes(f"{prefix}.classes.txt", source.classes)
     else:
@@ -174,16 +181,25 @@ def _as_record(number: int, item: Item) -> bytes:
         raise RecordTooLargeError(f"{len(item.content)} bytes are too much for one record")
     if item.labels is None:
         return item.content
-    labels = item.labels
-    check_labels(labels)
+    for name, (labels, content) in item.fields.items():
+        check_labels(labels)
+        if len(content) + 4 * len(labels) >= 2**29 - 24:
+            raise RecordTooLargeError(
+                f"its {name} of {len(content)} bytes is too much for one record"
+            )
+    check_labels(item.labels)
+    return _with_header(number, item.labels, item.content)
+
+
+def _with_header(number: int, labels: Sequence[float], content: bytes) -> bytes:
     if len(labels) > 1:
-        return pack(IRHeader(0, labels, number, 0), item.content)
-    return pack(IRHeader(0, labels[0] if labels else 0.0, number, 0), item.content)
+        return pack(IRHeader(0, labels, number, 0), content)
+    return pack(IRHeader(0, labels[0] if labels else 0.0, number, 0), content)
 
 
 def _write(
     items: Iterator[tuple[int, Item, bytes]],
-    writer: RecordWriter,
+    writer: SetWriter,
     report: ImportReport,
     add_name: Callable[[int, Item], None],
 ) -> None:
@@ -193,9 +209,13 @@ def _write(
             add_name(number, item)
             report.records += 1
             report.bytes_written += len(record)
+            for name, (labels, content) in item.fields.items():
+                writer.fields[name].write(_with_header(number, labels, content), number)
+                report.fields[name] += 1
 
 
 def _write_shuffled(
+    fields: Sequence[str],
     items: Iterator[tuple[int, Item, bytes]],
     folder: str,
     prefix: str,
@@ -211,23 +231,34 @@ def _write_shuffled(
 
     def remember(number: int, item: Item) -> None:
         if item.name:
-            named[number] = item._replace(content=b"")
+            named[number] = item._replace(content=b"", fields={})
 
     path = os.path.join(folder, "ordered.rec")
-    with RecordWriter(path, f"{path}.idx") as writer:
+    with SetWriter(path, f"{folder}/ordered.idx", fields) as writer:
         _write(items, writer, report, remember)
     _check_any(report)
     with (
-        RecordReader(path, f"{path}.idx") as reader,
-        RecordWriter(report.path, f"{prefix}.idx") as writer,
+        contextlib.ExitStack() as stack,
+        RecordReader(path, f"{folder}/ordered.idx") as reader,
+        SetWriter(report.path, f"{prefix}.idx", fields) as writer,
         progress_bar(len(reader), "shuffling", "records", progress) as advance,
     ):
+        beside = {
+            name: stack.enter_context(
+                RecordReader(f"{folder}/ordered.{name}.rec", f"{folder}/ordered.{name}.idx")
+            )
+            for name in fields
+        }
+        there = {name: set(one.keys.tolist()) for name, one in beside.items()}
         order = ShuffledOrder(len(reader), seed).at(0, np.arange(len(reader)))
         for position in order.tolist():
             if cancelled():
                 raise KeyboardInterrupt
             key = int(reader.keys[position])
             writer.write(reader[position], key)
+            for name, keys in there.items():
+                if key in keys:
+                    writer.fields[name].write(beside[name].by_key(key), key)
             if key in named:
                 names.add(key, named[key])
             advance(1)

@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import argparse
 import collections
+import io
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NoReturn
 from xml.etree import ElementTree
+
+import numpy as np
 
 from recordio import RecordIOError
 from recordio.bytes.regular_files import open_regular
 from recordio.errors import LabelError
+from recordio.formats import by_opencv
+from recordio.formats.image_size import check_pixels, image_size, open_image
 from recordio.keywords.checks import boolean
 from recordio.keywords.checks import path as a_path
 from recordio.keywords.options import option, optional
@@ -35,7 +41,7 @@ from .boxes import (
     marked_option,
     read_class_file,
 )
-from .format import WITH_IMAGE, Import, ImportSource, Items, MetadataLimit
+from .format import WITH_IMAGE, Import, ImportSource, Item, Items, MetadataLimit, names_among
 
 __all__ = ["FROM_VOC", "read_limited"]
 
@@ -46,6 +52,10 @@ OF_OBJECTS = frozenset(["bndbox", "difficult", "name"])
 #: Texts of tools where there is nothing to say.
 NOTHING = frozenset(["", "0", "Unspecified"])
 CALLED = {"segmented": "segmentation masks (segmented)"}
+
+
+#: The folders of the masks, which are PNG files with a palette.
+MASK_FOLDERS = {"mask": "SegmentationClass", "instances": "SegmentationObject"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,12 +84,22 @@ class VocOptions(BoxOptions, MetadataLimit):
         boolean,
     )
     difficult: str = marked_option("Objects that are marked as difficult")
+    fields: tuple[str, ...] = option(
+        (),
+        "sequence of str",
+        """Fields to write beside the images, as PREFIX.NAME.rec.  mask: the class of each pixel, of
+        SegmentationClass beside ANNOTATIONS, numbered as there, 255 for borders; instances: the
+        object at each pixel, of SegmentationObject (default: none).""",
+        partial(names_among, allowed=tuple(MASK_FOLDERS)),
+    )
 
 
 def open_voc(settings: argparse.Namespace) -> ImportSource:
     """Find the annotations, and read all of them once for the names of the classes."""
     folder = settings.annotations
-    for path in (folder, settings.images):
+    beside = os.path.dirname(os.path.abspath(folder))
+    masks = {name: os.path.join(beside, MASK_FOLDERS[name]) for name in settings.fields}
+    for path in (folder, settings.images, *masks.values()):
         check_folder(path)
     every = sorted(name for name in os.listdir(folder) if name.lower().endswith(".xml"))
     if not every:
@@ -114,9 +134,37 @@ def open_voc(settings: argparse.Namespace) -> ImportSource:
                 return [in_fractions(box, size, settings.zero_based) for box in objects]
 
             beside = left_out_of(root)
-            yield item_of(settings.images, image, boxes_at, size, labels, settings, path, beside)
+            item = item_of(settings.images, image, boxes_at, size, labels, settings, path, beside)
+            if masks and isinstance(item, Item):
+                try:
+                    found = masks_of(name.removesuffix(".xml"), masks)
+                    left_out = collections.Counter(item.left_out)
+                    if found:
+                        del left_out[CALLED["segmented"]]
+                    item = item._replace(fields=found, left_out=left_out)
+                except RecordIOError as error:
+                    item = Skipped(path, error.reason)
+            yield item
 
-    return ImportSource(items(), len(chosen), classes, labels.notes)
+    return ImportSource(items(), len(chosen), classes, labels.notes, fields=settings.fields)
+
+
+def masks_of(stem: str, folders: Mapping[str, str]) -> dict[str, tuple[Sequence[float], bytes]]:
+    """Read the masks of an image that has any: the numbers in the palette, as grey PNG files."""
+    found = {}
+    for name, folder in folders.items():
+        path = os.path.join(folder, f"{stem}.png")
+        if not os.path.exists(path):
+            continue
+        with open_regular(path) as file:
+            content = file.read()
+        check_pixels(image_size(content))
+        with open_image(io.BytesIO(content)) as image:
+            if image.mode not in ("P", "L", "1"):
+                raise LabelError(f"the mask {path} has colours and no palette ({image.mode})")
+            numbers = np.asarray(image, np.uint8)
+        found[name] = (0.0,), by_opencv.encode(np.ascontiguousarray(numbers), ".png", 1)
+    return found
 
 
 def left_out_of(root: ElementTree.Element) -> collections.Counter[str]:

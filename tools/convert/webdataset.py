@@ -13,17 +13,18 @@ import io
 import json
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from recordio import RecordIOError
 from recordio.bytes.storage import AtomicOutput
 from recordio.containers.tar_members import split_name
-from recordio.containers.webdataset import PartChoice, add_part
+from recordio.containers.webdataset import FieldChoice, PartChoice, add_part, ending_fields
 from recordio.formats.table import suffixes_of
 from recordio.keywords.checks import boolean
 from recordio.keywords.options import option
+from recordio.operations.options import field_list
 
 from ..image_list import Skipped
 from ..payloads import check_content, number_text
@@ -95,24 +96,50 @@ class WebDatasetOptions(CheckOptions, ContentLimit, MetadataLimit):
         """Which file holds the label, a number or numbers in text, such as cls, or json:label for a
         field of JSON (default: cls, or label or labels in json).""",
     )
+    fields: tuple[str, ...] = option(
+        (),
+        "sequence of str",
+        """Files of a sample to write beside its content, as PREFIX.NAME.rec: the name is what its
+        ending begins with, mask for KEY.mask.png and txt for KEY.txt.  all: every file that is
+        neither content nor label, for which the archives are looked through before (default:
+        none).""",
+        field_list,
+    )
     no_labels: bool = option(False, "bool", "There are no labels; every label is 0.", boolean)
 
 
 def open_webdataset(settings: argparse.Namespace) -> ImportSource:
     """Open the archives."""
     paths, limit = matching_files(settings.source), settings.max_metadata_bytes
+    names = settings.fields
+    if "all" in names:
+        names = every_field(paths, settings)
+    choices = {name: FieldChoice(name) for name in names}
 
     def items() -> Items:
         for path in paths:
             passed_over: collections.Counter[str] = collections.Counter()
-            for key, files in samples(path, wanted_files(settings), limit, passed_over):
+            for key, files in samples(path, wanted_files(settings, choices), limit, passed_over):
                 try:
-                    yield as_item(key, files, settings)
+                    yield as_item(key, files, settings, choices)
                 except RecordIOError as error:
                     yield Skipped(f"{path}, {key}", error.reason)
             yield LeftOut(passed_over)
 
-    return ImportSource(items())
+    return ImportSource(items(), fields=tuple(names))
+
+
+def every_field(paths: Sequence[str], settings: argparse.Namespace) -> list[str]:
+    """Look through archives for the names of all fields."""
+    choice, found = choice_of(settings), set()
+    for path in paths:
+        for _, files in samples(
+            path, lambda ending, before: None, settings.max_metadata_bytes, collections.Counter()
+        ):
+            endings = list(files)
+            purposes = [choice.purpose(one, endings[:i]) for i, one in enumerate(endings)]
+            found |= {f".{one}" for one, why in zip(endings, purposes, strict=True) if not why}
+    return ending_fields(found)
 
 
 def choice_of(settings: argparse.Namespace) -> PartChoice:
@@ -120,14 +147,21 @@ def choice_of(settings: argparse.Namespace) -> PartChoice:
     return PartChoice(settings.content or "", settings.label or "", not settings.no_labels)
 
 
-def wanted_files(settings: argparse.Namespace) -> Wanted:
-    """Return the function that chooses the files of a sample for its record."""
+def wanted_files(settings: argparse.Namespace, fields: Mapping[str, FieldChoice]) -> Wanted:
+    """Return the function that chooses the files of a sample for its record and its fields."""
     choice = choice_of(settings)
     limits = {
         "content": (settings.max_content_bytes, "--max-content-bytes"),
         "label": (settings.max_metadata_bytes, "--max-metadata-bytes"),
     }
-    return lambda ending, before: limits.get(choice.purpose(ending, before))
+
+    def wanted(ending: str, before: Sequence[str]) -> tuple[int, str] | None:
+        purpose = choice.purpose(ending, before)
+        if not purpose and any(field.purpose(ending, before) for field in fields.values()):
+            purpose = "content"
+        return limits.get(purpose)
+
+    return wanted
 
 
 def samples(
@@ -216,12 +250,29 @@ def members(
         raise
 
 
-def as_item(key: str, files: dict[str, Any], settings: argparse.Namespace) -> Item:
+def as_item(
+    key: str,
+    files: dict[str, Any],
+    settings: argparse.Namespace,
+    choices: Mapping[str, FieldChoice],
+) -> Item:
     """Make an item of one sample."""
     sample = choice_of(settings).sample(key, files)
     if settings.check == "header":
         check_content(sample.content)
-    return Item(sample.labels, sample.content, sample.name, sample.left_out)
+    fields: dict[str, tuple[Sequence[float], bytes]] = {}
+    left_out = collections.Counter(sample.left_out)
+    for name, choice in choices.items():
+        endings = [ending for ending in files if choice.is_content(ending)]
+        if not endings:
+            continue
+        content = files[endings[0]]
+        if isinstance(content, RecordIOError):
+            raise content
+        if content is not None:
+            fields[name] = (0.0,), content
+            del left_out[f".{endings[0]}"]
+    return Item(sample.labels, sample.content, sample.name, left_out, fields)
 
 
 def write_webdataset(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:

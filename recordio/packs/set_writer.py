@@ -1,0 +1,119 @@
+"""Write the packs of a set: a record file and those of its fields, which appear together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..bytes.files import StoredFile, open_output
+from ..bytes.remote.settings import RemoteSettings
+from ..errors import FieldError
+from ..frames.checksums import stale_checksums
+from ..frames.writer import RecordWriter
+from .field_files import check_name, field_file, field_names
+
+__all__ = ["SetWriter", "set_paths"]
+
+
+def set_paths(prefix: str, fields: Iterable[str]) -> list[str]:
+    """Return the record files and indexes of the fields of a pack.
+
+    >>> set_paths("a", ["mask"])
+    ['a.mask.rec', 'a.mask.idx']
+    """
+    return [f"{prefix}.{name}{end}" for name in fields for end in (".rec", ".idx")]
+
+
+class SetWriter(RecordWriter):
+    """A `RecordWriter` of a pack; `fields` has one for each of its fields, by name.
+
+    All files are published by `close`, as one group whose main file is the record file of the pack:
+    at no moment does it stand beside fields of another version.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> with SetWriter(f"{folder}/a.rec", f"{folder}/a.idx", ["text"]) as writer:
+    ...     _ = writer.write(b"an image", 7)
+    ...     _ = writer.fields["text"].write(b"its text", 7)
+    ...     os.path.exists(f"{folder}/a.text.rec")
+    False
+    >>> sorted(os.listdir(folder))
+    ['a.idx', 'a.rec', 'a.text.idx', 'a.text.rec']
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        index: str | os.PathLike[str],
+        fields: Sequence[str] = (),
+        checksums: bool = False,
+    ) -> None:
+        self._names = [check_name(name) for name in fields]
+        self._field_files = [field_file(StoredFile.at(path), name).name for name in fields]
+        super().__init__(path, index, checksums=checksums)
+        self.fields: dict[str, RecordWriter] = {}
+        count = 3 if checksums else 2
+        for number, name in enumerate(self._names, start=1):
+            path = self._field_files[number - 1]
+            self.fields[name] = _FieldWriter(self._output, number * count, path, checksums)
+
+    def _open(self, paths: list[str], without: list[str], settings: RemoteSettings) -> Any:
+        others = field_names(StoredFile.at(paths[0]), settings) if self._names else []
+        for name in others:
+            if name not in self._names:
+                raise FieldError(
+                    "it lies there, and would be taken for a field of the new pack: remove it, or "
+                    "give another output",
+                    path=field_file(StoredFile.at(paths[0]), name).name,
+                )
+        for file in self._field_files:
+            paths += [file, StoredFile(file).beside(".idx").name]
+            if self._has_checksums:
+                paths.append(StoredFile(file).beside(".crc").name)
+            else:
+                without = [*without, *stale_checksums(file, settings)]
+        return open_output(*paths, without=without, settings=settings)
+
+    def close(self) -> None:
+        """Publish all files; does nothing if the writer is closed already."""
+        if not self._output.closed:
+            self._output.check_usable()
+            for writer in self.fields.values():
+                writer.close()
+        super().close()
+
+
+class _Part:
+    """Some files of an output, as an output of their own that the whole publishes."""
+
+    def __init__(self, whole: Any, files: Sequence[Any]) -> None:
+        self._whole, self.files, self._done = whole, files, False
+
+    @property
+    def closed(self) -> bool:
+        return self._done or self._whole.closed
+
+    @property
+    def owned(self) -> bool:
+        return self._whole.owned
+
+    def check_usable(self) -> None:
+        self._whole.check_usable()
+
+    def commit(self) -> None:
+        self._done = True
+
+    def discard(self) -> None:
+        self._whole.discard()
+
+
+class _FieldWriter(RecordWriter):
+    """The writer of a field; its files are those of the output from number `first` on."""
+
+    def __init__(self, whole: Any, first: int, path: str, checksums: bool) -> None:
+        self._whole, self._first = whole, first
+        super().__init__(path, StoredFile(path).beside(".idx").name, checksums=checksums)
+
+    def _open(self, paths: list[str], without: list[str], settings: RemoteSettings) -> Any:
+        return _Part(self._whole, self._whole.files[self._first : self._first + len(paths)])

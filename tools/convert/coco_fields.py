@@ -1,0 +1,162 @@
+"""Fields of COCO annotations: masks of classes or objects, key points and captions of an image."""
+
+from __future__ import annotations
+
+import collections
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from recordio import RecordIOError
+from recordio.bytes.files import open_bytes
+from recordio.errors import LabelError
+from recordio.formats import by_opencv
+from recordio.formats.image_size import check_pixels
+
+from .boxes import HEADER, Size
+from .outlines import mask_of
+
+__all__ = ["COCO_FIELDS", "CocoFields", "read_captions"]
+
+#: The fields, and the entry of an annotation that each is made of.
+COCO_FIELDS = {
+    "mask": "segmentation",
+    "instances": "segmentation",
+    "keypoints": "keypoints",
+    "caption": "caption",
+}
+#: The value of pixels that belong to a crowd, and the most classes and objects beside it.
+IGNORED, MOST = 255, 254
+
+
+class CocoFields:
+    """Maker of the fields of each image."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        categories: Mapping[int, Mapping[str, Any]],
+        labels: Mapping[int, int],
+        captions: Mapping[int, list[str]],
+        max_pixels: int,
+        path: str,
+    ) -> None:
+        self.names, self._labels, self._captions = names, labels, captions
+        self._max_pixels = max_pixels
+        if "mask" in names and len(categories) > MOST:
+            raise RecordIOError(
+                f"it has {len(categories)} categories, and a mask holds {MOST} classes: leave the "
+                "field mask out",
+                path=path,
+            )
+        points = {len(one["keypoints"]) for one in categories.values() if one.get("keypoints")}
+        if "keypoints" in names and len(points) > 1:
+            raise RecordIOError(
+                "its categories have different numbers of key points: leave the field keypoints "
+                "out, or split the file",
+                path=path,
+            )
+        self._points = points.pop() if points else 0
+
+    def of(
+        self, image: int, size: Size, entries: Sequence[dict[str, Any]]
+    ) -> dict[str, tuple[Sequence[float], bytes]]:
+        """Make the fields of an image; one without captions has no caption."""
+        found: dict[str, tuple[Sequence[float], bytes]] = {}
+        if {"mask", "instances"} & set(self.names):
+            check_pixels(size, self._max_pixels, "--max-pixels")
+            found |= self._masks(size, [one for one in entries if one.get("segmentation")])
+        if "keypoints" in self.names:
+            found["keypoints"] = self._keypoints(size, entries), b""
+        if "caption" in self.names and self._captions.get(image):
+            found["caption"] = (0.0,), "\n".join(self._captions[image]).encode()
+        return found
+
+    def _masks(
+        self, size: Size, entries: Sequence[dict[str, Any]]
+    ) -> Iterator[tuple[str, tuple[Sequence[float], bytes]]]:
+        """Paint crowds first, then objects, the largest first, so that small ones are seen."""
+        width, height = size
+        classes, objects = np.zeros((2, height, width), np.uint8)
+        shapes = []
+        for number, entry in enumerate(entries, 1):
+            if entry.get("iscrowd"):
+                number = IGNORED
+            elif number > MOST and "instances" in self.names:
+                raise LabelError(
+                    f"it has {len(entries)} objects with outlines, and a mask holds {MOST}: leave "
+                    "the field instances out"
+                )
+            try:
+                mask = mask_of(entry["segmentation"], size)
+            except LabelError as error:
+                raise LabelError(f"annotation {entry['id']!s:.40}: {error.reason}") from None
+            kind = self._labels[entry["category_id"]] + 1
+            shapes.append((not entry.get("iscrowd"), -int(mask.sum()), mask, kind, number))
+        for is_object, _, mask, kind, number in sorted(shapes, key=lambda shape: shape[:2]):
+            classes[mask] = kind if is_object else IGNORED
+            objects[mask] = number
+        painted = {"mask": classes, "instances": objects}
+        for name in painted:
+            if name in self.names:
+                yield name, ((0.0,), by_opencv.encode(painted[name], ".png", 1))
+
+    def _keypoints(self, size: Size, entries: Sequence[dict[str, Any]]) -> list[float]:
+        values: list[float] = []
+        points = self._points
+        for entry in entries:
+            listed = entry.get("keypoints")
+            if not isinstance(listed, list) or entry.get("iscrowd"):
+                if listed is not None and not isinstance(listed, list):
+                    raise LabelError(f"annotation {entry['id']!s:.40}: its keypoints are no list")
+                continue
+            if not any(listed):
+                continue  # nobody labelled them
+            if len(listed) % 3 or not all(type(value) in (int, float) for value in listed):
+                raise LabelError(
+                    f"annotation {entry['id']!s:.40}: its keypoints {listed!r:.60} are no numbers "
+                    "x, y, v for each"
+                )
+            points = points or len(listed) // 3
+            if len(listed) != 3 * points:
+                raise LabelError(
+                    f"annotation {entry['id']!s:.40}: it has {len(listed) // 3} key points, not "
+                    f"{points}"
+                )
+            values += self._in_fractions(listed, size, entry)
+        self._points = points
+        return [HEADER, float(3 * max(points, 2)), *values]
+
+    def _in_fractions(
+        self, listed: list[Any], size: Size, entry: dict[str, Any]
+    ) -> Iterator[float]:
+        for x, y, seen in zip(listed[::3], listed[1::3], listed[2::3], strict=True):
+            inside = seen == 0 or (0 <= x <= size[0] and 0 <= y <= size[1])
+            if seen not in (0, 1, 2) or not inside:
+                raise LabelError(
+                    f"annotation {entry['id']!s:.40}: the key point {x!r:.20}, {y!r:.20}, "
+                    f"{seen!r:.20} leaves the image, or its last number is not 0, 1 or 2"
+                )
+            yield from (0.0, 0.0, 0.0) if seen == 0 else (x / size[0], y / size[1], float(seen))
+
+
+def read_captions(path: str) -> dict[int, list[str]]:
+    """Read the captions of each image from COCO's captions_*.json, in the order of the file."""
+    with open_bytes(path)[0] as file:
+        try:
+            listed = json.load(file)["annotations"]
+            found = [(entry["image_id"], entry["caption"]) for entry in listed]
+        except (ValueError, RecursionError, KeyError, TypeError) as error:
+            raise RecordIOError(
+                f"it holds no annotations with image_id and caption, as COCO's captions_*.json do: "
+                f"{error!r:.80}",
+                path=path,
+            ) from None
+    captions: dict[int, list[str]] = collections.defaultdict(list)
+    for image, caption in found:
+        if type(image) is not int or not isinstance(caption, str):
+            raise RecordIOError(f"the caption {caption!r:.60} is no text of an image", path=path)
+        captions[image].append(" ".join(caption.split()))  # a line of its own
+    return dict(captions)
