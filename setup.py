@@ -17,6 +17,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,7 @@ C_SOURCES = {
         "recordio/formats/jpeg/progressive.c",
         "recordio/formats/jpeg/unavailable.c",
     ],
+    "recordio.formats.jpeg.encoder": ["recordio/formats/jpeg/compress.c"],
     "recordio.formats.png.png": ["recordio/formats/png/decoder.c"],
     "recordio.formats.transcode.transcode": [
         "recordio/formats/transcode/rewrite.c",
@@ -53,6 +55,10 @@ C_SOURCES = {
     ],
     "recordio.formats.webp.webp": ["recordio/formats/webp/decoder.c"],
 }
+REQUIRES = ["filelock>=3.12", "lazy-loader>=0.4", "numpy>=2", "pillow>=10", "tqdm>=4.60"]
+#: Everything works without it, some of it slower.  It has no wheels for interpreters without the
+#: GIL and for musl, and markers know neither; but each of our wheels has requirements of its own.
+OPENCV = "opencv-python-headless>=4.8"
 #: Fused multiply-add would make results depend on the machine; batches must not.
 COMPILE_ARGS = (
     ["/O2", "/fp:precise"] if sys.platform == "win32" else ["-O3", "-ffp-contract=off", "-pthread"]
@@ -140,7 +146,13 @@ LIBRARIES = (
         "libjpeg",
         "-ljpeg",
         "HAVE_LIBJPEG_TURBO",
-        frozenset(("recordio.formats.jpeg.jpeg", "recordio.formats.transcode.transcode")),
+        frozenset(
+            (
+                "recordio.formats.jpeg.encoder",
+                "recordio.formats.jpeg.jpeg",
+                "recordio.formats.transcode.transcode",
+            )
+        ),
         """
 #include <stddef.h>
 #include <stdio.h>
@@ -193,6 +205,13 @@ int main(void) {
         "OpenCV or Pillow will decode WebP, slower",
     ),
 )
+
+
+def requirements():
+    """What the wheel that is built needs: OpenCV where there are wheels of it."""
+    free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+    musl = "musl" in str(sysconfig.get_config_var("SOABI"))
+    return REQUIRES if free_threaded or musl else sorted([*REQUIRES, OPENCV])
 
 
 class BuildExt(build_ext):
@@ -308,6 +327,7 @@ def extensions():
 if __name__ == "__main__":
     setup(
         cmdclass={"build_ext": BuildExt},
+        install_requires=requirements(),
         options={"build": {"build_base": BUILD_BASE}},
         ext_modules=cythonize(
             list(extensions()),

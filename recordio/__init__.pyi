@@ -11,6 +11,7 @@ from .bytes.remote.settings import RemoteSettings as RemoteSettings
 from .formats.decode import decode_image as decode_image
 from .formats.decode import decode_many as decode_many
 from .formats.decode import image_info as image_info
+from .formats.encode import encode_image as encode_image
 from .formats.decode import ImageInfo as ImageInfo
 
 # What is in a record: the image header, labels and an encoded image.

@@ -1,9 +1,7 @@
 """Images encoded behind an image header, and decoded again: MXNet's `pack_img` and `unpack_img`."""
 
 from recordio.errors import ImageDecodeError
-from recordio.extras import need
-from recordio.formats.by_opencv import encode
-from recordio.formats.general import imdecode
+from recordio.formats.encode import encode_as_opencv
 from recordio.formats.image_size import (
     NO_LIMIT,
     check_chunks,
@@ -11,11 +9,10 @@ from recordio.formats.image_size import (
     complete_limits,
     image_size,
 )
+from recordio.formats.opencv_modes import imdecode
 from recordio.header import pack, unpack
 
 __all__ = ["pack_img", "unpack_img"]
-
-NEEDED_BY = "pack_img and unpack_img"
 
 
 def pack_img(header, img, quality=95, img_fmt=".jpg"):
@@ -32,7 +29,8 @@ def pack_img(header, img, quality=95, img_fmt=".jpg"):
         slowest.  Values outside are clamped.
     img_fmt : str
         Suffix of the format with its dot: ``.jpg``, ``.jpeg``, ``.png``, or another that OpenCV
-        knows, which is then written with OpenCV's defaults.
+        knows, which is then written with OpenCV's defaults. JPEG is encoded without the GIL, to
+        OpenCV's bytes; without OpenCV, PNG has the same pixels, and Pillow writes other formats.
 
     Returns
     -------
@@ -41,10 +39,9 @@ def pack_img(header, img, quality=95, img_fmt=".jpg"):
 
     Raises
     ------
-    ImportError
-        If OpenCV is missing.
     cv2.error
-        If OpenCV cannot encode the image or does not know the format.
+        If OpenCV cannot encode the image or does not know the format; a ValueError where OpenCV
+        is not installed.
 
     Examples
     --------
@@ -55,8 +52,7 @@ def pack_img(header, img, quality=95, img_fmt=".jpg"):
     >>> header.id, image.shape
     (5, (4, 6, 3))
     """
-    need("cv2", NEEDED_BY)
-    return pack(header, encode(img, img_fmt, quality))
+    return pack(header, encode_as_opencv(img, img_fmt, quality))
 
 
 def unpack_img(s, iscolor=-1, **limits):
@@ -86,8 +82,6 @@ def unpack_img(s, iscolor=-1, **limits):
 
     Raises
     ------
-    ImportError
-        If OpenCV is missing.
     RecordHeaderError
         As from `unpack`.
     ImageDecodeError
@@ -99,7 +93,6 @@ def unpack_img(s, iscolor=-1, **limits):
     >>> print(unpack_img(pack(IRHeader(0, 1.0, 5, 0), b"no image"))[1])
     None
     """
-    need("cv2", NEEDED_BY)
     limits = complete_limits(limits)
     header, content = unpack(s)
     if not len(content):

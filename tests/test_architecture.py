@@ -79,6 +79,8 @@ FORMATS = {
     "recordio.formats.webp": 3,
     "recordio.formats.pnm": 4,
     "recordio.formats.decode": 10,
+    "recordio.formats.encode": 11,
+    "recordio.formats.opencv_modes": 11,
     "recordio.formats.image_header": 5,
     "recordio.formats.table": 6,
     "recordio.formats.by_opencv": 7,

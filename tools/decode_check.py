@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from recordio.content import read_payload
 from recordio.errors import RecordIOError
+from recordio.formats import by_opencv
 from recordio.formats.image_size import DEFAULT_MAX_PIXELS
 from recordio.formats.table import IMAGE_KINDS
 from recordio.frames.check import Report
@@ -41,8 +42,6 @@ def check_contents(
     The report gets `images` and more `problems`, in the order of the file, whatever the number of
     threads.  ``tell(done, total)`` is called with the number of records that were looked at.
     """
-    import cv2
-
     report.images = 0
     pack = pack or OpenPack(report.path)  # what a report of a record file says is enough
     with (
@@ -69,7 +68,7 @@ def check_contents(
                     return False, f"its content is {kind}, no image of a known format"
             except RecordIOError as error:
                 return kind in IMAGE_KINDS, error.reason
-            except (cv2.error, MemoryError) as error:
+            except (*by_opencv.errors(), MemoryError) as error:
                 return kind in IMAGE_KINDS, str(error) or "not enough memory"
             return kind in IMAGE_KINDS, ""
 

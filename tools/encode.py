@@ -13,13 +13,13 @@ import stat
 import struct
 from typing import Protocol
 
-import cv2
 import numpy as np
 
 from recordio import ImageDecodeError, IRHeader, LabelError, RecordTooLargeError
 from recordio import pack as pack_record
+from recordio.extras import command
 from recordio.formats import by_opencv, pnm
-from recordio.formats.general import decode_as_opencv
+from recordio.formats.encode import encode_as_opencv
 from recordio.formats.image_header import ImageHeader
 from recordio.formats.image_size import (
     check_pixels,
@@ -27,7 +27,9 @@ from recordio.formats.image_size import (
     read_image_header,
 )
 from recordio.formats.jpeg.resize import decode_resized
+from recordio.formats.opencv_modes import UNCHANGED, decode_as_opencv
 from recordio.formats.table import kind_of
+from recordio.kernels.resample import resize
 from recordio.lists import ListEntry
 
 from .im2rec_options import EncodeOptions
@@ -43,13 +45,6 @@ __all__ = [
     "encode_record",
 ]
 
-INTERPOLATIONS = {
-    0: cv2.INTER_NEAREST,
-    1: cv2.INTER_LINEAR,
-    2: cv2.INTER_CUBIC,
-    3: cv2.INTER_AREA,
-    4: cv2.INTER_LANCZOS4,
-}
 AUTOMATIC_INTERPOLATION = 9
 ONE_PASS_METHODS = (1, 3)
 
@@ -133,7 +128,7 @@ def encode_image(data: bytes, options: EncodeOptions) -> bytes:
     if options.pass_through or _needs_no_change(header, options):
         wanted = options.check == "decode" or (options.check == "header" and header is None)
         if wanted and not decoded:
-            _decode(data, cv2.IMREAD_UNCHANGED, options.max_pixels)
+            _decode(data, UNCHANGED, options.max_pixels)
         return data
     image = _decode_resized_jpeg(data, options, header)
     if image is None:
@@ -245,7 +240,22 @@ def _resize_short_side(image: np.ndarray, options: EncodeOptions) -> np.ndarray:
     if method == AUTOMATIC_INTERPOLATION:
         scale = short - min(height, width)
         method = 2 if scale > 0 else 3 if scale < 0 else 1
-    return cv2.resize(image, size, interpolation=INTERPOLATIONS[method])
+    return _resized(image, size, method)
+
+
+def _resized(image: np.ndarray, size: tuple[int, int], method: int) -> np.ndarray:
+    """Resize by OpenCV's methods 0 to 4, whose numbers are those of the resampler."""
+    if by_opencv.available():
+        import cv2
+
+        return cv2.resize(image, size, interpolation=method)
+    if image.dtype != np.uint8:
+        raise ImageDecodeError(
+            f"{image.dtype} samples are resized by OpenCV only: {command('cv2')}, or use --color 1"
+        )
+    pixels = np.ascontiguousarray(image if image.ndim == 3 else image[..., None])
+    found = resize(pixels, size, method)
+    return found if image.ndim == 3 else found[..., 0]
 
 
 def _encode(image: np.ndarray, options: EncodeOptions) -> bytes:
@@ -261,9 +271,9 @@ def _encode(image: np.ndarray, options: EncodeOptions) -> bytes:
     elif image.dtype not in (np.uint8, np.uint16):
         raise ImageDecodeError(f"{image.dtype} samples do not fit into PNG; use --color 1")
     try:
-        return by_opencv.encode(image, options.encoding, quality)
-    except (cv2.error, ValueError) as error:
-        raise ImageDecodeError(f"OpenCV cannot encode it: {error}") from None
+        return encode_as_opencv(image, options.encoding, quality)
+    except by_opencv.errors() as error:
+        raise ImageDecodeError(f"it cannot be encoded: {error}") from None
 
 
 def _encode_raw(image: np.ndarray) -> bytes:
@@ -283,4 +293,4 @@ def _encode_raw(image: np.ndarray) -> bytes:
             f"raw images have 1 or 3 channels, not {image.shape[2]}; use --color 1 or "
             "--encoding .png"
         )
-    return pnm.encode(np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), np.uint8))
+    return pnm.encode(np.ascontiguousarray(image[..., ::-1]))

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import ImageDecodeError, RecordIOError
-from recordio.formats import by_opencv, general
+from recordio.formats import by_opencv
 from recordio.formats.decode import decode_image
+from recordio.formats.encode import encode_as_opencv
 from recordio.formats.image_header import ANY_SIZE
 from recordio.formats.image_size import (
     DEFAULT_MAX_PIXELS,
@@ -19,6 +20,7 @@ from recordio.formats.image_size import (
     read_image_header,
 )
 from recordio.formats.jpeg import jpeg
+from recordio.formats.opencv_modes import decode_as_opencv
 from recordio.formats.transcode.transcode import coefficients
 
 __all__ = [
@@ -41,11 +43,9 @@ DAMAGE = ("damaged", "truncated")
 
 def encode_image(image: np.ndarray, suffix: str) -> bytes:
     """Encode a grey, BGR or BGRA image of uint8, or uint16 for PNG; `suffix` names the format."""
-    import cv2
-
     try:
-        return by_opencv.encode(image, suffix, JPEG_QUALITY if suffix == ".jpg" else PNG_LEVEL)
-    except (cv2.error, ValueError) as error:
+        return encode_as_opencv(image, suffix, JPEG_QUALITY if suffix == ".jpg" else PNG_LEVEL)
+    except by_opencv.errors() as error:
         raise RecordIOError(
             f"an image of shape {image.shape} and {image.dtype} is no {suffix}: {error}"
         ) from None
@@ -62,7 +62,7 @@ def decode_content(
     if not len(content):
         raise ImageDecodeError("it is no image that can be decoded: it is empty", **location)
     try:
-        return general.decode_as_opencv(content, mode, {"max_pixels": max_pixels}, "--max-pixels")
+        return decode_as_opencv(content, mode, {"max_pixels": max_pixels}, "--max-pixels")
     except ImageDecodeError as error:
         raise ImageDecodeError(error.reason, **location) from None
 
@@ -116,6 +116,9 @@ def swap_red_and_blue(image: np.ndarray) -> np.ndarray:
 @contextlib.contextmanager
 def one_opencv_thread() -> Iterator[None]:
     """Keep OpenCV from starting threads of its own: ours already use every core."""
+    if not by_opencv.available():
+        yield
+        return
     import cv2
 
     before = cv2.getNumThreads()

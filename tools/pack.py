@@ -15,10 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-import cv2
-
 from recordio import RecordIOError, RecordWriter
 from recordio.bytes.storage import naming_output
+from recordio.formats import by_opencv
 from recordio.lists import ListEntry
 from recordio.ordered import default_threads
 
@@ -182,7 +181,7 @@ def _write_records(
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 raise  # it would be the same for every image that follows
             return Skipped(images.name_of(entry), error.strerror or str(error))
-        except (cv2.error, MemoryError) as error:
+        except (*by_opencv.errors(), MemoryError) as error:
             return Skipped(images.name_of(entry), str(error) or "not enough memory")
 
     parts = map_in_order(encode, entries, threads, size=len, cancelled=cancelled)

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from recordio.formats import by_opencv
+
 from ..core.example_random import example_normal, example_random
 from ..providers.image_iter import described_step
 from .crops import center_crop, random_crop, random_size_crop, renamed_area
@@ -562,6 +564,8 @@ def _factor(change: float) -> float:
 
 def _mixed(image: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     """Multiply every pixel by a matrix whose rows give R, G and B."""
-    import cv2
+    if by_opencv.available():
+        import cv2
 
-    return cv2.transform(image, matrix)
+        return cv2.transform(image, matrix)
+    return (image @ np.asarray(matrix, image.dtype).T).astype(image.dtype)

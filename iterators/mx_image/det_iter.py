@@ -17,6 +17,7 @@ import numpy as np
 from recordio.boxes import LEAST_HEADER, LEAST_OBJECT, boxes_of
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import LabelError, RecordIOError
+from recordio.extras import need
 from recordio.header import IRHeader
 from recordio.keywords.checks import integers
 from recordio.keywords.options import accepts, divided
@@ -450,8 +451,7 @@ def drawn_boxes(
     negative class are padding.  `color` is RGB, by default one for each class; `names` are written
     beside the boxes.
     """
-    import cv2
-
+    cv2 = need("cv2", "boxes drawn on images")
     drawn = np.ascontiguousarray(image).copy()
     height, width = drawn.shape[:2]
     for row in objects[objects[:, 0] >= 0]:

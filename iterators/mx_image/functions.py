@@ -16,6 +16,8 @@ import numpy as np
 
 from recordio.bytes.files import StoredFile
 from recordio.errors import ImageDecodeError, RecordIOError
+from recordio.extras import need
+from recordio.formats import by_opencv
 from recordio.formats.decode import decode_image
 from recordio.kernels.resample import resize as resize_uint8
 from recordio.keywords.checks import choice, integer
@@ -165,8 +167,7 @@ def imresize(src: Any, w: int, h: int, interp: int = 1, out: Any = None) -> np.n
     method = interpolation(interp, image.shape[:2], (height, width))
     if image.dtype == np.uint8 and image.shape[2] in (1, 3, 4):
         return _into(out, resize_uint8(np.ascontiguousarray(image), (width, height), method))
-    import cv2
-
+    cv2 = need("cv2", "resizing other images than those of uint8 with 1, 3 or 4 channels")
     found = cv2.resize(image, (width, height), interpolation=method)
     return _into(out, found if found.ndim == 3 else found[:, :, None])
 
@@ -243,10 +244,7 @@ def per_row(values: Any, image: np.ndarray) -> np.ndarray:
 
 def mirrored(image: np.ndarray) -> np.ndarray:
     """Exchange left and right."""
-    import cv2
-
-    found = cv2.flip(image, 1)
-    return found if found.ndim == 3 else found[:, :, None]
+    return np.ascontiguousarray(image[:, ::-1])
 
 
 def floating(src: Any) -> np.ndarray:
@@ -294,8 +292,6 @@ def copyMakeBorder(
     >>> copyMakeBorder(np.ones((1, 1, 1), np.uint8), 0, 0, 1, 2, value=7).ravel().tolist()
     [7, 1, 7, 7]
     """
-    import cv2
-
     image = image_of(src)
     if image.shape[2] > 4:
         raise ValueError(f"a border around {image.shape[2]} channels: expected at most 4")
@@ -303,8 +299,29 @@ def copyMakeBorder(
     widths = [integer(name, side, low=0, high=MOST_PIXELS) for name, side in sides]
     kind = choice("type", type, (0, 1, 2, 3, 4, 16))
     colour = [float(item) for item in values] or [float(value)] * 4
+    if not by_opencv.available():
+        return _into(out, _bordered(image, widths, kind, colour))
+    import cv2
+
     found: Any = cv2.copyMakeBorder(image, *widths, kind, value=colour)  # type: ignore[call-overload]
     return _into(out, found if found.ndim == 3 else found[:, :, None])
+
+
+def _bordered(image: np.ndarray, widths: list[int], kind: int, colour: list[float]) -> np.ndarray:
+    """Put a border around an image without OpenCV."""
+    top, bottom, left, right = widths
+    around = ((top, bottom), (left, right), (0, 0))
+    if mode := {1: "edge", 2: "symmetric", 3: "wrap", 4: "reflect"}.get(kind):
+        return np.pad(image, around, mode)  # type: ignore[call-overload]
+    values = np.array([*colour, 0, 0, 0][: image.shape[2]])
+    if image.dtype.kind in "iu":
+        limits = np.iinfo(image.dtype)
+        values = np.clip(np.rint(values), limits.min, limits.max)
+    height, width = image.shape[:2]
+    found = np.empty((top + height + bottom, left + width + right, image.shape[2]), image.dtype)
+    found[...] = values
+    found[top : top + height, left : left + width] = image
+    return found
 
 
 def _into(out: Any, image: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from recordio.errors import CacheFileError, RecordIOError, RemoteFileError
+from recordio.formats import by_opencv
 from recordio.formats.image_size import check_pixels, image_size
 from recordio.formats.jpeg import jpeg
 
@@ -236,15 +237,13 @@ def _image_bytes(source: Source, number: int, recipe: Any) -> int:
 
 def _settings(source: _Versioned, recipe: Any) -> dict[str, str]:
     """Return what cached images depend on."""
-    import cv2
-
     resized = resizes(recipe)
     return {
         "data": source.version(),
         "resize": str(recipe.resize if resized else -1),
         "inter_method": str(recipe.method) if resized else "any",
         "scaled_decode": str(resized and (recipe.reducing_gap or recipe.scaled_decode)),
-        "decoder": f"{jpeg.library()} and OpenCV {cv2.__version__}",
+        "decoder": f"{jpeg.library()} and OpenCV {by_opencv.version()}",
         # Only what differs: files that were made before there was a choice stay valid.
         **({} if recipe.orient else {"orient": "False"}),
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 from typing import Any
 
 import numpy as np
@@ -9,9 +11,36 @@ import numpy as np
 from recordio.errors import ImageDecodeError
 from recordio.formats.table import FORMATS
 
-__all__ = ["encode", "imdecode"]
+__all__ = ["available", "encode", "errors", "imdecode", "version"]
 
 _QUALITIES = {suffix: row.quality for row in FORMATS for suffix in row.suffixes if row.quality}
+
+
+@functools.cache
+def available() -> bool:
+    """Return True if OpenCV is installed: everything works without it, some of it slower."""
+    try:
+        return importlib.util.find_spec("cv2") is not None
+    except ModuleNotFoundError:  # of a finder that refuses it
+        return False
+
+
+def version() -> str:
+    """Return the version of OpenCV, or none."""
+    if not available():
+        return "none"
+    import cv2
+
+    return str(cv2.__version__)
+
+
+def errors() -> tuple[type[Exception], ...]:
+    """Return what OpenCV raises where it is, and what stands in for it."""
+    if not available():
+        return (ValueError,)
+    import cv2
+
+    return (cv2.error, ValueError)
 
 
 def imdecode(data: Any, mode: int) -> Any:

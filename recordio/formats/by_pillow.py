@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recordio.errors import ImageDecodeError
-from recordio.formats.by_opencv import imdecode
+from recordio.formats import by_opencv
 from recordio.formats.image_size import check_limits, image_size, open_within_limits
 from recordio.formats.table import FORMATS, Format
 
@@ -29,11 +29,12 @@ def reader_of(kind: str) -> str:
     >>> reader_of("webp") in ("OpenCV", "Pillow")
     True
     """
-    if kind not in TRIED or _by_opencv(kind) is not None:
+    if by_opencv.available() and (kind not in TRIED or _by_opencv(kind) is not None):
         return "OpenCV"
-    if TRIED[kind].pixels is not None:
+    if kind in TRIED and TRIED[kind].pixels is not None:
         return "recordio"
-    return "Pillow" if importlib.util.find_spec(TRIED[kind].module) else ""
+    module = TRIED[kind].module if kind in TRIED else "PIL"
+    return "Pillow" if importlib.util.find_spec(module) else ""
 
 
 def uprights(kind: str) -> bool:
@@ -53,11 +54,9 @@ def _opencv_uprights(kind: str) -> bool:
 
 def _by_opencv(kind: str) -> NDArray[np.uint8] | None:
     """Decode the sample of a format by OpenCV; None if it is not there, or cannot read it."""
-    try:  # free-threaded interpreters have no OpenCV yet
-        import cv2
-    except ModuleNotFoundError:
+    if not by_opencv.available():
         return None
-    pixels: Any = imdecode(base64.b64decode(TRIED[kind].sample), cv2.IMREAD_COLOR)
+    pixels: Any = by_opencv.imdecode(base64.b64decode(TRIED[kind].sample), 1)
     return pixels
 
 
@@ -74,11 +73,12 @@ def describe() -> str:
 
 
 def decode(
-    data: memoryview, row: Format, limits: dict[str, int], upright: bool
-) -> NDArray[np.uint8]:
+    data: memoryview, row: Format, limits: dict[str, int], upright: bool, *, deep: bool = False
+) -> NDArray[Any]:
     """Decode an image that OpenCV does not read here: grey, RGB or RGBA, all that is stored.
 
-    The error says what to install where there is no decoder.
+    With `deep`, grey may have 16 bits or be floating point.  The error says what to install where
+    there is no decoder.
     """
     reader = reader_of(row.kind)
     if not reader:
@@ -93,15 +93,39 @@ def decode(
     from PIL import ImageOps
 
     check_limits(data, image_size(data), limits)
-    with open_within_limits(data, limits, (row.pillow,)) as image:
-        mode = "RGB" if image.mode != "L" else "L"
-        if "A" in image.getbands() or "transparency" in image.info:
-            mode = "RGBA"
+    row.check_for_opencv(data)
+    with open_within_limits(data, limits, (row.pillow,) if row.pillow else None) as image:
         try:
             shown = ImageOps.exif_transpose(image) if upright else image
-            pixels = np.array(shown.convert(mode))
-        except MemoryError:
+            pixels = _pixels(shown, deep)
+        except (MemoryError, ImageDecodeError):
             raise
         except Exception as error:  # plugins raise what they like
             raise ImageDecodeError(f"the {row.name} image is damaged ({error})") from error
     return pixels[:, :, None] if pixels.ndim == 2 else pixels
+
+
+def _pixels(image: Any, deep: bool) -> NDArray[Any]:
+    """Return grey, RGB or RGBA pixels of an image of any mode."""
+    if image.mode.startswith("I;16"):
+        values = np.array(image).astype(np.uint16)
+        return values if deep else (values >> 8).astype(np.uint8)
+    if deep and image.mode in ("I", "F"):
+        return np.array(image)
+    if image.mode == "F":
+        raise ImageDecodeError("the image holds floating point values: ask for float32")
+    if image.mode == "I":  # 16 bits of PNG, as an older Pillow reads them
+        return (np.clip(np.array(image), 0, 65535) >> 8).astype(np.uint8)
+    if image.mode == "CMYK":
+        return _of_inks(np.array(image), "adobe" in image.info)
+    mode = "RGB" if image.mode not in ("L", "1", "LA") else "L"
+    if "A" in image.getbands() or "transparency" in image.info:
+        mode = "RGBA"
+    return np.array(image.convert(mode))
+
+
+def _of_inks(inks: NDArray[np.uint8], inverted: bool) -> NDArray[np.uint8]:
+    """Return RGB as OpenCV computes it of the four values that are stored."""
+    stored = (255 - inks if inverted else inks).astype(np.int32)
+    black = stored[:, :, 3:]
+    return (black - ((255 - stored[:, :, :3]) * black >> 8)).astype(np.uint8)

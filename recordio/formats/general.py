@@ -1,7 +1,6 @@
 """The decoder of everything that no row source takes: whole images, by OpenCV or Pillow.
 
-`decode_other` gives pixels as the image stage has them, `decode_as_opencv` as ``cv2.imdecode``
-does; both look at the limits before anything is decoded.  `decode` has the functions for users.
+It looks at the limits before anything is decoded.  `decode` has the functions for users.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from recordio.errors import ImageDecodeError
-from recordio.extras import command, need
+from recordio.extras import command
 from recordio.formats import by_opencv, by_pillow
 from recordio.formats.image_size import check_for_opencv, complete_limits, image_size, is_turned
 from recordio.formats.jpeg import jpeg
@@ -17,7 +16,7 @@ from recordio.formats.png import png
 from recordio.formats.table import row_of
 from recordio.formats.webp import webp
 
-__all__ = ["decode_as_opencv", "decode_other", "describe", "imdecode", "upright_size"]
+__all__ = ["decode_other", "describe", "is_foreign", "upright_size"]
 
 
 def decode_other(data, channels=3, *, deep=False, upright=True, **limits):
@@ -39,38 +38,10 @@ def decode_other(data, channels=3, *, deep=False, upright=True, **limits):
     row.check_end(data)
     if deep:
         return _decode_values(data, row, channels, limits, upright)
-    if _is_foreign(row):
+    if is_foreign(row):
         pixels = by_pillow.decode(data, row, limits, upright and channels != 4)
         return _with_channels(pixels, channels)
     return _decode_with_opencv(data, channels, limits, upright)
-
-
-def decode_as_opencv(data, mode, limits, lift="max_pixels"):
-    """Decode an image as ``cv2.imdecode`` does with a mode: grey, BGR or BGRA, 8 bits or as stored.
-
-    `lift` is what raises the limit on pixels, for the error.
-    """
-    check_for_opencv(data, limits, lift)
-    pixels = imdecode(data, mode, complete_limits(limits))
-    if pixels is None:
-        raise ImageDecodeError("OpenCV cannot decode the image: damaged, truncated or unsupported")
-    return pixels
-
-
-def imdecode(data, mode, limits):
-    """Decode as `decode_as_opencv`, without a look at the cost; None for what is no image."""
-    row = row_of(data)
-    if not _is_foreign(row):
-        return by_opencv.imdecode(data, mode)
-    cv2 = need("cv2", "modes of OpenCV")
-    as_stored = mode == cv2.IMREAD_UNCHANGED
-    upright = not (as_stored or mode & cv2.IMREAD_IGNORE_ORIENTATION)
-    pixels = by_pillow.decode(memoryview(data), row, limits, upright)
-    if not as_stored:
-        pixels = _with_channels(pixels, 3 if mode & cv2.IMREAD_COLOR else 1)
-    if pixels.shape[2] == 1:
-        return np.ascontiguousarray(pixels[:, :, 0])
-    return np.ascontiguousarray(pixels[..., [2, 1, 0, *range(3, pixels.shape[2])]])
 
 
 def upright_size(data):
@@ -110,21 +81,24 @@ def describe():
     else:
         missing.append("for faster WebP those of libwebp (apt install libwebp-dev)")
     rest = "everything else" if decoders else "everything"
-    try:
-        import cv2
-
-        decoders.append(f"OpenCV {cv2.__version__} for {rest}")
-    except ModuleNotFoundError:
-        decoders.append(f"OpenCV, which is not installed ({command('cv2')}), for {rest}")
+    if by_opencv.available():
+        decoders.append(f"OpenCV {by_opencv.version()} for {rest}")
+    else:
+        decoders.append(
+            f"Pillow for {rest}, with slower resizing and drawing in tools; {command('cv2')} "
+            "brings OpenCV"
+        )
     text = ", ".join(decoders)
     if missing:
         text += f"; install a wheel, or headers and build again: {', '.join(missing)}"
     return text
 
 
-def _is_foreign(row):
+def is_foreign(row):
     """Return True for a format that OpenCV does not read here."""
-    return bool(row.sample) and by_pillow.reader_of(row.kind) != "OpenCV"
+    return not by_opencv.available() or (
+        bool(row.sample) and by_pillow.reader_of(row.kind) != "OpenCV"
+    )
 
 
 def _with_channels(pixels, channels):
@@ -139,8 +113,20 @@ def _with_channels(pixels, channels):
     colours = np.ascontiguousarray(pixels[:, :, :3])
     if channels == 3:
         return colours
-    cv2 = need("cv2", "grey pixels of this format")
-    return np.asarray(cv2.cvtColor(colours, cv2.COLOR_RGB2GRAY), np.uint8)[:, :, None]
+    return grey_of(colours)
+
+
+def grey_of(colours):
+    """Return grey pixels of RGB ones, (height, width, 1): those of OpenCV's ``cvtColor``.
+
+    Where OpenCV is not installed they are those of its decoders, which round in another way.
+    """
+    red, green, blue = (colours[:, :, i].astype(np.int32) for i in range(3))
+    if by_opencv.available():
+        grey = (9798 * red + 19235 * green + 3735 * blue + 16384) >> 15
+    else:
+        grey = (4899 * red + 9617 * green + 1868 * blue + 8192) >> 14
+    return grey.astype(np.uint8)[:, :, None]
 
 
 def _lacks_channels(found):
@@ -149,13 +135,15 @@ def _lacks_channels(found):
 
 def _decode_values(data, row, channels, limits, upright):
     """Decode to float32, with every bit."""
+    if not by_opencv.available():
+        return _values_of_pillow(data, row, channels, limits, upright)
     import cv2
 
-    if _is_foreign(row):
+    if is_foreign(row):
         raise ImageDecodeError(f"{row.name} has 8 bits here: ask for uint8, or store PNG or TIFF")
     flag = cv2.IMREAD_GRAYSCALE if channels == 1 else cv2.IMREAD_COLOR
     flag |= 0 if upright else cv2.IMREAD_IGNORE_ORIENTATION
-    pixels = decode_as_opencv(data, flag | cv2.IMREAD_ANYDEPTH, limits)
+    pixels = _by_opencv(data, flag | cv2.IMREAD_ANYDEPTH, limits)
     if channels == 3:
         pixels = pixels[:, :, ::-1]
     values = np.ascontiguousarray(pixels.reshape(*pixels.shape[:2], channels), np.float32)
@@ -166,6 +154,28 @@ def _decode_values(data, row, channels, limits, upright):
     return values
 
 
+def _values_of_pillow(data, row, channels, limits, upright):
+    """Decode to float32 by Pillow."""
+    pixels = by_pillow.decode(data, row, limits, upright, deep=True)
+    facts = row.facts(data)
+    if pixels.dtype == np.uint8 and facts is not None and facts[0] > 8:
+        raise ImageDecodeError(
+            f"Pillow decodes this {row.name} to 8 bits: {command('cv2')}, or ask for uint8"
+        )
+    if pixels.dtype == np.uint8 or pixels.shape[2] == channels:
+        return _with_channels(pixels, channels).astype(np.float32)
+    return np.repeat(pixels, 3, 2).astype(np.float32)  # only grey has more than 8 bits
+
+
+def _by_opencv(data, mode, limits):
+    """Decode by OpenCV, after a look at the cost."""
+    check_for_opencv(data, limits)
+    pixels = by_opencv.imdecode(data, mode)
+    if pixels is None:
+        raise ImageDecodeError("OpenCV cannot decode the image: damaged, truncated or unsupported")
+    return pixels
+
+
 def _decode_with_opencv(data, channels, limits, upright):
     """Decode with OpenCV to 8 bits."""
     import cv2
@@ -173,7 +183,7 @@ def _decode_with_opencv(data, channels, limits, upright):
     flags = {1: cv2.IMREAD_GRAYSCALE, 3: cv2.IMREAD_COLOR, 4: cv2.IMREAD_UNCHANGED}[channels]
     if not upright and channels != 4:  # IMREAD_UNCHANGED is -1, all bits
         flags |= cv2.IMREAD_IGNORE_ORIENTATION
-    pixels = decode_as_opencv(data, flags, limits)
+    pixels = _by_opencv(data, flags, limits)
     if channels == 1:
         return pixels.reshape(pixels.shape[0], pixels.shape[1], 1)
     if channels == 3:

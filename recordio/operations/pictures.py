@@ -6,8 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ..formats.general import decode_as_opencv
 from ..formats.image_size import image_size
+from ..formats.opencv_modes import (
+    COLOR,
+    GRAYSCALE,
+    IGNORE_ORIENTATION,
+    REDUCED_GRAYSCALE,
+    decode_as_opencv,
+)
+from ..kernels.resample import resize
 
 __all__ = ["channel_sums", "picture_hash"]
 
@@ -15,6 +22,11 @@ __all__ = ["channel_sums", "picture_hash"]
 SIDE, CORNER = 32, 8
 #: A JPEG image is decoded at a reduced size as long as its sides keep at least this many pixels.
 LEAST_SIDE = 2 * SIDE
+#: The resampler's mean over areas.
+AREA = 3
+#: The lowest frequencies of the cosine transform, (CORNER, SIDE).
+WAVES = np.cos(np.pi / SIDE * np.outer(np.arange(CORNER), np.arange(SIDE) + 0.5))
+WAVES *= np.where(np.arange(CORNER) == 0, SIDE**-0.5, (SIDE / 2) ** -0.5)[:, None]
 
 
 def channel_sums(content: Any, **limits: int | None) -> tuple[int, np.ndarray]:
@@ -22,15 +34,11 @@ def channel_sums(content: Any, **limits: int | None) -> tuple[int, np.ndarray]:
 
     Sums are float64, (2, 3): values and squares; red, green, blue.  They are whole numbers.
     """
-    import cv2
-
-    mode = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
-    image = decode_as_opencv(content, mode, limits)
-    pixels = image.shape[0] * image.shape[1]
-    mean, deviation = (array[2::-1, 0] for array in cv2.meanStdDev(image))
-    # What OpenCV divided were whole numbers, below 2**53 by far: they are found again exactly.
-    sums = [mean * pixels, (deviation**2 + mean**2) * pixels]
-    return pixels, np.rint(sums)
+    image = decode_as_opencv(content, COLOR | IGNORE_ORIENTATION, limits)
+    values = np.arange(256, dtype=np.float64)
+    counts = [np.bincount(image[:, :, channel].ravel(), minlength=256) for channel in (2, 1, 0)]
+    sums = np.array([[count @ values, count @ values**2] for count in counts]).T
+    return image.shape[0] * image.shape[1], sums
 
 
 def picture_hash(content: Any, **limits: int | None) -> int:
@@ -46,17 +54,10 @@ def picture_hash(content: Any, **limits: int | None) -> int:
     >>> (one ^ other).bit_count() < 8
     True
     """
-    import cv2
-
-    reduced = {
-        2: cv2.IMREAD_REDUCED_GRAYSCALE_2,
-        4: cv2.IMREAD_REDUCED_GRAYSCALE_4,
-        8: cv2.IMREAD_REDUCED_GRAYSCALE_8,
-    }
     smaller = min(image_size(content)) // LEAST_SIDE
-    mode = next((mode for by, mode in sorted(reduced.items())[::-1] if by <= smaller), None)
-    image = decode_as_opencv(content, cv2.IMREAD_GRAYSCALE if mode is None else mode, limits)
-    small = cv2.resize(image, (SIDE, SIDE), interpolation=cv2.INTER_AREA)
-    low = cv2.dct(small.astype(np.float32))[:CORNER, :CORNER].ravel()
+    reduced = (mode for by, mode in sorted(REDUCED_GRAYSCALE.items())[::-1] if by <= smaller)
+    image = decode_as_opencv(content, next(reduced, GRAYSCALE), limits)
+    small = resize(image[:, :, None], (SIDE, SIDE), AREA)[:, :, 0]
+    low = (WAVES @ small.astype(np.float64) @ WAVES.T).ravel()
     bits = low > np.median(low[1:])  # the first is the mean of the picture
     return int.from_bytes(np.packbits(bits).tobytes(), "big")

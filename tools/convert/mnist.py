@@ -12,6 +12,7 @@ import numpy as np
 
 from recordio import RecordIOError, read_idx_array
 from recordio.bytes.storage import AtomicOutput
+from recordio.formats.opencv_modes import UNCHANGED
 
 from ..images import decode_content, encode_image
 from ..record_pack import RecordPack
@@ -53,8 +54,6 @@ def outputs(target: str) -> list[str]:
 
 def write_mnist(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
     """Write the images and labels of a pack."""
-    import cv2
-
     size: tuple[int, ...] = ()
     with AtomicOutput(*paths) as output:
         images, labels = output.files
@@ -62,7 +61,7 @@ def write_mnist(pack: RecordPack, paths: Sequence[str], settings: argparse.Names
         for record in pack:
             location = pack.location(record)
             image = decode_content(
-                record.content, cv2.IMREAD_UNCHANGED, max_pixels=settings.max_pixels, **location
+                record.content, UNCHANGED, max_pixels=settings.max_pixels, **location
             )
             if image.ndim != 2 or image.dtype != np.uint8:
                 raise RecordIOError(

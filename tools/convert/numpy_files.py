@@ -22,6 +22,7 @@ from numpy.lib import format as npy_format
 from recordio import RecordIOError
 from recordio.bytes.files import open_bytes
 from recordio.bytes.storage import AtomicOutput
+from recordio.formats.opencv_modes import UNCHANGED
 from recordio.formats.table import IMAGE_KINDS
 from recordio.keywords.checks import choice
 from recordio.keywords.checks import path as a_path
@@ -260,10 +261,8 @@ def array_of(pack: RecordPack, record: Record, max_pixels: int) -> np.ndarray:
     if record.kind == "npy":
         return decode_npy(record.content, **pack.location(record))
     if record.kind in IMAGE_KINDS:
-        import cv2
-
         image = decode_content(
-            record.content, cv2.IMREAD_UNCHANGED, max_pixels=max_pixels, **pack.location(record)
+            record.content, UNCHANGED, max_pixels=max_pixels, **pack.location(record)
         )
         return swap_red_and_blue(image)
     raise RecordIOError(

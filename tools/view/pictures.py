@@ -9,13 +9,13 @@ import os
 import threading
 from typing import Any
 
-import cv2
 import numpy as np
 
-from recordio.formats import by_opencv
 from recordio.formats.decode import decode_image
+from recordio.formats.encode import encode_as_opencv
 from recordio.formats.image_size import image_size
 from recordio.formats.jpeg_markers import jpeg_orientation
+from recordio.kernels.resample import resize
 
 __all__ = ["Pictures", "decoded", "fitted", "orientation_of"]
 
@@ -24,6 +24,8 @@ MOST_PIXELS = 1 << 26
 #: Up to this many, an image is sent without loss.
 LOSSLESS_PIXELS = 1 << 17
 QUALITY = 88
+#: The resampler's mean over areas.
+AREA = 3
 
 
 class Pictures:
@@ -62,7 +64,7 @@ def fitted(pixels: np.ndarray, side: int) -> np.ndarray:
         return pixels
     scale = side / max(height, width)
     size = max(round(width * scale), 1), max(round(height * scale), 1)
-    return cv2.resize(pixels, size, interpolation=cv2.INTER_AREA)
+    return resize(np.ascontiguousarray(pixels), size, AREA)
 
 
 def encoded(pixels: np.ndarray) -> tuple[bytes, str]:
@@ -70,5 +72,5 @@ def encoded(pixels: np.ndarray) -> tuple[bytes, str]:
     if pixels.ndim == 3 and pixels.shape[2] == 3:
         pixels = pixels[..., ::-1]
     if pixels.shape[0] * pixels.shape[1] <= LOSSLESS_PIXELS:
-        return by_opencv.encode(pixels, ".png", 1), "image/png"
-    return by_opencv.encode(pixels, ".jpg", QUALITY), "image/jpeg"
+        return encode_as_opencv(pixels, ".png", 1), "image/png"
+    return encode_as_opencv(pixels, ".jpg", QUALITY), "image/jpeg"

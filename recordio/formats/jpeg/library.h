@@ -15,16 +15,16 @@
 #define LONG_JUMP longjmp
 #endif
 
-static void ignore_output(j_common_ptr library) {
+static inline void ignore_output(j_common_ptr library) {
     (void)library;
 }
 
-static void ignore_source(j_decompress_ptr library) {
+static inline void ignore_source(j_decompress_ptr library) {
     (void)library;
 }
 
 /* Bytes in memory are passed over; what would lie behind them is the source's to decide. */
-static void skip_input(j_decompress_ptr library, long count) {
+static inline void skip_input(j_decompress_ptr library, long count) {
     struct jpeg_source_mgr* source = library->src;
     if (count <= 0) return;
     if ((size_t)count > source->bytes_in_buffer) {
