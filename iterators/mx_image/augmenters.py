@@ -568,4 +568,4 @@ def _mixed(image: np.ndarray, matrix: np.ndarray) -> np.ndarray:
         import cv2
 
         return cv2.transform(image, matrix)
-    return (image @ np.asarray(matrix, image.dtype).T).astype(image.dtype)
+    return np.inner(image, np.asarray(matrix, image.dtype))
