@@ -154,8 +154,9 @@ build/compiled-$(TAG): .venv-build/$(TAG) $(COMPILED)
 	RECORDIO_COMPILED=1 .venv/bin/python -m pip install --editable '.[demo]'
 	@touch $@
 
+# With pyarrow and lmdb, which the environments of the sanitizers do without.
 .venv-test/installed: .venv-test/$(TAG) build/compiled-$(TAG)
-	RECORDIO_COMPILED=1 .venv-test/bin/python -m pip install --editable '.[test]'
+	RECORDIO_COMPILED=1 .venv-test/bin/python -m pip install --editable '.[test,parquet,lmdb]'
 	@.venv-test/bin/python -m iterators
 	@touch $@
 

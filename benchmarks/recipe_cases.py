@@ -49,6 +49,34 @@ def todays_recipe(material):
 
 
 @case
+def pillow_filters(material):
+    """Pillow's bilinear filter against the resampling by default, both of images decoded in full."""
+    common = {"data_shape": (3, 224, 224), "batch_size": 128, **IMAGENET}
+    recipes = {
+        "random resized crop": {**MIRRORED_CROPS},
+        "short side 256, centre": {"resize": 256},
+    }
+    for name, recipe in recipes.items():
+        with (
+            provider_of(
+                material, material.photo_records, resample="pillow", **recipe, **common
+            ) as filtered,
+            provider_of(
+                material, material.photo_records, scaled_decode=False, **recipe, **common
+            ) as plain,
+        ):
+            yield compare(
+                f"Pillow's filters, {name} 224",
+                "images/s",
+                partial(steady_rate, filtered),
+                partial(steady_rate, plain),
+                bar=0.75,
+                rounds=material.rounds,
+                detail="reference: resampling by default without scaled decode",
+            )
+
+
+@case
 def face_recipes(material):
     """Faces with the recipes of arcface, one without and one with changes of the pixels."""
     for name in ("insightface/arcface", "insightface/arcface-aug", "adaface"):
