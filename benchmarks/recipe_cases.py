@@ -50,7 +50,7 @@ def todays_recipe(material):
 
 @case
 def pillow_filters(material):
-    """Pillow's bilinear filter against the resampling by default, both of images decoded in full."""
+    """Pillow's bilinear filter against resampling by default, both of images decoded in full."""
     common = {"data_shape": (3, 224, 224), "batch_size": 128, **IMAGENET}
     recipes = {
         "random resized crop": {**MIRRORED_CROPS},
