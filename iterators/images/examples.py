@@ -130,7 +130,7 @@ class AugmentedExamples:
             label_width=0,
             **self._limits,
         )
-        return with_views(make, self.recipes, options.seed)(batch_size=1)
+        return with_views(make, self.recipes, options.seed)()
 
     def __call__(self, record: bytes, number: int) -> np.ndarray | tuple[np.ndarray, ...]:
         """Return the image of a record, or a tuple of its views, drawn by the record's number."""
