@@ -29,12 +29,18 @@ PAPER, INK = (255, 255, 255), (32, 32, 32)
 
 
 class Tile(NamedTuple):
-    """One image of a sheet, pale if `faint`; objects are class, xmin, ymin, xmax, ymax."""
+    """One image of a sheet, pale if `faint`; objects are class, xmin, ymin, xmax, ymax.
+
+    A mask has the size of the image, and -1 where nothing is drawn over it; points are x, y in
+    pixels and v, of several instances, (instances, points, 3).
+    """
 
     pixels: np.ndarray
     caption: str = ""
     objects: np.ndarray | None = None
     faint: bool = False
+    mask: np.ndarray | None = None
+    points: np.ndarray | None = None
 
 
 def contact_sheet(
@@ -81,13 +87,30 @@ def _drawn(tile: Tile, names: Mapping[int, str] | None) -> Image:
     if image.mode == "RGBA":
         image = Image.alpha_composite(Image.new("RGBA", image.size, PAPER), image)
     image = image.convert("RGB")
+    if tile.mask is not None:
+        image = Image.fromarray(_masked(np.asarray(image), tile.mask))
     if tile.faint:
         image = Image.blend(image, Image.new("RGB", image.size, PAPER), 0.7)
     if tile.objects is not None:
         draw = ImageDraw.Draw(image)
         for kind, *corners in tile.objects[tile.objects[:, 0] >= 0].tolist():
             _draw_box(draw, int(kind), np.clip(corners, 0, 1), names or {})
+    if tile.points is not None:
+        draw = ImageDraw.Draw(image)
+        for number, instance in enumerate(tile.points):
+            colour = COLOURS[number % len(COLOURS)]
+            for x, y, visible in instance.tolist():
+                if visible > 0:
+                    fill = colour if visible > 1 else None
+                    draw.ellipse((x - 2, y - 2, x + 2, y + 2), fill, outline=colour)
     return image
+
+
+def _masked(pixels: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Draw the values of a mask over an image, in a colour each; 0, the background, is left out."""
+    colours = np.array(COLOURS, np.float32)[(mask - 1) % len(COLOURS)]
+    over = np.where((mask > 0)[..., None], 0.5 * pixels + 0.5 * colours, pixels)
+    return np.rint(over).astype(np.uint8)
 
 
 def _draw_box(draw: Any, kind: int, corners: np.ndarray, names: Mapping[int, str]) -> None:

@@ -116,10 +116,20 @@ class ImageFields:
                         f"the labels of their records come with them: drop mosaic, or field {name}"
                     )
 
-    def refuse_packed(self) -> None:
-        """Refuse batches of another size, whose samples are taken apart by number."""
+    def refuse_chosen(self) -> None:
+        """Refuse batches of chosen samples, which are put together of arrays alone."""
         if self._packed:
             raise ValueError("packed fields have no axis of samples: iterate over the provider")
+        for name, spec in self.specs.items():
+            if not spec.is_array:
+                raise ValueError(
+                    f"field {name!r} is a list, and batches of chosen samples consist of arrays: "
+                    "iterate over an ImageRecordIter, or drop the field"
+                )
+
+    def kinds(self) -> dict[str, FieldKind]:
+        """Return what the fields of a batch are, by name."""
+        return {name: self.specs[field] for name, field, _ in self._names}
 
     # -- plans and descriptions -------------------------------------------------------------------
 

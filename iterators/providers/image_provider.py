@@ -22,6 +22,7 @@ from recordio.packs.classes import labels_of_names
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import DeviceNormalisation, Placement, placement
 from ..core.dtypes import BATCH_TYPES
+from ..core.field_specs import FieldKind
 from ..core.layout import plan as layout_plan
 from ..core.order import BatchPlan, Order, RollOverPlan, check_of
 from ..core.order.parts import zeros
@@ -384,6 +385,11 @@ class RecordImageProvider(PlannedProvider):
         """The names of `class_to_idx`, in the order of the labels."""
         return list(self.class_to_idx)
 
+    @property
+    def fields(self) -> dict[str, FieldKind]:
+        """The fields of a sample by their names in a batch, as `fields` asks for them."""
+        return self._fields.kinds()
+
     def cache_info(self) -> CacheInfo | None:
         """Count what the cache holds and did so far; None without one, of several packs together.
 
@@ -441,7 +447,8 @@ class RecordImageProvider(PlannedProvider):
         if classes is None and self._classes is not None:
             single = all(len(desc.shape) == 1 for desc in self.provide_label)
             classes = self._classes.names() if single or not self._of_classes else None
-        return show_batch(batch, undo_normalisation(self), title, classes, columns)
+        pixels = undo_normalisation(self)
+        return show_batch(batch, pixels, title, classes, columns, fields=self.fields)
 
     def _upcoming(self) -> DataBatch:
         """Make the batch that `next` delivers next, and stay where it is; replace no record."""
@@ -510,7 +517,7 @@ class RecordImageProvider(PlannedProvider):
         return super()._arrays(data, typed[:, 0] if len(desc.shape) == 1 else typed)
 
     def _provider_samples(self) -> Any:
-        self._fields.refuse_packed()
+        self._fields.refuse_chosen()
         return super()._provider_samples()
 
     def _finish(self, data: Sequence[Any]) -> list[Any]:

@@ -19,6 +19,7 @@ from recordio.keywords.options import Options, accepts, option, optional
 
 from ..core.backend import is_stored_sparse, is_tensor
 from ..core.batch import DataBatch, DataDesc
+from ..core.field_specs import FieldKind, Image, Mask
 from ..core.random import derive_key
 from .abstract import AbstractDataProvider
 from .form_batches import FormBatch, with_arrays
@@ -118,6 +119,9 @@ class MixBatches(Wrapper):
     that is no padding; padding is not mixed.  One number is drawn for a whole batch, as torchvision
     and timm do.
 
+    MixUp adds further images of a sample (`iterators.fields`) that are normalised as the image is,
+    and CutMix cuts them and masks as it cuts the image; other fields are refused.
+
     Parameters
     ----------
     {parameters}
@@ -175,6 +179,8 @@ class MixBatches(Wrapper):
             raise ValueError("nothing would be mixed: give mixup or cutmix a number above 0")
         if options.label_smoothing and options.classes is None:
             raise ValueError("label_smoothing needs classes, the number of classes")
+        for name, kind in getattr(inside, "fields", {}).items():
+            _check_field(options, name, kind)
         for desc in inside.provide_data:
             if options.mixup and np.issubdtype(desc.dtype, np.integer):
                 raise ValueError(
@@ -230,6 +236,8 @@ class MixBatches(Wrapper):
             raise
 
     def _mix(self, batch: DataBatch) -> DataBatch:
+        for name in batch.fields:
+            raise ValueError(f"field {name!r} is a list, and two of its values make no mixture")
         mixture = self.mixture(self._epoch, self._number)
         count, share, data = batch.count, 1.0, list(batch.data)
         if any(is_stored_sparse(array) for array in data):
@@ -313,6 +321,21 @@ class MixBatches(Wrapper):
     def close(self) -> None:
         """Close the provider inside."""
         self.provider.close()
+
+
+def _check_field(options: MixOptions, name: str, kind: FieldKind) -> None:
+    """Refuse a field that a mixture of two samples does not have."""
+    if isinstance(kind, Mask):
+        if not options.mixup:
+            return
+        reason = "a sum of two masks is none: use cutmix alone, which cuts masks as images"
+    elif isinstance(kind, Image):
+        if not options.mixup or kind.dtype is None:
+            return
+        reason = "integers cannot be added with weights: use cutmix alone"
+    else:
+        reason = f"two samples have no {type(kind).__name__} together: drop the field"
+    raise ValueError(f"field {name!r} is not mixed, since {reason}")
 
 
 def _partners(array: Any, count: int, axis: int = 0) -> Any:

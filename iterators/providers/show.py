@@ -21,6 +21,7 @@ from recordio.packs.open_pack import open_pack
 
 from ..core.batch import DataBatch, axes_of
 from ..core.device import NumpyDevice
+from ..core.field_specs import Boxes, FieldKind, Keypoints, Mask, Objects, Text
 from ..core.layout import LayoutError, plan
 from ..images.contact_sheet import Tile, contact_sheet
 
@@ -88,8 +89,9 @@ def show_batch(
     classes: Classes,
     columns: int,
     most: int | None = None,
+    fields: Mapping[str, FieldKind] | None = None,
 ) -> Image:
-    """A batch, or the first `most` of its images, as a contact sheet; see `show`."""
+    """A batch, or the first `most` of its images, with fields, as a contact sheet; see `show`."""
     parts = [part[:most] for part in _images(batch)][:most]
     note = ""
     if pixels is not None:
@@ -106,7 +108,8 @@ def show_batch(
         caption, objects = _labelled(batch, number, image.shape, names)
         padding = number >= count
         caption = f"pad {caption}".rstrip() if padding else caption
-        tiles.append(Tile(image, caption, objects, faint=padding))
+        tile = Tile(image, caption, objects, faint=padding)
+        tiles.append(_with_fields(tile, batch, number, fields or {}))
     words = [title, f"{count} images", f"pad {batch.pad}" if batch.pad else "", note]
     return contact_sheet(tiles, ", ".join(part for part in words if part), columns, names)
 
@@ -184,6 +187,45 @@ def _labelled(
         return f"{len(objects)} object{'s' if len(objects) != 1 else ''}", objects
     shown = [names.get(int(v), f"{v:g}") if float(v).is_integer() else f"{v:g}" for v in label[:3]]
     return " ".join(shown) + (" ..." if len(label) > 3 else ""), None
+
+
+def _with_fields(
+    tile: Tile, batch: DataBatch, number: int, fields: Mapping[str, FieldKind]
+) -> Tile:
+    """Draw masks, points, boxes and texts of a sample with its image, or with its first view."""
+    height, width = tile.pixels.shape[:2]
+    for name, kind in fields.items():
+        if name.endswith(tuple("123456789")) and f"{name[:-1]}0" in fields:
+            continue
+        if isinstance(kind, Text) and not tile.faint:
+            tile = tile._replace(caption=f"{tile.caption} {batch[name][number]}".strip())
+        if isinstance(kind, Mask):
+            values = NumpyDevice().send(batch[name])[number].astype(np.int64)
+            tile = tile._replace(mask=np.where(values == kind.ignore, -1, values))
+        if not isinstance(kind, Objects):
+            continue
+        values = NumpyDevice().send(batch[name])
+        if kind.packed:
+            first, last = NumpyDevice().send(batch[f"{name}_offsets"])[number : number + 2]
+            own = values[first:last]
+        else:
+            own = values[number]
+        if isinstance(kind, Keypoints):
+            tile = tile._replace(points=own)
+        elif isinstance(kind, Boxes):
+            tile = tile._replace(objects=_corners(own, kind.format, width, height))
+    return tile
+
+
+def _corners(rows: np.ndarray, form: str, width: int, height: int) -> np.ndarray:
+    """Return boxes in pixels as class and corners in fractions of the image."""
+    boxes = rows[:, :5].astype(float)
+    if form == "cxcywh":
+        boxes[:, 1:3] -= boxes[:, 3:5] / 2
+    if form != "xyxy":
+        boxes[:, 3:5] += boxes[:, 1:3]
+    boxes[:, 1:] /= (width, height, width, height)
+    return boxes
 
 
 def objects_of_row(label: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:

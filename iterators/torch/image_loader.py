@@ -94,7 +94,9 @@ class ImageLoader:
         Number of the first epoch.
     **keywords
         Of `ImageRecordIter`: ``data_shape``, ``dtype``, ``layout``, ``device``, ``on_error``,
-        ``cache``, ``rand_mirror``, ...; they win over the transform.
+        ``cache``, ``rand_mirror``, ...; they win over the transform.  With ``fields``, which a
+        pack has, batches are ``(images, field, ..., labels)``; texts and packed objects are
+        refused.
 
     Raises
     ------
