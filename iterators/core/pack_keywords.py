@@ -31,7 +31,7 @@ class PackParameters(PackKeywords, total=False):
 
     data_shape: Any
     orient: bool
-    resize: int | tuple[int, int]
+    resize: int | tuple[int, int] | str
     inter_method: int
     resample: str | None
     interpolation: str | None

@@ -80,7 +80,7 @@ def resizes(recipe):
     >>> [resizes(Recipe(data_shape=(3, 8, 8), resize=9, inter_method=m)) for m in (1, 9, 10)]
     [True, True, False]
     """
-    return recipe.resize != -1 and not recipe.draws_method
+    return recipe.first_resize[0] > 0 and not recipe.draws_method
 
 
 cdef FirstResize cached_resize(recipe):
@@ -114,7 +114,7 @@ cdef int whole_image(const FirstResize* resize, const ImageKey* image, int width
     geometry.count, geometry.changed = 0, -1
     geometry.mirror = geometry.flip = False
     if resize.new_width != -1:
-        return resize_first(resize, image, &width, &height, geometry)
+        return resize_first(resize, image, &width, &height, geometry, width, height)
     return add_step(geometry, STEP_RESAMPLE, 0, &width, &height, width, height) == NULL
 
 

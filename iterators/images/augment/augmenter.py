@@ -76,7 +76,7 @@ class Augmenter(Recipe):
         ),
         Rule(
             "resize",
-            lambda v: isinstance(v.resize, tuple),
+            lambda v: isinstance(v.resize, (tuple, str)),
             "is for ImageRecordIter: here it is the short side in pixels",
             refused=True,
         ),

@@ -201,7 +201,8 @@ cdef int draw_det_geometry(const DetGeometryRecipe* recipe, const ImageKey* imag
     cdef int status
     geometry.count, geometry.flip = 0, False
     geometry.mirror = philox_unit(chance.word[0]) < recipe.mirror_chance
-    status = resize_first(&recipe.resize, image, &width, &height, geometry)
+    status = resize_first(&recipe.resize, image, &width, &height, geometry, recipe.width,
+                          recipe.height)
     if status:
         return status
     if geometry.mirror:

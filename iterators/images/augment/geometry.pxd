@@ -88,7 +88,14 @@ cdef Step* add_step(Geometry* geometry, StepKind kind, int method, int* width, i
                     int64_t target_width, int64_t target_height) noexcept nogil
 # Crop the current image, of which there is a step: the window of the last one shrinks.
 cdef void keep_rectangle(Geometry* geometry, int x, int y, int width, int height) noexcept nogil
-# The first resize of a recipe: the short side and 0, or both sides; `new_width` -1 for none.
+# The values of `new_width` that are no numbers of pixels.
+cdef enum ResizeTo:
+    RESIZE_OFF = -1
+    RESIZE_COVER = -2       # the target is covered, and one side is the target's
+    RESIZE_CONTAIN = -3     # it fits into the target, and one side is the target's
+
+
+# The first resize of a recipe: the short side and 0, or both sides; or a `ResizeTo`.
 cdef struct FirstResize:
     int new_width
     int new_height
@@ -96,9 +103,9 @@ cdef struct FirstResize:
 
 
 cdef FirstResize load_resize(recipe)
-# Append it.
+# Append it; the last sizes are those of the target, for a `ResizeTo`.
 cdef int resize_first(const FirstResize* resize, const ImageKey* image, int* width, int* height,
-                      Geometry* geometry) noexcept nogil
+                      Geometry* geometry, int wanted_width, int wanted_height) noexcept nogil
 
 
 # Draws where the pixels of one image after the other come from.

@@ -24,10 +24,11 @@ from recordio.kernels.transform cimport transform_map
 from recordio.kernels.warp cimport WARP_LARGEST_SIDE, affine_forward, warp_invert
 
 from .geometry_options import CROP_POSITIONS, PADDING_MODES
-from .recipe import FILTERS, FIRST_FILTER
+from .recipe import FILTERS, FIRST_FILTER, RESIZE_TO
 
 assert PADDING_MODES.index("symmetric") == PADDING_SYMMETRIC
 assert CROP_POSITIONS.index("center_floor") == POSITION_CENTER_FLOOR
+assert RESIZE_TO == {"cover": RESIZE_COVER, "contain": RESIZE_CONTAIN}
 assert FIRST_FILTER + FILTERS.index("bilinear") == BILINEAR
 assert FIRST_FILTER + FILTERS.index("bicubic") == BICUBIC
 assert FIRST_FILTER + len(FILTERS) == RANDOM_FILTER
@@ -147,11 +148,24 @@ cdef FirstResize load_resize(recipe):
 
 
 cdef int resize_first(const FirstResize* resize, const ImageKey* image, int* width, int* height,
-                      Geometry* geometry) noexcept nogil:
+                      Geometry* geometry, int wanted_width, int wanted_height) noexcept nogil:
     cdef int64_t new_width = resize.new_width, new_height = resize.new_height
-    if new_width == -1:
+    cdef bint by_width
+    if new_width == RESIZE_OFF:
         return GEOMETRY_OK
-    if new_height == 0:
+    if new_width == RESIZE_COVER or new_width == RESIZE_CONTAIN:
+        # The side whose length is the target's, and the other one rounded, halves up.
+        by_width = <int64_t>wanted_width * height[0] >= <int64_t>wanted_height * width[0]
+        by_width = by_width == (new_width == RESIZE_COVER)
+        new_width, new_height = wanted_width, wanted_height
+        if by_width:
+            new_height = (2 * new_width * height[0] + width[0]) // (2 * <int64_t>width[0])
+        else:
+            new_width = (2 * new_height * width[0] + height[0]) // (2 * <int64_t>height[0])
+        new_width, new_height = max(new_width, 1), max(new_height, 1)
+        if new_width == width[0] and new_height == height[0]:
+            return GEOMETRY_OK
+    elif new_height == 0:
         new_height = new_width
         if height[0] > width[0]:
             new_height = new_height * height[0] // width[0]
@@ -390,7 +404,7 @@ cdef int pad_small(const GeometryRecipe* recipe, int crop_width, int crop_height
     cdef Step* step
     if x == 0 and y == 0:
         return GEOMETRY_OK
-    if not recipe.rand_crop:
+    if not recipe.rand_crop or recipe.resize.new_width == RESIZE_CONTAIN:
         step = add_step(geometry, STEP_PAD, 0, width, height, width[0] + x, height[0] + y)
         # A crop that begins half a pixel earlier leaves more in front of the image.
         x = (x + (recipe.position == POSITION_CENTER_FLOOR)) // 2
@@ -411,7 +425,7 @@ cdef int crop_plain(const GeometryRecipe* recipe, const ImageKey* image, int wid
     """Grow or pad an image that is too small, then crop the target at the centre or at random."""
     cdef int x, y, status
     cdef philox_block position
-    if recipe.torchvision:
+    if recipe.torchvision or recipe.resize.new_width == RESIZE_CONTAIN:
         status = pad_small(recipe, recipe.width, recipe.height, &width, &height, geometry)
     else:
         status = grow_small(recipe, image, &width, &height, geometry)
@@ -495,7 +509,8 @@ cdef class RecipeGeometry(GeometryDrawer):
         self.recipe.width, self.recipe.height = target.width, target.height
         geometry.count = 0
         draw_mirrors(recipe, image, geometry)
-        status = resize_first(&recipe.resize, image, &width, &height, geometry)
+        status = resize_first(&recipe.resize, image, &width, &height, geometry, target.width,
+                              target.height)
         if status:
             return status
         if recipe.warps:

@@ -12,7 +12,15 @@ from functools import partial
 from typing import Any, ClassVar
 
 from recordio.keywords.checks import boolean, choice, integer, integers, real
-from recordio.keywords.options import Options, Rule, accepts, option, optional, refuse_ineffective
+from recordio.keywords.options import (
+    Options,
+    Rule,
+    accepts,
+    described,
+    option,
+    optional,
+    refuse_ineffective,
+)
 
 from .geometry_options import GeometryOptions
 from .policy_options import PolicyOptions
@@ -29,6 +37,9 @@ AT_RANDOM = 10
 RESAMPLING = ("pillow",)
 FILTERS = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
 FIRST_FILTER = 16
+
+#: First resizes by the size of the batch, and their numbers in ``geometry.pxd``.
+RESIZE_TO = {"cover": -2, "contain": -3}
 
 #: 1 for grey, 3 for RGB, 4 for RGBA.
 CHANNELS = (1, 3, 4)
@@ -71,6 +82,10 @@ def _resize(name: str, value: Any) -> int | tuple[int, int]:
             f"{name}={value!r}: expected the short side in pixels, (height, width), or -1 for off"
         ) from None
     return height, width
+
+
+def _resize_or_fit(name: str, value: Any) -> int | tuple[int, int] | str:
+    return value if isinstance(value, str) and value in RESIZE_TO else _resize(name, value)
 
 
 def _angles(name: str, value: Any) -> tuple[int, ...]:
@@ -222,7 +237,12 @@ class BaseRecipe(Options):
 
     @property
     def first_resize(self) -> tuple[int, int]:
-        """Short side of the first resize and 0, or its width and height; -1 and 0 for none."""
+        """Short side of the first resize and 0, or its width and height; -1 and 0 for none.
+
+        Below -1 the size of the result follows from that of the batch.
+        """
+        if isinstance(self.resize, str):
+            return RESIZE_TO[self.resize], 0
         if isinstance(self.resize, tuple):
             return self.resize[1], self.resize[0]
         return self.resize, 0
@@ -245,6 +265,15 @@ class Recipe(GeometryOptions, PolicyOptions, BaseRecipe):
     mirror and flip, `random_erasing`.
     """
 
+    resize: int | tuple[int, int] | str = described(
+        BaseRecipe,
+        "resize",
+        """Short side after a first resize, in pixels, or height and width; "cover" makes the image
+        as small as covers `data_shape`, so that a crop loses little, and "contain" as large as fits
+        into it, with a border of `fill_value` around it; -1 leaves the image as it is.""",
+        'int, (int, int), "cover" or "contain"',
+        _resize_or_fit,
+    )
     rand_crop: bool = option(
         False, "bool", "Crop at a random position instead of the centre.", boolean
     )

@@ -130,6 +130,7 @@ RULES = (
         lambda v: (
             (v.padding_mode != "constant" or not v.pad)
             and not (v.warps or v.moves)
+            and v.resize != "contain"
             and (v.resample is None or v.random_resized_crop)
             and (not v.auto_augment or v.augment_fill is not None)
         ),
