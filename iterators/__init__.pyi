@@ -10,6 +10,7 @@ from .providers.image_record import ImageRecordIter as ImageRecordIter
 from .providers.image_record import ImageRecordUInt8Iter as ImageRecordUInt8Iter
 from .providers.image_record import ImageRecordInt8Iter as ImageRecordInt8Iter
 from .providers.image_det_record import ImageDetRecordIter as ImageDetRecordIter
+from .core.order import Buckets as Buckets
 from .images.sources.mixed_packs import Pack as Pack
 from .images.augment.named_recipes import NamedRecipe as NamedRecipe
 from .images.augment.pipelines.parts import PipelineError as PipelineError

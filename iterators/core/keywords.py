@@ -350,6 +350,8 @@ class ImageDetIterParameters(ImageDetIterKeywords, DetAugmenterKeywords, total=F
 class ImageClassKeywords(NamedRecipeKeywords, ImageRecordKeywords, total=False):
     """Of `ImageClassOptions`."""
 
+    buckets: Any
+
 
 class GeometryKeywords(TypedDict, total=False):
     """Of `GeometryOptions`."""

@@ -20,6 +20,7 @@ from recordio.keywords.options import Rule, described, option, optional
 
 from ..core.dtypes import dtype_name, quoted
 from ..core.field_specs import checked_fields
+from ..core.order import Buckets
 from ..images.augment.named_recipes import NamedRecipeOptions
 from ..images.augment.rules import EXPOSURE_RULE, PIXEL_RULES, is_integer
 from ..images.limit_options import LimitOptions
@@ -411,6 +412,16 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
 @dataclass(frozen=True, kw_only=True)
 class ImageClassOptions(NamedRecipeOptions, ImageRecordOptions):
     """The keywords of `ImageRecordIter`."""
+
+    buckets: Any = option(
+        None,
+        "Buckets or list of (int, int), optional",
+        """Heights and widths, one of which each batch has, instead of those of `data_shape`: an
+        image goes to the bucket that is nearest to its aspect, and `resize`, "cover" if not given,
+        brings it to that shape.  `batch_size` is the most that a batch has; see `Buckets`.  A saved
+        state serves any number of parts.""",
+        optional(lambda name, value: Buckets.of(value)),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

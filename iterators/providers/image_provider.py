@@ -24,7 +24,7 @@ from ..core.device import DeviceNormalisation, Placement, placement
 from ..core.dtypes import BATCH_TYPES
 from ..core.field_specs import FieldKind
 from ..core.layout import plan as layout_plan
-from ..core.order import BatchPlan, Order, RollOverPlan, check_of
+from ..core.order import BatchPlan, BucketPlan, Order, RollOverPlan, check_of
 from ..core.order.parts import zeros
 from ..images.augment.named_recipes import NamedRecipe
 from ..images.batch_memory import SeparateArrays
@@ -50,7 +50,7 @@ from .image_recipes import (
     recipes_of,
     varied,
 )
-from .image_shapes import RaggedBatch, Shapes, ragged_data, sizes_of, unknown_size
+from .image_shapes import RaggedBatch, Shapes, bucket_plan, ragged_data, sizes_of, unknown_size
 from .image_sources import ImageSource, packs_of
 from .mx_data_provider import MXDataProvider
 from .planned import PlannedProvider
@@ -100,7 +100,7 @@ class ImageJob:
         found = recipes_of(options, packs, recipes, vary, scaled_decode)
         if shapes is not None:
             shapes.check(options, found.packs)
-        if options.ragged != "list" and (shapes is None or shapes.drawn):
+        if options.ragged != "list" and (shapes is None or not shapes.of_images):
             raise ValueError(f"ragged={options.ragged!r} needs data_shape=None")
         normalise = None
         if options.normalise_on == "device":
@@ -166,9 +166,13 @@ def _plans(
     return [with_views(make, views, job.seed_aug) for make, views in pairs]
 
 
-def _batches(job: ImageJob, order: Order, tail: Any, sizes: np.ndarray | None) -> BatchPlan:
+def _batches(
+    job: ImageJob, order: Order, tail: Any, sizes: np.ndarray | None, source: ImageSource
+) -> BatchPlan:
     """Cut epochs into batches; `sizes` are those of the images, if they keep them."""
     batch_size, seed = job.options.batch_size, job.options.seed
+    if job.shapes is not None and job.shapes.buckets is not None:
+        return bucket_plan(job.shapes.buckets, order, tail, source, job.options)
     if job.shapes is not None:
         return job.shapes.plan(order, batch_size, tail, seed, sizes)
     if tail != "roll_over":
@@ -256,7 +260,7 @@ class RecordImageProvider(PlannedProvider):
         order, unusable = order_of_images(source, options, packs, classes.read)
         limited = partial(plan_class, **options.values(*DEFAULT_LIMITS))
         sizes = None
-        if job.shapes is not None and not job.shapes.drawn:
+        if job.shapes is not None and job.shapes.of_images:
             sizes = sizes_of(source, recipes.packs, options)
             limited = partial(limited, largest=tuple(sizes.max(0).tolist()))
         mean_image = mean_image_of(source, order, limited, recipes.common, options)
@@ -283,8 +287,13 @@ class RecordImageProvider(PlannedProvider):
             entries,
         )
         plan, dtype = plans[0](), job.normalise and job.normalise.dtype
+        batches = _batches(
+            job, order, tail or ("wrap" if options.round_batch else "pad"), sizes, source
+        )
         settings = {"file": source.fingerprint(), "order": describe_order(order), **options.saved()}
-        if job.shapes is not None:
+        if isinstance(batches, BucketPlan):
+            settings["order"] = batches.described()
+        elif job.shapes is not None:
             settings["shapes"] = job.shapes.described()
         if named is not None:
             settings["recipe"] = named.described()
@@ -304,7 +313,7 @@ class RecordImageProvider(PlannedProvider):
             provided = [self._tail.described(provided[0])]
         provided += fields.described(plan, options.batch_size, dtype)
         super().__init__(
-            _batches(job, order, tail or ("wrap" if options.round_batch else "pad"), sizes),
+            batches,
             engines(options.batch_size, options.prefetch_buffer),
             engines,
             provided,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Never
 
 from recordio.keywords.options import accepts, divided
 
+from ..core.order import Buckets
 from ..images.augment.named_recipes import NamedRecipe, expanded
 from ..images.augment.recipe import Recipe
 from ..images.view_plans import with_keywords
@@ -152,8 +153,13 @@ def _job(
 ) -> tuple[ImageJob, NamedRecipe | None]:
     """Check the keywords of a class: what is asked for, and the recipe that was named."""
     given = expanded({**keywords}, kind.dtypes[0])
+    if given.get("buckets") is not None and len(values) < 2:
+        given.setdefault("data_shape", None)
     own, augmentation = divided(kind.__name__, given, *kind.families, values=values)
-    shapes, augmentation = Shapes.taken(augmentation)
+    buckets = own.get("buckets")
+    shapes, augmentation = Shapes.taken(
+        augmentation, None if buckets is None else Buckets.of(buckets)
+    )
     options, recipe = ImageClassOptions(**own), Recipe(**augmentation)
     recipes: Sequence[Recipe] = [recipe]
     if options.views is not None:

@@ -1,4 +1,4 @@
-"""Shapes of image batches: one for all, one drawn for each batch, or that of every image.
+"""Shapes of image batches: one drawn for each, that of its bucket, or that of every image.
 
 `Shapes` is what a `data_shape` says besides the one shape of a recipe.  Sizes of images come from
 their headers, so that the memory of a batch is known before anything is decoded.
@@ -16,13 +16,22 @@ from recordio.keywords.checks import integers
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.dtypes import numpy_dtype
-from ..core.order import BatchPlan, Order
+from ..core.order import (
+    BatchPlan,
+    BucketPlan,
+    Buckets,
+    DealtOrder,
+    Members,
+    Order,
+    SequentialOrder,
+    ShuffledOrder,
+)
 from ..core.order.shaped import DrawnShapePlan, ImageSizePlan
 from ..images.augment.recipe import BaseRecipe
 from ..images.batch_memory import SeparateArrays
 from .image_options import ImageRecordOptions
 
-__all__ = ["RaggedBatch", "Shapes", "ragged_data", "sizes_of", "unknown_size"]
+__all__ = ["RaggedBatch", "Shapes", "bucket_plan", "ragged_data", "sizes_of", "unknown_size"]
 
 #: What a recipe may say of images that keep their size.
 KEEPS_SIZE = frozenset(
@@ -40,11 +49,22 @@ class Shapes:
     """Heights and widths, one of which each batch has; without any, every image has its own."""
 
     drawn: tuple[tuple[int, int], ...] = ()
+    #: A batch has the shape of the bucket of its images.
+    buckets: Buckets | None = None
+
+    @property
+    def of_images(self) -> bool:
+        """True if every image has a shape of its own."""
+        return not self.drawn and self.buckets is None
 
     @classmethod
-    def taken(cls, keywords: Mapping[str, Any]) -> tuple[Shapes | None, dict[str, Any]]:
+    def taken(
+        cls, keywords: Mapping[str, Any], buckets: Buckets | None = None
+    ) -> tuple[Shapes | None, dict[str, Any]]:
         """Take them out of the keywords of a recipe, whose `data_shape` is that of the largest."""
         shape = keywords["data_shape"]
+        if buckets is not None:
+            return cls._of_buckets(buckets, keywords)
         if shape is None or (isinstance(shape, Sequence) and tuple(shape[1:]) == (None, None)):
             return cls(), {**keywords, "data_shape": (shape[0] if shape else 3, 1, 1)}
         if not isinstance(shape, Sequence) or not shape or not isinstance(shape[0], Sequence):
@@ -58,13 +78,35 @@ class Shapes:
         drawn = tuple((height, width) for _, height, width in found)
         return cls(drawn), {**keywords, "data_shape": largest}
 
+    @classmethod
+    def _of_buckets(
+        cls, buckets: Buckets, keywords: Mapping[str, Any]
+    ) -> tuple[Shapes, dict[str, Any]]:
+        shape = keywords["data_shape"]
+        if shape is not None and tuple(shape[1:]) != (None, None):
+            raise ValueError(
+                f"data_shape={shape!r}: buckets say the heights and widths: drop data_shape, or "
+                "give (channels, None, None)"
+            )
+        sides = [max(sides) for sides in zip(*buckets.every_shape, strict=True)]
+        given = {**keywords, "data_shape": (shape[0] if shape else 3, *sides)}
+        if given.get("resize", -1) == -1 and not given.get("random_resized_crop"):
+            given["resize"] = "cover"
+        return cls(buckets=buckets), given
+
     def check(self, options: ImageRecordOptions, recipes: Sequence[BaseRecipe]) -> None:
         """Refuse what does not go with batches of several shapes."""
-        what = "a list of shapes" if self.drawn else "None"
+        what = "data_shape is a list of shapes" if self.drawn else "data_shape is None"
+        what = "there are buckets" if self.buckets is not None else what
         for name in ("mean_img", "data_specs", "views"):
             if getattr(options, name, None):
-                raise ValueError(f"data_shape is {what}, and {name} needs a single shape: drop one")
+                raise ValueError(f"{what}, and {name} needs a single shape: drop one")
         if self.drawn:
+            return
+        if self.buckets is not None:
+            for recipe in recipes:
+                if not recipe.orient:
+                    raise ValueError("buckets are for upright images: drop orient=False")
             return
         if options.fields:
             raise ValueError(
@@ -76,6 +118,10 @@ class Shapes:
                 'data_shape=None gives an array for every image: use normalise_on="host"'
             )
         for recipe in recipes:
+            if isinstance(recipe.resize, str):
+                raise ValueError(
+                    f"data_shape=None leaves no size for resize={recipe.resize!r}: drop one"
+                )
             if not recipe.orient:
                 raise ValueError(
                     "data_shape=None needs the sizes of upright images: drop orient=False"
@@ -98,6 +144,36 @@ class Shapes:
     def described(self) -> str:
         """Describe them for a saved state."""
         return ", ".join(f"{height}x{width}" for height, width in self.drawn) or "of the images"
+
+
+def bucket_plan(
+    buckets: Buckets, order: Order, tail: Any, source: Any, options: ImageRecordOptions
+) -> BucketPlan:
+    """Sort the images of a source into buckets, and cut epochs into their batches."""
+    shuffled = isinstance(order, DealtOrder) and isinstance(order.whole, ShuffledOrder)
+    if not shuffled and not isinstance(order, SequentialOrder):
+        raise ValueError(
+            "buckets have an order of their own: drop weights, images_per_class, "
+            "classes_per_batch, epoch_size, shuffle_chunk_size, and share and repeat of packs; of "
+            "large Parquet files make a record file first, with `recordio pack`"
+        )
+    if options.even:
+        raise ValueError("buckets give all parts as many batches: drop even")
+    if not hasattr(source, "image_sizes"):
+        raise ValueError(
+            f"{source.name}: buckets need the sizes of images, which are kept beside record files "
+            "and containers: make one of these"
+        )
+    return BucketPlan(
+        order=order,
+        batch_size=options.batch_size,
+        tail=tail,
+        buckets=buckets,
+        members=Members.of(buckets, [source.image_sizes]),
+        parts=options.num_parts,
+        part=options.part_index,
+        seed=options.seed if shuffled else None,
+    )
 
 
 def resized(sizes: np.ndarray, recipe: BaseRecipe, most_pixels: int) -> np.ndarray:

@@ -13,7 +13,7 @@ import os
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,7 +137,7 @@ class PlannedProvider(AbstractDataProvider):
         self._searched = (-1, 0, 0)
         self._settings = {name: str(value) for name, value in (settings or {}).items()}
         self._verbose = verbose
-        self._samples = 0
+        self._samples = self._filled = 0
         self._waited = 0.0
         self._busy = 0.0
         self._returned: float | None = None
@@ -153,7 +153,7 @@ class PlannedProvider(AbstractDataProvider):
     @property
     def num_samples(self) -> int:
         """Samples of this part in an epoch."""
-        return self._plan.order.count()
+        return self._plan.count(self.epoch)
 
     @property
     def epoch(self) -> int:
@@ -184,13 +184,16 @@ class PlannedProvider(AbstractDataProvider):
         -------
         dict
             `samples` delivered, padding not counted; `wait_seconds`, for which the consumer waited
-            for data; `busy_seconds`, which it spent between two batches; and the counters of the
-            engine.
+            for data; `busy_seconds`, which it spent between two batches; with buckets `filled`,
+            positions of batches that were filled, and `carried_over`, the samples of all parts that
+            are left for the next epoch; and the counters of the engine.
         """
         return {
             "samples": self._samples,
             "wait_seconds": self._waited,
             "busy_seconds": self._busy,
+            **({"filled": self._filled} if self._plan.fills else {}),
+            **self._plan.counts(self.epoch),
             **self._engine.stats(),
         }
 
@@ -245,6 +248,7 @@ class PlannedProvider(AbstractDataProvider):
         self._move(following)
         self._provider_current = batch
         slots = request.shape[1] if request.shape else self.batch_size
+        self._filled += request.pad
         self._count(slots - (0 if self._rolls_over else request.pad), asked)
         return batch
 
@@ -256,28 +260,37 @@ class PlannedProvider(AbstractDataProvider):
         self, request: _Request, slot: int, draw: int, error: Exception, arrays: tuple[Any, ...]
     ) -> int:
         """Fill a slot with the next good record of the epoch; the slot keeps its draw number."""
-        (epoch, done), order = request.position, self._plan.order
-        first = done + (slot + 1) * order.stride
+        plan, (epoch, done) = self._plan, request.position
+
+        def size_of(record: int) -> Any:
+            return plan.sizes(epoch, 0, done, np.array([record]))[0]
+
+        def refill(records: Iterable[int]) -> int:
+            # Each slot may have a size of its own.
+            sizes = size_of if request.shape and np.ndim(request.shape[0]) == 2 else None
+            return self._skipped.refill(
+                error, self._engine, records, epoch, draw, arrays, slot, sizes
+            )
+
+        if not plan.one_row:
+            begin = slot + 1
+            end = begin + plan.others(epoch, done)
+            begin += refill(plan.record(epoch, at, done) for at in range(begin, end))
+            return plan.record(epoch, begin, done)
+        stride, order = plan.order.stride, plan.order
+        first = done + (slot + 1) * stride
         last = max(slot + 1, order.count(done)) + order.count()
         known, begin, found = self._searched
         if known != epoch or not begin <= first <= found:
             begin = found = first
         # All positions from `begin` to `found` are known to be bad, so that long runs of bad
         # records are gone through once and not again for every one of them.
-        records = (
-            self._plan.record(epoch, (at - done) // order.stride, done)
-            for at in range(found, done + last * order.stride, order.stride)
+        positions = range(found, done + last * stride, stride)
+        found += stride * refill(
+            plan.record(epoch, (at - done) // stride, done) for at in positions
         )
-        size_of = None
-        if request.shape and np.ndim(request.shape[0]) == 2:  # each slot has one of its own
-
-            def size_of(record: int) -> Any:
-                return self._plan.sizes(epoch, 0, done, np.array([record]))[0]
-
-        bad = self._skipped.refill(error, self._engine, records, epoch, draw, arrays, slot, size_of)
-        found += bad * order.stride
         self._searched = (epoch, begin, found)
-        return self._plan.record(epoch, (found - done) // order.stride, done)
+        return plan.record(epoch, (found - done) // stride, done)
 
     def _sources(self, rows: np.ndarray, slots: int) -> np.ndarray | None:
         """Return the packs of the records of a batch, if there may be several."""
@@ -469,6 +482,7 @@ class PlannedProvider(AbstractDataProvider):
             "version": STATE_VERSION,
             "epoch": epoch,
             "done": done,
+            **self._plan.state(),
             "settings": dict(self._settings),
         }
 
@@ -498,7 +512,13 @@ class PlannedProvider(AbstractDataProvider):
         position = Position.saved(
             state, done="done", low=self._plan.first_done, last_epoch=LAST_EPOCH
         )
+        plan = self._plan.resumed(state)
         with self._access.lock:
+            if plan is not self._plan:
+                self._plan = plan
+                self._batches_left = functools.lru_cache(maxsize=64)(plan.batches)
+                self._engine.cancel()
+                self._requests.clear()
             self._go_to(position)
             self._iterator_epoch = position.epoch
 

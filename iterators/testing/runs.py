@@ -121,10 +121,11 @@ def check_provider(
 
 def _check_batch(provider: Any, batch: DataBatch, position: str) -> None:
     """Check a batch against the descriptions of its provider."""
-    described = [*provider.provide_data, *(provider.provide_label or ())]
+    owner = provider if batch.bucket_key is None else batch  # one of many shapes describes itself
+    described = [*owner.provide_data, *(owner.provide_label or ())]
     arrays = [*batch.data, *(batch.label or ())]
     require(
-        len(batch.data) == len(provider.provide_data) and len(arrays) == len(described),
+        len(batch.data) == len(owner.provide_data) and len(arrays) == len(described),
         f"{position} has {len(arrays)} arrays, {len(described)} are described",
     )
     for desc, array in zip(described, arrays, strict=True):

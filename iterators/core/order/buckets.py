@@ -12,11 +12,11 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from recordio.keywords.checks import boolean, choice, integer, real
+from recordio.keywords.checks import boolean, integer, real
 
 from ..random import derive_key, permute
 from .epochs import SHUFFLE_KEY, check_of
@@ -55,9 +55,6 @@ class Buckets:
     batch_pixels : int, optional
         Instead of `batch_size`: pixels of a batch at most.  A bucket has as many images in a batch
         as these allow, at least one, and at most the batch size of the provider.
-    fit : {"cover", "contain"}
-        Images are resized so that they cover the shape, and cropped; or so that they fit into it,
-        and padded.
     same_shape : bool
         Give all parts the same shape at each step.  If False each takes a batch of its own from the
         one order.
@@ -85,7 +82,6 @@ class Buckets:
     ratio: float = 2.0
     batch_size: int | Sequence[int] | None = None
     batch_pixels: int | None = None
-    fit: str = "cover"
     same_shape: bool = True
     carry_over: bool = False
 
@@ -110,7 +106,6 @@ class Buckets:
             sizes = integer("batch_size", sizes, low=1)
         if self.batch_pixels is not None:
             integer("batch_pixels", self.batch_pixels, low=1)
-        choice("fit", self.fit, ("cover", "contain"))
         boolean("same_shape", self.same_shape)
         boolean("carry_over", self.carry_over)
         object.__setattr__(self, "shapes", shapes)
@@ -145,7 +140,7 @@ class Buckets:
 
     def batch_sizes(self, most: int) -> tuple[int, ...]:
         """Return the number of images in a batch of each bucket, at most `most`."""
-        shapes = self._shapes
+        shapes = self.every_shape
         if self.batch_pixels is not None:
             return tuple(min(max(self.batch_pixels // (h * w), 1), most) for h, w in shapes)
         sizes: Any = self.batch_size
@@ -158,13 +153,14 @@ class Buckets:
         return found
 
     @property
-    def _shapes(self) -> tuple[tuple[int, int], ...]:
+    def every_shape(self) -> tuple[tuple[int, int], ...]:
+        """The shapes, given or made: height and width of each."""
         return self.shapes  # type: ignore[return-value]
 
     def nearest(self, sizes: np.ndarray) -> np.ndarray:
         """Return the number of the bucket of each image, by width and height: uint8."""
         aspects: dict[float, list[int]] = {}
-        for number, (height, width) in enumerate(self._shapes):
+        for number, (height, width) in enumerate(self.every_shape):
             aspects.setdefault(width / height, []).append(number)
         ratios = sorted(aspects)
         edges = [math.sqrt(low * high) for low, high in itertools.pairwise(ratios)]
@@ -181,17 +177,17 @@ class Buckets:
     ) -> None:
         """Choose among buckets of one aspect by the size of images."""
         rows = np.flatnonzero(mine)
-        smallest, *larger = sorted(buckets, key=lambda number: self._shapes[number])
+        smallest, *larger = sorted(buckets, key=lambda number: self.every_shape[number])
         found[rows] = smallest
         for number in larger:
-            height, width = self._shapes[number]
+            height, width = self.every_shape[number]
             found[rows[(sizes[rows, 0] >= width) & (sizes[rows, 1] >= height)]] = number
 
     def described(self) -> str:
         """Describe what must stay the same for a saved position to stay valid."""
-        shapes = ", ".join(f"{height}x{width}" for height, width in self._shapes)
+        shapes = ", ".join(f"{height}x{width}" for height, width in self.every_shape)
         shape = "one shape" if self.same_shape else "shapes of their own"
-        return f"{shapes}; {shape}{', carried over' if self.carry_over else ''}; {self.fit}"
+        return f"{shapes}; {shape}{', carried over' if self.carry_over else ''}"
 
 
 class Members:
@@ -211,7 +207,7 @@ class Members:
         """Sort the records of tables of widths and heights, one after the other, into buckets."""
         found = [buckets.nearest(np.ascontiguousarray(table, np.uint32)) for table in tables]
         classes = found[0] if len(found) == 1 else np.concatenate(found)
-        return cls(*by_class(classes, len(buckets._shapes)))
+        return cls(*by_class(classes, len(buckets.every_shape)))
 
     def of_bucket(self, number: int) -> np.ndarray:
         """Return the records of a bucket, in the order of the file."""
@@ -264,6 +260,8 @@ class BucketPlan(BatchPlan):
         began is carried on by any other number.
     """
 
+    fills: ClassVar[bool] = True
+    one_row: ClassVar[bool] = False
     buckets: Buckets
     members: Members
     parts: int = 1
@@ -328,6 +326,10 @@ class BucketPlan(BatchPlan):
         """Return the images that are left for the next epoch, of all parts."""
         return int((self._counted(epoch + 1) - self._bases(epoch + 1)).sum())
 
+    def counts(self, epoch: int) -> dict[str, float]:
+        """Count what an epoch leaves for the next one, of all parts."""
+        return {"carried_over": self.carried(epoch)} if self.buckets.carry_over else {}
+
     # -- batches ------------------------------------------------------------------------------
 
     def rows(self, epoch: int, number: int, done: int = 0) -> tuple[np.ndarray, int]:
@@ -355,7 +357,7 @@ class BucketPlan(BatchPlan):
 
     def sizes(self, epoch: int, number: int, done: int, rows: np.ndarray) -> tuple[int, int]:
         """Return height and width of the images of a batch."""
-        height, width = self.buckets._shapes[self.bucket(epoch, number, done)]
+        height, width = self.buckets.every_shape[self.bucket(epoch, number, done)]
         return height, width
 
     def slots(self, epoch: int, number: int, done: int) -> int:
@@ -367,15 +369,24 @@ class BucketPlan(BatchPlan):
         return self._step(epoch, self._done(epoch, number, done)).bucket
 
     def record(self, epoch: int, position: int, done: int = 0) -> int:
-        """Return another record of the bucket whose batch begins at `done`, by its position."""
+        """Return another record for the batch that begins at `done`, by its position.
+
+        Those of its bucket come first, and then all others.
+        """
         step = self._step(epoch, done)
-        behind = np.array([step.first + self.part + position])
-        (number,) = self._in_stream(step.bucket, self._turned(epoch, step.bucket, behind))
+        behind = position - step.slots - int(self.members.counts[step.bucket])
+        if behind >= 0:
+            everything = self.members.records
+            key = derive_key(self.seed or 0, SHUFFLE_KEY, epoch)
+            return int(everything[permute(key, len(everything), [behind % len(everything)])[0]])
+        at = np.array([step.first + self.part + position])
+        (number,) = self._in_stream(step.bucket, self._turned(epoch, step.bucket, at))
         return int(number)
 
     def others(self, epoch: int, done: int) -> int:
         """Return how many records may take the place of one in a batch."""
-        return int(self.members.counts[self._step(epoch, done).bucket])
+        step = self._step(epoch, done)
+        return step.slots + int(self.members.counts[step.bucket]) + len(self.members.records)
 
     def described(self) -> str:
         """Describe what must stay the same for a saved position to stay valid."""

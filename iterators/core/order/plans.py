@@ -41,6 +41,10 @@ class BatchPlan:
     tail: Tail = "wrap"
     #: The least that `done` may be.
     first_done: ClassVar[int] = 0
+    #: Batches are filled in many places of an epoch, which is counted.
+    fills: ClassVar[bool] = False
+    #: The positions of an epoch are one row of records, of which a batch has neighbours.
+    one_row: ClassVar[bool] = True
 
     def __len__(self) -> int:
         return self.batches()
@@ -139,6 +143,14 @@ class BatchPlan:
         return np.concatenate(
             [self.order.draws(*positions) - ago * self.order.count() for ago, *positions in pieces]
         )
+
+    def others(self, epoch: int, done: int) -> int:
+        """Return how many records may take the place of one in a batch."""
+        return self.order.count()
+
+    def counts(self, epoch: int) -> dict[str, float]:
+        """Return counters of an epoch."""
+        return {}
 
     def state(self) -> dict[str, int]:
         """Return what belongs to a saved position besides it: whole numbers."""

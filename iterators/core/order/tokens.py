@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -69,6 +70,7 @@ class TokenPlan(BatchPlan):
         Determines the lengths.
     """
 
+    fills: ClassVar[bool] = True
     order: DealtOrder
     image_sizes: np.ndarray
     patch: int

@@ -265,7 +265,7 @@ class Recipe(GeometryOptions, PolicyOptions, BaseRecipe):
     mirror and flip, `random_erasing`.
     """
 
-    resize: int | tuple[int, int] | str = described(
+    resize: int | tuple[int, int] | str = described(  # type: ignore[assignment]
         BaseRecipe,
         "resize",
         """Short side after a first resize, in pixels, or height and width; "cover" makes the image
