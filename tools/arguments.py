@@ -42,7 +42,7 @@ IMAGE_OPTIONS = ("resize", "center_crop", "quality", "encoding", "color", "inter
 GROUPS = (
     ("making lists", None, ("list", *LIST_OPTIONS)),
     ("changing images", None, ("pass_through", *IMAGE_OPTIONS)),
-    ("packing", None, ("pack_label", "optimize", "checksums", "num_thread")),
+    ("packing", None, ("pack_label", "field", "optimize", "checksums", "num_thread")),
     (
         "shards",
         "Several record files with a manifest, PREFIX.shards.json, which path_imgrec= of the\n"
@@ -126,6 +126,7 @@ DIFFERENT: dict[str, dict[str, Any]] = {
     "resize": {"metavar": "PIXELS"},
     "quality": {"metavar": "Q"},
     "encoding": {"type": _encoding},
+    "field": {"action": "append", "default": None, "metavar": "NAME=PATH", "type": str},
     "part": {"metavar": "K/N"},
     "ray": {"metavar": "[ADDRESS]"},
 }

@@ -41,8 +41,11 @@ __all__ = [
     "EncodeOptions",
     "Images",
     "ListedFiles",
+    "crop_square",
     "encode_image",
     "encode_record",
+    "record_of",
+    "resized_size",
 ]
 
 AUTOMATIC_INTERPOLATION = 9
@@ -102,10 +105,17 @@ def encode_record(
 ) -> bytes:
     """Read the image of a list entry and make its record; a text is the folder of the files."""
     images = ListedFiles(images) if isinstance(images, str) else images
+    return record_of(entry, images.read(entry), options, tally)
+
+
+def record_of(
+    entry: ListEntry, data: bytes, options: EncodeOptions, tally: Tally | None = None
+) -> bytes:
+    """Make the record of an image that was read."""
     if not entry.labels:
         raise LabelError("the list entry has no label")
     label = entry.labels if options.pack_label and len(entry.labels) > 1 else entry.labels[0]
-    image = encode_image(images.read(entry), options)
+    image = encode_image(data, options)
     if options.optimize:
         image = optimize_image(image, tally or Tally())
     try:
@@ -134,7 +144,7 @@ def encode_image(data: bytes, options: EncodeOptions) -> bytes:
     if image is None:
         image = _decode(data, options.color, options.max_pixels)
         if options.center_crop:
-            image = _crop_square(image)
+            image = crop_square(image)
         if options.resize:
             image = _resize_short_side(image, options)
     return _encode(image, options)
@@ -216,14 +226,16 @@ def _decode_resized_jpeg(
     )
 
 
-def _crop_square(image: np.ndarray) -> np.ndarray:
+def crop_square(image: np.ndarray) -> np.ndarray:
+    """Cut out the square in the centre."""
     height, width = image.shape[:2]
     side = min(height, width)
     top, left = (height - side) // 2, (width - side) // 2
     return image[top : top + side, left : left + side]
 
 
-def _resize_short_side(image: np.ndarray, options: EncodeOptions) -> np.ndarray:
+def resized_size(image: np.ndarray, options: EncodeOptions) -> tuple[int, int]:
+    """Return width and height of an image whose short side is scaled as the options say."""
     height, width = image.shape[:2]
     short = options.resize
     short_width = height > width
@@ -236,9 +248,13 @@ def _resize_short_side(image: np.ndarray, options: EncodeOptions) -> np.ndarray:
         )
     if size[0] * size[1] > LARGEST_IMAGE:
         raise ImageDecodeError(f"resized to {size[0]}x{size[1]} it has more than 2**30 pixels")
-    method = options.inter_method
+    return size
+
+
+def _resize_short_side(image: np.ndarray, options: EncodeOptions) -> np.ndarray:
+    size, method = resized_size(image, options), options.inter_method
     if method == AUTOMATIC_INTERPOLATION:
-        scale = short - min(height, width)
+        scale = options.resize - min(image.shape[:2])
         method = 2 if scale > 0 else 3 if scale < 0 else 1
     return _resized(image, size, method)
 

@@ -357,6 +357,11 @@ def _say_packed(report: PackingReport, listed: int, optimized: bool) -> None:
         f"packed {count} images, {report.bytes_written / 1e6:.1f} MB, into {report.path} "
         f"in {report.seconds:.1f} s ({report.packed / max(report.seconds, 1e-9):.0f} images/s)",
     )
+    for name, missing in report.without.items():
+        shown = ", ".join(missing[:SHOWN_PATHS]) + (", ..." if len(missing) > SHOWN_PATHS else "")
+        none = f"; {len(missing)} images have none: {shown}" if missing else ""
+        path = f"{report.path.removesuffix('.rec')}.{name}.rec"
+        say("im2rec", f"wrote {path}: {report.packed - len(missing)} records{none}")
     if optimized:
         for line in report.optimized.lines():
             say("im2rec", line)

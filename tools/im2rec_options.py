@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, ClassVar
@@ -11,6 +12,7 @@ from recordio.formats.image_size import DEFAULT_MAX_PIXELS
 from recordio.formats.table import FORMATS
 from recordio.keywords.checks import boolean, choice, integer, real
 from recordio.keywords.options import Options, Rule, option, optional, refuse_ineffective
+from recordio.packs.field_files import check_name
 
 __all__ = [
     "DEFAULT_EXTENSIONS",
@@ -34,6 +36,23 @@ def _part(name: str, value: Any) -> tuple[int, int]:
         if 1 <= part <= parts:
             return part, parts
     raise ValueError(f"{name}={value!r}: expected K/N with K from 1 to N, such as 3/16")
+
+
+def _fields(name: str, value: Any) -> tuple[tuple[str, str], ...]:
+    """Return names and paths of fields, each given as a text NAME=PATH or as a pair.
+
+    >>> _fields("field", ["mask=masks/"])
+    (('mask', 'masks/'),)
+    """
+    pairs = []
+    for one in [value] if isinstance(value, str) else value or ():
+        pair = one.split("=", 1) if isinstance(one, str) else one
+        if len(pair) != 2 or not pair[1]:
+            raise ValueError(f"{name}={one!r}: expected NAME=PATH, such as mask=masks/")
+        pairs.append((check_name(pair[0]), os.fspath(pair[1])))
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError(f"{name}={value!r}: a field is named twice")
+    return tuple(pairs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,6 +183,15 @@ class EncodeOptions(Options):
         """Rewrite JPEG images without loss, whatever they come from, so that parts of them are
         decoded faster: not progressive, with restart markers; the pixels stay the same.""",
         boolean,
+    )
+    field: tuple[tuple[str, str], ...] = option(
+        (),
+        "tuple of (str, str)",
+        """A field NAME=PATH of the images, written as PREFIX.NAME.rec; may be given again.  PATH is
+        a folder of masks or other images, found by the stem of the image, cropped and resized with
+        it by the nearest pixel; or a table of texts, .tsv or .csv with image and text, or .jsonl of
+        objects with image and value: a text, boxes, key points, or any JSON.""",
+        _fields,
     )
     max_pixels: int = option(
         DEFAULT_MAX_PIXELS,

@@ -13,16 +13,19 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from recordio import RecordIOError, RecordWriter
+from recordio import IRHeader, RecordIOError
+from recordio import pack as pack_record
 from recordio.bytes.storage import naming_output
 from recordio.formats import by_opencv
 from recordio.lists import ListEntry
 from recordio.ordered import default_threads
+from recordio.packs.set_writer import SetWriter
 
 from .console import progress_bar
-from .encode import EncodeOptions, Images, ListedFiles, encode_record
+from .encode import EncodeOptions, Images, ListedFiles, record_of
+from .field_sources import FieldSources
 from .image_list import ImageList, Skipped, read_list, write_skipped
 from .images import one_opencv_thread
 from .optimize import Tally, check_available
@@ -52,6 +55,8 @@ class PackingReport:
     skipped: list[Skipped] = field(default_factory=list)
     #: The ids of these images.
     skipped_ids: set[int] = field(default_factory=set)
+    #: By the name of each field the images that have none, in list order.
+    without: dict[str, list[str]] = field(default_factory=dict)
     bytes_written: int = 0  # in records
     seconds: float = 0.0  # by the clock on the wall, publication included
     optimized: Tally = field(default_factory=Tally)
@@ -119,12 +124,15 @@ def pack_together(
         for (source, _), prefix, report in zip(jobs, prefixes, reports, strict=True):
             start = time.perf_counter()
             publication.enter_context(naming_output(report.path))
+            fields = FieldSources(options or EncodeOptions())
+            report.without = {name: [] for name in fields.names}
             writer = publication.enter_context(
-                RecordWriter(report.path, f"{prefix}.idx", checksums=checksums)
+                SetWriter(report.path, f"{prefix}.idx", fields.names, checksums)
             )
             try:
                 _write_records(
                     writer,
+                    fields,
                     _as_image_list(source),
                     ListedFiles(os.fspath(root)) if isinstance(root, (str, os.PathLike)) else root,
                     report,
@@ -146,8 +154,23 @@ def pack_together(
     return reports
 
 
+class _Encoded(NamedTuple):
+    """The records of an image and of its fields."""
+
+    image: bytes
+    fields: dict[str, bytes]
+
+
+def _size(found: _Encoded | Skipped) -> int:
+    """Count the bytes that wait to be written."""
+    if isinstance(found, Skipped):
+        return 0
+    return len(found.image) + sum(map(len, found.fields.values()))
+
+
 def _write_records(
-    writer: RecordWriter,
+    writer: SetWriter,
+    fields: FieldSources,
     listed: ImageList,
     images: Images,
     report: PackingReport,
@@ -172,9 +195,17 @@ def _write_records(
     for item in listed.skipped:
         skip(item)
 
-    def encode(entry: ListEntry) -> bytes | Skipped:
+    def encode(entry: ListEntry) -> _Encoded | Skipped:
         try:
-            return encode_record(entry, images, options, report.optimized)
+            data = images.read(entry)
+            record = record_of(entry, data, options, report.optimized)
+            beside = {
+                name: pack_record(
+                    IRHeader(0, labels if len(labels) > 1 else labels[0], entry.id, 0), content
+                )
+                for name, (labels, content) in fields.of(entry, data).items()
+            }
+            return _Encoded(record, beside)
         except RecordIOError as error:
             return Skipped(images.name_of(entry), error.reason)
         except OSError as error:
@@ -184,7 +215,7 @@ def _write_records(
         except (*by_opencv.errors(), MemoryError) as error:
             return Skipped(images.name_of(entry), str(error) or "not enough memory")
 
-    parts = map_in_order(encode, entries, threads, size=len, cancelled=cancelled)
+    parts = map_in_order(encode, entries, threads, size=_size, cancelled=cancelled)
     with (
         one_opencv_thread(),
         contextlib.closing(parts),
@@ -197,9 +228,15 @@ def _write_records(
                     skip(record)
                     report.skipped_ids.add(entries[position].id)
                 else:
-                    writer.write(record, entries[position].id)
+                    key = entries[position].id
+                    writer.write(record.image, key)
+                    for name, missing in report.without.items():
+                        if name in record.fields:
+                            writer.fields[name].write(record.fields[name], key)
+                        else:
+                            missing.append(images.name_of(entries[position]))
                     report.packed += 1
-                    report.bytes_written += len(record)
+                    report.bytes_written += len(record.image)
                 position += 1
             advance(len(part))
     if report.skipped and not report.packed:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -161,8 +162,9 @@ class ShardTask:
         except PackingError as error:
             if strict:
                 raise
-            for suffix in (".rec", ".idx", ".crc"):
-                _remove(f"{self.prefix}{suffix}")
+            names = [self.prefix, *(f"{self.prefix}.{name}" for name, _ in self.options.field)]
+            for name, suffix in itertools.product(names, (".rec", ".idx", ".crc")):
+                _remove(f"{name}{suffix}")
             write_skipped(self.prefix, error.skipped)
             note = ShardNote(job, None, len(error.skipped))
         else:

@@ -33,7 +33,7 @@ from .samples import SampleImages, cut_samples, sample_list
 __all__ = ["PackOptions", "SourceReport", "companions_of", "pack_source"]
 
 #: Options of im2rec that say where images lie, or what follows from a container.
-FOREIGN = ("list", "recursive", "exts", "pass_through", "pack_label", "skip_errors")
+FOREIGN = ("list", "recursive", "exts", "pass_through", "pack_label", "field", "skip_errors")
 #: What differs: the default, or the words.
 SHUFFLED = "Shuffle the samples, the same way every time (default: their order)."
 TEXTS = {
@@ -171,7 +171,7 @@ def pack_source(
         **{
             item.name: getattr(options, item.name)
             for item in fields(EncodeOptions)
-            if item.name not in ("pass_through", "pack_label")
+            if item.name not in ("pass_through", "pack_label", "field")
         },
     )
     make = _in_shards if is_sharded(options) else _at_once

@@ -12,7 +12,7 @@ import numpy as np
 from recordio import RecordIOError
 from recordio.bytes.files import open_bytes
 from recordio.errors import LabelError
-from recordio.formats import by_opencv
+from recordio.formats.encode import encode_as_opencv
 from recordio.formats.image_size import check_pixels
 
 from .boxes import HEADER, Size
@@ -101,7 +101,7 @@ class CocoFields:
         painted = {"mask": classes, "instances": objects}
         for name in painted:
             if name in self.names:
-                yield name, ((0.0,), by_opencv.encode(painted[name], ".png", 1))
+                yield name, ((0.0,), encode_as_opencv(painted[name], ".png", 1))
 
     def _keypoints(self, size: Size, entries: Sequence[dict[str, Any]]) -> list[float]:
         values: list[float] = []

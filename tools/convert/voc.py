@@ -20,7 +20,7 @@ import numpy as np
 from recordio import RecordIOError
 from recordio.bytes.regular_files import open_regular
 from recordio.errors import LabelError
-from recordio.formats import by_opencv
+from recordio.formats.encode import encode_as_opencv
 from recordio.formats.image_size import check_pixels, image_size, open_image
 from recordio.keywords.checks import boolean
 from recordio.keywords.checks import path as a_path
@@ -163,7 +163,7 @@ def masks_of(stem: str, folders: Mapping[str, str]) -> dict[str, tuple[Sequence[
             if image.mode not in ("P", "L", "1"):
                 raise LabelError(f"the mask {path} has colours and no palette ({image.mode})")
             numbers = np.asarray(image, np.uint8)
-        found[name] = (0.0,), by_opencv.encode(np.ascontiguousarray(numbers), ".png", 1)
+        found[name] = (0.0,), encode_as_opencv(np.ascontiguousarray(numbers), ".png", 1)
     return found
 
 
