@@ -106,7 +106,7 @@ def test_a_library_is_used_where_its_headers_are(library):
 
 
 def test_every_package_is_installed():
-    listed = set(re.findall(r'^ *"([a-z_.]+)",$', (ROOT / "pyproject.toml").read_text(), re.M))
+    listed = set(re.findall(r'^ *"([a-z0-9_.]+)",$', (ROOT / "pyproject.toml").read_text(), re.M))
     packages = {
         ".".join(file.parent.relative_to(ROOT).parts)
         for package in ("recordio", "iterators")
