@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from .check import CHANGES, DIFFERS, MISSING, check, scripts_in
 
-__all__ = ["main"]
+__all__ = ["build_parser", "main"]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code."""
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m iterators.compat",
         description="Look up what scripts for MXNet, Chainer, Pylearn2 or dp use.",
@@ -29,7 +29,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "if a file cannot be read.",
     )
     command.add_argument("paths", nargs="+", metavar="SCRIPT", help="a script, or a folder of them")
-    paths = parser.parse_args(arguments).paths
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    paths = build_parser().parse_args(arguments).paths
     counts = dict.fromkeys((CHANGES, DIFFERS, MISSING), 0)
     unreadable = 0
     scripts = [script for path in paths for script in scripts_in(path)]
