@@ -104,8 +104,18 @@ static int webp_orientation(const uint8_t* data, size_t size) {
     return 1;
 }
 
+/* Newer versions of libwebp name a lack of memory for some damage, too: whether there is as much as an image of
+ * this size takes at most. */
+static int has_memory(const webp_decoder* decoder) {
+    enum { BYTES_OF_PIXEL = 16, TABLES = 1 << 22 };
+    void* tried = malloc((size_t)decoder->width * (size_t)decoder->height * BYTES_OF_PIXEL + TABLES);
+    free(tried);
+    return tried != NULL;
+}
+
 static int refuse(webp_decoder* decoder, VP8StatusCode found) {
-    if (found == VP8_STATUS_OUT_OF_MEMORY) return fail(decoder, WEBP_NO_MEMORY, "no memory");
+    if (found == VP8_STATUS_OUT_OF_MEMORY && !has_memory(decoder))
+        return fail(decoder, WEBP_NO_MEMORY, "no memory");
     return fail(decoder, WEBP_REFUSED,
                 found == VP8_STATUS_NOT_ENOUGH_DATA
                     ? "the WebP image is truncated; pack it again from its source"
@@ -118,6 +128,7 @@ int webp_decoder_open(webp_decoder* decoder, const uint8_t* data, size_t size, i
     VP8StatusCode status;
     webp_decoder_finish(decoder);
     decoder->message[0] = 0;
+    decoder->width = decoder->height = 0;
     memset(info, 0, sizeof *info);
     if (size < 12 || memcmp(data, "RIFF", 4) != 0 || memcmp(data + 8, "WEBP", 4) != 0) return WEBP_OTHER;
     status = WebPGetFeatures(data, size, &found);
