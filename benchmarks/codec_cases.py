@@ -19,6 +19,7 @@ from iterators import ImageRecordIter
 from recordio.formats import by_pillow
 from recordio.formats.jpeg import jpeg
 from recordio.formats.png import png
+from recordio.formats.webp import webp
 
 
 @case
@@ -113,6 +114,89 @@ def png_decoder(material):
                 rounds=material.rounds,
                 detail="reference: the same with OpenCV's",
             )
+
+
+@case
+def entry_points(material):
+    """Untouched photographs and images of twelve megapixels: with entry points, from epoch 2 on."""
+    large = material.packed("large.rec", [twelve_megapixels(i) for i in range(8)])
+    for job, bar, path, batch_size in (
+        ("entry points, random resized crop 224", 1.2, material.photo_records, 128),
+        ("entry points, the same of 4000 x 3000", 1.35, large, 4),
+    ):
+        make = partial(
+            provider_of,
+            material,
+            path,
+            data_shape=(3, 224, 224),
+            batch_size=batch_size,
+            random_resized_crop=True,
+            rand_mirror=True,
+            **AREA,
+            **IMAGENET,
+        )
+        with make(entry_points=True) as ours, make() as reference:
+            for _ in range(3):  # after which most images are known down to their last rows
+                for _ in ours:
+                    pass
+            yield compare(
+                job,
+                "images/s",
+                partial(steady_rate, ours),
+                partial(steady_rate, reference),
+                bar=bar,
+                rounds=material.rounds,
+                detail="reference: the same without",
+            )
+
+
+def twelve_megapixels(seed):
+    """A JPEG file with detail at every scale."""
+    draw = np.random.default_rng(seed)
+    image = np.zeros((3000, 4000, 3), np.float32)
+    for side in (8, 60, 500, 3000):
+        noise = draw.normal(0, 20, (side, side * 4 // 3, 3)).astype(np.float32)
+        image += cv2.resize(noise, (4000, 3000), interpolation=cv2.INTER_CUBIC)
+    pixels = np.clip(image * (1, 0.6, 0.6) + 128, 0, 255).astype(np.uint8)
+    return cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, 85])[1].tobytes()
+
+
+@case
+def webp_decoder(material):
+    """WebP photographs, whole and crops, against OpenCV's decoder alone and with its resizing."""
+    if not webp.available():
+        return
+    blobs = material.other_blobs("WEBP")
+    crops = [webp_crop(blob, np.random.default_rng(i)) for i, blob in enumerate(blobs)]
+
+    def ours(pair):
+        return cv2.resize(webp.decode(pair[0], 3, pair[1]), (224, 224))
+
+    def theirs(pair):
+        x, y, width, height = pair[1]
+        return cv2.resize(by_opencv(pair[0])[y : y + height, x : x + width], (224, 224))
+
+    for job, bar, mine, other, items in (
+        ("WebP, whole", 1.2, webp.decode, by_opencv, blobs),
+        ("WebP, random resized crop 224", 1.8, ours, theirs, crops),
+    ):
+        yield compare(
+            job,
+            "images/s",
+            partial(decode_rate, mine, items, material.seconds),
+            partial(decode_rate, other, items, material.seconds),
+            bar=bar,
+            rounds=material.rounds,
+            detail="one thread; reference: OpenCV",
+        )
+
+
+def webp_crop(blob, draw):
+    """A file and a crop of 8 to 100 % of it."""
+    height, width = by_opencv(blob).shape[:2]
+    side = np.sqrt(draw.uniform(0.08, 1))
+    w, h = max(1, int(width * side)), max(1, int(height * side))
+    return blob, (int(draw.integers(width - w + 1)), int(draw.integers(height - h + 1)), w, h)
 
 
 def decode_rate(decode, blobs, seconds):
