@@ -119,7 +119,7 @@ def png_decoder(material):
 @case
 def entry_points(material):
     """Untouched photographs and images of twelve megapixels: with entry points, from epoch 2 on."""
-    large = material.packed("large.rec", [twelve_megapixels(i) for i in range(8)])
+    large = material.packed("large.rec", [twelve_megapixels(i) for i in range(4)] * 12)
     for job, bar, path, batch_size in (
         ("entry points, random resized crop 224", 1.2, material.photo_records, 128),
         ("entry points, the same of 4000 x 3000", 1.35, large, 4),
@@ -183,8 +183,8 @@ def webp_decoder(material):
         yield compare(
             job,
             "images/s",
-            partial(decode_rate, mine, items, material.seconds),
-            partial(decode_rate, other, items, material.seconds),
+            partial(reported, partial(decode_rate, mine, items, material.seconds), 1),
+            partial(reported, partial(decode_rate, other, items, material.seconds), 1),
             bar=bar,
             rounds=material.rounds,
             detail="one thread; reference: OpenCV",
