@@ -21,6 +21,7 @@ import array_cases  # noqa: F401  (importing registers the cases)
 import codec_cases  # noqa: F401
 import container_cases  # noqa: F401
 import dataset_cases  # noqa: F401
+import field_cases  # noqa: F401
 import harness
 import image_cases  # noqa: F401
 import layout_cases  # noqa: F401

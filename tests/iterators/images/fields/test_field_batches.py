@@ -166,7 +166,9 @@ def test_weights_and_parts_keep_fields_with_their_images(path):
                 np.testing.assert_array_equal(batch["same"], batch["data"][:, 0])
                 parts += batch.index.tolist()
     assert sorted(parts) == list(range(COUNT))
-    with provider(path, {"same": Mask()}, weights={0: 1.0, 1: 0, 2: 0, 3: 2.0}, dtype="uint8") as batches:
+    with provider(
+        path, {"same": Mask()}, weights={0: 1.0, 1: 0, 2: 0, 3: 2.0}, dtype="uint8"
+    ) as batches:
         for batch in batches:
             np.testing.assert_array_equal(batch["same"], batch["data"][:, 0])
             assert set(batch.label[0]) <= {0, 3}
