@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from iterators import Buckets, ImageRecordIter, MixBatches, Pack
+from iterators.fields import Crop, Size
 from iterators.testing import check_provider, encode_jpeg, noise, write_pack
 from recordio.errors import RecordIOError
 
@@ -148,6 +149,15 @@ def test_contain(make):
                 (batch.data[0][:, :, 0] == 0).all() or (batch.data[0][..., 0] == 0).all()
             )
         assert provider.stats()["samples"] == COUNT
+
+
+def test_the_crop_and_the_original_size_are_fields(make):
+    with make(fields={"crop": Crop(), "size": Size()}) as provider:
+        for batch in provider:
+            height, width = batch.bucket_key
+            for (_, _, across, down), sides in zip(batch["crop"], batch["size"], strict=True):
+                assert abs(across / down - width / height) < 0.2 * width / height
+                assert np.isclose([across, down], sides, atol=1e-3).any()
 
 
 def test_several_packs(make, path):
