@@ -58,7 +58,7 @@ class CocoOptions(BoxOptions, PixelLimit):
         """Fields to write beside the images, as PREFIX.NAME.rec.  mask: the class of each pixel
         plus 1, 0 for none, 255 for crowds; instances: the number of the object at each pixel, from
         1; keypoints; caption, of `captions` (default: none).""",
-        partial(names_among, allowed=tuple(COCO_FIELDS)),
+        partial(names_among, among=tuple(COCO_FIELDS)),
     )
     captions: str | None = option(
         None,

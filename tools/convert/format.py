@@ -114,7 +114,7 @@ def of_text(read: Callable[[str], Any]) -> Callable[[str, Any], Any]:
     return check
 
 
-def names_among(name: str, value: Any, allowed: Sequence[str]) -> tuple[str, ...]:
+def names_among(name: str, value: Any, among: Sequence[str]) -> tuple[str, ...]:
     """Return names that are among those allowed, given one by one or with commas between them.
 
     >>> names_among("fields", "mask,caption", ["mask", "caption"])
@@ -122,8 +122,8 @@ def names_among(name: str, value: Any, allowed: Sequence[str]) -> tuple[str, ...
     """
     names = field_list(name, value)
     for one in names:
-        if one not in allowed:
-            raise ValueError(f"{name}={value!r}: expected {', '.join(allowed)}, not {one}")
+        if one not in among:
+            raise ValueError(f"{name}={value!r}: expected {', '.join(among)}, not {one}")
     return names
 
 

@@ -90,7 +90,7 @@ class VocOptions(BoxOptions, MetadataLimit):
         """Fields to write beside the images, as PREFIX.NAME.rec.  mask: the class of each pixel, of
         SegmentationClass beside ANNOTATIONS, numbered as there, 255 for borders; instances: the
         object at each pixel, of SegmentationObject (default: none).""",
-        partial(names_among, allowed=tuple(MASK_FOLDERS)),
+        partial(names_among, among=tuple(MASK_FOLDERS)),
     )
 
 

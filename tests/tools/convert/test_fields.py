@@ -12,6 +12,7 @@ from PIL import Image
 from iterators.testing import encode, noise
 from recordio import FieldError, RecordIOError, boxes_of, convert, unpack
 from recordio.packs.open_pack import open_pack
+from recordio.tools import cli
 
 KINDS = [
     {"id": 3, "name": "cat"},
@@ -221,3 +222,11 @@ def test_webdataset_with_everything_in_a_sample(tmp_path):
     assert records(tmp_path / "b.rec", "json")[0] is None
     report = convert.from_webdataset(tmp_path / "a.tar", tmp_path / "c", label="cls", fields="txt")
     assert report.fields == {"txt": 2} and "2 .mask.png" in report.not_stored()
+
+
+def test_the_command_takes_several_names(coco, capsys):
+    folder, _, write = coco
+    words = [str(write()), str(folder), str(folder / "out"), "--fields", "mask,keypoints"]
+    assert cli.main(["from-coco", *words]) == 0
+    assert "out.keypoints.rec: 2 records" in capsys.readouterr().err
+    assert records(folder / "out.rec", "mask")[0] is not None
