@@ -1,5 +1,8 @@
 """Batches with fields further on: mixed, shown, in a form, in a loader, on a device."""
 
+import io
+import tarfile
+
 import cv2
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ from iterators import (
 )
 from iterators.fields import Boxes, Crop, Image, Keypoints, Mask, Size, Text
 from recordio import IRHeader
+from recordio.errors import FieldError
 
 COUNT = 8
 
@@ -172,3 +176,42 @@ def test_weights_and_parts_keep_fields_with_their_images(path):
         for batch in batches:
             np.testing.assert_array_equal(batch["same"], batch["data"][:, 0])
             assert set(batch.label[0]) <= {0, 3}
+
+
+def test_a_record_that_a_field_lacks_is_a_bad_record(path, tmp_path):
+    with recordio.RecordReader(path) as reader:
+        contents = [recordio.unpack(bytes(record))[1] for record in reader]
+    with recordio.RecordReader(path.with_name("a.same.rec")) as reader:
+        masks = [recordio.unpack(bytes(record))[1] for record in reader]
+    write(tmp_path / "a", [(float(i), data) for i, data in enumerate(contents)])
+    with recordio.RecordWriter(tmp_path / "a.same.rec", tmp_path / "a.same.idx") as writer:
+        for key in (7, 0, 5, 1, 6, 2, 4):  # in another order, and without 3
+            writer.write(recordio.pack(IRHeader(0, 0.0, key, 0), masks[key]), key)
+    pack = tmp_path / "a.rec"
+    with pytest.raises(FieldError, match="no record with the key 3"):
+        provider(pack, {"same": Mask()})
+    with provider(pack, {"same": Mask()}, on_error="skip", dtype="uint8") as batches:
+        for batch in batches:
+            np.testing.assert_array_equal(batch["same"], batch["data"][:, 0])
+        assert [number for number, _ in batches.skipped] == [3]
+
+
+def test_files_of_one_stem_in_a_tar_are_fields(path, tmp_path):
+    with recordio.RecordReader(path) as reader:
+        contents = [recordio.unpack(bytes(record))[1] for record in reader]
+    with recordio.RecordReader(path.with_name("a.same.rec")) as reader:
+        masks = [recordio.unpack(bytes(record))[1] for record in reader]
+    with tarfile.open(tmp_path / "set.tar", "w") as file:
+        for number, (image, mask) in enumerate(zip(contents, masks, strict=True)):
+            files = {"png": image, "cls": b"1", "mask.png": mask, "txt": b"number %d" % number}
+            for suffix, content in files.items():
+                member = tarfile.TarInfo(f"{number:03}.{suffix}")
+                member.size = len(content)
+                file.addfile(member, io.BytesIO(content))
+    fields = {"mask": Mask(), "txt": Text()}
+    with provider(tmp_path / "set.tar", fields, dtype="uint8") as batches:
+        texts = []
+        for batch in batches:
+            np.testing.assert_array_equal(batch["mask"], batch["data"][:, 0])
+            texts += batch["txt"]
+    assert texts == [f"number {i}" for i in range(COUNT)]
