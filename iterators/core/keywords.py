@@ -148,6 +148,9 @@ class ImageRecordKeywords(ImageProviderKeywords, FileKeywords, total=False):
     shuffle_chunk_seed: int
     seed_aug: int | None
     round_batch: bool
+    patches: int | None
+    sequence_lengths: Any
+    batch_patches: int | None
     ragged: str
     max_batch_bytes: int
     mean_img: str | os.PathLike[str] | None

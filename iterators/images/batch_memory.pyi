@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from .plan import RenderPlan
 
-__all__ = ["BatchMemory", "SeparateArrays"]
+__all__ = ["BatchMemory", "PatchArrays", "SeparateArrays"]
 
 class SeparateArrays(list[NDArray[Any]]):
     values: NDArray[Any] | None
@@ -15,6 +15,8 @@ class SeparateArrays(list[NDArray[Any]]):
     @property
     def dtype(self) -> np.dtype[Any]: ...
     def joined(self) -> NDArray[Any]: ...
+
+class PatchArrays(list[NDArray[Any]]): ...
 
 class BatchMemory:
     plans: list[RenderPlan]

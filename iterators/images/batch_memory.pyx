@@ -5,6 +5,9 @@ Memory is used again when nobody refers to a batch any more.
 
 from math import prod
 
+from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memset
+
 import numpy as np
 
 from iterators.images.plan cimport RenderPlan
@@ -12,7 +15,7 @@ from iterators.images.render cimport MAX_VIEWS
 
 from ..core.pool import BufferPool
 
-__all__ = ["BatchMemory", "SeparateArrays"]
+__all__ = ["BatchMemory", "PatchArrays", "SeparateArrays"]
 
 
 class SeparateArrays(list):
@@ -40,6 +43,13 @@ class SeparateArrays(list):
         return self.values
 
 
+class PatchArrays(list):
+    """The patches of a batch, the row and column of each in its image, and which of them there are.
+
+    They have the shapes (slots, patches, values), (slots, patches, 2), int64, and (slots, patches).
+    """
+
+
 cdef class BatchMemory:
     """Makes the arrays of batches of a plan and of its views.
 
@@ -53,15 +63,19 @@ cdef class BatchMemory:
         if self.num_views > MAX_VIEWS:
             raise ValueError(f"{self.num_views} views: at most {MAX_VIEWS} are possible")
         for view in self.plans:
-            nbytes = prod(view.shape(batch_size)) * view.item_size
+            nbytes = 0 if view.patch else prod(view.shape(batch_size)) * view.item_size
             self.pools.append(BufferPool(nbytes, keep=keep, allocate=allocate))
 
-    cdef object make(self, Py_ssize_t slots, sizes, bint clear, Target* targets):
-        cdef RenderPlan plan
+    cdef object make(self, Py_ssize_t slots, sizes, Py_ssize_t records, Py_ssize_t length,
+                     Target* targets):
+        cdef RenderPlan plan = self.plans[0]
+        cdef bint clear = records < slots
         cdef Py_ssize_t i, view, sample
         cdef Target first
         if sizes is not None and self.num_views > 1:
             raise ValueError("an image with several views has the sizes of its plans")
+        if plan.patch:
+            return self.make_patches(slots, sizes, records, length, targets)
         if np.ndim(sizes) == 2:
             return self.make_separate(slots, sizes, clear, targets)
         made = []
@@ -100,6 +114,50 @@ cdef class BatchMemory:
             made.append(array)
         return made
 
+    cdef object make_patches(self, Py_ssize_t slots, sizes, Py_ssize_t records, Py_ssize_t length,
+                             Target* targets):
+        cdef RenderPlan plan = self.plans[0]
+        cdef Py_ssize_t i
+        if sizes is None or len(sizes) != slots or length < 1:
+            raise ValueError(f"{slots} slots of patches need as many sizes, and a length")
+        shape = slots, length, plan.patch * plan.patch * plan.channels
+        block = self.pools[0].take(prod(shape) * plan.item_size)
+        patches = np.frombuffer(block, plan.dtype).reshape(shape)
+        made = PatchArrays([patches, np.zeros((slots, length, 2), np.int64),
+                            np.zeros((slots, length), bool)])
+        for i in range(slots):
+            if i < records:
+                self.set_patches(made, i, sizes[i], &targets[i])
+            else:
+                patches[i] = 0
+        return made
+
+    cdef int set_patches(self, made, Py_ssize_t slot, size, Target* target) except -1:
+        """Describe the patches of a slot, and clear those that it does not have."""
+        cdef RenderPlan plan = self.plans[0]
+        patches, positions, valid = made
+        height, width = self._checked(size)
+        cdef Py_ssize_t across = width // plan.patch, count = height // plan.patch * across, i
+        cdef Py_ssize_t length = valid.shape[1]
+        cdef size_t part = plan.patch * plan.patch * plan.channels * plan.item_size
+        cdef char* data
+        cdef int64_t* places
+        cdef uint8_t* marks
+        if height % plan.patch or width % plan.patch or count > length:
+            raise ValueError(
+                f"an image of {height} x {width} pixels does not fit {length} patches of "
+                f"{plan.patch} x {plan.patch}")
+        data = <char*><size_t>patches.ctypes.data + slot * length * part
+        memset(data + count * part, 0, (length - count) * part)
+        places = <int64_t*><size_t>positions.ctypes.data + 2 * slot * length
+        marks = <uint8_t*><size_t>valid.ctypes.data + slot * length
+        memset(places, 0, 2 * length * sizeof(int64_t))
+        memset(marks, 0, length)
+        for i in range(count):
+            places[2 * i], places[2 * i + 1], marks[i] = i // across, i % across, 1
+        plan.aim(1, height, width, data, target)
+        return 0
+
     def _checked(self, size):
         """Return height and width of an image, which the renderers have room for."""
         cdef RenderPlan plan = self.plans[0]
@@ -119,6 +177,10 @@ cdef class BatchMemory:
     cdef int find(self, data, Py_ssize_t slot, size, Target* targets) except -1:
         cdef RenderPlan plan = self.plans[0]
         cdef Py_ssize_t i, sample
+        if isinstance(data, PatchArrays):
+            if size is None:
+                raise ValueError("another image in patches needs a size")
+            return self.set_patches(data, slot, size, targets)
         if isinstance(data, SeparateArrays):
             shape = data[slot].shape if size is None else self._shape_of_one(self._checked(size))
             if shape != data[slot].shape:

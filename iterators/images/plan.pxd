@@ -18,6 +18,7 @@ cdef class RenderPlan:
     cdef int most_height
     cdef readonly Py_ssize_t label_width
     cdef Py_ssize_t item_size
+    cdef readonly int patch         # side of the patches that images are cut into; 0 for none
     cdef char axes[4]               # the layout, "NCHW" for example
     cdef size_t largest             # bytes of an image on the way, at most
     cdef readonly object recipe

@@ -18,6 +18,7 @@ class RenderPlan:
     dtype: np.dtype[Any]
     layout: str
     label_width: int
+    patch: int
     mean_image: NDArray[np.float32] | None
     labels: tuple[NDArray[Any], ...] | None
     change: LabelChange | None

@@ -94,6 +94,7 @@ cdef class RenderPlan:
         cdef ptrdiff_t stride = 1, sample = 0
         cdef int i
         target.data, target.height, target.width = data, height, width
+        target.stretches = self.patch > 0
         for i in range(3, -1, -1):
             if self.axes[i] == c"N":
                 sample = stride

@@ -41,6 +41,7 @@ class Stage:
         draws: NDArray[np.int64] | None = None,
         sizes: tuple[int, int] | NDArray[np.int32] | None = None,
         slots: int | None = None,
+        length: int = 0,
     ) -> None: ...
     def collect(
         self,

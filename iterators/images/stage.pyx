@@ -180,13 +180,15 @@ cdef class Stage:
         return self.sections.needed(self.spare, records, epoch, draws)
 
     def submit(self, const int64_t[::1] records not None, uint32_t epoch,
-               const int64_t[::1] draws=None, sizes=None, slots=None):
+               const int64_t[::1] draws=None, sizes=None, slots=None,
+               Py_ssize_t length=0):
         """Start work on a batch of at most `batch_size` slots; those without a record will be zero.
 
         Epoch and `draws` choose the random numbers: records that come more than once in an epoch
         look different each time if their numbers in `draws` are.  `sizes` is the height and width
         of all images, or an array of those of every slot; without it they are those of the plans.
-        There are `slots` slots, by default as many as sizes or `batch_size`.
+        There are `slots` slots, by default as many as sizes or `batch_size`, and `length` patches
+        in each, if the plan is one of patches.
         """
         self._check_usable()
         self.start()
@@ -205,7 +207,7 @@ cdef class Stage:
         cdef Py_ssize_t at = self.submitted % self.depth
         cdef Batch* batch = &self.batches[at]
         cdef bint stopping
-        data = self.memory.make(slots, sizes, count < slots, batch.targets)
+        data = self.memory.make(slots, sizes, count, length, batch.targets)
         if self.fields is not None:
             self.fields.begin(at, count, slots, sizes)
         label = np.zeros((slots, self.plan.label_width), np.float32)

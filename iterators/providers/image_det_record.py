@@ -108,6 +108,8 @@ class ImageDetRecordIter(RecordImageProvider):
 
     def __init__(self, *values: Never, **keywords: Unpack[ImageDetRecordIterParameters]) -> None:
         own, augmentation = divided(type(self).__name__, keywords, *self.families, values=values)
+        if keywords.get("patches") is not None:
+            raise ValueError("patches are for ImageRecordIter: boxes lie in images, not in patches")
         shapes, augmentation = Shapes.taken(augmentation)
         job = ImageJob.of(
             ImageDetOptions(**own),

@@ -81,6 +81,15 @@ def _layout(name: str, value: Any) -> str:
     return value
 
 
+def lengths(name: str, value: Any) -> tuple[int, ...]:
+    """Numbers of patches as a tuple."""
+    given = [value] if isinstance(value, int) else value
+    found = tuple(integer(name, one, low=1, high=1 << 20) for one in given)
+    if len(set(found)) < len(found):
+        raise ValueError(f"{name}={value!r}: a length is there twice")
+    return found
+
+
 MEANS = "mean_r mean_g mean_b mean_a"
 _NEEDS_MEANS = (
     "needs means of channels: drop mean_img, or erase to the mean or to noise of float pixels"
@@ -352,6 +361,31 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
         counts those positions in either case.""",
         boolean,
         saved=True,
+    )
+    patches: int | None = option(
+        None,
+        "int, optional",
+        """Cut images into squares with sides of so many pixels: a batch has ``batch["patches"]``,
+        (images, patches, values), ``batch["patch_coord"]``, the row and the column of each patch,
+        and ``batch["patch_valid"]``, which of them there are, as timm's NaFlex loader gives them.
+        An image is resized, with nearly its aspect, to at most as many patches as its batch has;
+        `data_shape` is None then, or ``(channels, None, None)``.""",
+        optional(partial(integer, low=1, high=1 << 10)),
+    )
+    sequence_lengths: Any = option(
+        (),
+        "int or sequence of int",
+        """With `patches`, patches of an image at most: for every batch one of these is drawn, by
+        `seed`, the same for all parts.""",
+        lengths,
+    )
+    batch_patches: int | None = option(
+        None,
+        "int, optional",
+        """With `patches`, patches of a batch at most; a batch has as many images as these allow,
+        and at most `batch_size`.  By default `batch_size` times the least of `sequence_lengths`.
+        """,
+        optional(partial(integer, low=1, high=MOST_SAMPLES)),
     )
     ragged: str = option(
         "list",

@@ -20,7 +20,7 @@ from recordio.formats.jpeg.jpeg import DEFAULT_LIMITS
 from recordio.packs.classes import labels_of_names
 
 from ..core.batch import DataBatch, DataDesc
-from ..core.device import DeviceNormalisation, Placement, placement
+from ..core.device import DeviceNormalisation, NumpyDevice, Placement, placement
 from ..core.dtypes import BATCH_TYPES
 from ..core.field_specs import FieldKind
 from ..core.layout import plan as layout_plan
@@ -50,7 +50,16 @@ from .image_recipes import (
     recipes_of,
     varied,
 )
-from .image_shapes import RaggedBatch, Shapes, bucket_plan, ragged_data, sizes_of, unknown_size
+from .image_shapes import (
+    RaggedBatch,
+    Shapes,
+    bucket_plan,
+    images_of_patches,
+    patch_data,
+    ragged_data,
+    sizes_of,
+    unknown_size,
+)
 from .image_sources import ImageSource, packs_of
 from .mx_data_provider import MXDataProvider
 from .planned import PlannedProvider
@@ -98,7 +107,15 @@ class ImageJob:
         packs = packs_of(options)
         options, form = _in_form(options, recipes[0].data_shape, dtypes)
         found = recipes_of(options, packs, recipes, vary, scaled_decode)
+        if shapes is None and options.patches:
+            raise ValueError(
+                "patches follow the sizes of the images: give data_shape=None, or (channels, None, "
+                "None)"
+            )
+        if not options.patches and (options.sequence_lengths or options.batch_patches):
+            raise ValueError("sequence_lengths and batch_patches need patches, 16 for example")
         if shapes is not None:
+            shapes = shapes.in_patches(options)
             shapes.check(options, found.packs)
         if options.ragged != "list" and (shapes is None or not shapes.of_images):
             raise ValueError(f"ragged={options.ragged!r} needs data_shape=None")
@@ -263,6 +280,9 @@ class RecordImageProvider(PlannedProvider):
         if job.shapes is not None and job.shapes.of_images:
             sizes = sizes_of(source, recipes.packs, options)
             limited = partial(limited, largest=tuple(sizes.max(0).tolist()))
+            if job.shapes.patch:
+                side = job.shapes.patch * max(job.shapes.lengths)
+                limited = partial(limited, largest=(side, side), patch=job.shapes.patch)
         mean_image = mean_image_of(source, order, limited, recipes.common, options)
         plans = _plans(job, labels, classes, limited, mean_image)
         caches = open_caches(
@@ -307,6 +327,9 @@ class RecordImageProvider(PlannedProvider):
         provided = provided_data(options, plan, dtype)
         if sizes is not None:
             provided = [unknown_size(desc) for desc in provided]
+        if job.shapes is not None and job.shapes.patch:
+            channels = recipes.common.channels
+            provided = patch_data(job.shapes, provided[0], channels, options.batch_size)
         self._tail = None
         if named is not None and named.tail:
             self._tail = PythonTail(named, options, bool(recipes.views))
@@ -329,7 +352,7 @@ class RecordImageProvider(PlannedProvider):
         self._make_plans, self._caches, self._normalise = plans, caches, job.normalise
         self._seed, self._firsts, self._of_classes = options.seed, source.firsts, labels.of_classes
         self._classes: PackClasses | None = classes
-        self._as_buffer = options.ragged == "buffer"
+        self._as_buffer, self._patch = options.ragged == "buffer", options.patches or 0
         if options.verbose:
             logger.info(
                 "%s: %d of %d records, %d threads",
@@ -456,6 +479,13 @@ class RecordImageProvider(PlannedProvider):
         if classes is None and self._classes is not None:
             single = all(len(desc.shape) == 1 for desc in self.provide_label)
             classes = self._classes.names() if single or not self._of_classes else None
+        if self._patch:
+            parts = [NumpyDevice().send(array) for array in batch.data]
+            images = SeparateArrays(images_of_patches(parts, self._patch))
+            desc = DataDesc("data", (len(images),), images.dtype, "HWC")
+            given, source = batch.provide_label, batch.source
+            batch = RaggedBatch([images], batch.label, batch.pad, batch.index, None, [desc], given)
+            batch.source = source
         pixels = undo_normalisation(self)
         return show_batch(batch, pixels, title, classes, columns, fields=self.fields)
 

@@ -12,6 +12,8 @@ from recordio.keywords.options import accepts, divided
 from ..core.order import Buckets
 from ..images.augment.named_recipes import NamedRecipe, expanded
 from ..images.augment.recipe import Recipe
+from ..images.patch_render import PatchPlan
+from ..images.plan import RenderPlan
 from ..images.view_plans import with_keywords
 from .image_labels import class_labels
 from .image_options import ImageClassOptions
@@ -103,7 +105,8 @@ class ImageRecordIter(RecordImageProvider):
     def __init__(self, *values: Never, **keywords: Unpack[ImageRecordIterParameters]) -> None:
         job, named = _job(type(self), keywords, values)
         source = open_packs(job.packs, job.options)
-        super().__init__(job, source, class_labels(job.packs, job.options), named=named)
+        labels = class_labels(job.packs, job.options)
+        super().__init__(job, source, labels, named=named, plan_class=_plan_class(job))
 
 
 ImageRecordProvider = ImageRecordIter
@@ -117,7 +120,8 @@ class ImageSourceIter(RecordImageProvider):
             if name in keywords:
                 raise ValueError(f"{name} is for record files, and {source.name} is none: drop it")
         job, named = _job(ImageRecordIter, keywords)
-        super().__init__(job, source, class_labels(job.packs, job.options), named=named)
+        labels = class_labels(job.packs, job.options)
+        super().__init__(job, source, labels, named=named, plan_class=_plan_class(job))
 
 
 class ImageRecordUInt8Iter(ImageRecordIter):
@@ -148,12 +152,18 @@ class ImageRecordIter_v1(ImageRecordIter):
         super().__init__(**keywords)
 
 
+def _plan_class(job: ImageJob) -> type[RenderPlan]:
+    """Return what plans are made of."""
+    return PatchPlan if job.options.patches else RenderPlan
+
+
 def _job(
     kind: type[ImageRecordIter], keywords: Mapping[str, Any], values: Sequence[Any] = ()
 ) -> tuple[ImageJob, NamedRecipe | None]:
     """Check the keywords of a class: what is asked for, and the recipe that was named."""
     given = expanded({**keywords}, kind.dtypes[0])
-    if given.get("buckets") is not None and len(values) < 2:
+    named_shape = given.get("buckets") is not None or given.get("patches") is not None
+    if named_shape and len(values) < 2:
         given.setdefault("data_shape", None)
     own, augmentation = divided(kind.__name__, given, *kind.families, values=values)
     buckets = own.get("buckets")

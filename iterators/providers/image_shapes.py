@@ -23,15 +23,26 @@ from ..core.order import (
     DealtOrder,
     Members,
     Order,
+    PlainOrder,
     SequentialOrder,
     ShuffledOrder,
 )
 from ..core.order.shaped import DrawnShapePlan, ImageSizePlan
+from ..core.order.tokens import TokenPlan
 from ..images.augment.recipe import BaseRecipe
 from ..images.batch_memory import SeparateArrays
 from .image_options import ImageRecordOptions
 
-__all__ = ["RaggedBatch", "Shapes", "bucket_plan", "ragged_data", "sizes_of", "unknown_size"]
+__all__ = [
+    "RaggedBatch",
+    "Shapes",
+    "bucket_plan",
+    "images_of_patches",
+    "patch_data",
+    "ragged_data",
+    "sizes_of",
+    "unknown_size",
+]
 
 #: What a recipe may say of images that keep their size.
 KEEPS_SIZE = frozenset(
@@ -46,11 +57,18 @@ KEEPS_SIZE = frozenset(
 
 @dataclass(frozen=True)
 class Shapes:
-    """Heights and widths, one of which each batch has; without any, every image has its own."""
+    """Heights and widths, one of which each batch has; without any, every image has its own.
+
+    With a `patch` images are cut into squares with such sides, at most as many as one of `lengths`,
+    and `budget` is the number of them that a batch has at most.
+    """
 
     drawn: tuple[tuple[int, int], ...] = ()
     #: A batch has the shape of the bucket of its images.
     buckets: Buckets | None = None
+    patch: int = 0
+    lengths: tuple[int, ...] = ()
+    budget: int = 0
 
     @property
     def of_images(self) -> bool:
@@ -94,6 +112,24 @@ class Shapes:
             given["resize"] = "cover"
         return cls(buckets=buckets), given
 
+    def in_patches(self, options: ImageRecordOptions) -> Shapes:
+        """Return them for images in patches, if that is asked for."""
+        if not options.patches:
+            return self
+        if not self.of_images:
+            raise ValueError(
+                "patches follow the sizes of the images: give data_shape=None, and no buckets"
+            )
+        if not options.sequence_lengths:
+            raise ValueError(
+                f"patches={options.patches} needs sequence_lengths, (128, 256, 576, 784, 1024) for "
+                "example"
+            )
+        budget = options.batch_patches or options.batch_size * min(options.sequence_lengths)
+        return Shapes(
+            patch=options.patches, lengths=options.sequence_lengths, budget=budget
+        )
+
     def check(self, options: ImageRecordOptions, recipes: Sequence[BaseRecipe]) -> None:
         """Refuse what does not go with batches of several shapes."""
         what = "data_shape is a list of shapes" if self.drawn else "data_shape is None"
@@ -108,6 +144,8 @@ class Shapes:
                 if not recipe.orient:
                     raise ValueError("buckets are for upright images: drop orient=False")
             return
+        if self.patch:
+            self._check_patches(options, recipes)
         if options.fields:
             raise ValueError(
                 "data_shape=None gives images of their own size, which fields cannot follow: drop "
@@ -133,16 +171,46 @@ class Shapes:
                         f"{name}, or give a data_shape"
                     )
 
+    def _check_patches(self, options: ImageRecordOptions, recipes: Sequence[BaseRecipe]) -> None:
+        for recipe in recipes:
+            if recipe.differs("resize"):
+                raise ValueError("patches follow sequence_lengths alone: drop resize")
+        if options.num_parts > 1 and not options.shuffle:
+            raise ValueError("all parts take batches of patches from one order: give shuffle=True")
+        for name in ("weights", "images_per_class", "classes_per_batch", "shuffle_chunk_size"):
+            if getattr(options, name) is not None and getattr(options, name):
+                raise ValueError(f"batches of patches have their own order: drop {name}")
+        if options.layout != "NCHW":
+            raise ValueError(f"patches have an order of their own: drop layout={options.layout!r}")
+        if options.ragged != "list":
+            raise ValueError(f"patches are of one size: drop ragged={options.ragged!r}")
+
     def plan(
         self, order: Order, batch_size: int, tail: Any, seed: int, sizes: np.ndarray | None
     ) -> BatchPlan:
         """Cut epochs into batches; `sizes` are the height and width of every image."""
         if self.drawn:
             return DrawnShapePlan(order, batch_size, tail, shapes=self.drawn, seed=seed)
+        if self.patch:
+            if isinstance(order, SequentialOrder):  # all of the file: there is one part
+                order = DealtOrder(PlainOrder(order.last))
+            assert isinstance(order, DealtOrder)
+            return TokenPlan(
+                order=order,
+                batch_size=batch_size,
+                tail=tail,
+                image_sizes=np.ascontiguousarray(sizes[:, ::-1], np.uint32),  # type: ignore[index]
+                patch=self.patch,
+                lengths=self.lengths,
+                tokens=self.budget,
+                seed=seed,
+            )
         return ImageSizePlan(order, batch_size, tail, image_sizes=sizes)
 
     def described(self) -> str:
         """Describe them for a saved state."""
+        if self.patch:
+            return f"patches of {self.patch}, {self.lengths}, {self.budget} in a batch"
         return ", ".join(f"{height}x{width}" for height, width in self.drawn) or "of the images"
 
 
@@ -209,6 +277,8 @@ def sizes_of(source: Any, recipes: Sequence[BaseRecipe], options: ImageRecordOpt
         for first, end, recipe in zip(source.firsts.tolist(), ends, recipes, strict=True)
     ]
     sizes = np.concatenate(found)
+    if options.patches:
+        return sizes
     pixels = sizes.astype(np.int64).prod(1)
     largest = np.partition(pixels, -min(options.batch_size, len(pixels)))[-options.batch_size :]
     nbytes = int(largest.sum()) * recipes[0].channels * numpy_dtype(options.dtype).itemsize
@@ -219,6 +289,28 @@ def sizes_of(source: Any, recipes: Sequence[BaseRecipe], options: ImageRecordOpt
             "give resize, or make max_batch_bytes larger"
         )
     return sizes
+
+
+def patch_data(shapes: Shapes, desc: DataDesc, channels: int, most: int) -> list[DataDesc]:
+    """Describe the arrays of a batch in patches: the one with the longest sequences."""
+    length = max(shapes.lengths)
+    images = min(max(shapes.budget // length, 1), most)
+    values = shapes.patch * shapes.patch * channels
+    return [
+        DataDesc("patches", (images, length, values), desc.dtype, None),
+        DataDesc("patch_coord", (images, length, 2), np.int64, None),
+        DataDesc("patch_valid", (images, length), np.bool_, None),
+    ]
+
+
+def images_of_patches(arrays: Sequence[np.ndarray], patch: int) -> list[np.ndarray]:
+    """Put images together again, (height, width, channels) each."""
+    found = []
+    for patches, coord, valid in zip(*arrays, strict=True):
+        rows, columns = (coord[valid].max(0) + 1).tolist() if valid.any() else (1, 1)
+        parts = patches[: rows * columns].reshape(rows, columns, patch, patch, -1)
+        found.append(np.concatenate([np.concatenate(list(row), 1) for row in parts], 0))
+    return found
 
 
 def unknown_size(desc: DataDesc) -> DataDesc:

@@ -373,7 +373,10 @@ class PlannedProvider(AbstractDataProvider):
     def _batch_shape(self, epoch: int, done: int, rows: np.ndarray) -> tuple[Any, ...]:
         """Return sizes and number of slots of a batch, nothing for one like all others."""
         sizes = self._plan.sizes(epoch, 0, done, rows)
-        return () if sizes is None else (sizes, self._plan.slots(epoch, 0, done))
+        if sizes is None:
+            return ()
+        length = self._plan.length(epoch, 0, done)
+        return (sizes, self._plan.slots(epoch, 0, done), *([length] if length else []))
 
     def _settle(self, position: Position) -> Position:
         """Return the position, or, behind the last batch of an epoch, the start of the next one."""

@@ -85,6 +85,10 @@ class BatchPlan:
         """Return the number of slots of a batch: at least its records, at most `batch_size`."""
         return self.batch_size
 
+    def length(self, epoch: int, number: int, done: int) -> int:
+        """Return the number of patches of a slot; 0 where images are not cut into patches."""
+        return 0
+
     def is_over(self, done: int, epoch: int = 0) -> bool:
         """Return whether no part has a batch left behind `done` positions of the epoch."""
         return self._batches(self.order.most(done)) == 0

@@ -16,6 +16,7 @@ cdef struct Target:
     ptrdiff_t row_stride
     ptrdiff_t pixel_stride
     ptrdiff_t channel_stride
+    bint stretches          # the first resize is that to this size
 
 
 cdef enum StepKind:

@@ -507,6 +507,9 @@ cdef class RecipeGeometry(GeometryDrawer):
         cdef int status = GEOMETRY_OK
         cdef Step* step
         self.recipe.width, self.recipe.height = target.width, target.height
+        if target.stretches:
+            self.recipe.resize.new_width = target.width
+            self.recipe.resize.new_height = target.height
         geometry.count = 0
         draw_mirrors(recipe, image, geometry)
         status = resize_first(&recipe.resize, image, &width, &height, geometry, target.width,
@@ -549,6 +552,7 @@ def drawn_steps(recipe, key, epoch, record, int width, int height, occurrence=0)
     cdef ImageKey image
     cdef Target target
     _, target.height, target.width = recipe.data_shape
+    target.stretches = False
     image.key, image.epoch, image.record = draw_key(key, occurrence), epoch, record
     cdef int status = drawer.draw_steps(&image, width, height, &target, &geometry)
     if status:
