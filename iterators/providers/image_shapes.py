@@ -46,12 +46,16 @@ __all__ = [
 
 #: What a recipe may say of images that keep their size.
 KEEPS_SIZE = frozenset(
-    "data_shape orient resize inter_method resample interpolation reducing_gap scale scaled_decode "
-    "mirror rand_mirror mirror_p rand_mirror_prob flip_p fill_value brightness contrast saturation "
-    "random_h random_s random_l pca_noise max_random_contrast max_random_illumination "
-    "random_hue_prob random_saturation_prob random_illumination_prob random_contrast_prob "
-    "max_random_hue max_random_saturation label_pad_width label_pad_value max_label_width "
-    "mean_r mean_g mean_b mean_a std_r std_g std_b std_a".split()
+    (
+        *("data_shape", "orient", "resize", "inter_method", "resample", "interpolation"),
+        *("reducing_gap", "scale", "scaled_decode", "mirror", "rand_mirror", "mirror_p"),
+        *("rand_mirror_prob", "flip_p", "fill_value", "brightness", "contrast", "saturation"),
+        *("random_h", "random_s", "random_l", "pca_noise", "max_random_contrast"),
+        *("max_random_illumination", "random_hue_prob", "random_saturation_prob"),
+        *("random_illumination_prob", "random_contrast_prob", "max_random_hue"),
+        *("max_random_saturation", "label_pad_width", "label_pad_value", "max_label_width"),
+        *(f"{name}_{colour}" for name in ("mean", "std") for colour in "rgba"),
+    )
 )
 
 

@@ -71,9 +71,7 @@ FAMILIES = {
 }
 HEAD = '''"""The keywords of providers and data sets as type checkers and editors read them.
 
-Written by ``python tests/iterators/core/test_keywords.py`` from the options, which say more
-about each; nothing imports this at run time.
-"""
+``python tests/iterators/core/test_keywords.py`` writes it; nothing imports it at run time."""
 
 from __future__ import annotations
 
