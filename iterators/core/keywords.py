@@ -1,6 +1,4 @@
-"""The keywords of providers and data sets as type checkers and editors read them.
-
-``python tests/iterators/core/test_keywords.py`` writes it; nothing imports it at run time."""
+"""Keywords of providers and data sets for type checkers; `test_keywords.py` writes them."""
 
 from __future__ import annotations
 

@@ -130,9 +130,7 @@ class Shapes:
                 "example"
             )
         budget = options.batch_patches or options.batch_size * min(options.sequence_lengths)
-        return Shapes(
-            patch=options.patches, lengths=options.sequence_lengths, budget=budget
-        )
+        return Shapes(patch=options.patches, lengths=options.sequence_lengths, budget=budget)
 
     def check(self, options: ImageRecordOptions, recipes: Sequence[BaseRecipe]) -> None:
         """Refuse what does not go with batches of several shapes."""

@@ -69,9 +69,7 @@ FAMILIES = {
     CreateAugmenter: (AugmenterOptions,),
     CreateDetAugmenter: (DetAugmenterOptions,),
 }
-HEAD = '''"""The keywords of providers and data sets as type checkers and editors read them.
-
-``python tests/iterators/core/test_keywords.py`` writes it; nothing imports it at run time."""
+HEAD = '''"""Keywords of providers and data sets for type checkers; `test_keywords.py` writes them."""
 
 from __future__ import annotations
 
