@@ -1,4 +1,4 @@
-"""Keywords of providers and data sets for type checkers; `test_keywords.py` writes them."""
+"""Keywords of providers and data sets for type checkers, by test_keywords.py."""
 
 from __future__ import annotations
 

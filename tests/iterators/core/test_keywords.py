@@ -69,7 +69,7 @@ FAMILIES = {
     CreateAugmenter: (AugmenterOptions,),
     CreateDetAugmenter: (DetAugmenterOptions,),
 }
-HEAD = '''"""Keywords of providers and data sets for type checkers; `test_keywords.py` writes them."""
+HEAD = '''"""Keywords of providers and data sets for type checkers, by test_keywords.py."""
 
 from __future__ import annotations
 
