@@ -229,6 +229,8 @@ def record(site: Site, request: Any) -> Any:
                 values["facts"]["EXIF orientation"] = f"{turned}; shown upright"
     elif not found.damage:
         values["reading"] = read_content(found.content, found.kind)
+    if not found.damage:
+        values["facts"] = {**values["facts"], **pack.fields_of(found)}
     total = pack.locations.count
     position = found.position
     return site.page(

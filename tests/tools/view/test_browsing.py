@@ -285,3 +285,28 @@ def test_the_folder_itself_is_no_name_of_a_class(tmp_path, plain, opened):
         (tmp_path / f"flat.{suffix}").write_bytes(Path(f"{plain}.{suffix}").read_bytes())
     (tmp_path / "flat.classes.txt").write_text("0\t.\n")
     assert opened(str(tmp_path / "flat")).classes == {}
+
+
+def test_the_page_of_a_record_shows_its_fields(tmp_path):
+    from starlette.testclient import TestClient
+
+    from iterators.testing import encode, noise, write_rows
+    from recordio.tools.view.pack import open_packs
+    from recordio.tools.view.server import application
+    from recordio.tools.view.site import Site
+
+    images = [(i, 0, encode(noise(24, 28, i))) for i in range(3)]
+    write_rows(tmp_path / "set.rec", images, keys=[7, 8, 9])
+    write_rows(tmp_path / "set.mask.rec", images, keys=[9, 8, 7])
+    texts = [(0, 0, b"<b>a cat</b>"), (1, 0, b'{"ok": 1}')]
+    write_rows(tmp_path / "set.text.rec", texts, keys=[7, 8])
+    write_rows(tmp_path / "set.boxes.rec", [(0, [2, 5, 1, 0, 0, 1, 1], b"")] * 3, keys=[7, 8, 9])
+    site = Site(open_packs([str(tmp_path / "set")]))
+    with TestClient(application(site, "token", 80), base_url="http://localhost") as browser:
+        browser.get("/?token=token")
+        pages = [browser.get(f"/pack/set/record/{i}").text for i in range(3)]
+    site.close()
+    assert all("png, 28 x 24" in page and "1 objects" in page for page in pages)
+    assert "&lt;b&gt;a cat&lt;/b&gt;" in pages[0] and "<b>a cat</b>" not in pages[0]
+    assert "Field text" in pages[1] and "&#34;ok&#34;: 1" in pages[1]
+    assert "its field text is missing" in pages[2]
