@@ -474,15 +474,13 @@ class NDArrayKeywords(ProviderKeywords, total=False):
     data_layout: str | None
 
 
-class _ProtobufRecordKeywords(TypedDict):
+class _ProtobufKeywords(TypedDict):
     path: str | os.PathLike[str]
     batch_size: int
 
 
-class ProtobufRecordKeywords(
-    _ProtobufRecordKeywords, StoredArrayKeywords, NamedKeywords, total=False
-):
-    """Of `ProtobufRecordOptions`."""
+class ProtobufKeywords(_ProtobufKeywords, StoredArrayKeywords, NamedKeywords, total=False):
+    """Of `ProtobufOptions`."""
 
     round_batch: bool
     layout: str

@@ -25,13 +25,13 @@ from .row_provider import RowProvider, order_of_rows
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ..core.keywords import ProtobufRecordKeywords
+    from ..core.keywords import ProtobufKeywords
 
 __all__ = ["ProtobufRecordIter"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProtobufRecordOptions(StoredArrayOptions, NamedOptions):
+class ProtobufOptions(StoredArrayOptions, NamedOptions):
     """The keywords of `ProtobufRecordIter`."""
 
     path: str | os.PathLike[str] = option(
@@ -59,7 +59,7 @@ class ProtobufRecordOptions(StoredArrayOptions, NamedOptions):
 
 
 @MXDataProvider.register
-@accepts(ProtobufRecordOptions)
+@accepts(ProtobufOptions)
 class ProtobufRecordIter(RowProvider):
     r"""Batches of rows from SageMaker's recordio-protobuf, dense or sparse as they are stored.
 
@@ -85,8 +85,8 @@ class ProtobufRecordIter(RowProvider):
     [[5.0, 6.0], [1.0, 2.0]] [2. 0.] 1
     """
 
-    def __init__(self, **keywords: Unpack[ProtobufRecordKeywords]) -> None:
-        options = ProtobufRecordOptions.of(type(self).__name__, keywords)
+    def __init__(self, **keywords: Unpack[ProtobufKeywords]) -> None:
+        options = ProtobufOptions.of(type(self).__name__, keywords)
         refuse_layout(options.data_name, options.layout)
         if options.on_error != "raise":
             raise ValueError(

@@ -39,7 +39,7 @@ from iterators.providers.image_record import ImageRecordIter
 from iterators.providers.libsvm import LibSVMIter, LibSVMOptions
 from iterators.providers.mix_batches import MixBatches, MixOptions
 from iterators.providers.mnist import MNISTIter, MNISTOptions
-from iterators.providers.protobuf import ProtobufRecordIter, ProtobufRecordOptions
+from iterators.providers.protobuf import ProtobufOptions, ProtobufRecordIter
 from recordio.keywords.checks import boolean, choice, integers, path, paths
 from recordio.keywords.options import Options
 
@@ -57,7 +57,7 @@ PROVIDERS = {
     MixBatches: (MixOptions,),
     MNISTIter: (MNISTOptions,),
     NDArrayIter: (NDArrayOptions,),
-    ProtobufRecordIter: (ProtobufRecordOptions,),
+    ProtobufRecordIter: (ProtobufOptions,),
 }
 #: What takes those of augmentation as well, where nothing is required of them.
 AUGMENTING = {
