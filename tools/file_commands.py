@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import os
 import sys
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from recordio.formats.image_size import DEFAULT_MAX_PIXELS
 from recordio.frames.checksums import checksums_path
 from recordio.ordered import default_threads
 from recordio.packs.check import check_pack
+from recordio.packs.field_files import field_names
 from recordio.packs.names import container_files, pack_files, pack_prefix, plain_files
 from recordio.packs.open_pack import open_pack
 from recordio.packs.sizes import write_sizes
@@ -170,6 +172,7 @@ def _check(settings: argparse.Namespace, interruption: Interruption) -> int:
         check_outputs(outputs, settings.force)
         report = repair(pack, outputs[0], index, outputs[1], checksums)
         _tell(f"wrote {outputs[0]}: {report.records} records")
+        _note_fields(opened.field_names, pack, prefix)
     if settings.decode:
         from .decode_check import check_contents  # slow to load
         from .images import warnings_are_noticed
@@ -186,6 +189,16 @@ def _check(settings: argparse.Namespace, interruption: Interruption) -> int:
     found = {"ok": report.ok, **dataclasses.asdict(report)}
     show(found if settings.json else str(report))
     return int(not report.ok)
+
+
+def _note_fields(names: Sequence[str], pack: str, prefix: str) -> None:
+    """Say that fields were not copied, where keys stay as they are."""
+    for name in names:
+        field = f"{pack_prefix(pack)}.{name}"
+        _tell(
+            f"note: the field {name} is not copied, and keys stay: copy {field}.rec and "
+            f"{field}.idx to {prefix}.{name}.rec and .idx"
+        )
 
 
 def _add_optimize(parser: argparse.ArgumentParser) -> None:
@@ -218,6 +231,7 @@ def _optimize(settings: argparse.Namespace, interruption: Interruption) -> int:
             threads=settings.threads or default_threads(),
             cancelled=interruption.requested,
         )
+    _note_fields(field_names(StoredFile(pack)), pack, prefix)
     rate = report.records / max(report.seconds, 1e-9)
     _tell(
         f"wrote {report.path}: {report.records} records, {report.bytes_written / 1e6:.1f} MB, in "
