@@ -180,24 +180,6 @@ def test_labels_of_a_certain_shape_need_a_file(tmp_path):
         CSVIter(data_csv=tmp_path / "a.csv", data_shape=(1,), label_shape=(2,), batch_size=1)
 
 
-def test_the_example_of_the_readme_augments(pack):
-    """Its own text, with a file that exists and the device that every machine has."""
-    pytest.importorskip("torch")
-    code = (PAGES.parents[1] / "README.md").read_text().split("```python\n")[1].split("```")[0]
-    for old, new in (("train.rec", pack), ("256", "4"), ('"cuda"', '"cpu"')):
-        assert old in code
-        code = code.replace(old, new)
-    images = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for epoch in range(2):
-            names = {"step": lambda images_, labels: images.append(images_.numpy().copy())}
-            exec(code.replace("shuffle=True", f"shuffle=False, epoch={epoch}"), names)
-            names["train"].close()
-    assert len(images) == 2
-    assert not np.array_equal(*images)
-
-
 @pytest.mark.parametrize(
     ("page", "families"),
     [
