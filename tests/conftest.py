@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+# Scripts that import MXNet, and which `iterators/compat/test_scripts.py` runs.
+collect_ignore_glob = ["compat_scripts/*"]
+
 # Where helpers of tests are found, and the modules of `faces`.
 sys.path.append(str(Path(__file__).parent))
 
