@@ -34,7 +34,7 @@ SUFFIXES = (".png", ".webp", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg")
 
 
 class FieldSources:
-    """Where the fields of images come from."""
+    """Sources of the fields of images: folders and tables, by the names of the fields."""
 
     def __init__(self, options: EncodeOptions) -> None:
         self._sources: dict[str, _Folder | _Table] = {}
