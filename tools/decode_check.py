@@ -68,7 +68,7 @@ def check_contents(
                     return False, f"its content is {kind}, no image of a known format"
             except RecordIOError as error:
                 return kind in IMAGE_KINDS, error.reason
-            except (*by_opencv.errors(), MemoryError) as error:
+            except by_opencv.errors() + (MemoryError,) as error:
                 return kind in IMAGE_KINDS, str(error) or "not enough memory"
             return kind in IMAGE_KINDS, ""
 

@@ -184,7 +184,7 @@ def _value_of(value: Any) -> Value:
     """Store a text as it is, rows of numbers as the label of objects, all else as JSON."""
     if isinstance(value, str):
         return (0.0,), value.encode()
-    rows = value if isinstance(value, list) else [None]
+    rows: list[Any] = value if isinstance(value, list) else [None]
     if all(isinstance(row, list) for row in rows) and value:
         widths = {len(row) for row in rows}
         numbers = list(itertools.chain.from_iterable(rows))

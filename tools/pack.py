@@ -212,7 +212,7 @@ def _write_records(
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 raise  # it would be the same for every image that follows
             return Skipped(images.name_of(entry), error.strerror or str(error))
-        except (*by_opencv.errors(), MemoryError) as error:
+        except by_opencv.errors() + (MemoryError,) as error:
             return Skipped(images.name_of(entry), str(error) or "not enough memory")
 
     parts = map_in_order(encode, entries, threads, size=_size, cancelled=cancelled)

@@ -107,7 +107,7 @@ def read_frames(path: str, limit: int = LARGEST) -> Iterator[tuple[int, bytes]]:
     with file:
         try:
             for number in range(1 << 63):
-                location = {"path": path, "offset": offset, "record": number}
+                location: dict[str, Any] = {"path": path, "offset": offset, "record": number}
                 head = read_fully(file, HEAD)
                 if not head:
                     return

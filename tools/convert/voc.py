@@ -151,7 +151,7 @@ def open_voc(settings: argparse.Namespace) -> ImportSource:
 
 def masks_of(stem: str, folders: Mapping[str, str]) -> dict[str, tuple[Sequence[float], bytes]]:
     """Read the masks of an image that has any: the numbers in the palette, as grey PNG files."""
-    found = {}
+    found: dict[str, tuple[Sequence[float], bytes]] = {}
     for name, folder in folders.items():
         path = os.path.join(folder, f"{stem}.png")
         if not os.path.exists(path):
