@@ -4,6 +4,7 @@ CROP_POSITIONS: tuple[str, ...]
 FILTERS: tuple[str, ...]
 FIRST_FILTER: int
 PADDING_MODES: tuple[str, ...]
+RESIZE_TO: dict[str, int]
 
 class GeometryDrawer: ...
 

@@ -7,8 +7,12 @@ from ..sources.source import Source
 from .field import FieldPlan, FieldWorker
 
 ERASING: tuple[str, ...]
+FILTERS: tuple[str, ...]
+FIRST_FILTER: int
 FORM: tuple[str, ...]
+METHODS: tuple[str, ...]
 OPENCV_METHODS: dict[str, int]
+VALUE_TYPES: tuple[str, ...]
 
 class ValuePlan(FieldPlan):
     def __init__(

@@ -3,6 +3,7 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
+DEFAULT_LIMITS: dict[str, int]
 VALUE_TYPES: tuple[str, ...]
 
 def decode_values(
