@@ -213,7 +213,7 @@ class Keypoints(Objects):
     --------
     >>> from iterators.fields import Keypoints
     >>> Keypoints(swap=[(1, 2), (3, 4)], packed=True)
-    Keypoints(packed=True, swap=((1, 2), (3, 4)))
+    Keypoints(most=None, packed=True, swap=((1, 2), (3, 4)))
     """
 
     swap: Any = option(

@@ -45,6 +45,7 @@ def test_defaults_are_those_of_mxnets_tool_but_for_the_number_of_threads():
 def test_the_command_line_has_the_options_of_the_table_with_their_defaults():
     settings = vars(parse())
     assert settings.keys() - {"prefix", "root", "slash"} == {f.name for f in fields(Im2recOptions)}
+    settings["field"] = settings["field"] or ()  # argparse adds to a list
     assert {f.name: settings[f.name] for f in fields(Im2recOptions)} == {
         f.name: f.default for f in fields(Im2recOptions)
     }

@@ -25,7 +25,7 @@ class DrawnShapePlan(BatchPlan):
     >>> from iterators.core.order import SequentialOrder
     >>> plan = DrawnShapePlan(SequentialOrder(0, 10), 2, shapes=((32, 32), (48, 48)))
     >>> [plan.sizes(0, number, 0, None)[0] for number in range(5)]
-    [48, 32, 48, 32, 48]
+    [32, 48, 32, 32, 48]
     """
 
     shapes: tuple[tuple[int, int], ...] = ()

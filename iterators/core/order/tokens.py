@@ -39,7 +39,7 @@ def naflex_size(width: int, height: int, patch: int, length: int) -> tuple[int, 
     Examples
     --------
     >>> naflex_size(640, 480, 16, 576)
-    (320, 432)
+    (336, 432)
     """
     sizes = np.array([[width, height]], np.uint32)
     down, across = patch_sizes(sizes, patch, length)[0].tolist()
