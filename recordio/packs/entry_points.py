@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from ..bytes.crc32c import crc32c
-from ..bytes.mapping import map_file
 from ..containers.index import UNREADABLE, index_paths, keep_at
 from ..formats.jpeg.entry_store import EntryStore
 from .open_pack import OpenPack
-from .sizes import CHECKSUM, START, SizedFile, is_older
+from .sizes import SizedFile, is_older, sealed, unsealed
 
 __all__ = ["SUFFIX", "keep_entry_points", "load_entry_points"]
 
@@ -44,11 +41,7 @@ def keep_entry_points(pack: OpenPack, store: EntryStore, first: int) -> None:
             continue
         sizes = np.zeros(len(file), "<u2")
         sizes[numbers] = [len(one) for one in found]
-        pieces: list[Any] = [file.bound(MAGIC), sizes.data, b"".join(found)]
-        check = 0
-        for piece in pieces:
-            check = crc32c(piece, check)
-        keep_at(_paths(file), [*pieces, CHECKSUM.pack(check)])
+        keep_at(_paths(file), sealed(file.bound(MAGIC), sizes.data, b"".join(found)))
 
 
 def _files(pack: OpenPack, first: int) -> Iterator[tuple[SizedFile, np.ndarray, np.ndarray]]:
@@ -85,16 +78,11 @@ def _load(file: SizedFile, store: EntryStore, rows: np.ndarray, numbers: np.ndar
 def _read(path: str, file: SizedFile) -> tuple[np.ndarray, memoryview] | None:
     """Read a file that is whole and belongs to the pack; None of any other."""
     try:
-        data = map_file(path)
-        end = len(data) - CHECKSUM.size
-        begin = START.size + 2 * len(file)
-        if (
-            end < begin
-            or bytes(data[: START.size]) != file.bound(MAGIC)
-            or crc32c(data[:end]) != CHECKSUM.unpack(data[end:])[0]
-        ):
+        data = unsealed(path, file.bound(MAGIC))
+        if data is None:
             return None
-        sizes = np.frombuffer(data[START.size : begin], "<u2")
+        sizes = np.frombuffer(data, "<u2", len(file))
     except UNREADABLE:
         return None
-    return (sizes, data[begin:end]) if int(sizes.sum(dtype=np.int64)) == end - begin else None
+    points = data[sizes.nbytes :]
+    return (sizes, points) if int(sizes.sum(dtype=np.int64)) == len(points) else None

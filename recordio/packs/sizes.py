@@ -192,9 +192,25 @@ def _paths(file: SizedFile) -> list[str]:
     return index_paths(file.file, SUFFIX, file.beside.name)
 
 
+def sealed(*pieces: Any) -> list[Any]:
+    """Return the pieces of a file, and behind them the checksum of all."""
+    check = 0
+    for piece in pieces:
+        check = crc32c(piece, check)
+    return [*pieces, CHECKSUM.pack(check)]
+
+
+def unsealed(path: str, bound: bytes) -> memoryview | None:
+    """Map what stands between the start and the checksum of a sealed file; None of any other."""
+    data = map_file(path)
+    end = len(data) - CHECKSUM.size
+    if bytes(data[: len(bound)]) != bound or crc32c(data[:end]) != CHECKSUM.unpack(data[end:])[0]:
+        return None
+    return data[len(bound) : end]
+
+
 def _pieces(bound: bytes, sizes: np.ndarray) -> list[Any]:
-    table = np.ascontiguousarray(sizes, "<u4").data
-    return [bound, table, CHECKSUM.pack(crc32c(table, crc32c(bound)))]
+    return sealed(bound, np.ascontiguousarray(sizes, "<u4").data)
 
 
 def _kept(file: SizedFile, bound: bytes) -> np.ndarray | None:
@@ -217,14 +233,10 @@ def is_older(path: str, name: str) -> bool:
 def _read(path: str, bound: bytes) -> np.ndarray | None:
     """Read a file of sizes that is whole and belongs to a pack; None of any other."""
     try:
-        data = map_file(path)
-        end = len(data) - CHECKSUM.size
-        if (
-            bytes(data[: START.size]) != bound
-            or crc32c(data[:end]) != CHECKSUM.unpack(data[end:])[0]
-        ):
+        data = unsealed(path, bound)
+        if data is None:
             return None
-        table = np.frombuffer(data[START.size : end], "<u4").reshape(-1, 2)
+        table = np.frombuffer(data, "<u4").reshape(-1, 2)
     except UNREADABLE:
         return None
     return table if len(table) == START.unpack(bound)[1] else None
