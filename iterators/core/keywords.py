@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, Required, TypedDict
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -87,13 +87,7 @@ class TextKeywords(StoredArrayKeywords, FileKeywords, total=False):
     max_line_bytes: int
 
 
-class _CSVKeywords(TypedDict):
-    data_csv: str | os.PathLike[str]
-    data_shape: Sequence[int]
-    batch_size: int
-
-
-class CSVKeywords(_CSVKeywords, TextKeywords, total=False):
+class CSVKeywords(TextKeywords, total=False):
     """Of `CSVOptions`."""
 
     label_csv: str | os.PathLike[str] | None
@@ -104,6 +98,14 @@ class CSVKeywords(_CSVKeywords, TextKeywords, total=False):
     threads: int | None
     dtype: str
     layout: str | None
+
+
+class CSVIterParameters(CSVKeywords, total=False):
+    """Of `CSVIter`."""
+
+    data_csv: Required[str | os.PathLike[str]]
+    data_shape: Required[Sequence[int]]
+    batch_size: Required[int]
 
 
 class LimitKeywords(TypedDict, total=False):
@@ -117,7 +119,6 @@ class LimitKeywords(TypedDict, total=False):
 class ImageProviderKeywords(NamedKeywords, RemoteKeywords, LimitKeywords, total=False):
     """Of `ImageProviderOptions`."""
 
-    batch_size: int
     path_imgidx: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
     label_width: int
     weights: Any
@@ -188,11 +189,7 @@ class ChangeKeywords(TypedDict, total=False):
     erasing_value: str | float
 
 
-class _BaseRecipeKeywords(TypedDict):
-    data_shape: Sequence[int | None] | Sequence[Sequence[int]] | None
-
-
-class BaseRecipeKeywords(_BaseRecipeKeywords, total=False):
+class BaseRecipeKeywords(TypedDict, total=False):
     """Of `BaseRecipe`."""
 
     orient: bool
@@ -254,6 +251,9 @@ class DetRecipeKeywords(ChangeKeywords, BaseRecipeKeywords, total=False):
 class ImageDetRecordIterParameters(ImageDetKeywords, DetRecipeKeywords, total=False):
     """Of `ImageDetRecordIter`."""
 
+    batch_size: Required[int]
+    data_shape: Required[Sequence[int | None] | Sequence[Sequence[int]] | None]
+
 
 class NamedRecipeKeywords(TypedDict, total=False):
     """Of `NamedRecipeOptions`."""
@@ -312,6 +312,8 @@ class AugmenterKeywords(PolicyKeywords, total=False):
 class ImageIterParameters(ImageClassIterKeywords, AugmenterKeywords, total=False):
     """Of `ImageIter`."""
 
+    batch_size: int
+
 
 class ImageDetIterKeywords(ImageIterKeywords, total=False):
     """Of `ImageDetIterOptions`."""
@@ -344,6 +346,8 @@ class DetAugmenterKeywords(TypedDict, total=False):
 
 class ImageDetIterParameters(ImageDetIterKeywords, DetAugmenterKeywords, total=False):
     """Of `ImageDetIter`."""
+
+    batch_size: int
 
 
 class ImageClassKeywords(NamedRecipeKeywords, ImageRecordKeywords, total=False):
@@ -415,14 +419,11 @@ class RecipeKeywords(GeometryKeywords, PolicyKeywords, BaseRecipeKeywords, total
 class ImageRecordIterParameters(ImageClassKeywords, RecipeKeywords, total=False):
     """Of `ImageRecordIter`."""
 
-
-class _LibSVMKeywords(TypedDict):
-    data_libsvm: str | os.PathLike[str]
-    data_shape: Sequence[int]
-    batch_size: int
+    batch_size: Required[int]
+    data_shape: Sequence[int | None] | Sequence[Sequence[int]] | None
 
 
-class LibSVMKeywords(_LibSVMKeywords, TextKeywords, total=False):
+class LibSVMKeywords(TextKeywords, total=False):
     """Of `LibSVMOptions`."""
 
     label_libsvm: str | os.PathLike[str] | None
@@ -430,6 +431,14 @@ class LibSVMKeywords(_LibSVMKeywords, TextKeywords, total=False):
     round_batch: bool
     layout: str
     dtype: str
+
+
+class LibSVMIterParameters(LibSVMKeywords, total=False):
+    """Of `LibSVMIter`."""
+
+    data_libsvm: Required[str | os.PathLike[str]]
+    data_shape: Required[Sequence[int]]
+    batch_size: Required[int]
 
 
 class MixKeywords(TypedDict, total=False):
@@ -474,17 +483,19 @@ class NDArrayKeywords(ProviderKeywords, total=False):
     data_layout: str | None
 
 
-class _ProtobufKeywords(TypedDict):
-    path: str | os.PathLike[str]
-    batch_size: int
-
-
-class ProtobufKeywords(_ProtobufKeywords, StoredArrayKeywords, NamedKeywords, total=False):
+class ProtobufKeywords(StoredArrayKeywords, NamedKeywords, total=False):
     """Of `ProtobufOptions`."""
 
     round_batch: bool
     layout: str
     dtype: str | None
+
+
+class ProtobufRecordIterParameters(ProtobufKeywords, total=False):
+    """Of `ProtobufRecordIter`."""
+
+    path: Required[str | os.PathLike[str]]
+    batch_size: Required[int]
 
 
 class ThreadKeywords(TypedDict, total=False):
@@ -513,70 +524,12 @@ class ExampleKeywords(SeededRecipeKeywords, total=False):
     dtype: str
 
 
-class SomeBaseRecipeKeywords(TypedDict, total=False):
-    """Of `BaseRecipe`, none of them required."""
-
-    data_shape: Sequence[int | None] | Sequence[Sequence[int]] | None
-    orient: bool
-    resize: int | tuple[int, int]
-    inter_method: int
-    resample: str | None
-    interpolation: str | None
-    reducing_gap: float | None
-    scale: float
-    scaled_decode: bool
-
-
-class SomeRecipeKeywords(GeometryKeywords, PolicyKeywords, SomeBaseRecipeKeywords, total=False):
-    """Of `Recipe`, none of them required."""
-
-    rand_crop: bool
-    crop_x_start: int
-    crop_y_start: int
-    max_crop_size: int
-    min_crop_size: int
-    random_resized_crop: bool
-    min_random_area: float
-    max_random_area: float
-    max_aspect_ratio: float
-    min_aspect_ratio: float | None
-    log_aspect_ratio: bool
-    max_rotate_angle: int
-    rotate: int
-    rotate_list: tuple[int, ...]
-    max_shear_ratio: float
-    min_random_scale: float
-    max_random_scale: float
-    min_img_size: float
-    max_img_size: float
-    pad: int
-    pad_if_needed: bool
-    fill_value: int
-    brightness: float
-    contrast: float
-    saturation: float
-    random_h: int
-    random_s: int
-    random_l: int
-    pca_noise: float
-    max_random_contrast: float
-    max_random_illumination: float
-    mirror: bool
-    rand_mirror: bool
-    mean_r: float
-    mean_g: float
-    mean_b: float
-    mean_a: float
-    std_r: float
-    std_g: float
-    std_b: float
-    std_a: float
-
-
 class AugmentedDatasetParameters(
-    AugmentedDatasetKeywords, ExampleKeywords, SomeRecipeKeywords, total=False
+    AugmentedDatasetKeywords, ExampleKeywords, RecipeKeywords, total=False
 ):
     """Of `AugmentedDataset`."""
+
+    data_shape: Sequence[int | None] | Sequence[Sequence[int]] | None
 
 
 class ImageRecordDatasetKeywords(ThreadKeywords, LimitKeywords, RemoteKeywords, total=False):
@@ -593,6 +546,8 @@ class ImageRecordDatasetKeywords(ThreadKeywords, LimitKeywords, RemoteKeywords, 
 
 
 class ImageRecordDatasetParameters(
-    ImageRecordDatasetKeywords, SeededRecipeKeywords, SomeRecipeKeywords, total=False
+    ImageRecordDatasetKeywords, SeededRecipeKeywords, RecipeKeywords, total=False
 ):
     """Of `ImageRecordDataset`."""
+
+    data_shape: Sequence[int | None] | Sequence[Sequence[int]] | None

@@ -29,7 +29,7 @@ from .row_stream import RowStream, StreamedRows
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ..core.keywords import CSVKeywords
+    from ..core.keywords import CSVIterParameters
 
 __all__ = ["CSVIter", "CSVProvider"]
 
@@ -176,7 +176,7 @@ class CSVIter(RowProvider):
     [[5.0, 6.0], [1.0, 2.0]] [0. 0.] [2 0] 1
     """
 
-    def __init__(self, **keywords: Unpack[CSVKeywords]) -> None:
+    def __init__(self, **keywords: Unpack[CSVIterParameters]) -> None:
         options = CSVOptions.of(type(self).__name__, keywords)
         files = [_File(options.data_name, options.data_csv, options.data_shape, options.layout)]
         label_name, label_csv, label_shape = (

@@ -26,7 +26,7 @@ from .row_provider import RowProvider, order_of_rows
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ..core.keywords import LibSVMKeywords
+    from ..core.keywords import LibSVMIterParameters
 
 __all__ = ["LibSVMIter"]
 
@@ -123,7 +123,7 @@ class LibSVMIter(RowProvider):
     [[0.0, -1.0, 0.0], [0.5, 0.0, 2.0]] [1. 1.] 1
     """
 
-    def __init__(self, **keywords: Unpack[LibSVMKeywords]) -> None:
+    def __init__(self, **keywords: Unpack[LibSVMIterParameters]) -> None:
         options = LibSVMOptions.of(type(self).__name__, keywords)
         refuse_layout(options.data_name, options.layout)
         data_libsvm, label_libsvm = options.data_libsvm, options.label_libsvm

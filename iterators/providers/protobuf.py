@@ -25,7 +25,7 @@ from .row_provider import RowProvider, order_of_rows
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ..core.keywords import ProtobufKeywords
+    from ..core.keywords import ProtobufRecordIterParameters
 
 __all__ = ["ProtobufRecordIter"]
 
@@ -85,7 +85,7 @@ class ProtobufRecordIter(RowProvider):
     [[5.0, 6.0], [1.0, 2.0]] [2. 0.] 1
     """
 
-    def __init__(self, **keywords: Unpack[ProtobufKeywords]) -> None:
+    def __init__(self, **keywords: Unpack[ProtobufRecordIterParameters]) -> None:
         options = ProtobufOptions.of(type(self).__name__, keywords)
         refuse_layout(options.data_name, options.layout)
         if options.on_error != "raise":

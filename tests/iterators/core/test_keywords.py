@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from iterators.core import dtypes
+from iterators.core import dtypes, keywords
 from iterators.datasets.augmented import AugmentedDataset, AugmentedDatasetOptions
 from iterators.datasets.records import (
     ImageRecordDataset,
@@ -20,6 +20,7 @@ from iterators.datasets.records import (
 )
 from iterators.images.augment.augmenter import AugmenterOptions
 from iterators.images.augment.det_recipe import DetRecipe
+from iterators.images.augment.named_recipes import NamedRecipeOptions
 from iterators.images.augment.recipe import Recipe, image_shape
 from iterators.images.examples import ExampleOptions, SeededRecipeOptions
 from iterators.images.sources.mixed_packs import AUGMENTATION_FAMILIES, PackOptions
@@ -75,7 +76,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, Required, TypedDict
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -123,60 +124,62 @@ def dictionary(name, bases, items, what):
     return text + "\n" * bool(items) + "".join(f"    {i.name}: {accepted(i)}\n" for i in items)
 
 
+def kinds_of(family):
+    """The family and those that it adds to."""
+    return [kind for kind in family.__mro__ if issubclass(kind, Options) and kind is not Options]
+
+
+def own_of(family):
+    """The options of a family that it adds to others, except those that a taker needs.
+
+    They have no default and are not given by position: the dictionary of the taker has them, since
+    another taker may do without.
+    """
+    others = {i.name for base in family.__bases__ if base is not Options for i in fields(base)}
+    return [
+        item
+        for item in fields(family)
+        if item.name not in others
+        and (item.default is not MISSING or item.name in family.positional.split())
+    ]
+
+
 def of_family(family, known):
     """The dictionaries of a family and of those that it adds to, as far as they are not `known`."""
     if family in known:
         return ""
+    known.add(family)
     bases = [base for base in family.__bases__ if base is not Options]
     text = "".join(of_family(base, known) for base in bases)
-    inherited = {item.name for base in bases for item in fields(base)}
-    own = [item for item in fields(family) if item.name not in inherited]
     names = [name_of(base) for base in bases]
-    takers = [PackOptions, *chain(*PROVIDERS.values(), *AUGMENTING.values())]
-    positional = {
-        name for other in takers if issubclass(other, family) for name in other.positional.split()
-    }
-    needed = [i for i in own if i.default is MISSING and i.name not in positional]
-    if needed:
-        names = [f"_{name_of(family)}", *names]
-        text += f"\n\nclass {names[0]}(TypedDict):\n"
-        text += "".join(f"    {item.name}: {accepted(item)}\n" for item in needed)
-    known.add(family)
-    own = [item for item in own if item not in needed]
-    return text + dictionary(name_of(family), names, own, f"Of `{family.__name__}`.")
+    return text + dictionary(name_of(family), names, own_of(family), f"Of `{family.__name__}`.")
 
 
-def needing_nothing(family, known):
-    """The name of a dictionary of a family in which nothing is required, and its text."""
-    if not any(item.default is MISSING for item in fields(family)):
-        return name_of(family), of_family(family, known)
-    name, bases, text = f"Some{name_of(family)}", [], ""
-    for base in family.__bases__:
-        if base is not Options:
-            inner, more = needing_nothing(base, known)
-            bases, text = [*bases, inner], text + more
-    if name in known:
-        return name, text
-    known.add(name)
-    inherited = {item.name for base in family.__bases__ for item in fields(base)}
-    own = [item for item in fields(family) if item.name not in inherited]
-    what = f"Of `{family.__name__}`, none of them required."
-    return name, text + dictionary(name, bases, own, what)
+def of_taker(taker, families):
+    """The dictionary of a taker: those of its families, and what no family has; else nothing."""
+    kinds = [kind for family in families for kind in kinds_of(family)]
+    kept = {item.name for kind in kinds for item in own_of(kind)}
+    left = {i.name: i for family in families for i in fields(family) if i.name not in kept}
+    if len(families) == 1 and not left:
+        return ""
+    names = [name_of(family) for family in families]
+    text = dictionary(f"{taker.__name__}Parameters", names, [], f"Of `{taker.__name__}`.")
+    text += "\n" * bool(left)
+    free = {name for family in families for name in family.positional.split()}
+    if NamedRecipeOptions in kinds:
+        free.add("data_shape")  # the recipe may have it
+    for name, item in left.items():
+        kind = accepted(item)
+        is_free = taker in AUGMENTING or name in free
+        text += f"    {name}: {kind if is_free else f'Required[{kind}]'}\n"
+    return text
 
 
 def written():
     text, known = HEAD, set()
-    for taker, families in PROVIDERS.items():
+    for taker, families in chain(PROVIDERS.items(), AUGMENTING.items()):
         text += "".join(of_family(family, known) for family in families)
-        if len(families) > 1:
-            names = [name_of(family) for family in families]
-            text += dictionary(f"{taker.__name__}Parameters", names, [], f"Of `{taker.__name__}`.")
-    for taker, (own, *families) in AUGMENTING.items():
-        text, names = text + of_family(own, known), [name_of(own)]
-        for family in families:
-            name, more = needing_nothing(family, known)
-            names, text = [*names, name], text + more
-        text += dictionary(f"{taker.__name__}Parameters", names, [], f"Of `{taker.__name__}`.")
+        text += of_taker(taker, families)
     return text
 
 
@@ -197,6 +200,14 @@ def written_of_packs():
 def test_the_files_say_what_the_options_say():
     assert FILE.read_text() == written()
     assert PACK_FILE.read_text() == written_of_packs()
+
+
+@pytest.mark.parametrize("taker", [*PROVIDERS, *AUGMENTING])
+def test_the_dictionary_of_a_taker_has_all_of_its_keywords(taker):
+    families = PROVIDERS.get(taker, AUGMENTING.get(taker))
+    name = f"{taker.__name__}Parameters"
+    found = getattr(keywords, name, None) or getattr(keywords, name_of(families[0]))
+    assert set(found.__annotations__) == {item.name for one in families for item in fields(one)}
 
 
 @pytest.mark.parametrize("taker", FAMILIES)
