@@ -54,6 +54,7 @@ from .image_shapes import (
     RaggedBatch,
     Shapes,
     bucket_plan,
+    describe_batch,
     images_of_patches,
     patch_data,
     ragged_data,
@@ -521,6 +522,8 @@ class RecordImageProvider(PlannedProvider):
     def _batch(self, data: Any, label: Any, ids: np.ndarray, pad: int) -> DataBatch:
         if not isinstance(data, SeparateArrays):
             batch = super()._batch(data, label, ids, pad)
+            if self._form is None:
+                describe_batch(batch)
             batch.fields = self._fields.lists(data) if self._fields else {}
             return batch
         _, labels = self._arrays(data, label)

@@ -37,6 +37,7 @@ __all__ = [
     "RaggedBatch",
     "Shapes",
     "bucket_plan",
+    "describe_batch",
     "images_of_patches",
     "patch_data",
     "ragged_data",
@@ -343,4 +344,20 @@ def ragged_data(
         DataDesc(name, values.shape, dtype, None),
         DataDesc("offsets", offsets.shape, np.int64, None),
         DataDesc("sizes", sizes.shape, np.int32, None),
+    ]
+
+
+def describe_batch(batch: DataBatch) -> None:
+    """Describe the arrays of a batch that have other shapes than those of most batches."""
+    batch.provide_data = _described(batch.provide_data, batch.data)
+    batch.provide_label = _described(batch.provide_label, batch.label)
+
+
+def _described(descriptions: Sequence[DataDesc], arrays: Sequence[Any]) -> list[DataDesc]:
+    """Return descriptions with the shapes that the arrays have."""
+    return [
+        desc
+        if getattr(array, "shape", desc.shape) == desc.shape
+        else DataDesc(desc.name, array.shape, desc.dtype, desc.layout)
+        for desc, array in zip(descriptions, arrays, strict=True)
     ]

@@ -43,9 +43,10 @@ LAST_EPOCH = (1 << 32) - 1  # 32 bits of the random numbers' counter are the epo
 logger = logging.getLogger("iterators")
 
 
-@dataclass
+@dataclass(slots=True)
 class _Request:
     position: Position
+    behind: Position
     rows: np.ndarray
     pad: int
     draws: np.ndarray
@@ -228,7 +229,7 @@ class PlannedProvider(AbstractDataProvider):
         self._keep_busy(position)
         data, label, ids, failures = self._engine.collect()
         request = self._requests.popleft()
-        following = self._behind(position)
+        following = request.behind
         try:
             self._keep_busy(following)
             for slot, error in failures:
@@ -238,7 +239,8 @@ class PlannedProvider(AbstractDataProvider):
                 request.rows = _with(request.rows, slot, found)
             batch = self._batch(data, label, ids, request.pad)
             batch.source = self._sources(request.rows, len(ids))
-            batch.bucket_key = _common_size(request.shape)
+            if request.shape:
+                batch.bucket_key = _common_size(*request.shape)
         except RemoteFileError:
             raise  # the same batch is made when the server answers again
         except Exception:
@@ -247,7 +249,7 @@ class PlannedProvider(AbstractDataProvider):
         # An interrupt before this line costs no batch: it is made again.
         self._move(following)
         self._provider_current = batch
-        slots = request.shape[1] if request.shape else self.batch_size
+        slots = request.shape[1] if request.shape else self._plan.batch_size
         self._filled += request.pad
         self._count(slots - (0 if self._rolls_over else request.pad), asked)
         return batch
@@ -326,8 +328,8 @@ class PlannedProvider(AbstractDataProvider):
             placed[len(data) :],
             pad=pad,
             index=ids,
-            provide_data=_described(self.provide_data, data),
-            provide_label=_described(self.provide_label, label),
+            provide_data=self.provide_data,
+            provide_label=self.provide_label,
         )
 
     def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
@@ -358,17 +360,14 @@ class PlannedProvider(AbstractDataProvider):
             self._requests.clear()
         while len(self._requests) < depth:
             if self._requests:
-                following = self._settle(self._behind(self._requests[-1].position))
+                following = self._settle(self._requests[-1].behind)
             epoch, done = following
+            behind = Position(epoch, self._plan.behind(epoch, done))
             rows, pad = self._plan.rows(epoch, 0, done)
             draws = self._plan.draws(0, done, epoch)
             shape = self._batch_shape(epoch, done, rows)
             self._engine.submit(rows, epoch, draws, *shape)
-            self._requests.append(_Request(following, rows, pad, draws, shape))
-
-    def _behind(self, position: Position) -> Position:
-        """Return the end of the batch at a position, which may be behind that of the epoch."""
-        return Position(position.epoch, self._plan.behind(*position))
+            self._requests.append(_Request(following, behind, rows, pad, draws, shape))
 
     def _batch_shape(self, epoch: int, done: int, rows: np.ndarray) -> tuple[Any, ...]:
         """Return sizes and number of slots of a batch, nothing for one like all others."""
@@ -542,19 +541,9 @@ class PlannedProvider(AbstractDataProvider):
         )
 
 
-def _common_size(shape: tuple[Any, ...]) -> tuple[int, int] | None:
+def _common_size(sizes: Any, *_: int) -> tuple[int, int] | None:
     """Return height and width of a batch that has them for itself."""
-    return tuple(shape[0]) if shape and np.ndim(shape[0]) == 1 else None
-
-
-def _described(descriptions: Sequence[DataDesc], arrays: Sequence[Any]) -> list[DataDesc]:
-    """Return the descriptions of arrays that may have other shapes than those of most batches."""
-    return [
-        desc
-        if tuple(getattr(array, "shape", desc.shape)) == desc.shape
-        else DataDesc(desc.name, array.shape, desc.dtype, desc.layout)
-        for desc, array in zip(descriptions, arrays, strict=True)
-    ]
+    return tuple(sizes) if np.ndim(sizes) == 1 else None
 
 
 def _with(rows: np.ndarray, slot: int, record: int) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -68,7 +69,11 @@ class BatchPlan:
 
     def behind(self, epoch: int, done: int) -> int:
         """Return the `done` behind the batch that begins there: positions that all parts take."""
-        return done + self.batch_size * self.order.stride
+        return done + self._step
+
+    @cached_property
+    def _step(self) -> int:
+        return self.batch_size * self.order.stride
 
     def sizes(self, epoch: int, number: int, done: int, rows: np.ndarray) -> Any:
         """Return height and width of the images of a batch, or of each of its slots.
