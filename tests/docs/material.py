@@ -114,4 +114,10 @@ def write_annotations(folder, pictures):
         "categories": [{"id": 7, "name": "cat"}],
     }
     (folder / "instances.json").write_text(json.dumps(coco))
+    captions = [
+        {"image_id": number, "caption": caption}
+        for number in range(4)
+        for caption in (f"a photo, number {number}", f"photo {number} of four")
+    ]
+    (folder / "captions.json").write_text(json.dumps({"annotations": captions}))
     (folder / "names.txt").write_text("cat\n")
