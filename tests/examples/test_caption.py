@@ -63,17 +63,17 @@ def test_words_are_numbers_and_words_again(example, scenes):
     assert (inputs[:, 0] == example.BEGIN).all()
     assert inputs[0, 1:].tolist() == targets[0, :-1].tolist()
     assert targets[0, -1] == targets[1, 3] == example.END and (targets[1, 4:] == -100).all()
-    assert vocabulary.text(targets[0].tolist()) == "a red disc above a blue square".split()
-    assert vocabulary.text(targets[1].tolist()) == "a green disc".split()
+    assert vocabulary.text(targets[0].tolist()) == example.words_of("a red disc above a blue square")
+    assert vocabulary.text(targets[1].tolist()) == ["a", "green", "disc"]
     assert vocabulary.inputs_and_targets(["a zebra"])[0][0, 2] == example.UNKNOWN
 
 
 def test_bleu_by_hand(example):
-    wanted = [["a b c d".split(), "a b c d e f".split()]]
-    assert example.bleu(["a b c d".split()], wanted) == pytest.approx(1)
-    assert example.bleu(["f e d c".split()], wanted) == 0
+    wanted = [[example.words_of("a b c d"), example.words_of("a b c d e f")]]
+    assert example.bleu([example.words_of("a b c d")], wanted) == pytest.approx(1)
+    assert example.bleu([example.words_of("f e d c")], wanted) == 0
     # Runs of one to four words: 4 of 5, 3 of 4, 2 of 3, 1 of 2; the nearer caption has 4 words.
-    found = example.bleu(["a b c d x".split()], wanted)
+    found = example.bleu([example.words_of("a b c d x")], wanted)
     assert found == pytest.approx((4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
     # Words that are repeated count as often as they stand in a caption; short ones pay for it.
-    assert example.bleu(["a a".split()], wanted, 1) == pytest.approx(0.5 * 2.718281828**-1)
+    assert example.bleu([example.words_of("a a")], wanted, 1) == pytest.approx(0.5 * 2.718281828**-1)
