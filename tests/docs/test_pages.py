@@ -187,7 +187,7 @@ def run_python(path, line, text, space):
 
 def run_console(path, line, text, capfd):
     importlib.import_module("cv2")  # commands need it, and would say so to people only
-    for example in text.split("$ ")[1:]:
+    for example in text.replace("\\\n", "").split("$ ")[1:]:
         command, _, shown = example.partition("\n")
         words = shlex.split(command, comments=True)
         code = run_command(words)
