@@ -510,7 +510,7 @@ EXCEPTIONS = {
     "iterators.core.random": {"reshape"},
     "iterators.providers.image_sources": {"ravel", "reshape"},
     # objects that lie one behind the other as bytes
-    "iterators.providers.image_fields": {"reshape"},
+    "iterators.images.fields.image_fields": {"reshape"},
     "iterators.images.augment.augmenter": {"ravel"},
     "iterators.images.augment.det_labels": {"ravel"},
     # `reshape` of an iterator, which is MXNet's name for room for more objects

@@ -23,8 +23,10 @@ from recordio.formats.image_size import upright_size as size_upright
 from recordio.formats.opencv_modes import UNCHANGED, decode_as_opencv
 from recordio.limits import bounded_lines
 from recordio.lists import ListEntry, check_labels
+from recordio.packs.fields_meta import FieldMeta
 
 from .encode import EncodeOptions, crop_square, resized_size
+from .field_kinds import FoundKinds
 
 __all__ = ["FieldSources", "Value"]
 
@@ -40,6 +42,7 @@ class FieldSources:
         self._sources: dict[str, _Folder | _Table] = {}
         for name, path in options.field:
             self._sources[name] = _Folder(path, options) if os.path.isdir(path) else _Table(path)
+        self._kinds = FoundKinds(self._sources)
 
     @property
     def names(self) -> list[str]:
@@ -56,7 +59,12 @@ class FieldSources:
                 raise type(error)(f"its {name}: {error}") from None
             if value is not None:
                 found[name] = value
+                self._kinds.look(name, *value)
         return found
+
+    def described(self) -> dict[str, FieldMeta]:
+        """Describe the fields by the values that were found."""
+        return self._kinds.described()
 
 
 class _Folder:
@@ -132,7 +140,8 @@ class _Table:
         found: dict[str, list[Value]] = collections.defaultdict(list)
         for image, value in rows:
             found[image].append(value)
-        self._found = {image: _joined(path, image, values) for image, values in found.items()}
+        joined = {image: _joined(path, image, values) for image, values in found.items()}
+        self._found = _alike(joined)
 
     def of(self, entry: ListEntry, image: bytes) -> Value | None:
         stem = os.path.splitext(entry.path)[0]
@@ -149,6 +158,15 @@ def _joined(path: str, image: str, values: list[Value]) -> Value:
     if any(len(labels) > 1 for labels, _ in values):
         raise LabelError(f"several lines have objects of {image}: give all in one", path=path)
     return values[0][0], b"\n".join(content for _, content in values)
+
+
+def _alike(found: dict[str, Value]) -> dict[str, Value]:
+    """Give images with an empty list a label that lists nothing, where all others have objects."""
+    widths = {labels[1] for labels, _ in found.values() if len(labels) > 1}
+    without = [image for image, (labels, _) in found.items() if len(labels) == 1]
+    if len(widths) == 1 and all(found[image][1] == b"[]" for image in without):
+        found.update(dict.fromkeys(without, ([2.0, *widths], b"")))
+    return found
 
 
 def _text_rows(path: str) -> Iterator[tuple[str, Value]]:

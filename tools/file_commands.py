@@ -21,6 +21,7 @@ from recordio.frames.checksums import checksums_path
 from recordio.ordered import default_threads
 from recordio.packs.check import check_pack
 from recordio.packs.field_files import field_names
+from recordio.packs.fields_meta import SUFFIX, fields_file
 from recordio.packs.names import container_files, pack_files, pack_prefix, plain_files
 from recordio.packs.open_pack import open_pack
 from recordio.packs.sizes import write_sizes
@@ -199,6 +200,8 @@ def _note_fields(names: Sequence[str], pack: str, prefix: str) -> None:
             f"note: the field {name} is not copied, and keys stay: copy {field}.rec and "
             f"{field}.idx to {prefix}.{name}.rec and .idx"
         )
+    if fields_file(StoredFile(pack)).exists():
+        _tell(f"note: copy {pack_prefix(pack)}{SUFFIX}, too, which says what the fields are")
 
 
 def _add_optimize(parser: argparse.ArgumentParser) -> None:

@@ -12,7 +12,7 @@ from recordio.formats.image_size import DEFAULT_MAX_PIXELS
 from recordio.formats.table import FORMATS
 from recordio.keywords.checks import boolean, choice, integer, real
 from recordio.keywords.options import Options, Rule, option, optional, refuse_ineffective
-from recordio.packs.field_files import check_name
+from recordio.packs.fields_meta import check_name
 
 __all__ = [
     "DEFAULT_EXTENSIONS",

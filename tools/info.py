@@ -98,10 +98,11 @@ def collect_info(
         problems=[str(problem) for problem in report.problems],
     )
     _look_at_records(info, pack, report, progress, cancelled)
-    for name in pack.field_names:
-        with contextlib.suppress(RecordIOError):  # a problem already
-            one = pack.field(name)
-            info.fields[name] = len(one) - len(one.missing)
+    with contextlib.suppress(RecordIOError):  # a problem already
+        for name in pack.field_names:
+            with contextlib.suppress(RecordIOError):
+                one = pack.field(name)
+                info.fields[name] = len(one) - len(one.missing)
     if report.ok:
         info.identities = None if pack.faces is None else len(pack.faces)
     return info

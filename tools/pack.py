@@ -127,7 +127,7 @@ def pack_together(
             fields = FieldSources(options or EncodeOptions())
             report.without = {name: [] for name in fields.names}
             writer = publication.enter_context(
-                SetWriter(report.path, f"{prefix}.idx", fields.names, checksums)
+                SetWriter(report.path, f"{prefix}.idx", fields.names, checksums, fields.described)
             )
             try:
                 _write_records(

@@ -19,6 +19,7 @@ from typing import Protocol
 from recordio import EmptyRecordFileError
 from recordio.bytes.storage import AtomicOutput
 from recordio.operations.division import check_older, shard_names
+from recordio.packs.fields_meta import SUFFIX
 from recordio.packs.manifest import (
     Shard,
     ShardManifest,
@@ -116,7 +117,7 @@ class ShardTask:
             if words.pop("format") != FORMAT:
                 return None
             note = ShardNote(**words)
-            shard = None if note.shard is None else Shard(**words["shard"])
+            shard = None if note.shard is None else Shard.of(words["shard"])
         except (FileNotFoundError, ValueError, TypeError, KeyError):
             return None
         note = replace(note, shard=shard)
@@ -126,8 +127,12 @@ class ShardTask:
         if shard is None:
             return True
         try:
-            size = os.path.getsize(f"{self.prefix}.rec")
-            return size == shard.bytes and sha256_of(f"{self.prefix}.idx") == shard.index_sha256
+            folder = os.path.dirname(self.prefix)
+            return all(
+                os.path.getsize(os.path.join(folder, one.file)) == one.bytes
+                and sha256_of(os.path.join(folder, one.index)) == one.index_sha256
+                for one in (shard, *shard.fields)
+            )
         except FileNotFoundError:
             return False
 
@@ -165,11 +170,14 @@ class ShardTask:
             names = [self.prefix, *(f"{self.prefix}.{name}" for name, _ in self.options.field)]
             for name, suffix in itertools.product(names, (".rec", ".idx", ".crc")):
                 _remove(f"{name}{suffix}")
+            _remove(f"{self.prefix}{SUFFIX}")
             write_skipped(self.prefix, error.skipped)
             note = ShardNote(job, None, len(error.skipped))
         else:
             rec, idx = f"{self.prefix}.rec", f"{self.prefix}.idx"
-            note = ShardNote(job, described_shard(rec, idx, cancelled), len(report.skipped))
+            names = [name for name, _ in self.options.field]
+            shard = described_shard(rec, idx, cancelled, names)
+            note = ShardNote(job, shard, len(report.skipped))
         os.makedirs(os.path.dirname(self.note_path), exist_ok=True)
         with AtomicOutput(self.note_path) as output:
             output.write(json.dumps({"format": FORMAT, **asdict(note)}, indent=1).encode())

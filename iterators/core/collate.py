@@ -6,8 +6,8 @@ never changes an element.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from .backend import is_tensor
 from .device import get_device, to_device
 from .joinable import joined
 
-__all__ = ["SeesData", "concat_examples"]
+__all__ = ["HasParts", "SeesData", "concat_examples"]
 
 
 class SeesData:
@@ -26,6 +26,14 @@ class SeesData:
     def __call__(self) -> Any:
         """Return the data."""
         raise NotImplementedError
+
+
+@runtime_checkable
+class HasParts(Protocol):
+    """A data set whose examples are tuples, with a name for each entry."""
+
+    def example_parts(self) -> Mapping[str, tuple[int, Mapping[str, Any]]]:
+        """Return by name where a part stands in an example, and what is known of it."""
 
 
 def concat_examples(batch: Sequence[Any], device: Any = None, padding: Any = None) -> Any:

@@ -17,6 +17,7 @@ __all__ = [
     "Boxes",
     "Crop",
     "FieldKind",
+    "FieldOptions",
     "Image",
     "Json",
     "Keypoints",
@@ -363,3 +364,17 @@ def checked_fields(name: str, value: Any) -> Mapping[str, FieldKind]:
                 f"{name}: {key}={field!r:.60}: expected one of iterators.fields: {kinds}"
             )
     return dict(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldOptions(Options):
+    """The keyword of what reads packs with fields."""
+
+    fields: Any = option(
+        None,
+        "dict of str to fields, optional",
+        """What a sample has beside its image and label, by name: ``{"mask": Mask()}`` of
+        `iterators.fields`.  A field lies in ``PREFIX.name.rec`` beside ``PREFIX.rec``, in records
+        with the keys of the images; it comes as ``batch[name]``, moved as the image is.""",
+        optional(checked_fields),
+    )

@@ -542,6 +542,7 @@ class ImageRecordDatasetKeywords(ThreadKeywords, LimitKeywords, RemoteKeywords, 
     layout: str | None
     dtype: Any
     transform: Callable[[np.ndarray], Any] | None
+    fields: Any
     label_dtype: Any
 
 

@@ -27,10 +27,13 @@ from recordio.packs.open_pack import OpenPack
 
 from ..core.backend import backend_of
 from ..core.dtypes import dtype_name, quoted
+from ..core.field_specs import FieldKind, FieldOptions, Image
 from ..core.indexing import resolve_rows
 from ..core.layout import plan
 from ..images.augment.recipe import Recipe
 from ..images.examples import AUGMENTATION, AugmentedExamples
+from ..images.fields.example_fields import StoredFields
+from ..images.fields.image_fields import ImageFields
 from ..images.limit_options import LimitOptions
 from ..images.sources.mixed_packs import Pack, Packs, as_packs, label_source
 from ..images.sources.record_source import RecordSource, read_label_vectors
@@ -199,6 +202,14 @@ class ImageRecordDatasetOptions(ThreadOptions, LimitOptions, RemoteOptions):
         """Takes the image, or each view of it, and returns what stands in its place.  It runs in
         the thread of the caller.""",
     )
+    fields: Any = described(
+        FieldOptions,
+        "fields",
+        """What an example has between its image and its label, by name: ``{"mask": Mask()}`` of
+        `iterators.fields`.  A field lies in ``PREFIX.name.rec`` beside ``PREFIX.rec``, in records
+        with the keys of the images.  It is moved as an augmented image is, and has the size of one
+        that stays as it is; `transform` does not see it.""",
+    )
     label_dtype: Any = option(
         np.float32,
         "dtype_like",
@@ -222,6 +233,8 @@ class ImageRecordDataset(DatasetMixin):
     ----------
     source : RecordSource
         The files; ``source.labels()`` reads all labels without decoding an image.
+    fields : dict of str to field
+        The fields of an example by name, in their order.
     identities : numpy.ndarray of int64, (identities, 2), or None
         In a face-recognition pack, the examples ``[first, end)`` of every identity.
 
@@ -229,6 +242,8 @@ class ImageRecordDataset(DatasetMixin):
     ------
     EmptyRecordFileError
         If there is no record.
+    FieldError
+        If a pack has no such field, or a record of it is missing or is none of its kind.
     ImageDecodeError, RecordHeaderError, CorruptRecordError, TruncatedRecordError
         When a bad record is read; the error names path, offset and record.
     LabelError
@@ -238,9 +253,12 @@ class ImageRecordDataset(DatasetMixin):
 
     Notes
     -----
-    An example is ``(image, label)``, or with views ``(view, view, ..., label)``: arrays of `dtype`
-    and shape (height, width, channels) or (channels, height, width), and a NumPy scalar, or an
-    array of shape (labels,) where the record has a vector.  Example i is what ``ImageRecordIter``
+    An example is ``(image, label)``, with views ``(view, view, ..., label)``, and with fields
+    ``(image, field, ..., label)``.  Images are arrays of `dtype` and shape (height, width,
+    channels) or (channels, height, width); a label is a NumPy scalar, or an array of shape
+    (labels,) where the record has a vector.  Fields are those of a batch of `ImageRecordIter`
+    without its first axis, texts and JSON values included; packed objects are as many as the image
+    has, and every view has its own fields.  Example i is what ``ImageRecordIter``
     without shuffling delivers as its i-th sample; if images are augmented, in the epoch that
     `set_epoch` says, in which one that is asked for twice is the same twice.  Negative integers
     count from the end.  Threads and processes may share a dataset; 8 bytes are kept for a record.
@@ -273,6 +291,7 @@ class ImageRecordDataset(DatasetMixin):
         self._threads = DecodingThreads(options.threads)
         self._limits: dict[str, Any] = options.limits
         self._examples: AugmentedExamples | None = None
+        self._stored: StoredFields | None = None
         if augmentation:
             if "orient" in given:  # a recipe may say it as well
                 augmentation["orient"] = options.orient
@@ -294,6 +313,7 @@ class ImageRecordDataset(DatasetMixin):
         _refuse_mixing(self.packs)
         settings = options.remote
         self.source = Packs(self.packs, remote=settings)
+        self._add_fields(options)
         self._lists = [_labels_of_list(pack.path_imglist, settings) for pack in self.packs]
         self._changes, self._count_classes = label_changes(
             [
@@ -316,6 +336,67 @@ class ImageRecordDataset(DatasetMixin):
                 f"channels={options.channels!r}, but data_shape has {self._channels}: drop it"
             )
         self._examples = found
+
+    def _add_fields(self, options: ImageRecordDatasetOptions) -> None:
+        """Open the fields, and find what makes them."""
+        found, views = self._examples, 0
+        if found is not None and len(found.recipes) > 1:
+            views = len(found.recipes)
+        self._fields = ImageFields(options.fields, self.source, views)
+        if not self._fields:
+            return
+        if found is not None:
+            found.fields = self._fields
+            return
+        if self._dtype == "float32":
+            for name, kind in self._fields.specs.items():
+                if isinstance(kind, Image) and kind.dtype is None:
+                    raise ValueError(
+                        f"fields: {name}={kind!r} has the type of the image, and dtype='float32' "
+                        "gives values as they are stored: give it a dtype of its own"
+                    )
+        form = {"layout": f"N{self._layout}", "dtype": self._dtype, **self._limits}
+        self._stored = StoredFields(self._fields, self._channels, self._upright, **form)
+
+    @property
+    def fields(self) -> dict[str, FieldKind]:
+        """The fields of an example by name, in their order; with views those of each."""
+        return self._fields.kinds()
+
+    def example_parts(self) -> dict[str, tuple[int, dict[str, Any]]]:
+        """Name the parts of an example, with their places and what is known of each.
+
+        Returns
+        -------
+        dict of str to (int, dict)
+            ``input``, or with views ``input0``, ``input1``, ...; the fields; and ``target``.  A
+            field has its ``kind``, with what ``PREFIX.fields.json`` says of it; images have a
+            ``layout`` and a ``dtype``, and augmented ones a ``shape``; ``classes`` of the target
+            names labels.
+        """
+        found = self._examples
+        form = {"layout": self._layout, "dtype": self._dtype} if found is None else {}
+        images: list[dict[str, Any]] = [{"kind": "image", **form}]
+        if found is not None:
+            options = found.options
+            images = [
+                {
+                    "kind": "image",
+                    "layout": options.layout,
+                    "dtype": options.dtype,
+                    "shape": plan.shape(1)[1:],
+                }
+                for plan in found.plans()
+            ]
+        names = ["input"] if len(images) == 1 else [f"input{i}" for i in range(len(images))]
+        stored = self.source.fields_meta
+        parts = dict(zip(names, images, strict=True))
+        for name, field, kind in self._fields.named():
+            known = stored[field].facts() if field in stored else {}
+            parts[name] = {"kind": type(kind).__name__.lower(), **known}
+        classes = {k: v for file in self.source.files for k, v in file.shown_classes.items()}
+        parts["target"] = {"kind": "label", **({"classes": classes} if classes else {})}
+        return {name: (place, facts) for place, (name, facts) in enumerate(parts.items())}
 
     def __repr__(self) -> str:
         packs, found = ", ".join(map(repr, self.packs)), self._examples
@@ -366,20 +447,28 @@ class ImageRecordDataset(DatasetMixin):
 
     def get_example(self, i: Any) -> tuple[Any, ...]:
         """Return the image, transformed if there is a transform, and the label of a record."""
-        return self._finish(self._read(resolve_rows(i, len(self))))
+        return self._finish(*self._read(resolve_rows(i, len(self))))
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[tuple[Any, ...]]:
         """Return several examples, decoded by several threads."""
         rows = [resolve_rows(i, len(self)) for i in indices]
-        return [self._finish(example) for example in self._threads.map(self._read, rows)]
+        return [self._finish(*example) for example in self._threads.map(self._read, rows)]
 
-    def _read(self, row: int) -> tuple[Any, Any]:
+    def _read(self, row: int) -> tuple[Any, list[Any], Any]:
+        if not (self._fields and self.source.is_remote):
+            return self._read_here(row)
+        with self.source.pin(np.array([row])):
+            return self._read_here(row)
+
+    def _read_here(self, row: int) -> tuple[Any, list[Any], Any]:
+        """Read image, fields and label, with the records of the fields at hand."""
         source = self.source
         file = bisect_right(source.starts, row) - 1
         pack, number = source.files[file], row - int(source.starts[file])
         location = pack.location(number)
         offset = int(pack.offsets[number])
         record, _ = pack.reader.read_at(offset, pack.number_of(number), copy=True)
+        image: Any
         try:
             record = b"" if record is None else record
             header, content = unpack(record)
@@ -396,9 +485,14 @@ class ImageRecordDataset(DatasetMixin):
             label = self._label(header, source.pack_of(row))
         except RecordIOError as error:
             raise error.at(**location) from None
+        beside: list[Any] = []
+        if self._stored is not None:
+            beside = self._stored.of(row, *image.shape[:2])
+        elif self._fields and self._examples is not None:
+            beside = self._examples.fields_of(row)
         if self._examples is None and self._layout == "CHW":
             image = backend_of(image).contiguous(TO_CHW(image))
-        return image, label
+        return image, beside, label
 
     def _label(self, header: IRHeader, pack: int) -> Any:
         listed, change = self._lists[pack], self._changes[pack]
@@ -419,12 +513,11 @@ class ImageRecordDataset(DatasetMixin):
                 )
         return stored.astype(dtype)[()]
 
-    def _finish(self, example: tuple[Any, Any]) -> tuple[Any, ...]:
-        image, label = example
+    def _finish(self, image: Any, fields: list[Any], label: Any) -> tuple[Any, ...]:
         views = image if isinstance(image, tuple) else (image,)
         if self._transform is not None:
             views = tuple(map(self._transform, views))
-        return *views, label
+        return *views, *fields, label
 
 
 def _refuse_mixing(packs: Sequence[Pack]) -> None:

@@ -29,6 +29,8 @@ from ..core.shared_number import SharedNumber
 from .augment.named_recipes import NamedRecipeOptions, expanded
 from .augment.recipe import Recipe
 from .augment.rules import EXPOSURE_RULE, PIXEL_RULES
+from .fields.example_fields import ExampleFields
+from .fields.image_fields import ImageFields
 from .plan import RenderPlan
 from .render import Renderer
 from .view_plans import augment_key, same_channels, with_keywords, with_views
@@ -112,6 +114,8 @@ class AugmentedExamples:
         warn_of_ineffective(options, recipe)
         self.recipes, self.options = recipes, options
         self.epoch = SharedNumber()
+        #: The fields of the records, which `fields_of` makes.
+        self.fields: ImageFields | None = None
         self._limits: dict[str, Any] = limits
         self._own = threading.local()
 
@@ -132,10 +136,20 @@ class AugmentedExamples:
         )
         return with_views(make, self.recipes, options.seed)()
 
+    def plans(self) -> list[RenderPlan]:
+        """Return the plan of the image, or those of its views."""
+        plan = self._plan()
+        return [plan, *plan.views]
+
     def __call__(self, record: bytes, number: int) -> np.ndarray | tuple[np.ndarray, ...]:
         """Return the image of a record, or a tuple of its views, drawn by the record's number."""
         data, _, _ = self._renderer().sample(record, self.epoch.value, number)
         return self._views(data)
+
+    def fields_of(self, number: int) -> list[Any]:
+        """Return the fields of the record that this thread made last, by its number."""
+        made: ExampleFields = self._own.fields
+        return made.of(number, self.epoch.value)
 
     def of_pixels(self, pixels: np.ndarray, number: int) -> np.ndarray | tuple[np.ndarray, ...]:
         """Make them of an image that is decoded already: uint8, (height, width, 1 or 3)."""
@@ -148,6 +162,8 @@ class AugmentedExamples:
         """The renderer of this thread."""
         if not hasattr(self._own, "renderer"):
             self._own.renderer = Renderer(self._plan())
+            if self.fields:
+                self._own.fields = ExampleFields(self.fields, self._own.renderer)
         return self._own.renderer
 
     def __getstate__(self) -> dict[str, Any]:

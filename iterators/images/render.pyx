@@ -226,6 +226,22 @@ cdef class Renderer:
             normalise_done()
         return self._rendered(arrays, &outcome)
 
+    def place(self, int width, int height):
+        """Note an image of that size, upright, as one that fills its slot, for its fields.
+
+        Nothing is rendered; the recipe has no augmentation.
+        """
+        cdef Geometry geometry
+        cdef Outcome outcome
+        cdef ImageKey key
+        cdef Target target
+        memset(&target, 0, sizeof(Target))
+        target.width, target.height = width, height
+        outcome.status, outcome.message[0], outcome.record_id = RENDER_OK, 0, 0
+        key.key, key.epoch, key.record = self.plan.key, 0, 0
+        if self.draw(&key, width, height, &target, &geometry, &outcome):
+            raise outcome_error(&outcome, 0, {})
+
     cdef list make_slot(self, Target* targets):
         """Memory for one sample, all of its views."""
         cdef RenderPlan plan

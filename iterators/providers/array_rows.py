@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike
 from recordio.errors import RecordIOError
 
 from ..core.batch import DataDesc
+from ..core.collate import SeesData
 from ..core.dtypes import array_over, is_number, numpy_dtype
 from ..core.gather import gather_rows, gather_scaled
 from ..core.pool import BufferPool
@@ -35,6 +36,8 @@ WORTH_A_THREAD = 512 << 10
 
 def as_array(name: str, value: Any) -> np.ndarray:
     """Return the NumPy array behind one of any kind, sharing its memory where possible."""
+    if isinstance(value, SeesData):
+        value = value()
     if hasattr(value, "detach"):  # torch
         value = array_over(value)
     elif hasattr(value, "asnumpy"):  # MXNet

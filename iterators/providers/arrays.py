@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike
 from recordio.keywords.checks import boolean, choice, integer
 from recordio.keywords.options import Rule, accepts, described, option
 
+from ..core.collate import SeesData
 from ..core.order import BatchPlan, Order, RollOverPlan, Tail
 from .array_rows import Columns, DenseColumn, SparseColumn, column_of
 from .planned import RollingProvider
@@ -287,6 +288,8 @@ def _named(value: Any, default: str) -> list[tuple[str, Any]]:
     """Names and arrays in the forms that MXNet.jl accepts."""
     if value is None:
         return []
+    if isinstance(value, SeesData):
+        value = value()
     if isinstance(value, Mapping):
         pairs = list(value.items())
     elif isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str):

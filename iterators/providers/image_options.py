@@ -19,7 +19,7 @@ from recordio.keywords.checks import boolean, choice, integer, path, paths
 from recordio.keywords.options import Rule, described, option, optional
 
 from ..core.dtypes import dtype_name, quoted
-from ..core.field_specs import checked_fields
+from ..core.field_specs import FieldOptions
 from ..core.order import Buckets
 from ..images.augment.named_recipes import NamedRecipeOptions
 from ..images.limit_options import LimitOptions
@@ -252,14 +252,7 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
         records.""",
         path,
     )
-    fields: Any = option(
-        None,
-        "dict of str to fields, optional",
-        """What a sample has beside its image and label, by name: ``{"mask": Mask()}`` of
-        `iterators.fields`.  A field lies in ``PREFIX.name.rec`` beside ``PREFIX.rec``, in records
-        with the keys of the images; it comes as ``batch[name]``, moved as the image is.""",
-        optional(checked_fields),
-    )
+    fields: Any = described(FieldOptions, "fields")
     num_parts: int = described(
         NamedOptions,
         "num_parts",

@@ -28,6 +28,7 @@ from ..core.order import BatchPlan, BucketPlan, Order, RollOverPlan, check_of
 from ..core.order.parts import zeros
 from ..images.augment.named_recipes import NamedRecipe
 from ..images.batch_memory import SeparateArrays
+from ..images.fields.image_fields import ImageFields, array_names
 from ..images.plan import RenderPlan
 from ..images.sections import Section
 from ..images.sources.mixed_packs import Pack
@@ -38,7 +39,6 @@ from .engine import Engine, engine_apart, made
 from .fetched_ahead import fetched_ahead
 from .image_caching import CacheInfo, open_caches, steady_records
 from .image_entries import open_entries
-from .image_fields import ImageFields, array_names
 from .image_labels import Labels, PackClasses, refuse_classes
 from .image_options import ImageRecordOptions, element_type
 from .image_orders import describe_order, order_of_images
@@ -292,7 +292,8 @@ class RecordImageProvider(PlannedProvider):
         images = [cache and cache.images for cache in caches]
         self._entries = open_entries(source, options)
         entries = None if self._entries is None else self._entries.store
-        fields = ImageFields(options, source, len(recipes.views), labels.objects)
+        taken = options.data_name, options.label_name
+        fields = ImageFields(options.fields, source, len(recipes.views), labels.objects, taken)
         fields.refuse_mosaics(recipes.packs)
         self._fields, self._image = fields, plans[0]()
         engines = ImageEngines(

@@ -6,7 +6,7 @@ tensor, a memory-mapped file, a list or a record file, and nothing is read befor
 methods begin with an underscore, because all other names belong to the fields.
 """
 
-from .dataset import Dataset, Minibatches, fields, minibatches, shape
+from .dataset import Dataset, Minibatches, fields, fields_meta, minibatches, shape
 from .region import ReadOnlyError
 from .sample import Sample
 from .stream import StreamDataset
@@ -18,6 +18,7 @@ __all__ = [
     "Sample",
     "StreamDataset",
     "fields",
+    "fields_meta",
     "minibatches",
     "shape",
 ]

@@ -6,18 +6,19 @@ The methods of samples are here as functions too, for readers who dislike names 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core.backend import is_tensor
+from ..core.collate import HasParts
 from ..core.order.cutting import count_batches
 from .fields import on_axis, remaining, selects
 from .region import Endless, is_index_list, select_rows
 from .sample import NOTHING, Later, Sample, data_of, equal
 
-__all__ = ["Dataset", "Minibatches", "fields", "minibatches", "shape"]
+__all__ = ["Dataset", "Minibatches", "fields", "fields_meta", "minibatches", "shape"]
 
 
 class Dataset(Sample):
@@ -26,7 +27,9 @@ class Dataset(Sample):
     Parameters
     ----------
     data, fields, meta, readonly, primary, fields_meta
-        As for `Sample`; selectors apply to the second axis, to every row.
+        As for `Sample`; selectors apply to the second axis, to every row.  Without `fields`, data
+        that name the parts of their rows, as `ImageRecordDataset` does, have these as fields, with
+        what is known of each.
 
     Notes
     -----
@@ -53,6 +56,23 @@ class Dataset(Sample):
     __slots__ = ()
     _field_axis = 1
 
+    def __init__(
+        self,
+        data: Any = None,
+        fields: Mapping[str, Any] | None = None,
+        meta: Mapping[str, Any] | None = None,
+        readonly: bool = False,
+        primary: str | None = None,
+        *,
+        fields_meta: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        if fields is None and isinstance(data, HasParts):
+            parts = data.example_parts()
+            fields = {name: place for name, (place, _) in parts.items()}
+            known = {name: facts for name, (_, facts) in parts.items()}
+            fields_meta = {**known, **(fields_meta or NOTHING)}
+        super().__init__(data, fields, meta, readonly, primary, fields_meta=fields_meta)
+
     def __getitem__(self, index: Any) -> Any:
         if self._primary is not None:
             return self._chief[index]
@@ -74,6 +94,10 @@ class Dataset(Sample):
         }
         meta = NOTHING if isinstance(index, tuple) and len(index) > 2 else self._own_meta
         return self._view(kind, region, later, meta, self._fields_meta)
+
+    def __getitems__(self, indices: Sequence[int]) -> list[Any]:
+        """Return the data of several rows, as torch's ``DataLoader`` asks for them."""
+        return _apart(self[[int(index) for index in indices]](), len(indices))
 
     def _minibatches(self, batch_size: int, drop_last: bool = False) -> Any:
         """The data set whose elements are this one's rows, `batch_size` at a time.
@@ -247,6 +271,14 @@ class Minibatches(Dataset):
         return self._source._deterministic
 
 
+def _apart(data: Any, count: int) -> list[Any]:
+    """Return the data of each of so many rows; of fields, a dict for each row."""
+    if not isinstance(data, Mapping):
+        return list(data)
+    columns = [_apart(column, count) for column in data.values()]
+    return [dict(zip(data, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
 def fields(sample: Sample) -> dict[str, Sample]:
     """Return the fields of a sample by name.
 
@@ -256,6 +288,18 @@ def fields(sample: Sample) -> dict[str, Sample]:
     {'a': 1, 'b': 2}
     """
     return dict(sample._iter_fields())
+
+
+def fields_meta(sample: Sample) -> dict[str, Mapping[str, Any]]:
+    """Return what is known of the fields of a sample, by name; nothing is read.
+
+    Examples
+    --------
+    >>> d = Dataset({"x": [1, 2]}, fields_meta={"x": {"unit": "metre"}})
+    >>> {name: dict(facts) for name, facts in fields_meta(d).items()}
+    {'x': {'unit': 'metre'}}
+    """
+    return {name: field._meta for name, field in sample._iter_fields()}
 
 
 def shape(sample: Sample) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.backend import is_tensor
+from ..core.indexing import examples_at
 from .array_region import ArrayRegion
 from .region import Endless, FailedRegion, ReadOnlyError, Region, is_index_list, select_rows
 
@@ -136,10 +137,10 @@ class SequenceRegion(Region):
             return self._row(self.rows).read()
         if isinstance(self.rows, Endless):
             raise TypeError("data without an end cannot be read as a whole: choose rows")
-        whole = range(len(self._data)) if type(self._data) is list else None
+        whole = range(len(self._data)) if type(self._data) in (list, tuple) else None
         if not self._steps and isinstance(self.rows, range) and self.rows == whole:
             return self._data
-        return [self._row(number).read() for number in self._numbers()]
+        return [self._part(row).read() for row in examples_at(self._data, self._numbers())]
 
     def write(self, value: Any) -> None:
         if isinstance(self.rows, Endless):
@@ -156,7 +157,11 @@ class SequenceRegion(Region):
         return [int(number) for number in self.rows]
 
     def _row(self, number: int) -> Region:
-        region = region_of(self._data[number])
+        return self._part(self._data[number])
+
+    def _part(self, row: Any) -> Region:
+        """Return what the steps leave of a row."""
+        region = region_of(row)
         for step in self._steps:
             region = region.select(step)
         return region

@@ -126,13 +126,13 @@ class StoredFile:
             return in_background(lambda: bytes(remote.fetch(0, count))) if count else b""
         return b""
 
-    def exists(self) -> bool:
+    def exists(self, settings: RemoteSettings | None = None) -> bool:
         """Look for it; a folder does not count."""
         if self.is_local:
             return os.path.isfile(self.name)
         if self.mirror is not None:
             return True
-        return is_there(self.name, RemoteSettings())
+        return is_there(self.name, settings or RemoteSettings())
 
     def size(self) -> int:
         """Count its bytes as they are stored."""

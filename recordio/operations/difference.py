@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ from ..header import HEADER, ID_OFFSET
 from ..keywords.checks import integer
 from ..keywords.functions import checked
 from ..keywords.options import option
-from ..packs.scanned_container import scan_pack
+from ..packs.scanned_container import scan_field, scan_pack
 from ..packs.scanned_pack import ScannedPack
 from .content_table import hash_of, word_of
 from .options import Progress, Threads, Told
@@ -91,6 +91,12 @@ class PackDifference:
         Whether the records that are the same come in the same order in both.  It is no difference.
     examples : tuple of Difference
         The first of each kind.
+    fields : dict of str to PackDifference
+        The same of the packs of each field that both have.
+    fields_a, fields_b : tuple of str
+        Names of the fields that only one of the packs has.
+    described : tuple of str
+        Names of the fields of which ``PREFIX.fields.json`` of both say different things.
     """
 
     a: str
@@ -106,11 +112,17 @@ class PackDifference:
     only_b: int = 0
     same_order: bool = True
     examples: tuple[Difference, ...] = field(default=())
+    fields: dict[str, PackDifference] = field(default_factory=dict)
+    fields_a: tuple[str, ...] = ()
+    fields_b: tuple[str, ...] = ()
+    described: tuple[str, ...] = ()
 
     @property
     def equal(self) -> bool:
-        """True if both hold the same records under the same keys."""
-        return self.same == self.records_a == self.records_b
+        """True if both hold the same records under the same keys, and the same fields."""
+        alone = self.fields_a or self.fields_b or self.described
+        same = self.same == self.records_a == self.records_b and not alone
+        return same and all(found.equal for found in self.fields.values())
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, for JSON; a label that is not finite is a text there."""
@@ -118,7 +130,8 @@ class PackDifference:
             {**asdict(example), "a": _plain(example.a), "b": _plain(example.b)}
             for example in self.examples
         ]
-        return {"equal": self.equal, **asdict(self), "examples": examples}
+        fields = {name: found.as_dict() for name, found in self.fields.items()}
+        return {"equal": self.equal, **asdict(self), "examples": examples, "fields": fields}
 
     def __str__(self) -> str:
         order = "" if self.same_order else ", in another order"
@@ -133,6 +146,14 @@ class PackDifference:
                 lines += [f"  {example}" for example in shown]
                 if count > len(shown) > 0:
                     lines.append(f"  and {count - len(shown)} more")
+        for name, found in self.fields.items():
+            first, *rest = str(found).splitlines()[1:]
+            lines += [f"field {name}, {first}", *(f"  {line}" for line in rest)]
+        for pack, names in ((self.a, self.fields_a), (self.b, self.fields_b)):
+            if names:
+                lines.append(f"fields only in {pack}: {', '.join(names)}")
+        if self.described:
+            lines.append(f"fields that are described differently: {', '.join(self.described)}")
         return "\n".join(lines)
 
 
@@ -187,7 +208,7 @@ def diff(
     Notes
     -----
     Kept for each record are its position, its key, and hashes of its content (128 bits), its labels
-    and its ids (64 each).
+    and its ids (64 each).  Fields are compared as packs of their own, one after the other.
 
     Examples
     --------
@@ -203,7 +224,20 @@ def diff(
     (False, 1, 1, 'key 1: 1 -> 2')
     """
     with scan_pack(a, everything=True) as first, scan_pack(b, everything=True) as second:
-        return _compare_packs(first, second, examples, threads, progress)
+        found = _compare_packs(first, second, examples, threads, progress)
+        names = set(first.field_names), set(second.field_names)
+        fields = {}
+        for name in sorted(names[0] & names[1]):
+            with scan_field(first, name) as one, scan_field(second, name) as other:
+                fields[name] = _compare_packs(one, other, examples, threads, None)
+        metas = first.fields_meta, second.fields_meta
+        return replace(
+            found,
+            fields=fields,
+            fields_a=tuple(sorted(names[0] - names[1])),
+            fields_b=tuple(sorted(names[1] - names[0])),
+            described=tuple(n for n in fields if metas[0].get(n) != metas[1].get(n)),
+        )
 
 
 def _plain(value: Any) -> Any:
@@ -255,7 +289,7 @@ def _compare_packs(
         len(a),
         len(b),
         same=len(same),
-        **{kind: len(pairs[kind]) for kind in KINDS},
+        **{kind: len(pairs[kind]) for kind in KINDS},  # type: ignore[arg-type]
         same_order=bool((np.diff(same[:, 1]) > 0).all()),
         examples=tuple(named),
     )

@@ -16,7 +16,7 @@ from ..keywords.checks import boolean, choice, integer
 from ..keywords.functions import checked
 from ..keywords.options import option
 from ..packs.chosen import chosen_records
-from ..packs.manifest import Shard, ShardManifest, json_of, sha256_of
+from ..packs.manifest import Shard, ShardManifest, described_fields, json_of, sha256_of
 from ..packs.names import pack_prefix, source_prefix
 from ..packs.scanned_container import scan_pack
 from ..packs.scanned_pack import ScannedPack
@@ -41,9 +41,9 @@ GOLDEN_RATIO = (5**0.5 - 1) / 2
 #: How the name of a manifest ends.
 SUFFIX = ".shards.json"
 DIGITS = 6  # of numbers in the names of shards
-#: Open files for each shard - record file, index and names of classes, each with its lock - and
-#: for everything else.
-DESCRIPTORS, OTHER_DESCRIPTORS = 6, 32
+#: Open files for each shard - record file, index and names of classes; for each field two, and one
+#: that describes them - each with its lock; and for everything else.
+FILES, FIELD_FILES, LOCKED, OTHER_DESCRIPTORS = 3, 2, 2, 32
 
 
 Outputs = Annotated[
@@ -312,7 +312,7 @@ def shard(
             )
         names, manifest = shard_names(source_prefix(path), out, n)
         check_older(manifest, names)
-        _check_descriptors(n)
+        _check_descriptors(n, len(pack.field_names))
         cuts = _cuts(pack.frame_sizes, n)
         parts = np.split(np.arange(len(pack)), cuts)
         plans = [plan_of(pack, *pair) for pair in zip(names, parts, strict=True)]
@@ -339,6 +339,7 @@ def _described(
     pack: PackWritten, files: Sequence[str], first: int, cancelled: Callable[[], bool]
 ) -> Shard:
     begin = 1 if pack.identities else 0  # key 0 lists identities
+    fields = [(name, f"{pack_prefix(pack.path)}.{name}.rec") for name in pack.fields]
     return Shard(
         file=os.path.basename(pack.path),
         index=os.path.basename(f"{pack_prefix(pack.path)}.idx"),
@@ -348,6 +349,7 @@ def _described(
         bytes=pack.bytes,
         sha256=sha256_of(files[0], cancelled),
         index_sha256=sha256_of(files[1], cancelled),
+        fields=described_fields(fields, files[len(files) - 2 * len(fields) :], cancelled),
     )
 
 
@@ -393,14 +395,15 @@ def shard_names(prefix: str, out: str | os.PathLike[str], n: int) -> tuple[list[
     return names, os.path.join(os.path.dirname(target), f"{stem}{SUFFIX}")
 
 
-def _check_descriptors(n: int) -> None:
+def _check_descriptors(n: int, fields: int) -> None:
     """Refuse more shards than this process can have open: all are, until they appear together."""
     try:
         import resource
     except ImportError:  # Windows
         return
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = n * DESCRIPTORS + OTHER_DESCRIPTORS
+    files = FILES + FIELD_FILES * fields + bool(fields)
+    needed = n * LOCKED * files + OTHER_DESCRIPTORS
     if most != resource.RLIM_INFINITY and needed > most:
         raise OSError(
             errno.EMFILE,

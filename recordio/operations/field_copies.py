@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import IO, Any
 
 import numpy as np
 
-from ..errors import FieldError
+from ..errors import FieldError, LabelError
 from ..frames.index_file import format_index
+from ..packs.fields_meta import SUFFIX, agreed, format_fields
+from ..packs.labels import LabelChange
 from ..packs.open_pack import rows_of
 from ..packs.scanned_container import scan_field
 from ..packs.scanned_pack import ScannedPack
 from .copying import Copier, Edit
 
-__all__ = ["FieldCopies", "check_beside", "common_fields"]
+__all__ = ["FieldCopies", "check_beside", "common_fields", "described_fields"]
+
+#: Values of a key point.
+POINT = 3
 
 
 def common_fields(sources: Sequence[ScannedPack], asked: Sequence[str] | None) -> tuple[str, ...]:
@@ -38,12 +44,30 @@ def common_fields(sources: Sequence[ScannedPack], asked: Sequence[str] | None) -
     return tuple(names)
 
 
+def described_fields(
+    sources: Sequence[ScannedPack], names: Sequence[str], changes: Sequence[LabelChange | None]
+) -> dict[str, bytes]:
+    """Describe the fields of packs made of these sources in their companion; none if nothing is.
+
+    Sources whose descriptions contradict one another are a FieldError.
+    """
+    tables = []
+    for source, change in zip(sources, changes, strict=True):
+        table = dict(source.fields_meta)
+        for name, meta in table.items():
+            if meta.kind == "boxes" and change is not None:
+                table[name] = replace(meta, classes=change.of_names(meta.classes))
+        tables.append((source.path, table))
+    found = agreed(names, tables)
+    return {SUFFIX: format_fields(found)} if found else {}
+
+
 def check_beside(prefix: str, names: Sequence[str], there: Sequence[str]) -> None:
-    """Refuse a new pack beside fields of an older one, which would be taken for its own."""
+    """Refuse a new pack beside fields that it does not replace."""
     for name in there:
         if name not in names:
             raise FieldError(
-                "it lies there, and would be taken for a field of the new pack: remove it, or give "
+                "it lies there, a field of another pack or of an older one: remove it, or give "
                 "another output",
                 path=f"{prefix}.{name}.rec",
             )
@@ -53,7 +77,12 @@ class FieldCopies:
     """One field of some packs, to be copied as the records of the packs are."""
 
     def __init__(
-        self, name: str, sources: Sequence[ScannedPack], edits: Sequence[Edit], window: int | None
+        self,
+        name: str,
+        sources: Sequence[ScannedPack],
+        edits: Sequence[Edit],
+        changes: Sequence[LabelChange | None],
+        window: int | None,
     ) -> None:
         self.name = name
         self.sources = sources
@@ -63,7 +92,46 @@ class FieldCopies:
             rows_of(source.keys, pack.keys)
             for source, pack in zip(sources, self.packs, strict=True)
         ]
-        self._copier = Copier(self.packs, [Edit(shift=edit.shift) for edit in edits], window)
+        labels = [self._labels(*each) for each in zip(sources, self.packs, changes, strict=True)]
+        own = [Edit(values, edit.shift) for values, edit in zip(labels, edits, strict=True)]
+        self._copier = Copier(self.packs, own, window)
+
+    def _labels(
+        self, source: ScannedPack, pack: ScannedPack, change: LabelChange | None
+    ) -> np.ndarray | None:
+        """Change the classes of boxes as the labels of the images change; None where they stay."""
+        if (change is not None and change.keeps) or not self._has_boxes(source, pack):
+            return None
+        if change is None:
+            raise FieldError(
+                f"field {self.name} has boxes, of whose classes the list says nothing: give a "
+                "mapping of labels, or name the fields to keep, fields=[...]",
+                path=pack.path,
+            )
+        values, known = change.apply(pack.labels.values)
+        if not known.all():
+            label = pack.labels.values[int(np.argmin(known))]
+            raise LabelError(
+                f"field {self.name} has boxes of class {label:g}, and nothing is said about that "
+                "label: say what becomes of it, or name the fields to keep, fields=[...]",
+                path=pack.path,
+            )
+        return values
+
+    def _has_boxes(self, source: ScannedPack, pack: ScannedPack) -> bool:
+        """Return whether the field has boxes; without a description their width tells it."""
+        if self.name in source.fields_meta:
+            return source.fields_meta[self.name].kind == "boxes"
+        if not pack.is_detection:
+            return False
+        if (pack.object_widths % POINT == 0).any():
+            raise FieldError(
+                f"the objects in field {self.name} may be boxes, whose classes are to change, or "
+                f"key points: say so in {source.prefix}{SUFFIX}, or name the fields to keep, "
+                "fields=[...]",
+                path=pack.path,
+            )
+        return True
 
     @property
     def problems(self) -> list[str]:

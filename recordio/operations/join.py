@@ -94,7 +94,8 @@ def join(
     -----
     Keys are numbered again.  Ids stay, unless two packs have one in common: then the largest id of
     the packs before, plus one, is added to all ids of the later pack.  If one of the packs lists
-    identities, the new one does, for the images of all.
+    identities, the new one does, for the images of all.  Classes of the boxes in a field change as
+    labels do; what ``PREFIX.fields.json`` of the packs says has to agree.
 
     Examples
     --------
@@ -131,7 +132,7 @@ def join(
             np.concatenate([np.arange(size) for size in sizes]),
             class_files(sources, changes),
         )
-        return write_packs(sources, [plan], edits, identities=identities, **run)
+        return write_packs(sources, [plan], edits, identities=identities, changes=changes, **run)
 
 
 def _is_one_for_each(labels: Any) -> bool:

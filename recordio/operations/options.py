@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypedDict
 from ..formats.image_size import DEFAULT_LIMITS
 from ..keywords.checks import boolean, integer
 from ..keywords.options import option, optional
-from ..packs.field_files import check_name
+from ..packs.fields_meta import check_name
 
 __all__ = [
     "Cancelled",

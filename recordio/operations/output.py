@@ -20,12 +20,14 @@ from ..errors import EmptyRecordFileError, LabelError, RecordIOError
 from ..frames.checksums import stale_checksums
 from ..frames.frame import scan_offsets
 from ..frames.index_file import format_index
-from ..packs.field_files import field_names
+from ..packs.field_files import left_fields
+from ..packs.fields_meta import SUFFIX
 from ..packs.identity_frames import face_keys, identity_frames
+from ..packs.labels import LabelChange
 from ..packs.names import pack_prefix
 from ..packs.scanned_pack import ScannedPack
 from .copying import Copier, Edit
-from .field_copies import FieldCopies, check_beside, common_fields
+from .field_copies import FieldCopies, check_beside, common_fields, described_fields
 from .journal import Journal
 from .options import Progress
 
@@ -144,10 +146,14 @@ def write_packs(
     window: int | None = None,
     seal: Seal | None = None,
     fields: Sequence[str] | None = None,
+    changes: Sequence[LabelChange | None] | None = None,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> PackReport:
     """Write new packs, all of them or none.
+
+    The classes of boxes in fields are changed by the `changes` of each source, which the `edits`
+    have for its own labels; None where what becomes of a label is not known.
 
     Keys are numbered from 0 in the order of the plan.  In a pack with identities they are numbered
     from 1, class by class, as its identity records need it; the file has the order of the plan all
@@ -175,9 +181,13 @@ def write_packs(
     """
     edits = [Edit()] * len(sources) if edits is None else edits
     names = common_fields(sources, fields)
-    plans = [replace(plan, fields=names) for plan in plans]
+    changes = [LabelChange()] * len(sources) if changes is None else changes
+    described = described_fields(sources, names, changes)
+    plans = [
+        replace(plan, fields=names, companions={**plan.companions, **described}) for plan in plans
+    ]
     _check_files(sources, plans)
-    copies = [FieldCopies(name, sources, edits, window) for name in names]
+    copies = [FieldCopies(name, sources, edits, changes, window) for name in names]
     for plan in plans:
         for copy in copies:
             copy.chosen(plan.packs, plan.records)  # before a long pass
@@ -241,7 +251,8 @@ def _check_files(sources: Sequence[ScannedPack], plans: Sequence[Plan]) -> None:
     for plan in plans:
         if not len(plan.records):
             raise EmptyRecordFileError("no record would be in it", path=plan.path)
-        check_beside(plan.prefix, plan.fields, field_names(StoredFile(plan.path)))
+        left = left_fields(StoredFile(plan.path), SUFFIX in plan.companions)
+        check_beside(plan.prefix, plan.fields, left)
         for path in plan.paths:
             real = os.path.realpath(path)
             with contextlib.suppress(FileNotFoundError):
@@ -343,8 +354,9 @@ class _Output:
         without = stale_checksums(plan.path)
         for name in plan.fields:
             without += stale_checksums(f"{plan.prefix}.{name}.rec")
-        if os.path.exists(plan.path) and ".classes.txt" not in plan.companions:
-            without.append(f"{plan.prefix}.classes.txt")  # they would be those of another pack
+        for end in (".classes.txt", SUFFIX):  # they would be those of another pack
+            if os.path.exists(plan.path) and end not in plan.companions:
+                without.append(f"{plan.prefix}{end}")
         with naming_output(plan.path):
             self.files = AtomicOutput(*plan.paths, without=without, go_on=self._found)
 

@@ -75,7 +75,8 @@ def relabel(
     -----
     Class labels are the first label of each record, or the ids of its objects; the other labels
     of a record stay, except where a list replaces all of them.  Identities of a face-recognition
-    pack are those of the new labels.
+    pack are those of the new labels.  The classes of boxes in a field become what the labels
+    become; the values of masks stay, and a list of labels is refused beside boxes.
 
     Examples
     --------
@@ -98,14 +99,15 @@ def relabel(
         identities = None
         if is_list(labels):
             source.need_labels()
-            edit, classes = _listed(source, labels), {}
+            edit, classes, change = _listed(source, labels), {}, None
         else:
             asked = _dense if isinstance(labels, str) else labels
             values, changes, identities = label_edits([source], [asked], [None])
             edit, classes = Edit(values[0]), class_files([source], changes)
+            change = changes[0]
         rows = np.arange(len(source))
         plan = Plan(output_path(out), np.zeros(len(rows), np.int32), rows, classes)
-        return write_packs([source], [plan], [edit], identities=identities, **run)
+        return write_packs([source], [plan], [edit], identities=identities, changes=[change], **run)
 
 
 def _dense(labels: np.ndarray) -> np.ndarray:
@@ -202,8 +204,8 @@ def narrow(
         need_records(source)
         for name in run["fields"] if run["fields"] is not None else source.field_names:
             raise FieldError(
-                f"keys stay as they are: copy it to {pack_prefix(target)}.{name}.rec, and its "
-                "index, and give fields=[] here",
+                f"keys stay as they are: copy it to {pack_prefix(target)}.{name}.rec, its index "
+                "and .fields.json, if there is one, too, and give fields=[] here",
                 path=f"{source.prefix}.{name}.rec",
             )
         written = 0

@@ -12,7 +12,8 @@ from ..frames.check import Problem, Report, keys_by_offset, verify
 from ..frames.reader import RecordReader
 from ..header import HEADER
 from .field_check import field_problems
-from .open_pack import OpenPack, whole_records
+from .open_pack import OpenPack
+from .scanned_pack import whole_records
 
 __all__ = ["SoundRecords", "check_pack"]
 
@@ -28,7 +29,7 @@ def check_pack(
     The contents of a container have to be there; those that only a library can read are read.
     """
     report = _checked(pack, checksums, progress)
-    if pack.field_names and report.ok:
+    if report.ok:
         report.problems += field_problems(pack)
     return report
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from ..boxes import LEAST_HEADER, LEAST_OBJECT
+from ..content import read_payload
 from ..errors import RecordIOError
+from ..formats.table import IMAGE_KINDS
 from ..frames.check import Problem, verify
+from .fields_meta import FieldMeta
 from .open_pack import FieldPack, OpenPack
 from .sizes import measured_sizes
 
@@ -15,16 +21,24 @@ __all__ = ["field_problems"]
 
 #: Keys that a problem names.
 SHOWN = 5
+#: Values of a key point.
+POINT = 3
 
 
 def field_problems(pack: OpenPack) -> list[Problem]:
-    """List what is wrong with the fields of a pack, or with how they fit it."""
+    """List what is wrong with the fields of a pack, or with how they fit it.
+
+    Contents are compared with what ``PREFIX.fields.json`` says of them, and no pixel is decoded.
+    """
     found = []
-    for name in pack.field_names:
+    try:
+        names = pack.field_names
+    except RecordIOError as error:
+        return [Problem("field", str(error))]
+    for name in names:
         try:
             field = pack.field(name)
-            damage = list(_damage(field))
-            found += damage or list(_misfits(pack, field))
+            found += list(_damage(field)) or [*_misfits(pack, field), *_unlike(pack, field)]
         except RecordIOError as error:
             found.append(Problem("field", f"field {name}: {error}"))
     return found
@@ -58,6 +72,56 @@ def _misfits(pack: OpenPack, field: FieldPack) -> Iterator[Problem]:
             f"another size than the image ({mask_width}x{mask_height}, not {width}x{height})",
             field.keys[other],
         )
+
+
+def _unlike(pack: OpenPack, field: FieldPack) -> Iterator[Problem]:
+    """Find records that are not of the kind that is written down."""
+    meta = pack.fields_meta.get(field.name)
+    if meta is None:
+        return
+    rows: dict[str, list[int]] = {}
+    for row in np.flatnonzero(field.rows >= 0).tolist():
+        reason = _difference(meta, field.record(row))
+        if reason:
+            rows.setdefault(reason, []).append(row)
+    for reason, wrong in rows.items():
+        yield _problem(f"field {field.name}", f"{reason}, of kind {meta.kind}", field.keys[wrong])
+
+
+def _difference(meta: FieldMeta, record: memoryview) -> str:
+    """Say in which respect a record is not what it is said to be; "" if it is."""
+    header, content, kind = read_payload(record)
+    if header is None:
+        return "no image header"
+    if meta.kind in ("boxes", "keypoints"):
+        width = _object_width(header.label)
+        points = len(meta.points)
+        if meta.kind == "keypoints" and points and width not in (None, 0, POINT * points):
+            return f"other than {points} points"
+        wrong = width is None or (width < LEAST_OBJECT and width > 0 and meta.kind == "boxes")
+        return "no label of objects" if wrong else ""
+    if meta.kind in ("mask", "image"):
+        return "" if kind in IMAGE_KINDS else f"{kind} content"
+    if meta.kind == "bytes":
+        return ""
+    try:
+        text = str(content, "utf-8")
+        if meta.kind == "json":
+            json.loads(text)
+    except (ValueError, RecursionError):
+        return "other content"
+    return ""
+
+
+def _object_width(label: Any) -> int | None:
+    """Count the values of an object in a label, 0 where it lists none; None of any other label."""
+    values = np.atleast_1d(label).astype(float)
+    if len(values) < LEAST_HEADER or not np.isfinite(values[:2]).all():
+        return None
+    header, width = values[:2].tolist()
+    rest = len(values) - header
+    whole = header.is_integer() and width.is_integer() and width >= POINT
+    return int(width) * bool(rest) if whole and rest >= 0 == rest % width else None
 
 
 def _problem(about: str, what: str, keys: np.ndarray) -> Problem:

@@ -7,23 +7,12 @@ from collections.abc import Sequence
 
 from ..bytes.files import StoredFile, named_files
 from ..bytes.remote.settings import RemoteSettings
+from ..errors import FieldError
+from .fields_meta import FieldMeta, check_name, read_fields
 
-__all__ = ["check_name", "field_file", "field_names", "without_fields"]
+__all__ = ["field_file", "field_names", "left_fields", "without_fields"]
 
 SUFFIX = ".rec"
-
-
-def check_name(name: str) -> str:
-    """Return the name of a field; one that no file and no keyword can have is a ValueError.
-
-    >>> check_name("mask")
-    'mask'
-    """
-    if not (isinstance(name, str) and name.isascii() and name.isidentifier()):
-        raise ValueError(
-            f"{name!r} names no field: letters, digits and underscores, no digit in front"
-        )
-    return name
 
 
 def field_file(file: StoredFile, name: str) -> StoredFile:
@@ -36,7 +25,33 @@ def field_file(file: StoredFile, name: str) -> StoredFile:
 
 
 def field_names(file: StoredFile, settings: RemoteSettings | None = None) -> list[str]:
-    """List the fields that lie beside a record file, in order; none on a server without lists."""
+    """List the fields that lie beside a record file, in order.
+
+    ``PREFIX.fields.json`` names them; without it each ``PREFIX.NAME.rec`` is one, of which there
+    are none on a server that lists no files.
+    """
+    described = read_fields(file, settings)
+    return _lying(file, settings) if described is None else list(described)
+
+
+def left_fields(
+    file: StoredFile, described: bool, settings: RemoteSettings | None = None
+) -> list[str]:
+    """List the fields that would be left beside a new pack, unless it replaces them.
+
+    One that is not described would have all that lie there; beside one that is, those of the pack
+    that is replaced would be nobody's.
+    """
+    try:
+        if described:
+            return field_names(file, settings) if file.exists(settings) else []
+    except FieldError:  # a damaged description, which is replaced as well
+        pass
+    return _lying(file, settings)
+
+
+def _lying(file: StoredFile, settings: RemoteSettings | None) -> list[str]:
+    """List the names that lie beside a record file."""
     if file.name.startswith(("http://", "https://")):
         return []
     stem = file.name.removesuffix(SUFFIX) + "."
@@ -64,12 +79,27 @@ def _owner(name: str, suffix: str = SUFFIX) -> str:
 
 
 def without_fields(
-    files: Sequence[StoredFile], given: str | Sequence[str], suffix: str = SUFFIX
+    files: Sequence[StoredFile],
+    given: str | Sequence[str],
+    suffix: str = SUFFIX,
+    settings: RemoteSettings | None = None,
 ) -> list[StoredFile]:
     """Leave out the fields of others among them, which a folder or a pattern found.
 
-    Whatever was given by its own name stays.
+    Whatever was given by its own name stays, and so does what the ``.fields.json`` of the other
+    does not name.
     """
     names = {file.name for file in files}
     own = {given, *given.split(";")} if isinstance(given, str) else set(given)
-    return [f for f in files if f.name in own or _owner(f.name, suffix) not in names]
+    described: dict[str, dict[str, FieldMeta] | None] = {}
+
+    def is_field(name: str) -> bool:
+        owner = _owner(name, suffix)
+        if owner not in names:
+            return False
+        if owner not in described:
+            described[owner] = read_fields(StoredFile(owner), settings)
+        listed = described[owner]
+        return listed is None or name[len(owner) - len(suffix) + 1 : -len(suffix)] in listed
+
+    return [file for file in files if file.name in own or not is_field(file.name)]

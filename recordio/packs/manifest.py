@@ -11,7 +11,7 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -21,13 +21,17 @@ from ..bytes.remote.settings import RemoteSettings
 from ..bytes.storage import AtomicOutput
 from ..errors import ManifestError
 from ..frames.index_file import read_index
-from .field_files import without_fields
+from .field_files import field_file, without_fields
+from .fields_meta import check_name
+from .set_writer import set_paths
 
 __all__ = [
     "ListedPacks",
     "Shard",
+    "ShardField",
     "ShardManifest",
     "check_shards",
+    "described_fields",
     "described_shard",
     "is_manifest",
     "json_of",
@@ -42,6 +46,18 @@ FORMAT, VERSION = "recordio shards", 1
 #: A manifest is read as a whole: no honest one is larger.
 LARGEST_MANIFEST = 1 << 28
 BUFFER = 1 << 20
+
+
+@dataclass(frozen=True)
+class ShardField:
+    """The pack of one field of a shard: names of its files in the folder, sizes and checksums."""
+
+    name: str
+    file: str
+    index: str
+    bytes: int
+    sha256: str
+    index_sha256: str
 
 
 @dataclass(frozen=True)
@@ -62,6 +78,8 @@ class Shard:
         Size of the record file.
     sha256, index_sha256 : str
         Checksums of both files, in hexadecimal, as the command ``sha256sum`` prints them.
+    fields : tuple of ShardField
+        The packs of its fields.
     """
 
     file: str
@@ -72,6 +90,20 @@ class Shard:
     bytes: int
     sha256: str
     index_sha256: str
+    fields: tuple[ShardField, ...] = ()
+
+    @classmethod
+    def of(cls, words: Mapping[str, Any]) -> Shard:
+        """Make one of the words of a manifest or a note."""
+        shard = cls(**words)
+        return replace(shard, fields=tuple(ShardField(**one) for one in shard.fields))  # type: ignore[arg-type]
+
+    def words(self) -> dict[str, Any]:
+        """Return it as it stands in a manifest or a note."""
+        words = asdict(self)
+        if not self.fields:
+            del words["fields"]
+        return words
 
 
 @dataclass(frozen=True)
@@ -124,7 +156,7 @@ class ShardManifest:
         for shard, *pair in zip(self.shards, files, indexes, strict=True):
             self._check_pair(shard, *pair)
 
-    def _check_pair(self, shard: Shard, file: StoredFile, index: StoredFile) -> None:
+    def _check_pair(self, shard: Shard | ShardField, file: StoredFile, index: StoredFile) -> None:
         for one in (file, index):
             if one.is_local and not one.exists():
                 raise ManifestError(
@@ -232,7 +264,7 @@ def listed_packs(
     beside: list[StoredFile | None] = []
     named_by: list[ShardManifest | None] = []
     manifests: dict[int, ShardManifest] = {}  # by the position of their first file
-    for file in without_fields(named_files(paths, ".rec", settings), paths):
+    for file in without_fields(named_files(paths, ".rec", settings), paths, ".rec", settings):
         if is_manifest(file.name):
             manifest = manifests[len(files)] = ShardManifest.read(file.name, settings)
             files += map(StoredFile.at, manifest.files)
@@ -253,7 +285,8 @@ def listed_packs(
     if indexes and manifests:
         raise ValueError(f"{named} names the indexes of its files: drop {indexes!r}")
     if indexes:
-        beside = list(without_fields(named_files(indexes, ".idx", settings), indexes, ".idx"))
+        found = named_files(indexes, ".idx", settings)
+        beside = list(without_fields(found, indexes, ".idx", settings))
     if len(beside) != len(files):
         raise ValueError(f"{len(files)} record files but {len(beside)} index files")
     # Before the record files, because an index has to be there as a whole even if these cannot be.
@@ -273,16 +306,48 @@ def listed_packs(
 def json_of(manifest: ShardManifest) -> bytes:
     """Make the content of the file."""
     words = {"format": FORMAT, "version": VERSION, **asdict(manifest)}
+    words["shards"] = [shard.words() for shard in manifest.shards]
     del words["path"]
     return json.dumps(words, indent=1).encode() + b"\n"
 
 
-def described_shard(path: str, index: str, cancelled: Callable[[], bool] = lambda: False) -> Shard:
+def described_fields(
+    packs: Iterable[tuple[str, str]],
+    files: Iterable[str],
+    cancelled: Callable[[], bool] = lambda: False,
+) -> tuple[ShardField, ...]:
+    """Describe fields of a shard: the name and the record file of each.
+
+    `files` are where their record files and indexes are now, in turn.
+    """
+    found, left = [], iter(files)
+    for name, path in packs:
+        file, index = next(left), next(left)
+        found.append(
+            ShardField(
+                name,
+                os.path.basename(path),
+                f"{os.path.basename(path).removesuffix('.rec')}.idx",
+                os.path.getsize(file),
+                sha256_of(file, cancelled),
+                sha256_of(index, cancelled),
+            )
+        )
+    return tuple(found)
+
+
+def described_shard(
+    path: str,
+    index: str,
+    cancelled: Callable[[], bool] = lambda: False,
+    fields: Sequence[str] = (),
+) -> Shard:
     """Describe a pack without identities, which is to be one of the shards, with ``first=0``.
 
     `cancelled` is asked now and then; when it is true, `KeyboardInterrupt` is raised.
     """
     keys, _ = read_index(index)
+    packs = [(name, field_file(StoredFile(path), name).name) for name in fields]
     return Shard(
         file=os.path.basename(path),
         index=os.path.basename(index),
@@ -292,6 +357,7 @@ def described_shard(path: str, index: str, cancelled: Callable[[], bool] = lambd
         bytes=os.path.getsize(path),
         sha256=sha256_of(path, cancelled),
         index_sha256=sha256_of(index, cancelled),
+        fields=described_fields(packs, set_paths(path.removesuffix(".rec"), fields), cancelled),
     )
 
 
@@ -323,18 +389,23 @@ def write_manifest(path: str, shards: Sequence[Shard]) -> ShardManifest:
 def _fields(words: dict[str, Any], path: str) -> dict[str, Any]:
     """Read the attributes of a manifest, each of its type."""
     try:
-        shards = tuple(Shard(**shard) for shard in words["shards"])
+        shards = tuple(Shard.of(shard) for shard in words["shards"])
         numbers = {name: words[name] for name in ("records", "bytes", "identities")}
         counts = [*numbers.values()]
         for shard in shards:
             least, largest = shard.keys
-            counts += [shard.first, shard.records, shard.bytes, least, largest]
-            names = (shard.file, shard.index)
-            # A manifest speaks of its own folder only.
-            if any(not name or os.path.basename(name) != name for name in names):
-                raise ManifestError(f"{names} are no names of files in its folder", path=path)
-            if not all(re.fullmatch("[0-9a-f]{64}", x) for x in (shard.sha256, shard.index_sha256)):
-                raise ValueError(shard)
+            counts += [shard.first, shard.records, least, largest]
+            both: list[Shard | ShardField] = [shard, *shard.fields]
+            for one in both:
+                counts.append(one.bytes)
+                check_name(getattr(one, "name", "shard"))
+                names = (one.file, one.index)
+                # A manifest speaks of its own folder only.
+                if any(not name or os.path.basename(name) != name for name in names):
+                    raise ManifestError(f"{names} are no names of files in its folder", path=path)
+                sums = (one.sha256, one.index_sha256)
+                if not all(re.fullmatch("[0-9a-f]{64}", checksum) for checksum in sums):
+                    raise ValueError(one)
         if not shards or not all(type(count) is int and count >= 0 for count in counts):
             raise ValueError(counts)
     except (KeyError, TypeError, ValueError) as error:
@@ -357,7 +428,8 @@ def check_shards(
     path : str or os.PathLike
         The manifest, on a disk of this machine; the files are beside it.
     contents : bool
-        Read all files and compare their checksums; otherwise only sizes and indexes.
+        Read all files, those of fields too, and compare their checksums; otherwise only sizes and
+        indexes.
     progress : callable, optional
         ``progress(done, total)``: bytes of record files that were compared, and of all.
 
@@ -394,11 +466,12 @@ def check_shards(
         manifest._check_pair(shard, StoredFile.at(file), StoredFile.at(index))
         _check_index(manifest, shard, index)
         if contents:
-            for name, expected in ((file, shard.sha256), (index, shard.index_sha256)):
-                if sha256_of(name) != expected:
-                    raise ManifestError(
-                        f"it is not the file whose checksum is in {manifest.path}", path=name
-                    )
+            _check_contents(manifest, shard, file, index)
+        for one in shard.fields:
+            pair = [StoredFile.at(path).neighbour(name) for name in (one.file, one.index)]
+            manifest._check_pair(one, *pair)
+            if contents:
+                _check_contents(manifest, one, *(found.name for found in pair))
         if shard.first != first:
             raise ManifestError(
                 f"{shard.file} begins with record {shard.first}, and should with {first}",
@@ -415,6 +488,17 @@ def check_shards(
             path=manifest.path,
         )
     return manifest
+
+
+def _check_contents(
+    manifest: ShardManifest, shard: Shard | ShardField, file: str, index: str
+) -> None:
+    """Compare a record file and its index with the checksums that are listed."""
+    for name, expected in ((file, shard.sha256), (index, shard.index_sha256)):
+        if sha256_of(name) != expected:
+            raise ManifestError(
+                f"it is not the file whose checksum is in {manifest.path}", path=name
+            )
 
 
 def _check_index(manifest: ShardManifest, shard: Shard, index: str) -> None:

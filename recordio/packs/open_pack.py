@@ -22,14 +22,14 @@ from ..containers.reader import ContainedRecords
 from ..containers.samples import ContainedSamples
 from ..containers.table import contained_files, container_of
 from ..errors import FieldError, RecordIOError, RemoteFileError
-from ..frames.check import readable_lines
 from ..frames.index_file import read_index
 from ..frames.mirrored import RemoteRecords
 from ..frames.reader import RecordReader
-from ..frames.walk import Piece, walk
+from ..frames.walk import walk
 from ..lists import ListEntry, entries_among, entry_lines, open_list
 from .classes import find_classes, labels_of_names
 from .field_files import field_file, field_names
+from .fields_meta import SUFFIX, FieldMeta, read_fields
 from .identities import Identities, find_identities, records_by_key
 from .manifest import ShardManifest, listed_packs
 from .names import Names, container_files, one_name, pack_files, pack_prefix
@@ -42,7 +42,6 @@ __all__ = [
     "open_listed",
     "open_pack",
     "rows_of",
-    "whole_records",
 ]
 
 
@@ -323,15 +322,27 @@ class OpenPack:
     def field_names(self) -> list[str]:
         """Names of the fields that lie beside it, or of those that the samples of a container have.
 
-        A web server lists no files: what lies beside one there is not known.
+        ``PREFIX.fields.json`` says them where there is one.  A web server lists no files: what else
+        lies beside one there is not known.
         """
         if self.container is None:
-            return field_names(self.file, self._settings)
+            named = self._described
+            return field_names(self.file, self._settings) if named is None else list(named)
         if self.container.fields is None:
             return []
         parts = getattr(self.reader, "parts", [self.reader])
         found = [self.container.fields(p.file, self._settings, p.samples) for p in parts]
         return sorted({name for names in found for name in names})
+
+    @cached_property
+    def _described(self) -> Mapping[str, FieldMeta] | None:
+        """Read ``PREFIX.fields.json``; None where there is none."""
+        return None if self.container is not None else read_fields(self.file, self._settings)
+
+    @property
+    def fields_meta(self) -> Mapping[str, FieldMeta]:
+        """Descriptions of the fields by name, from ``PREFIX.fields.json``; empty without it."""
+        return self._described or {}
 
     @cached_property
     def fields(self) -> Mapping[str, FieldPack]:
@@ -490,10 +501,12 @@ def open_fields(packs: Sequence[OpenPack], name: str) -> list[FieldPack]:
     """Open one field of several packs; a pack without it is a FieldError."""
     files = [field_file(pack.file, name) for pack in packs]
     for pack, file in zip(packs, files, strict=True):
+        unnamed = pack._described is not None and name not in pack._described
         there = file.exists() if pack.container is None else pack.container.fields is not None
-        if not there:
+        if unnamed or not there:
             names = ", ".join(pack.field_names) or "none"
             where = f": there is no {shown(file.name)}" if pack.container is None else ""
+            where = f": {shown(pack.prefix)}{SUFFIX} does not name it" if unnamed else where
             raise FieldError(f"it has no field {name}{where}; its fields: {names}", path=pack.path)
     plain = [file for pack, file in zip(packs, files, strict=True) if pack.container is None]
     opened = iter(with_mirrors(plain, packs[0]._settings if packs else None))
@@ -569,25 +582,6 @@ def _open_contained(
     for pack, reader in zip(packs, readers, strict=True):
         pack.reader = reader
     return packs
-
-
-def whole_records(
-    data: Any, index: str | None = None
-) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], list[Piece]]:
-    """Find offsets, ends and numbers of the whole records of a damaged file, and the damage.
-
-    An index that can be read gives the numbers; see `recordio.frames.walk.walk`.
-    """
-    found, damage = [np.empty((3, 0), np.int64)], []
-    lines = readable_lines(index)
-    for piece in walk(data, listed=None if lines is None else lines[1]):
-        if piece.is_damage:
-            damage.append(piece)
-        else:
-            ends = np.append(piece.offsets, piece.end)[1:]
-            found.append(np.stack([piece.offsets, ends, piece.numbers]))
-    offsets, ends, numbers = np.concatenate(found, axis=1)
-    return (offsets, ends, numbers), damage
 
 
 def in_file_order(offsets: np.ndarray) -> np.ndarray:

@@ -19,16 +19,17 @@ from ..boxes import LEAST_HEADER, LEAST_OBJECT
 from ..bytes.mapping import check_kept
 from ..content import WIDE, has_wide_header, read_payload, rests_on_labels
 from ..errors import CorruptRecordError, IndexFileError, RecordHeaderError, TruncatedRecordError
-from ..frames.check import Problem
+from ..frames.check import Problem, readable_lines
 from ..frames.frame import scan_offsets
 from ..frames.head import HEAD, HEAD_WORDS, flag_of, length_of
+from ..frames.walk import Piece, walk
 from ..header import HEADER, HEADER_FIELDS, LABEL_OFFSET
 from .identities import ROUNDED, identity_keys, label_pair, records_by_key
 from .labels import LabelSource
 from .names import pack_files
-from .open_pack import OpenPack, whole_records
+from .open_pack import OpenPack
 
-__all__ = ["CHUNK", "ClassLabels", "ScannedPack"]
+__all__ = ["CHUNK", "ClassLabels", "ScannedPack", "whole_records"]
 
 logger = logging.getLogger("recordio")
 
@@ -353,6 +354,11 @@ class ScannedPack(OpenPack):
             return False
         return bool(self._object_layout(np.flatnonzero(self.headed))[2].all())
 
+    @property
+    def object_widths(self) -> np.ndarray:
+        """The different numbers of values of an object, of a detection pack: int64."""
+        return np.unique(self._object_layout(np.flatnonzero(self.headed))[1])
+
     def _object_layout(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Width of the header and of an object, and whether the labels consist of these."""
         count = self.flags[records].astype(np.int64)
@@ -427,6 +433,25 @@ class ScannedPack(OpenPack):
     def label_source(self, labels: Any = "keep", classes: int | None = None) -> LabelSource:
         """Return the pack as `label_changes` takes it."""
         return LabelSource(self.path, self.distinct, labels, classes, self.identities)
+
+
+def whole_records(
+    data: Any, index: str | None = None
+) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], list[Piece]]:
+    """Find offsets, ends and numbers of the whole records of a damaged file, and the damage.
+
+    An index that can be read gives the numbers; see `recordio.frames.walk.walk`.
+    """
+    found, damage = [np.empty((3, 0), np.int64)], []
+    lines = readable_lines(index)
+    for piece in walk(data, listed=None if lines is None else lines[1]):
+        if piece.is_damage:
+            damage.append(piece)
+        else:
+            ends = np.append(piece.offsets, piece.end)[1:]
+            found.append(np.stack([piece.offsets, ends, piece.numbers]))
+    offsets, ends, numbers = np.concatenate(found, axis=1)
+    return (offsets, ends, numbers), damage
 
 
 #: What is known of a record: its header, its bytes, and whether it has a header and one part.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..bytes.files import StoredFile, open_output
@@ -11,7 +11,8 @@ from ..bytes.remote.settings import RemoteSettings
 from ..errors import FieldError
 from ..frames.checksums import stale_checksums
 from ..frames.writer import RecordWriter
-from .field_files import check_name, field_file, field_names
+from .field_files import field_file, left_fields
+from .fields_meta import FieldMeta, check_name, fields_file, format_fields
 
 __all__ = ["SetWriter", "set_paths"]
 
@@ -29,7 +30,8 @@ class SetWriter(RecordWriter):
     """A `RecordWriter` of a pack; `fields` has one for each of its fields, by name.
 
     All files are published by `close`, as one group whose main file is the record file of the pack:
-    at no moment does it stand beside fields of another version.
+    at no moment does it stand beside fields of another version.  `describe`, called by `close`,
+    returns what the fields are, for ``PREFIX.fields.json``.
 
     >>> import os, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -48,8 +50,10 @@ class SetWriter(RecordWriter):
         index: str | os.PathLike[str],
         fields: Sequence[str] = (),
         checksums: bool = False,
+        describe: Callable[[], Mapping[str, FieldMeta]] | None = None,
     ) -> None:
         self._names = [check_name(name) for name in fields]
+        self._describe = describe if self._names else None
         self._field_files = [field_file(StoredFile.at(path), name).name for name in fields]
         super().__init__(path, index, checksums=checksums)
         self.fields: dict[str, RecordWriter] = {}
@@ -59,12 +63,16 @@ class SetWriter(RecordWriter):
             self.fields[name] = _FieldWriter(self._output, number * count, path, checksums)
 
     def _open(self, paths: list[str], without: list[str], settings: RemoteSettings) -> Any:
-        others = field_names(StoredFile.at(paths[0]), settings) if self._names else []
+        beside = fields_file(StoredFile.at(paths[0]))
+        if self._describe is None and beside.exists(settings):
+            without = [*without, beside.name]
+        described = self._describe is not None
+        others = left_fields(StoredFile.at(paths[0]), described, settings) if self._names else []
         for name in others:
             if name not in self._names:
                 raise FieldError(
-                    "it lies there, and would be taken for a field of the new pack: remove it, or "
-                    "give another output",
+                    "it lies there, a field of another pack or of an older one: remove it, or give "
+                    "another output",
                     path=field_file(StoredFile.at(paths[0]), name).name,
                 )
         for file in self._field_files:
@@ -73,6 +81,8 @@ class SetWriter(RecordWriter):
                 paths.append(StoredFile(file).beside(".crc").name)
             else:
                 without = [*without, *stale_checksums(file, settings)]
+        if self._describe is not None:
+            paths.append(beside.name)
         return open_output(*paths, without=without, settings=settings)
 
     def close(self) -> None:
@@ -81,6 +91,8 @@ class SetWriter(RecordWriter):
             self._output.check_usable()
             for writer in self.fields.values():
                 writer.close()
+            if self._describe is not None:
+                self._write_out(-1, format_fields(self._describe()))
         super().close()
 
 

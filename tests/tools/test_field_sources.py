@@ -13,6 +13,7 @@ from PIL import Image
 from iterators.testing import encode, noise
 from recordio import RecordIOError, unpack
 from recordio.lists import ListEntry
+from recordio.packs.fields_meta import FieldMeta
 from recordio.packs.open_pack import open_pack
 from recordio.tools import im2rec
 from recordio.tools.encode import EncodeOptions
@@ -182,3 +183,49 @@ def test_a_table_that_is_not_there(folder):
     with pytest.raises((RecordIOError, OSError)):
         pack([ListEntry(0, (0.0,), NAMES[0])], folder / "images", folder / "b",
              EncodeOptions(field=["x=nowhere.tsv"]))  # fmt: skip
+
+
+def test_kinds_are_found_by_the_contents(folder):
+    (folder / "depth").mkdir()
+    for number in range(3):
+        deep = noise(10, 12, number)[..., 0].astype(np.uint16) * 256
+        (folder / "depth" / f"{number}.png").write_bytes(encode(deep))
+        (folder / f"{number}.png").write_bytes(encode(noise(10, 12, number)))
+    (folder / "a.tsv").write_text("0\ta cat\n1\t[a]\n")
+    (folder / "b.jsonl").write_text(
+        '{"image": "0", "value": [[1, 0, 0, 0.5, 1]]}\n{"image": "1", "value": []}\n'
+    )
+    (folder / "p.jsonl").write_text('{"image": "2", "value": [[0.5, 0.5, 2]]}\n')
+    (folder / "m.jsonl").write_text('{"image": "2", "ok": true}\n{"image": "1", "value": "x"}\n')
+    (folder / "j.jsonl").write_text('{"image": "2", "value": {"a": []}}\n')
+    sources = {
+        "mask": "masks", "depth": "depth", "after": "", "caption": "a.tsv", "boxes": "b.jsonl",
+        "points": "p.jsonl", "mixed": "m.jsonl", "meta": "j.jsonl",
+    }  # fmt: skip
+    assert run(folder, *(f"--field={name}={folder / path}" for name, path in sources.items())) == 0
+    assert open_pack(folder / "out.rec").fields_meta == {
+        "mask": FieldMeta(kind="mask", dtype="uint8"),
+        "depth": FieldMeta(kind="image", dtype="uint16"),
+        "after": FieldMeta(kind="image"),
+        "caption": FieldMeta(kind="text"),
+        "boxes": FieldMeta(kind="boxes", format="xyxy"),
+        "points": FieldMeta(kind="keypoints"),
+        "mixed": FieldMeta(kind="text"),
+        "meta": FieldMeta(kind="json"),
+    }
+    boxes = found(folder, "boxes")
+    assert boxes[0][0].label.tolist() == [2, 5, 1, 0, 0, 0.5, 1]
+    assert boxes[1][0].label.tolist() == [2, 5] and boxes[2] is None
+
+
+def test_what_is_of_several_kinds_is_bytes(folder):
+    (folder / "masks" / NAMES[0]).unlink()
+    (folder / "a.jsonl").write_text(
+        '{"image": "0", "value": [[1, 0, 0, 0.5, 1]]}\n{"image": "1", "value": "a text"}\n'
+    )
+    (folder / "masks" / "2.png").write_bytes(encode(noise(10, 12)))
+    (folder / "masks" / NAMES[2]).unlink()
+    fields = [f"--field=a={folder / 'a.jsonl'}", f"--field=b={folder / 'masks'}"]
+    assert run(folder, *fields) == 0
+    found = open_pack(folder / "out.rec").fields_meta
+    assert {name: meta.kind for name, meta in found.items()} == {"a": "bytes", "b": "image"}

@@ -10,8 +10,8 @@ from iterators import ImageRecordIter
 from iterators.images.sources.record_source import RecordSource
 from recordio import IRHeader, RecordIOError, RecordReader, pack, verify
 from recordio.frames.encoder import MAGIC, encode
-from recordio.packs.open_pack import OpenPack, whole_records
-from recordio.packs.scanned_pack import ScannedPack
+from recordio.packs.open_pack import OpenPack
+from recordio.packs.scanned_pack import ScannedPack, whole_records
 from recordio.tools.decode_check import check_contents
 from recordio.tools.record_pack import RecordPack
 from recordio.tools.view.locations import FrameLocations

@@ -146,7 +146,11 @@ def open_coco(settings: argparse.Namespace) -> ImportSource:
                 f"{len(lost)} annotations belong to it, and no image with this id is listed;"
                 f" the first is {lost[0]}",
             )
-        of_categories = left_out_of(found["categories"], OF_CATEGORIES)
+        described = fields.meta.get("keypoints")
+        known = OF_CATEGORIES | (
+            {"keypoints", "skeleton"} if described and described.points else set()
+        )
+        of_categories = left_out_of(found["categories"], known)
         yield LeftOut({f"{key} of categories": number for key, number in of_categories.items()})
         yield LeftOut(
             {
@@ -157,7 +161,9 @@ def open_coco(settings: argparse.Namespace) -> ImportSource:
         )
 
     total = len(found["images"]) + len(nowhere)
-    return ImportSource(items(), total, classes, labels.notes, fields=names)
+    return ImportSource(
+        items(), total, classes, labels.notes, fields=names, describe=lambda: fields.meta
+    )
 
 
 def left_out_of(

@@ -14,6 +14,7 @@ from recordio.bytes.files import open_bytes
 from recordio.errors import LabelError
 from recordio.formats.encode import encode_as_opencv
 from recordio.formats.image_size import check_pixels
+from recordio.packs.fields_meta import FieldMeta, mirrored_points
 
 from .boxes import HEADER, Size
 from .outlines import mask_of
@@ -51,6 +52,14 @@ class CocoFields:
                 "field mask out",
                 path=path,
             )
+        try:
+            #: What the fields are: names of classes and of points, what is joined, and mirrored.
+            self.meta = described(names, categories, labels)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise RecordIOError(
+                f"its categories have names, keypoints or a skeleton that are none: {error}",
+                path=path,
+            ) from None
         points = {len(one["keypoints"]) for one in categories.values() if one.get("keypoints")}
         if "keypoints" in names and len(points) > 1:
             raise RecordIOError(
@@ -127,7 +136,7 @@ class CocoFields:
                 )
             values += self._in_fractions(listed, size, entry)
         self._points = points
-        return [HEADER, float(3 * max(points, 2)), *values]
+        return [HEADER, float(3 * points or 6), *values]
 
     def _in_fractions(
         self, listed: list[Any], size: Size, entry: dict[str, Any]
@@ -140,6 +149,31 @@ class CocoFields:
                     f"{seen!r:.20} leaves the image, or its last number is not 0, 1 or 2"
                 )
             yield from (0.0, 0.0, 0.0) if seen == 0 else (x / size[0], y / size[1], float(seen))
+
+
+def described(
+    names: Sequence[str], categories: Mapping[int, Mapping[str, Any]], labels: Mapping[int, int]
+) -> dict[str, FieldMeta]:
+    """Describe fields; key points by what all categories that have some say alike."""
+    found = [
+        (one["keypoints"], one.get("skeleton") or [])
+        for one in categories.values()
+        if one.get("keypoints")
+    ]
+    points = FieldMeta(kind="keypoints")
+    if "keypoints" in names and found and all(one == found[0] for one in found):
+        listed, joined = found[0]
+        skeleton = tuple((one - 1, other - 1) for one, other in joined)  # counted from 1
+        swap = mirrored_points(listed)
+        points = FieldMeta(kind="keypoints", points=listed, skeleton=skeleton, swap=swap)
+    classes = {labels[number] + 1: one["name"] for number, one in categories.items()}
+    known = {
+        "mask": FieldMeta(kind="mask", dtype="uint8", ignore=IGNORED, classes=classes),
+        "instances": FieldMeta(kind="mask", dtype="uint8", ignore=IGNORED),
+        "keypoints": points,
+        "caption": FieldMeta(kind="text"),
+    }
+    return {name: known[name] for name in names}
 
 
 def read_captions(path: str) -> dict[int, list[str]]:

@@ -19,6 +19,7 @@ from recordio.formats.image_size import DEFAULT_MAX_PIXELS
 from recordio.keywords.checks import integer
 from recordio.keywords.options import Options, option, optional
 from recordio.operations.options import field_list
+from recordio.packs.fields_meta import FieldMeta
 from recordio.text.lines import MAX_LINE_BYTES
 
 from ..command import add_option
@@ -91,6 +92,8 @@ class ImportSource:
     #: Messages about the source when all items were read.
     notes: Callable[[], Sequence[str]] = field(default=lambda: ())
     fields: Sequence[str] = ()  # names of those that items may have
+    #: What these are, when all items were read.
+    describe: Callable[[], Mapping[str, FieldMeta]] = field(default=dict)
 
 
 #: Lines of an example that make ``photos/cat/1.png``.

@@ -121,13 +121,15 @@ def import_records(
         names = stack.enter_context(_NameList(f"{prefix}.lst"))
         items = _watched(source, report, strict, progress, cancelled)
         if shuffle is None:
-            with SetWriter(report.path, f"{prefix}.idx", source.fields) as writer:
+            with SetWriter(
+                report.path, f"{prefix}.idx", source.fields, describe=source.describe
+            ) as writer:
                 _write(items, writer, report, names.add)
                 _check_any(report)
         else:
             folder = stack.enter_context(temporary_folder(prefix))
             _write_shuffled(
-                source.fields, items, folder, prefix, report, names, shuffle, progress, cancelled
+                source, items, folder, prefix, report, names, shuffle, progress, cancelled
             )
     if source.classes:
         write_classes(f"{prefix}.classes.txt", source.classes)
@@ -215,7 +217,7 @@ def _write(
 
 
 def _write_shuffled(
-    fields: Sequence[str],
+    source: ImportSource,
     items: Iterator[tuple[int, Item, bytes]],
     folder: str,
     prefix: str,
@@ -228,6 +230,7 @@ def _write_shuffled(
     from iterators.core.order import ShuffledOrder  # slow to load
 
     named: dict[int, Item] = {}
+    fields = source.fields
 
     def remember(number: int, item: Item) -> None:
         if item.name:
@@ -240,7 +243,7 @@ def _write_shuffled(
     with (
         contextlib.ExitStack() as stack,
         RecordReader(path, f"{folder}/ordered.idx") as reader,
-        SetWriter(report.path, f"{prefix}.idx", fields) as writer,
+        SetWriter(report.path, f"{prefix}.idx", fields, describe=source.describe) as writer,
         progress_bar(len(reader), "shuffling", "records", progress) as advance,
     ):
         beside = {

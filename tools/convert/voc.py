@@ -27,6 +27,7 @@ from recordio.keywords.checks import path as a_path
 from recordio.keywords.options import option, optional
 from recordio.limits import bounded_lines
 from recordio.lists import safe_name
+from recordio.packs.fields_meta import FieldMeta
 
 from ..im2rec_options import DEFAULT_EXTENSIONS
 from ..image_list import Skipped
@@ -56,6 +57,12 @@ CALLED = {"segmented": "segmentation masks (segmented)"}
 
 #: The folders of the masks, which are PNG files with a palette.
 MASK_FOLDERS = {"mask": "SegmentationClass", "instances": "SegmentationObject"}
+#: The classes of VOC from 2007 on, in the order of their numbers in masks, from 1; and borders.
+VOC_CLASSES = (
+    "aeroplane bicycle bird boat bottle bus car cat chair cow diningtable dog horse motorbike "
+    "person pottedplant sheep sofa train tvmonitor"
+)
+BORDER = 255
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +153,26 @@ def open_voc(settings: argparse.Namespace) -> ImportSource:
                     item = Skipped(path, error.reason)
             yield item
 
-    return ImportSource(items(), len(chosen), classes, labels.notes, fields=settings.fields)
+    return ImportSource(
+        items(),
+        len(chosen),
+        classes,
+        labels.notes,
+        fields=settings.fields,
+        describe=partial(described, settings.fields, classes),
+    )
+
+
+def described(names: Sequence[str], classes: Sequence[str]) -> dict[str, FieldMeta]:
+    """Describe the masks; their numbers are VOC's own if all classes are."""
+    known_to_voc = VOC_CLASSES.split()
+    is_voc = set(classes) <= set(known_to_voc)
+    values = dict(enumerate(("background", *known_to_voc))) if is_voc else {}
+    known = {
+        "mask": FieldMeta(kind="mask", dtype="uint8", ignore=BORDER, classes=values),
+        "instances": FieldMeta(kind="mask", dtype="uint8", ignore=BORDER),
+    }
+    return {name: known[name] for name in names}
 
 
 def masks_of(stem: str, folders: Mapping[str, str]) -> dict[str, tuple[Sequence[float], bytes]]:

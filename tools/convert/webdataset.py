@@ -26,6 +26,7 @@ from recordio.keywords.checks import boolean
 from recordio.keywords.options import option
 from recordio.operations.options import field_list
 
+from ..field_kinds import FoundKinds
 from ..image_list import Skipped
 from ..payloads import check_content, number_text
 from ..record_pack import RecordPack, name_of
@@ -115,18 +116,23 @@ def open_webdataset(settings: argparse.Namespace) -> ImportSource:
     if "all" in names:
         names = every_field(paths, settings)
     choices = {name: FieldChoice(name) for name in names}
+    kinds = FoundKinds(names)
 
     def items() -> Items:
         for path in paths:
             passed_over: collections.Counter[str] = collections.Counter()
             for key, files in samples(path, wanted_files(settings, choices), limit, passed_over):
                 try:
-                    yield as_item(key, files, settings, choices)
+                    item = as_item(key, files, settings, choices)
                 except RecordIOError as error:
                     yield Skipped(f"{path}, {key}", error.reason)
+                    continue
+                for name, value in item.fields.items():
+                    kinds.look(name, *value)
+                yield item
             yield LeftOut(passed_over)
 
-    return ImportSource(items(), fields=tuple(names))
+    return ImportSource(items(), fields=tuple(names), describe=kinds.described)
 
 
 def every_field(paths: Sequence[str], settings: argparse.Namespace) -> list[str]:

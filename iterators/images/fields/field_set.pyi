@@ -27,3 +27,11 @@ class FieldSet:
 
 class FieldCrew:
     def __new__(cls, fields: FieldSet, renderers: Sequence[Renderer]) -> Self: ...
+    def sample(
+        self,
+        renderer: Renderer,
+        arrays: Sequence[Any],
+        number: int,
+        epoch: int = 0,
+        draw: int = 0,
+    ) -> None: ...

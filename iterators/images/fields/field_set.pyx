@@ -214,6 +214,25 @@ cdef class FieldCrew:
         free(self.paths)
         free(self.scratch.bytes)
 
+    def sample(self, Renderer renderer not None, arrays, int64_t number, uint32_t epoch=0,
+               int64_t draw=0):
+        """Make the fields of the image that a renderer made last, as those of a batch of one.
+
+        `arrays` has the array of each field that is one, and a list with a place for the value of
+        each other.
+        """
+        cdef Outcome outcome
+        cdef FieldRows* rows = self.fields.rows_of(self.fields.depth)
+        self.fields.begin_slot(arrays, 0)
+        outcome.status, outcome.message[0], outcome.record_id = RENDER_OK, 0, 0
+        with nogil:
+            self.render(0, renderer, number, epoch, draw, rows, 0, &outcome)
+        if rows.failed[0] >= 0:
+            raise self.fields.failure(rows, 0, number, &outcome)
+        if outcome.status != RENDER_OK:
+            raise outcome_error(&outcome, 0, {})
+        self.fields.finish_slot(arrays, 0, number)
+
     cdef int find_paths(self, Renderer renderer, Outcome* outcome) noexcept nogil:
         cdef int i
         if renderer.num_views == 0:

@@ -26,6 +26,7 @@ from recordio.errors import (
     RemoteFileError,
 )
 from recordio.lists import read_entries
+from recordio.packs.fields_meta import FieldMeta, agreed
 from recordio.packs.identities import Identities, count_identities, joined_identities
 from recordio.packs.open_pack import OpenPack, open_fields, open_listed
 from recordio.partition import part_by_bytes, part_by_count
@@ -188,6 +189,12 @@ class RecordSource:
                     pack.check_complete()
             self._fields[name] = RecordSource(packs, f"{self.name}, field {name}", True)
         return self._fields[name].bytes_source()
+
+    @property
+    def fields_meta(self) -> dict[str, FieldMeta]:
+        """Descriptions of the fields by name; files that contradict one another: a FieldError."""
+        names = {name for file in self.files for name in file.fields_meta}
+        return agreed(sorted(names), [(file.path, file.fields_meta) for file in self.files])
 
     @property
     def _opened(self) -> list[OpenPack]:

@@ -379,3 +379,66 @@ def test_streams_refuse_what_they_cannot_do():
     with pytest.raises(ValueError, match="underscore"):
         StreamDataset(lambda: [], {"_a": 0})
     assert stream._materialize().a() == [1] and bool(stream)
+
+
+# -- bridges --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [np.array, torch.tensor, list], ids=["numpy", "torch", "list"])
+def test_rows_at_once_are_data(kind):
+    d = worked_example(kind)
+    assert [listed(row) for row in d.__getitems__([2, 0])] == [[7, 8, 9, 7], [1, 2, 3, 9]]
+    assert [listed(row) for row in d.target.__getitems__(np.array([2, -1]))] == [7, 7]
+    both = Dataset({"x": kind([[1, 2], [3, 4]]), "y": {"z": kind([5, 6])}})
+    rows = both.__getitems__([1])
+    assert len(rows) == 1 and listed(rows[0]["x"]) == [3, 4] and rows[0]["y"]["z"] == 6
+
+
+def test_a_loader_of_torch_takes_samples():
+    d = Dataset({"input": np.arange(12.0).reshape(6, 2), "target": np.arange(6)})
+    for workers in (0, 1):
+        loader = torch.utils.data.DataLoader(d, batch_size=4, num_workers=workers)
+        first, second = loader
+        assert first["input"].shape == (4, 2) and second["target"].tolist() == [4, 5]
+    assert len(next(iter(torch.utils.data.DataLoader(worked_example(), batch_size=2)))) == 2
+
+
+def test_providers_take_samples():
+    from iterators import ArrayDataProvider
+
+    d = Dataset({"input": np.arange(12.0).reshape(6, 2), "extra": np.arange(6)})
+    with ArrayDataProvider(d, np.arange(6), batch_size=6) as provider:
+        batch = provider.next()
+        np.testing.assert_array_equal(batch["input"], d.input())
+        np.testing.assert_array_equal(batch["extra"], d.extra())
+    rows = worked_example()
+    with ArrayDataProvider(rows.input, rows.target, batch_size=3) as provider:
+        batch = provider.next()
+        np.testing.assert_array_equal(batch.data[0], rows.input())
+        np.testing.assert_array_equal(batch.label[0], rows.target())
+
+
+def test_facts_of_fields():
+    from iterators.samples import fields_meta
+
+    d = Dataset(np.zeros((4, 3)), {"x": 0, "y": 1}, fields_meta={"x": {"unit": "m"}})
+    assert fields_meta(d) == {"x": {"unit": "m"}, "y": {}} == fields_meta(d[1:3])
+    assert fields_meta(d[0])["x"] == {"unit": "m"}
+
+
+def test_a_source_that_reads_many_rows_is_called_once():
+    class Source:
+        calls = 0
+
+        def __len__(self):
+            return 9
+
+        def __getitem__(self, row):
+            raise AssertionError
+
+        def __getitems__(self, rows):
+            Source.calls += 1
+            return [(row, -row) for row in rows]
+
+    d = Dataset(Source(), {"y": 1})
+    assert d.y[2:5]() == [-2, -3, -4] and Source.calls == 1

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 
 import recordio
 from iterators.testing import write_faces, write_pack, write_records
-from recordio import FieldError, IRHeader, RecordWriter, boxes_of, pack, unpack
+from recordio import FieldError, IRHeader, LabelError, RecordWriter, boxes_of, pack, unpack
+from recordio.packs.check import check_pack
+from recordio.packs.fields_meta import FieldMeta, format_fields
+from recordio.packs.manifest import ShardManifest
 from recordio.packs.open_pack import open_pack
 
 
@@ -72,7 +75,7 @@ def test_every_operation_keeps_the_set_together(tmp_path, first, second, name, s
     assert check_set(out, name) == first
     recordio.sample(a, out, n=2)
     assert len(check_set(out, name)) == 2
-    recordio.relabel(a, out, {0: 7, 1: 8, 2: 9})
+    recordio.relabel(a, out, {key: key for key in range(100)})
     assert check_set(out, name) == first
     report = recordio.split(a, {tmp_path / "out": 0.5, tmp_path / "out2": 0.5}, seed=seed)
     assert [output.fields for output in report.outputs] == [(name,)] * 2
@@ -184,3 +187,183 @@ def test_a_tar_becomes_a_pack_with_its_fields(tmp_path):
         found = [bytes(unpack(main.field("text").record(row))[1]) for row in range(3)]
     assert found == [b"0", b"2", b"3"] and main.field_names == ["text"]
     assert np.array_equal(main.field("text").keys, [0, 1, 2])
+
+
+# -- what the fields are --------------------------------------------------------------------------
+
+BOXES = FieldMeta(kind="boxes", format="xyxy", classes={0: "cat", 1: "dog"})
+
+
+def describe(path, **fields):
+    path.with_suffix(".fields.json").write_bytes(format_fields(fields))
+    return path
+
+
+def write_boxes(path, keys=(0, 1, 2), width=5):
+    """A pack whose field has two boxes of each image, of classes 0 and 1."""
+    path = write_set(path, list(keys))
+    field = path.with_suffix(".boxes.rec")
+    path.with_suffix(".text.rec").unlink()
+    path.with_suffix(".text.idx").unlink()
+    with RecordWriter(field, field.with_suffix(".idx")) as writer:
+        for key in keys:
+            objects = [[c, 0, 0, 1, 1, 9][:width] for c in (0, 1)]
+            writer.write(pack(IRHeader(0, [2, width, *sum(objects, [])], key, 0), b""), key)
+    return path
+
+
+def classes_of(path):
+    with open_pack(path) as main:
+        field = main.field("boxes")
+        labels = [unpack(field.record(row))[0].label for row in range(len(main))]
+        return [boxes_of(label)[:, 0].tolist() for label in labels]
+
+
+def test_descriptions_go_with_the_packs(tmp_path):
+    text = FieldMeta(kind="text")
+    a = describe(write_set(tmp_path / "a.rec", [1, 2, 3]), text=text)
+    b = write_set(tmp_path / "b.rec", [4, 5])
+    out = tmp_path / "out.rec"
+    calls = [
+        lambda: recordio.join([b, a], out),
+        lambda: recordio.shuffle(a, out),
+        lambda: recordio.filter(a, out, where="key > 1"),
+        lambda: recordio.dedup(a, out),
+        lambda: recordio.relabel(a, out, "dense"),
+        lambda: recordio.split(a, {out: 0.5, tmp_path / "other": 0.5}),
+    ]
+    for call in calls:
+        call()
+        assert open_pack(out).fields_meta == {"text": text}
+        assert check_pack(open_pack(out)).ok
+        for file in tmp_path.glob("o*"):
+            file.unlink()
+    recordio.shuffle(a, out)
+    with pytest.raises(FieldError, match=r"out\.text\.rec: it lies there, a field of"):
+        recordio.shuffle(a, out, fields=[])
+    for end in ("rec", "idx"):
+        out.with_suffix(f".text.{end}").unlink()
+    recordio.shuffle(a, out, fields=[])
+    assert not out.with_suffix(".fields.json").exists()
+
+
+def test_what_the_description_does_not_name_is_left_alone(tmp_path):
+    a = describe(write_set(tmp_path / "a.rec", [1, 2, 3]), text=FieldMeta(kind="text"))
+    b = write_set(tmp_path / "b.rec", [1], name="v2")
+    with pytest.raises(FieldError, match=r"b\.v2\.rec: it lies there"):  # it is a field of b
+        recordio.shuffle(a, b)
+    describe(b, text=FieldMeta(kind="text"))
+    recordio.shuffle(a, b)
+    assert open_pack(b).field_names == ["text"] and (tmp_path / "b.v2.rec").exists()
+    b.with_suffix(".fields.json").write_bytes(b"damaged")
+    with pytest.raises(FieldError, match=r"b\.v2\.rec: it lies there"):
+        recordio.shuffle(a, b)
+    (tmp_path / "b.v2.rec").unlink()
+    recordio.shuffle(a, b)
+    assert open_pack(b).fields_meta == {"text": FieldMeta(kind="text")}
+
+
+def test_descriptions_that_disagree_are_refused(tmp_path):
+    a = describe(write_set(tmp_path / "a.rec", [1, 2]), text=FieldMeta(kind="text"))
+    b = describe(write_set(tmp_path / "b.rec", [3]), text=FieldMeta(kind="json"))
+    with pytest.raises(FieldError, match=r"b\.rec: its field text has kind 'json', and that of"):
+        recordio.join([a, b], tmp_path / "out.rec")
+    assert not list(tmp_path.glob("out*"))
+    assert recordio.join([a, b], tmp_path / "out.rec", fields=[]).records == 3
+    (tmp_path / "b.fields.json").write_bytes(b"{")
+    with pytest.raises(FieldError, match=r"b\.fields\.json: it is no JSON"):
+        recordio.join([a, b], tmp_path / "out.rec")
+
+
+def test_classes_of_boxes_change_with_the_labels(tmp_path):
+    a = describe(write_boxes(tmp_path / "a.rec"), boxes=BOXES)
+    out = tmp_path / "out.rec"
+    recordio.relabel(a, out, {0: 5, 1: 3, 2: 4})
+    assert classes_of(out) == [[5, 3]] * 3
+    assert open_pack(out).fields_meta["boxes"].classes == {5: "cat", 3: "dog"}
+    b = describe(write_boxes(tmp_path / "b.rec"), boxes=BOXES)
+    recordio.join([a, b], out, labels="append")
+    assert classes_of(out) == [[0, 1]] * 3 + [[3, 4]] * 3
+    known = open_pack(out).fields_meta["boxes"].classes
+    assert known == {0: "cat", 1: "dog", 3: "cat", 4: "dog"}
+    recordio.relabel(a, out, None)
+    assert classes_of(out) == [[-1, -1]] * 3 and not open_pack(out).fields_meta["boxes"].classes
+    with pytest.raises(LabelError, match="field boxes has boxes of class 1, and nothing is said"):
+        recordio.relabel(write_boxes(tmp_path / "c.rec", [0, 3]), out, {0: 5})
+    recordio.relabel(write_boxes(tmp_path / "d.rec"), out, {0: 1, 1: 0, 2: 2})  # not described
+    assert classes_of(out) == [[1, 0]] * 3
+
+
+def test_labels_that_say_nothing_of_boxes_are_refused(tmp_path):
+    a = describe(write_boxes(tmp_path / "a.rec"), boxes=BOXES)
+    out, listed = tmp_path / "out.rec", tmp_path / "new.lst"
+    listed.write_text("".join(f"{key}\t7\tname\n" for key in range(3)))
+    with pytest.raises(FieldError, match="field boxes has boxes, of whose classes the list says"):
+        recordio.relabel(a, out, listed)
+    recordio.relabel(a, out, listed, fields=[])
+    b = write_boxes(tmp_path / "b.rec", width=6)
+    with pytest.raises(FieldError, match=r"may be boxes, .* say so in .*b\.fields\.json"):
+        recordio.relabel(b, out, {0: 1, 1: 0, 2: 2})
+    describe(b, boxes=FieldMeta(kind="keypoints"))
+    recordio.relabel(b, out, {0: 1, 1: 0, 2: 2})
+    assert classes_of(out) == [[0, 1]] * 3
+    describe(b, boxes=FieldMeta(kind="boxes"))
+    recordio.relabel(b, out, {0: 1, 1: 0, 2: 2})
+    assert classes_of(out) == [[1, 0]] * 3
+
+
+def test_fields_are_compared(tmp_path):
+    a = describe(write_set(tmp_path / "a.rec", [1, 2, 3]), text=FieldMeta(kind="text"))
+    b = describe(write_set(tmp_path / "b.rec", [1, 2, 3]), text=FieldMeta(kind="text"))
+    found = recordio.diff(a, b)
+    assert found.equal and found.fields["text"].equal and found.fields["text"].same == 3
+    with RecordWriter(tmp_path / "b.text.rec", tmp_path / "b.text.idx") as writer:
+        for key in (1, 2):
+            writer.write(pack(IRHeader(0, 0, key, 0), b"text of %d" % key), key)
+    found = recordio.diff(a, b)
+    assert not found.equal and found.same == 3 and found.fields["text"].content == 2
+    assert "field text, the same in both: 0\n  other content: 2" in str(found)
+    words = found.as_dict()["fields"]["text"]
+    assert words["equal"] is False and words["only_a"] == 1
+    describe(b, text=FieldMeta(kind="json"))
+    assert recordio.diff(a, b).described == ("text",)
+    c = write_set(tmp_path / "c.rec", [1, 2, 3], name="more")
+    found = recordio.diff(a, c)
+    assert found.fields_a == ("text",) and found.fields_b == ("more",) and not found.equal
+    assert f"fields only in {c}: more" in str(found)
+
+
+def test_a_manifest_lists_the_fields_of_shards(tmp_path):
+    a = describe(write_set(tmp_path / "a.rec", [1, 2, 3]), text=FieldMeta(kind="text"))
+    recordio.shard(a, tmp_path / "part", 2)
+    manifest = recordio.check_shards(tmp_path / "part.shards.json")
+    assert [[one.file for one in shard.fields] for shard in manifest.shards] == [
+        ["part-000000.text.rec"], ["part-000001.text.rec"],
+    ]  # fmt: skip
+    assert open_pack(tmp_path / "part-000001.rec").fields_meta == {"text": FieldMeta(kind="text")}
+    recordio.join([tmp_path / "part.shards.json"], tmp_path / "b.rec")
+    assert check_set(tmp_path / "b.rec") == [1, 2, 3]
+    field = tmp_path / "part-000001.text.rec"
+    content = field.read_bytes()
+    field.write_bytes(content[:-8] + bytes(8))
+    with pytest.raises(recordio.ManifestError, match=r"000001\.text\.rec: it is not the file"):
+        recordio.check_shards(tmp_path / "part.shards.json")
+    assert recordio.check_shards(tmp_path / "part.shards.json", contents=False)
+    field.write_bytes(content[:-4])
+    with pytest.raises(recordio.ManifestError, match=r"000001\.text\.rec: it has .* bytes, and"):
+        recordio.check_shards(tmp_path / "part.shards.json", contents=False)
+    words = (tmp_path / "part.shards.json").read_text()
+    for old, new in (
+        ('"part-000000.text.rec"', '"../a.text.rec"'),
+        ('"name": "text"', '"name": "1"'),
+        ('"name": "text"', '"title": "text"'),
+    ):
+        (tmp_path / "part.shards.json").write_text(words.replace(old, new))
+        with pytest.raises(recordio.ManifestError):
+            ShardManifest.read(tmp_path / "part.shards.json")
+
+
+def test_a_manifest_without_fields_is_what_it_was(tmp_path):
+    a = write_pack(tmp_path / "a.rec", 3)
+    recordio.shard(a, tmp_path / "part", 2)
+    assert "fields" not in (tmp_path / "part.shards.json").read_text()

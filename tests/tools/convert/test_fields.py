@@ -11,6 +11,7 @@ from PIL import Image
 
 from iterators.testing import encode, noise
 from recordio import FieldError, RecordIOError, boxes_of, convert, unpack
+from recordio.packs.fields_meta import FieldMeta
 from recordio.packs.open_pack import open_pack
 from recordio.tools import cli
 
@@ -69,10 +70,17 @@ def test_coco_masks_key_points_and_captions(coco):
         write(), folder, folder / "out", fields=names, captions=folder / "captions.json"
     )
     assert report.fields == {"mask": 2, "instances": 2, "keypoints": 2, "caption": 1}
-    assert report.not_stored() == (
-        "not stored: 1 crowds or difficult objects, "
-        "1 lists of key points (keypoints) of categories, 1 skeleton of categories"
-    )
+    assert report.not_stored() == "not stored: 1 crowds or difficult objects"
+    with open_pack(folder / "out.rec") as main:
+        assert main.fields_meta == {
+            "mask": FieldMeta(
+                kind="mask", dtype="uint8", ignore=255, classes={1: "cat", 2: "person"}
+            ),
+            "instances": FieldMeta(kind="mask", dtype="uint8", ignore=255),
+            "keypoints": FieldMeta(kind="keypoints", points=["nose", "hand"], skeleton=[(0, 1)]),
+            "caption": FieldMeta(kind="text"),
+        }
+    assert cli.main(["check", str(folder / "out.rec")]) == 1  # one image has no caption
     mask = np.full((10, 12), 255, np.uint8)
     mask[1:7, 1:7], mask[2:5, 2:5] = 1, 2
     instances = np.full((10, 12), 255, np.uint8)
@@ -230,3 +238,40 @@ def test_the_command_takes_several_names(coco, capsys):
     assert cli.main(["from-coco", *words]) == 0
     assert "out.keypoints.rec: 2 records" in capsys.readouterr().err
     assert records(folder / "out.rec", "mask")[0] is not None
+
+
+def test_one_key_point_is_an_object_of_three_values(coco):
+    folder, entries, write = coco
+    kinds = [KINDS[0], {"id": 8, "name": "person", "keypoints": ["nose"]}]
+    changed = [{**entries[0], "keypoints": [6, 5, 2]}, *entries[1:]]
+    path = write(categories=kinds, annotations=changed)
+    convert.from_coco(path, folder, folder / "out", fields="keypoints")
+    (header, _), (nobody, _) = records(folder / "out.rec", "keypoints")
+    assert header.label.tolist() == [2, 3, 0.5, 0.5, 2] and nobody.label.tolist() == [2, 3]
+    assert cli.main(["check", str(folder / "out.rec")]) == 0
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        {"keypoints": "nose"},
+        {"keypoints": [1, 2]},
+        {"keypoints": ["a", "b"], "skeleton": [[1, 3]]},
+        {"keypoints": ["a", "b"], "skeleton": [1]},
+        {"keypoints": ["a", "b"], "skeleton": 5},
+    ],
+)
+def test_categories_whose_points_are_none_are_refused(coco, points):
+    folder, _, write = coco
+    path = write(categories=[KINDS[0], {"id": 8, "name": "person", **points}])
+    with pytest.raises(RecordIOError, match="its categories have names, keypoints or a skeleton"):
+        convert.from_coco(path, folder, folder / "out", fields="keypoints")
+    assert not list(folder.glob("out*"))
+
+
+def test_categories_that_differ_say_nothing_of_their_points(coco):
+    folder, _, write = coco
+    other = {"id": 9, "name": "dog", "keypoints": ["nose", "tail"]}
+    path = write(categories=[*KINDS, other])
+    convert.from_coco(path, folder, folder / "out", fields="keypoints")
+    assert open_pack(folder / "out.rec").fields_meta == {"keypoints": FieldMeta(kind="keypoints")}

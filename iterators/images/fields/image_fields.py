@@ -1,25 +1,35 @@
-"""Fields of the samples of an image provider: opened, planned, and described as arrays of a batch.
+"""Fields of the images of packs: opened, planned, and described as arrays of a batch.
 
-The image stage makes them; here it is said where they lie, and what a batch has of each.
+The image stage makes them; here it is said where they lie, and what a batch or a sample has of
+each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 
-from ..core.batch import DataDesc
-from ..core.field_specs import Boxes, Crop, FieldKind, Image, Json, Keypoints, Mask, Objects, Text
-from ..images.fields.field import FieldPlan
-from ..images.fields.object_fields import ObjectPlan, check_width, scan_objects
-from ..images.fields.pixel_fields import ImagePlan, ValuePlan
-from ..images.fields.plain_fields import PlacePlan, TextPlan
-from ..images.plan import RenderPlan
-from ..images.sources.source import Source
-from .image_options import ImageRecordOptions
-from .image_sources import ImageSource
+from ...core.batch import DataDesc
+from ...core.field_specs import (
+    Boxes,
+    Crop,
+    FieldKind,
+    Image,
+    Json,
+    Keypoints,
+    Mask,
+    Objects,
+    Text,
+)
+from ..plan import RenderPlan
+from ..sources.source import Source
+from .field import FieldPlan
+from .object_fields import ObjectPlan, check_width, scan_objects
+from .pixel_fields import ImagePlan, ValuePlan
+from .plain_fields import PlacePlan, TextPlan
 
 __all__ = ["ImageFields", "array_names", "field_names"]
 
@@ -53,42 +63,68 @@ def array_names(specs: Mapping[str, FieldKind]) -> list[str]:
     return found
 
 
+class FieldSource(Protocol):
+    """Images that may have fields: a `RecordSource`, or what a provider has instead."""
+
+    @property
+    def is_remote(self) -> bool:
+        """True if some lie on servers."""
+
+    def field(self, name: str) -> Source:
+        """Return what the image stage reads of a field."""
+
+
 class ImageFields:
-    """The fields of the images of a source, as `options` ask for them.
+    """The fields of the images of a source, as `specs` ask for them; it can be pickled.
 
     Of detection images, boxes without a pack are those in the labels: `own_objects` is the number
-    of values of each and of objects at most.
+    of values of each and of objects at most.  No field is called as one of those `taken`.
     """
 
     def __init__(
         self,
-        options: ImageRecordOptions,
-        source: ImageSource,
-        views: int,
+        specs: Mapping[str, FieldKind] | None,
+        source: FieldSource,
+        views: int = 0,
         own_objects: tuple[int, int] | None = None,
+        taken: Iterable[str | None] = (),
     ) -> None:
-        self.specs: Mapping[str, FieldKind] = options.fields or {}
+        self.specs: Mapping[str, FieldKind] = specs or {}
+        self._source = source
         self._names = field_names(self.specs, views)
         self._num_images = max(views, 1)
-        taken = {options.data_name, options.label_name, "features", "targets"}
+        taken = {*taken, "features", "targets"}
         for name in [*array_names(self.specs), *(name for name, *_ in self._names)]:
             if name in taken:
                 raise ValueError(f"fields: {name!r} is the name of the images or labels")
-        self._sources: dict[str, Source | None] = {}
+        #: Boxes that lie in the labels of the images.
+        self._own = {
+            name
+            for name, spec in self.specs.items()
+            if own_objects and isinstance(spec, Boxes) and not _has_field(source, name)
+        }
         self._objects: dict[str, tuple[int, int]] = {}
-        for name, spec in self.specs.items():
-            own = own_objects and isinstance(spec, Boxes) and not _has_field(source, name)
-            self._sources[name] = source.field(name) if spec.stored and not own else None
+        for name, spec in self.specs.items() if self._sources else ():
             if isinstance(spec, Objects):
-                self._objects[name] = (
-                    own_objects if own and own_objects else self._scanned(name, spec, source)
-                )
+                own = own_objects if name in self._own else None
+                self._objects[name] = own or self._scanned(name, spec, source)
         self._packed = any(isinstance(s, Objects) and s.packed for s in self.specs.values())
 
     def __bool__(self) -> bool:
         return bool(self.specs)
 
-    def _scanned(self, name: str, spec: Objects, source: ImageSource) -> tuple[int, int]:
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_sources"}
+
+    @cached_property
+    def _sources(self) -> dict[str, Source | None]:
+        """Open the packs of the fields."""
+        return {
+            name: self._source.field(name) if spec.stored and name not in self._own else None
+            for name, spec in self.specs.items()
+        }
+
+    def _scanned(self, name: str, spec: Objects, source: FieldSource) -> tuple[int, int]:
         """Find the values of an object, and how many there are at most."""
         field = self._sources[name]
         assert field is not None
@@ -129,7 +165,11 @@ class ImageFields:
 
     def kinds(self) -> dict[str, FieldKind]:
         """Return what the fields of a batch are, by name."""
-        return {name: self.specs[field] for name, field, _ in self._names}
+        return {name: kind for name, _, kind in self.named()}
+
+    def named(self) -> list[tuple[str, str, FieldKind]]:
+        """Name the fields of a batch: their names there, those of their packs, and their kinds."""
+        return [(name, field, self.specs[field]) for name, field, _ in self._names]
 
     # -- plans and descriptions -------------------------------------------------------------------
 
@@ -181,14 +221,20 @@ class ImageFields:
         """Return the arrays of a batch, of what the image stage made."""
         found = list(data[: self._num_images])
         for plan, value in zip(self.plans(image), data[self._num_images :], strict=True):
-            if isinstance(plan, ObjectPlan):
-                found += _objects(plan, value)
-            elif isinstance(plan, PlacePlan):
-                kind = (np.float32, 4) if plan.is_crop else (np.int32, 2)
-                values = np.frombuffer(bytearray(b"".join(value)), kind[0])
-                found.append(values.reshape(-1, kind[1]))
-            elif plan.spec.is_array:
-                found.append(value)
+            if plan.spec.is_array:
+                found += _arrays(plan, value)
+        return found
+
+    def example(self, plans: Sequence[FieldPlan], values: Sequence[Any]) -> list[Any]:
+        """Return the fields of one sample, of what was made for a batch of one.
+
+        Packed objects are those of the sample, and as many as it has.
+        """
+        found = []
+        for plan, value in zip(plans, values, strict=True):
+            first = _arrays(plan, value)[0] if plan.spec.is_array else value
+            whole = isinstance(plan, ObjectPlan) and plan.spec.packed
+            found.append(first if whole else first[0])
         return found
 
     def lists(self, data: Sequence[Any]) -> dict[str, list[Any]]:
@@ -208,7 +254,7 @@ class ImageFields:
         return [normalise(one) if like else one for one, like in zip(data, alike, strict=True)]
 
 
-def _has_field(source: ImageSource, name: str) -> bool:
+def _has_field(source: FieldSource, name: str) -> bool:
     """Return whether a pack beside one of those of the source has that name."""
     return any(name in file.field_names for file in getattr(source, "files", ()))
 
@@ -221,6 +267,16 @@ def _is_like_the_image(spec: FieldKind) -> bool:
 def _shape_of_object(plan: ObjectPlan) -> tuple[int, ...]:
     width = plan.width_of_object
     return (width // POINT, POINT) if isinstance(plan.spec, Keypoints) else (width,)
+
+
+def _arrays(plan: FieldPlan, value: Any) -> list[Any]:
+    """Return the array of a field, with offsets if it has some, of what the stage made."""
+    if isinstance(plan, ObjectPlan):
+        return _objects(plan, value)
+    if isinstance(plan, PlacePlan):
+        kind = (np.float32, 4) if plan.is_crop else (np.int32, 2)
+        return [np.frombuffer(bytearray(b"".join(value)), kind[0]).reshape(-1, kind[1])]
+    return [value]
 
 
 def _objects(plan: ObjectPlan, contents: list[bytes]) -> list[np.ndarray]:
