@@ -231,6 +231,40 @@ def test_every_page_is_in_the_navigation():
     assert missing == ["index.md"]
 
 
+def test_code_fits_the_site():
+    """In 88 columns; what commands print is shown as it is."""
+    for path in [*pages(), ROOT / "README.md"]:
+        for language, line, text in fences(path):
+            for number, shown in enumerate(text.splitlines(), line):
+                printed = language == "console" and not shown.startswith(("$ ", "    "))
+                directive = language == "" and shown.startswith(".. ")
+                if not (printed or directive or path.name == "files.md"):
+                    assert len(shown) <= 88, f"{path}:{number}: {len(shown)} columns"
+
+
+def test_measured_numbers_have_a_source():
+    """Pages with times and rates are in the table of `measurements/numbers.md`."""
+    table = DOCS / "measurements" / "numbers.md"
+    linked = re.findall(r"\]\(([^)#\s]+)", table.read_text())
+    listed = {(table.parent / target).resolve() for target in linked}
+    measured = re.compile(r"\d (?:times as (?:fast|many|much)|ms|ns|µs|microseconds|[GM]B/s)\b")
+    for path in [*pages(), ROOT / "README.md"]:
+        prose = FENCE.sub("", path.read_text())
+        if path.parent.name != "measurements" and measured.search(prose):
+            assert path in listed, f"{path}: add it to {table}"
+
+
+def test_programs_that_pages_name_exist():
+    """Benchmarks with their cases, examples and tests."""
+    cases = "".join(file.read_text() for file in (ROOT / "benchmarks").glob("*.py"))
+    for path in [*pages(), ROOT / "README.md"]:
+        text = path.read_text()
+        for name in re.findall(r"\b(?:benchmarks|examples|tests|docs)/[\w/]+\.\w+", text):
+            assert (ROOT / name).exists(), f"{path}: {name}"
+        for name in re.findall(r"make bench ARGS=\"?(\w+)", text):
+            assert re.search(rf"\b{name}\b", cases), f"{path}: no case {name}"
+
+
 def test_links_lead_somewhere():
     for path in [*pages(), *ROOT.glob("*.md")]:
         for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text()):
