@@ -69,10 +69,10 @@ class BatchPlan:
 
     def behind(self, epoch: int, done: int) -> int:
         """Return the `done` behind the batch that begins there: positions that all parts take."""
-        return done + self._taken
+        return done + self._positions_taken
 
     @cached_property
-    def _taken(self) -> int:
+    def _positions_taken(self) -> int:
         return self.batch_size * self.order.stride
 
     def sizes(self, epoch: int, number: int, done: int, rows: np.ndarray) -> Any:
