@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Unpack
 
 import numpy as np
@@ -21,6 +21,7 @@ from ..keywords.functions import checked
 from ..keywords.options import option
 from ..packs.scanned_container import scan_pack
 from ..packs.scanned_pack import ScannedPack
+from .field_statistics import FieldStatistics, field_statistics
 from .options import Limits, Path, SkipErrors, Threads, Told
 from .passes import pass_over
 from .pictures import channel_sums
@@ -150,6 +151,9 @@ class PackStatistics:
         None without labels, or where one is not finite.
     pixels : PixelStatistics or None
         With ``mean_std=True``.
+    fields : dict of str to FieldStatistics
+        The fields, by name: records, kinds of content, objects, and with ``mean_std=True`` the
+        pixels of each value of masks that ``PREFIX.fields.json`` names.
     """
 
     path: str
@@ -165,6 +169,7 @@ class PackStatistics:
     objects: int | None
     classes: ClassStatistics | None
     pixels: PixelStatistics | None
+    fields: dict[str, FieldStatistics] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, for JSON; with ``keywords`` among the pixels."""
@@ -207,6 +212,9 @@ class PackStatistics:
         if self.pixels is not None:
             lines.append(("pixels", f"{self.pixels.pixels} in {self.pixels.images} images"))
             lines.append(("", str(self.pixels)))
+        for name, one in self.fields.items():
+            first, *rest = one.lines()
+            lines += [("field", f"{name}, {first}"), *(("", line) for line in rest)]
         return "\n".join(f"{topic:<12}{text}" for topic, text in lines)
 
 
@@ -214,8 +222,8 @@ MeanStd = Annotated[
     bool,
     option(
         kind="bool",
-        text="""Decode every image, and find mean and standard deviation of each channel.  The
-        numbers do not depend on the number of threads.""",
+        text="""Decode every image, find mean and standard deviation of each channel, and count the
+        pixels of each value of masks.  The numbers do not depend on the number of threads.""",
         check=boolean,
     ),
 ]
@@ -315,6 +323,10 @@ def stats(
             objects=int(occurrences.sum()) if pack.is_detection else None,
             classes=ClassStatistics.of(values, occurrences),
             pixels=_pixels(len(rows), pixels, *sums) if mean_std else None,
+            fields={
+                name: field_statistics(pack, name, mean_std, skip_errors, threads, known)
+                for name in pack.field_names
+            },
         )
 
 

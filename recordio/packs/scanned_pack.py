@@ -354,6 +354,15 @@ class ScannedPack(OpenPack):
             return False
         return bool(self._object_layout(np.flatnonzero(self.headed))[2].all())
 
+    def count_objects(self) -> int:
+        """Count the objects in the labels of all records, of any width: boxes or key points."""
+        records = np.flatnonzero(self.headed & (self.flags >= LEAST_HEADER))
+        pairs = [self.label_words(records, HEADER_WORDS + position) for position in range(2)]
+        header, width = (words.view("<f4").astype(float) for words in pairs)
+        room = self.flags[records] - header
+        right = (header >= LEAST_HEADER) & (width >= 1) & (room >= 0)
+        return int((room[right] // width[right]).sum())
+
     @property
     def object_widths(self) -> np.ndarray:
         """The different numbers of values of an object, of a detection pack: int64."""
