@@ -1,4 +1,4 @@
-"""The kinds of fields that nobody names: found by what is packed of each.
+"""The kinds of fields that nobody names: found by what is packed of each; and their files.
 
 A folder of images may hold masks or depths, and a table anything; its contents tell which.
 """
@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
 
 from recordio.formats.headers import png_facts
-from recordio.formats.table import IMAGE_KINDS, kind_of
+from recordio.formats.table import IMAGE_KINDS, kind_of, suffixes_of
 from recordio.packs.fields_meta import FieldMeta
 
-__all__ = ["FoundKinds", "kind_of_value"]
+__all__ = ["FoundKinds", "file_of", "kind_of_value"]
 
 #: Where the colour type stands in a PNG file, and the one of a palette.
 COLOUR_TYPE, PALETTE = 25, 3
@@ -45,6 +48,26 @@ def kind_of_value(labels: Sequence[float], content: bytes) -> FieldMeta:
             return FieldMeta(kind="text")
         return FieldMeta(kind="json")
     return FieldMeta(kind="text")
+
+
+def file_of(meta: FieldMeta | None, labels: Sequence[float], content: Any) -> tuple[str, bytes]:
+    """Return the suffix and the content of a file that holds one record of a field.
+
+    Objects become rows of numbers in JSON, as the tables of ``im2rec --field`` have them.
+
+    >>> file_of(None, [2, 5, 1, 0, 0, 0.5, 1], b""), file_of(FieldMeta(kind="text"), [0], b"a cat")
+    (('.json', b'[[1.0, 0.0, 0.0, 0.5, 1.0]]'), ('.txt', b'a cat'))
+    """
+    content = bytes(content)
+    kind = (kind_of_value(labels, content) if meta is None else meta).kind
+    if kind in ("boxes", "keypoints"):
+        header, width = map(int, labels[:2])
+        values = [float(str(np.float32(value))) for value in labels[header:]]
+        rows = [values[first : first + width] for first in range(0, len(values), width)]
+        return ".json", json.dumps(rows).encode()
+    if (found := kind_of(content)) in IMAGE_KINDS:
+        return suffixes_of(found)[0], content
+    return {"text": ".txt", "json": ".json"}.get(kind, ".bin"), content
 
 
 def _image(content: bytes, kind: str) -> FieldMeta:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from recordio import IRHeader
+from recordio import IRHeader, unpack
 from recordio.bytes.mapping import check_kept
 from recordio.content import WIDE, has_wide_header, read_payload
-from recordio.errors import RecordHeaderError
+from recordio.errors import LabelError, RecordHeaderError
 from recordio.lists import ListEntry
-from recordio.packs.open_pack import open_pack
+from recordio.packs.open_pack import FieldPack, open_pack
 
 from .console import progress_bar
+from .field_kinds import file_of
 from .payloads import labels_of
 
-__all__ = ["Record", "RecordPack", "name_of"]
+__all__ = ["FieldRecord", "Record", "RecordPack", "name_of"]
 
 
 class Record(NamedTuple):
@@ -38,6 +40,17 @@ class Record(NamedTuple):
     def labels(self) -> list[float]:
         """The labels in the header."""
         return labels_of(self.header)
+
+
+class FieldRecord(NamedTuple):
+    """The field of one record."""
+
+    name: str
+    labels: list[float]
+    content: memoryview
+    #: A file of it: the suffix and the content.
+    suffix: str
+    stored: bytes
 
 
 class RecordPack:
@@ -66,6 +79,10 @@ class RecordPack:
         self._progress = progress  # None: where standard error is a terminal
         self._cancelled = cancelled
         self._part: np.ndarray | None = None
+        #: The fields that are read, with the rows that have none.
+        self._fields: dict[str, tuple[FieldPack, set[int]]] = {}
+        #: Records of each field that were read.
+        self.field_counts: collections.Counter[str] = collections.Counter()
 
     def __len__(self) -> int:
         return len(self.positions())
@@ -124,6 +141,32 @@ class RecordPack:
         if faces is None:
             return range(len(self.reader))
         return np.flatnonzero(faces.are_images(self.reader.keys))
+
+    def open_fields(self, names: Sequence[str]) -> None:
+        """Open the fields that `fields_of` is to read."""
+        fields = {name: self.pack.field(name) for name in names}
+        self._fields = {name: (one, set(one.missing.tolist())) for name, one in fields.items()}
+
+    def fields_of(self, record: Record) -> Iterator[FieldRecord]:
+        """Read the fields of a record, but those that are missing."""
+        row = record.position
+        if self._fields and self.pack.container is None:
+            row = int(np.searchsorted(self.pack.offsets, self.reader.offsets[row]))
+        for name, (field, missing) in self._fields.items():
+            if row in missing:
+                continue
+            whole = field.record(row)
+            header, content = unpack(whole)
+            labels = labels_of(header)
+            try:
+                file = file_of(self.pack.fields_meta.get(name), labels, content)
+            except (ValueError, IndexError, OverflowError, ZeroDivisionError) as error:
+                raise LabelError(
+                    f"its field {name} has no label of objects: {error}", **field.location(row)
+                ) from None
+            self.field_counts[name] += 1
+            yield FieldRecord(name, labels, content, *file)
+            check_kept(whole, **field.location(row))
 
     def names(self) -> dict[int, ListEntry]:
         """Return the line of each id in the list; a record without one is named by its key."""

@@ -185,6 +185,12 @@ def _export(settings: argparse.Namespace, interruption: Interruption) -> int:
         report = export_records(pack, settings.target, EXPORTS[settings.to], settings)
     if report.left_out:
         say("recordio", f"note: {report.left_out} records only list identities and were left out")
+    for name, count in report.fields.items():
+        none = f"; {report.records - count} records have none" if count < report.records else ""
+        say("recordio", f"field {name}: {count} records{none}")
+    if report.fields_left_out:
+        names = ", ".join(report.fields_left_out)
+        say("recordio", f"note: fields are not written: {names}")
     written = ", ".join(report.paths)
     if len(report.paths) > MOST_NAMED:
         written = f"{len(report.paths)} files, {report.paths[0]} to {report.paths[-1]}"

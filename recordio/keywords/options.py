@@ -284,7 +284,13 @@ def _document(items: Sequence[Field[Any]]) -> str:
             entries.append(([item.name], kind, text))
     return "\n".join(
         f"{', '.join(names)} : {kind}\n"
-        + textwrap.fill(text, WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 4)
+        + textwrap.fill(
+            text,
+            WIDTH,
+            initial_indent=" " * 4,
+            subsequent_indent=" " * 4,
+            break_on_hyphens=False,  # names of files have some
+        )
         for names, kind, text in entries
     )
 

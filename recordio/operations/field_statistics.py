@@ -117,11 +117,11 @@ def _counted(values: np.ndarray) -> dict[int, int]:
     return dict(zip(found.astype(int).tolist(), counts.tolist(), strict=True))
 
 
-def mask_values(content: Any, **limits: int | None) -> np.ndarray:
+def mask_values(content: Any, **limits: Any) -> np.ndarray:
     """Decode the numbers of a mask: those of a palette, not its colours."""
-    if kind_of(content) == "png" and len(content) > COLOUR_TYPE:
-        if content[COLOUR_TYPE] == PALETTE:
-            decode_image(content, channels=1, **limits)  # refuses what is too large, or damaged
-            with open_image(io.BytesIO(content)) as image:
-                return np.asarray(image)
+    is_png = kind_of(content) == "png" and len(content) > COLOUR_TYPE
+    if is_png and content[COLOUR_TYPE] == PALETTE:
+        decode_image(content, channels=1, **limits)  # refuses what is too large, or damaged
+        with open_image(io.BytesIO(content)) as image:
+            return np.asarray(image)
     return decode_image(content, channels=1, dtype="float32", **limits)

@@ -9,7 +9,7 @@ import argparse
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from recordio.packs.names import pack_prefix
 
 from ..outputs import check_outputs, temporary_folder
 from ..record_pack import RecordPack
-from .format import Export
+from .format import Export, ExportedFields
 from .shards import older_shards, plan_shards
 
 __all__ = ["ExportReport", "export_records"]
@@ -40,6 +40,10 @@ class ExportReport:
         Records in them.
     left_out : int
         Records that list identities of a face-recognition pack.
+    fields : dict of str to int
+        Records in each field that was written.
+    fields_left_out : list of str
+        Fields that the format does not have, or that were not asked for.
     seconds : float
         Time that it took.
     """
@@ -48,6 +52,8 @@ class ExportReport:
     records: int
     left_out: int
     seconds: float
+    fields: dict[str, int] = field(default_factory=dict)
+    fields_left_out: list[str] = field(default_factory=list)
 
 
 def export_records(
@@ -78,6 +84,7 @@ def export_records(
     for path in paths:
         if os.path.exists(path) and os.path.samefile(path, pack.path):
             raise RecordIOError("the record file itself would be replaced", path=path)
+    chosen = _open_fields(pack, export, settings)
     left_out = pack.without_images
     if shards is not None and sizes != (None, None):
         for path in older_shards(target, names):
@@ -91,7 +98,26 @@ def export_records(
             records = export.write(pack, paths or [target], settings)
         else:
             records = _write_shards(pack, shards, export, settings)
-    return ExportReport(paths or [target], records, left_out, time.perf_counter() - start)
+    return ExportReport(
+        paths or [target],
+        records,
+        left_out,
+        time.perf_counter() - start,
+        {name: pack.field_counts[name] for name in chosen},
+        [name for name in pack.pack.field_names if name not in chosen],
+    )
+
+
+def _open_fields(pack: RecordPack, export: Export, settings: argparse.Namespace) -> list[str]:
+    """Open the fields that are written; none where the format has none, or records stay raw."""
+    if not issubclass(export.options, ExportedFields) or getattr(settings, "raw", False):
+        if getattr(settings, "fields", None):
+            raise ValueError("raw=True writes records as they are: drop fields")
+        return []
+    asked = settings.fields
+    names = list(pack.pack.field_names if asked is None else asked)
+    pack.open_fields(names)
+    return names
 
 
 def _check_target(pack: RecordPack, target: str, export: Export) -> None:

@@ -27,7 +27,7 @@ from ..outputs import new_folder, url_refused
 from ..payloads import check_content, number_text
 from ..record_pack import Record, RecordPack, name_of
 from ..scan import describe_left_out, scan_images
-from .format import WITH_IMAGE, Export, Import, ImportSource, Item, Items
+from .format import WITH_IMAGE, Export, ExportedFields, Import, ImportSource, Item, Items
 from .labels import table_line
 
 __all__ = ["FROM_FOLDER", "TO_FOLDERS", "CheckOptions", "SuffixOptions", "safe_parts"]
@@ -73,7 +73,7 @@ class FolderOptions(CheckOptions, SuffixOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FoldersOptions(Options):
+class FoldersOptions(ExportedFields):
     """Options of export --to folders."""
 
     classes: str | None = option(
@@ -124,7 +124,10 @@ def read_content(path: str, check: str) -> bytes:
 
 
 def write_folders(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
-    """Write each image into the folder of its first label, and a table of all labels."""
+    """Write each image into the folder of its first label, and a table of all labels.
+
+    The mask of ``0.jpg`` becomes ``0.mask.png`` beside it, and so on.
+    """
     names = pack.names()
     classes = pack.pack.classes if settings.classes is None else read_classes(settings.classes)
     count = 0
@@ -144,7 +147,12 @@ def write_folders(pack: RecordPack, paths: Sequence[str], settings: argparse.Nam
                 parts = make_folder(folder, parts, number_text(record.labels[0]))
                 made.add(tuple(parts))
             where = os.path.join(folder, *parts)
-            name = write_new(where, name if safe_parts(name) else spare, spare, record)
+            name = name if safe_parts(name) else spare
+            name = write_new(where, name, spare, record, record.content)
+            for one in pack.fields_of(record):
+                end = f".{one.name}{one.suffix}"
+                stem, other = (os.path.splitext(path)[0] + end for path in (name, spare))
+                write_new(where, stem, other, record, one.stored)
             table.write(table_line(["/".join([*parts, name]), record.header.id], record.labels))
             count += 1
     return count
@@ -184,7 +192,7 @@ def make_folder(root: str, parts: list[str], spare: str) -> list[str]:
     return parts
 
 
-def write_new(folder: str, name: str, spare: str, record: Record) -> str:
+def write_new(folder: str, name: str, spare: str, record: Record, content: Any) -> str:
     """Write a file; one with the same name is kept, and this one gets its position.
 
     Where its name is too long for this system, it gets the `spare` one.
@@ -194,7 +202,7 @@ def write_new(folder: str, name: str, spare: str, record: Record) -> str:
         for candidate in (wanted, f"{stem}-{record.position}{suffix}"):
             try:
                 with open(os.path.join(folder, candidate), "xb") as file:
-                    file.write(record.content)
+                    file.write(content)
                 return candidate
             except FileExistsError:
                 continue
@@ -223,7 +231,7 @@ FROM_FOLDER = Import(
 )
 TO_FOLDERS = Export(
     "folders",
-    f"images in folders by label, and {TABLE}; TARGET is a new folder",
+    f"images and fields in folders by label, and {TABLE}; TARGET is a new folder",
     no_files,
     write_folders,
     FoldersOptions,

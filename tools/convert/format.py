@@ -32,6 +32,7 @@ __all__ = [
     "ContentLimit",
     "Counts",
     "Export",
+    "ExportedFields",
     "Import",
     "ImportSource",
     "Item",
@@ -133,6 +134,19 @@ def names_among(name: str, value: Any, among: Sequence[str]) -> tuple[str, ...]:
 @dataclass(frozen=True, kw_only=True)
 class NoOptions(Options):
     """Options of formats that have none of their own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportedFields(Options):
+    """Option of formats whose samples have fields."""
+
+    fields: tuple[str, ...] | None = option(
+        None,
+        "sequence of str, optional",
+        """Names of the fields to write with the images, with commas between them (default:
+        all).""",
+        optional(field_list),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,16 @@ from ..payloads import check_content
 from ..record_pack import RecordPack
 from .csv import one_file
 from .folders import CheckOptions
-from .format import WITH_IMAGE, ContentLimit, Export, Import, ImportSource, Item, Items
+from .format import (
+    WITH_IMAGE,
+    ContentLimit,
+    Export,
+    ExportedFields,
+    Import,
+    ImportSource,
+    Item,
+    Items,
+)
 from .shards import matching_files
 from .tf_example import encode_example
 
@@ -60,6 +69,11 @@ class FeatureOptions(Options):
     raw: bool = option(
         False, "bool", "Write records as they are, not as tf.train.Example.", boolean
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToTFRecordOptions(FeatureOptions, ExportedFields):
+    """Options of export --to tfrecord."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +207,17 @@ def examples(pack: RecordPack, settings: argparse.Namespace) -> Iterator[bytes]:
         labels: list[float] = record.labels
         if all(value.is_integer() and abs(value) < 2**63 for value in labels):
             labels = [int(value) for value in labels]
-        yield encode_example({content: [bytes(record.content)], label: labels})
+        features: dict[str, Any] = {content: [bytes(record.content)], label: labels}
+        for one in pack.fields_of(record):
+            if one.name in features:
+                raise RecordIOError(
+                    f"the field {one.name} and the image or label would be the same feature: give "
+                    "another --content or --label",
+                    path=pack.path,
+                )
+            objects = len(one.labels) > 1
+            features[one.name] = one.labels if objects else [bytes(one.content)]
+        yield encode_example(features)
 
 
 FROM_TFRECORD = Import(
@@ -214,6 +238,6 @@ TO_TFRECORD = Export(
     "a tf.train.Example for each record; TARGET is a file",
     one_file,
     write_tfrecord,
-    FeatureOptions,
+    ToTFRecordOptions,
     ".tfrecord",
 )

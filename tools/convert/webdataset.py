@@ -36,6 +36,7 @@ from .format import (
     WITH_IMAGE,
     ContentLimit,
     Export,
+    ExportedFields,
     Import,
     ImportSource,
     Item,
@@ -282,7 +283,10 @@ def as_item(
 
 
 def write_webdataset(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
-    """Write the content of each record and its labels: ``KEY.cls``, or ``KEY.json`` for several."""
+    """Write the content of each record and its labels: ``KEY.cls``, or ``KEY.json`` for several.
+
+    The field ``mask`` is ``KEY.mask.png``.
+    """
     names = pack.names()
     count = 0
     keys: set[str] = set()
@@ -305,6 +309,8 @@ def write_webdataset(pack: RecordPack, paths: Sequence[str], settings: argparse.
                 add_file(archive, f"{key}.cls", number_text(labels[0]).encode())
             else:
                 add_file(archive, f"{key}.json", json.dumps({"labels": labels}).encode())
+            for one in pack.fields_of(record):
+                add_file(archive, f"{key}.{one.name}{one.suffix}", one.stored)
             count += 1
     return count
 
@@ -342,8 +348,9 @@ FROM_WEBDATASET = Import(
 )
 TO_WEBDATASET = Export(
     "webdataset",
-    "KEY.jpg and KEY.cls for each record; TARGET is a tar file",
+    "KEY.jpg, KEY.cls and fields for each record; TARGET is a tar file",
     one_file,
     write_webdataset,
-    suffix=".tar",
+    ExportedFields,
+    ".tar",
 )
