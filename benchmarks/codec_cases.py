@@ -16,6 +16,7 @@ from image_cases import AREA, IMAGENET, PREFETCH, provider_of, steady_rate
 from PIL import Image
 
 from iterators import ImageRecordIter
+from recordio import decode_image
 from recordio.formats import by_pillow
 from recordio.formats.jpeg import jpeg
 from recordio.formats.png import png
@@ -170,14 +171,14 @@ def webp_decoder(material):
     crops = [webp_crop(blob, np.random.default_rng(i)) for i, blob in enumerate(blobs)]
 
     def ours(pair):
-        return cv2.resize(webp.decode(pair[0], 3, pair[1]), (224, 224))
+        return decode_image(pair[0], region=pair[1], size=(224, 224))
 
     def theirs(pair):
         x, y, width, height = pair[1]
         return cv2.resize(by_opencv(pair[0])[y : y + height, x : x + width], (224, 224))
 
     for job, bar, mine, other, items in (
-        ("WebP, whole", 1.2, webp.decode, by_opencv, blobs),
+        ("WebP, whole", 1.2, decode_image, by_opencv, blobs),
         ("WebP, random resized crop 224", 1.8, ours, theirs, crops),
     ):
         yield compare(

@@ -72,6 +72,7 @@ FORMATS = {
     "recordio.formats.status": 0,
     "recordio.formats.jpeg_limits": 1,
     "recordio.formats.row_source": 1,
+    "recordio.formats.codec_rows": 2,
     "recordio.formats.jpeg_markers": 2,
     "recordio.formats.headers": 3,
     "recordio.formats.jpeg": 3,

@@ -44,7 +44,6 @@ __all__ = [
     "crop_square",
     "encode_image",
     "encode_record",
-    "record_of",
     "resized_size",
 ]
 
@@ -101,14 +100,6 @@ class ListedFiles:
 
 
 def encode_record(
-    entry: ListEntry, images: Images | str, options: EncodeOptions, tally: Tally | None = None
-) -> bytes:
-    """Read the image of a list entry and make its record; a text is the folder of the files."""
-    images = ListedFiles(images) if isinstance(images, str) else images
-    return record_of(entry, images.read(entry), options, tally)
-
-
-def record_of(
     entry: ListEntry, data: bytes, options: EncodeOptions, tally: Tally | None = None
 ) -> bytes:
     """Make the record of an image that was read."""

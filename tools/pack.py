@@ -24,7 +24,7 @@ from recordio.ordered import default_threads
 from recordio.packs.set_writer import SetWriter
 
 from .console import progress_bar
-from .encode import EncodeOptions, Images, ListedFiles, record_of
+from .encode import EncodeOptions, Images, ListedFiles, encode_record
 from .field_sources import FieldSources
 from .image_list import ImageList, Skipped, read_list, write_skipped
 from .images import one_opencv_thread
@@ -198,7 +198,7 @@ def _write_records(
     def encode(entry: ListEntry) -> _Encoded | Skipped:
         try:
             data = images.read(entry)
-            record = record_of(entry, data, options, report.optimized)
+            record = encode_record(entry, data, options, report.optimized)
             beside = {
                 name: pack_record(
                     IRHeader(0, labels if len(labels) > 1 else labels[0], entry.id, 0), content

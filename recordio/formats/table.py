@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recordio.formats.avif import avif_frames, avif_orientation, avif_size
+from recordio.formats.codec_rows import decode as decode_rows
 from recordio.formats.headers import (
     Facts,
     check_chunks,
@@ -30,7 +31,6 @@ from recordio.formats.headers import (
 from recordio.formats.image_header import ImageHeader, jpeg_header, png_header, pnm_header
 from recordio.formats.jpeg.jpeg import JpegRows
 from recordio.formats.jpeg_markers import jpeg_orientation, jpeg_size, tiff_orientation
-from recordio.formats.png import png
 from recordio.formats.png.png import PngRows
 from recordio.formats.pnm import RawRows
 from recordio.formats.row_source import RowDecoder
@@ -69,7 +69,7 @@ def _no_values(view: memoryview, channels: int, *, max_pixels: int) -> None:
 
 
 def _deep_png(view: memoryview, channels: int, *, max_pixels: int) -> Any:
-    return png.decode(view, channels, deep=True, max_pixels=max_pixels)
+    return decode_rows(PngRows(channels, deep=True, max_pixels=max_pixels), view)
 
 
 def _raw_facts(view: memoryview) -> Facts:

@@ -7,7 +7,7 @@ import pytest
 from recordio import ImageDecodeError, LabelError, RecordTooLargeError, unpack
 from recordio.lists import ListEntry
 from recordio.tools import encode as encode_module
-from recordio.tools.encode import EncodeOptions, encode_image, encode_record
+from recordio.tools.encode import EncodeOptions, ListedFiles, encode_image, encode_record
 
 
 def shape(images, data):
@@ -248,46 +248,43 @@ def test_an_image_that_would_become_too_large_is_refused(images):
         encode_image(images.png(1, 40000), EncodeOptions(resize=256, encoding=".png"))
 
 
-def test_a_record_has_the_id_and_the_first_or_all_labels(images, tmp_path):
-    (tmp_path / "a.jpg").write_bytes(images.jpeg())
+def test_a_record_has_the_id_and_the_first_or_all_labels(images):
     entry = ListEntry(9, (1.5, 2.5), "a.jpg")
-    header, content = unpack(encode_record(entry, str(tmp_path), EncodeOptions()))
+    header, content = unpack(encode_record(entry, images.jpeg(), EncodeOptions()))
     assert (header.flag, header.label, header.id, header.id2) == (0, 1.5, 9, 0)
     assert content == images.jpeg()
-    header, content = unpack(encode_record(entry, str(tmp_path), EncodeOptions(pack_label=True)))
+    header, content = unpack(encode_record(entry, images.jpeg(), EncodeOptions(pack_label=True)))
     assert (header.flag, list(header.label)) == (2, [1.5, 2.5])
     assert content == images.jpeg()
     single = encode_record(
-        entry._replace(labels=(3,)), str(tmp_path), EncodeOptions(pack_label=True)
+        entry._replace(labels=(3,)), images.jpeg(), EncodeOptions(pack_label=True)
     )
     assert unpack(single)[0].flag == 0
 
 
 @pytest.mark.parametrize("entry", [(2**64, (0,), "a.jpg"), (-1, (0,), "a.jpg"), (0, (), "a.jpg")])
-def test_entries_that_fit_no_header_are_refused(images, tmp_path, entry):
-    (tmp_path / "a.jpg").write_bytes(images.jpeg())
+def test_entries_that_fit_no_header_are_refused(images, entry):
     with pytest.raises(LabelError):
-        encode_record(ListEntry(*entry), str(tmp_path), EncodeOptions())
+        encode_record(ListEntry(*entry), images.jpeg(), EncodeOptions())
 
 
 def test_missing_files_folders_and_pipes_are_refused_without_hanging(tmp_path):
     (tmp_path / "folder.jpg").mkdir()
     for name, error in (("missing.jpg", FileNotFoundError), ("folder.jpg", IsADirectoryError)):
         with pytest.raises(error):
-            encode_record(ListEntry(0, (0,), name), str(tmp_path), EncodeOptions())
+            ListedFiles(str(tmp_path)).read(ListEntry(0, (0,), name))
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "pipe.jpg")
         with pytest.raises(ImageDecodeError, match="regular"):
-            encode_record(ListEntry(0, (0,), "pipe.jpg"), str(tmp_path), EncodeOptions())
+            ListedFiles(str(tmp_path)).read(ListEntry(0, (0,), "pipe.jpg"))
 
 
-def test_a_record_of_2_to_the_29_bytes_is_refused(images, tmp_path, monkeypatch):
-    (tmp_path / "a.jpg").write_bytes(images.jpeg())
+def test_a_record_of_2_to_the_29_bytes_is_refused(images, monkeypatch):
     entry = ListEntry(0, (0,), "a.jpg")
-    size = len(encode_record(entry, str(tmp_path), EncodeOptions()))
+    size = len(encode_record(entry, images.jpeg(), EncodeOptions()))
     monkeypatch.setattr(encode_module, "RECORD_LIMIT", size)
     with pytest.raises(RecordTooLargeError):
-        encode_record(entry, str(tmp_path), EncodeOptions())
+        encode_record(entry, images.jpeg(), EncodeOptions())
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ def test_a_programming_error_in_a_thread_is_raised_and_leaves_nothing(
     def broken(entry, root, options, tally):
         raise AssertionError("bug")
 
-    monkeypatch.setattr(pack_module, "record_of", broken)
+    monkeypatch.setattr(pack_module, "encode_record", broken)
     with pytest.raises(AssertionError, match="bug"):
         pack(scan_images(photo_folder, recursive=True), photo_folder, output / "p")
     assert names(output) == []

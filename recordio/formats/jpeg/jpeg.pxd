@@ -1,5 +1,8 @@
 """Declarations of the JPEG decoder for other modules; `decoder.h` explains them."""
 
+from recordio.formats.codec_rows cimport CodecRows
+from recordio.formats.jpeg_markers cimport jpeg_limits
+
 cdef extern from "recordio/formats/jpeg/decoder.h" nogil:
     cdef enum jpeg_status:
         JPEG_OK
@@ -12,3 +15,7 @@ cdef extern from "recordio/formats/jpeg/decoder.h" nogil:
         JPEG_UNSUPPORTED
         JPEG_BAD_ARGUMENT
         JPEG_UNAVAILABLE
+
+
+cdef class JpegRows(CodecRows):
+    cdef jpeg_limits limits

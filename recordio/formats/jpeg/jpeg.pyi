@@ -1,11 +1,8 @@
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
 from typing_extensions import Buffer
 
-from ..row_source import RowDecoder
-from .entry_store import EntryStore
+from ..codec_rows import CodecRows
 
 __all__ = [
     "DEFAULT_LIMITS",
@@ -16,7 +13,6 @@ __all__ = [
     "JpegRows",
     "available",
     "check_limits",
-    "decode",
     "entropy_decoder",
     "header",
     "library",
@@ -40,15 +36,7 @@ def library() -> str: ...
 def entropy_decoder() -> str: ...
 def check_limits(data: Buffer, **limits: int) -> None: ...
 def header(data: Buffer) -> JpegInfo: ...
-def decode(
-    data: Buffer,
-    channels: int = 3,
-    region: tuple[int, int, int, int] | None = None,
-    denominator: int = 1,
-    *,
-    entries: EntryStore | None = None,
-    record: int = 0,
-    **limits: int,
-) -> NDArray[np.uint8]: ...
 
-class JpegRows(RowDecoder): ...
+class JpegRows(CodecRows):
+    @property
+    def outcome(self) -> tuple[int, int]: ...

@@ -6,24 +6,17 @@ never hands out pixels for which the data is missing.
 
 import os
 from collections import namedtuple
-from threading import local
 
-import numpy as np
-
+from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t
 from libc.stdio cimport snprintf
-from libc.string cimport memcpy
 
-from recordio.counter cimport seconds_add
+from recordio.formats.codec_rows cimport Codec
 from recordio.formats.row_source cimport (
-    SOURCE_FAILED, SOURCE_OPEN, SOURCE_OTHER, ImageInfo, Rectangle, RowDecoder, RowSource, Rows,
+    SOURCE_FAILED, SOURCE_OPEN, SOURCE_OTHER, ImageInfo, OpenStatus, Rectangle,
 )
-from recordio.kernels.orient cimport orient_exchanges_sides
-from recordio.formats.status cimport (
-    MESSAGE_SIZE, RENDER_IMAGE, RENDER_MEMORY, Outcome, outcome_fail,
-)
-from recordio.sync cimport sync_now
-from recordio.formats.jpeg.entry_store cimport EntryStore, entry_store
+from recordio.formats.status cimport MESSAGE_SIZE
+from recordio.formats.jpeg.entry_store cimport entry_store
 from recordio.formats.jpeg_markers cimport jpeg_limits, load_limits
 
 from recordio.errors import ImageDecodeError
@@ -38,7 +31,6 @@ __all__ = [
     "JpegRows",
     "available",
     "check_limits",
-    "decode",
     "entropy_decoder",
     "header",
     "library",
@@ -102,104 +94,8 @@ orientation : int
 progressive : bool
     Whether the image is stored in passes over the whole picture.
 supported : bool
-    Whether `decode` can decode it: not so for CMYK, 12 bits, lossless and arithmetic coding.
+    Whether `JpegRows` can decode it: not so for CMYK, 12 bits, lossless and arithmetic coding.
 """
-
-
-cdef class _Decoder:
-    """One decoder; it must not be used by two threads at a time."""
-
-    cdef jpeg_decoder* decoder
-
-    def __cinit__(self):
-        self.decoder = NULL
-        self.decoder = jpeg_decoder_new()
-        if self.decoder == NULL:
-            raise MemoryError("no memory for a JPEG decoder")
-        self.choose()
-
-    def __dealloc__(self):
-        jpeg_decoder_free(self.decoder)
-
-    cdef int choose(self) except -1:
-        """Take the entropy decoder that is asked for."""
-        cdef jpeg_entropy_choice choice = JPEG_ENTROPY_OF_LIBRARY
-        if entropy_decoder() == "own":
-            choice = JPEG_ENTROPY_PORTABLE if _portable else JPEG_ENTROPY_OF_OURS
-        if jpeg_decoder_choose(self.decoder, choice) != JPEG_OK:
-            raise MemoryError("no memory for a JPEG decoder")
-        return 0
-
-
-_thread = local()
-
-
-cdef _Decoder _borrow_decoder():
-    """The decoder of this thread, which a finalizer that decodes meanwhile will not find."""
-    cdef _Decoder decoder = _thread.__dict__.pop("decoder", None)
-    if decoder is None:
-        return _Decoder()
-    decoder.choose()
-    return decoder
-
-
-cdef void _return_decoder(_Decoder decoder):
-    """Keep the decoder for the next image of this thread."""
-    _thread.__dict__["outcome"] = (
-        jpeg_decoder_chosen(decoder.decoder), jpeg_decoder_warnings(decoder.decoder)
-    )
-    jpeg_decoder_finish(decoder.decoder)
-    _thread.__dict__["decoder"] = decoder
-
-
-cdef const uint8_t[::1] _bytes_of(data):
-    """The bytes of any contiguous buffer; None if there are none."""
-    view = memoryview(data)
-    return view.cast("B") if view.nbytes else None
-
-
-cdef int _check(_Decoder decoder, int status) except -1:
-    """Raise the exception for a status other than JPEG_OK."""
-    if status == JPEG_OK:
-        return 0
-    cdef char[MESSAGE_SIZE] text
-    explain(status, jpeg_decoder_message(decoder.decoder), text)
-    said = text.decode("utf-8", "replace")
-    if status == JPEG_NO_MEMORY:
-        raise MemoryError(said)
-    raise (ValueError if status == JPEG_BAD_ARGUMENT else ImageDecodeError)(said)
-
-
-cdef void explain(int status, const char* message, char* text) noexcept nogil:
-    """Write what is wrong and what to do, in MESSAGE_SIZE bytes."""
-    cdef const char* form = b"%s"
-    if status == JPEG_NOT_JPEG:
-        form = b"not a JPEG image"
-    elif status == JPEG_CORRUPT:
-        form = b"the JPEG image is damaged (%s); pack it again from its source"
-    elif status == JPEG_TRUNCATED:
-        form = b"the JPEG image is truncated (%s); pack it again from its source"
-    elif status == JPEG_TOO_LARGE:
-        form = b"the JPEG image is too large: %s"
-    elif status == JPEG_TOO_MANY_SCANS:
-        form = b"the JPEG image is suspicious: %s"
-    elif status == JPEG_UNSUPPORTED:
-        form = b"%s (CMYK, 12 bits, lossless or arithmetic coding)"
-    elif status == JPEG_UNAVAILABLE:
-        form = (b"recordio was built without libjpeg-turbo; install its headers and build again, "
-                b"or decode with recordio.decode_image")
-    snprintf(text, MESSAGE_SIZE, form, message)
-
-
-cdef int _open(_Decoder decoder, const uint8_t[::1] data, const jpeg_limits* limits,
-               jpeg_info* info) except -1:
-    """Open the image in `data`, or raise."""
-    cdef int status
-    if data is None:
-        status = jpeg_decoder_open(decoder.decoder, NULL, 0, limits, info)
-    else:
-        status = jpeg_decoder_open(decoder.decoder, &data[0], data.shape[0], limits, info)
-    return _check(decoder, status)
 
 
 def available():
@@ -240,13 +136,8 @@ def entropy_decoder():
     return asked or "own" if _trial_passed else "incompatible"
 
 
-def _last_outcome():
-    """Of this thread's last image: 0 the library's, 1 ours, 2 given back; number of warnings."""
-    return _thread.__dict__["outcome"]
-
-
 def _choose_portable(portable):
-    """Let decoders use only instructions that every processor has, to compare them."""
+    """Let new decoders use only instructions that every processor has, to compare them."""
     global _portable
     _portable = bool(portable)
 
@@ -264,168 +155,106 @@ def header(data):
         ...
     recordio.errors.ImageDecodeError: not a JPEG image
     """
-    cdef const uint8_t[::1] view = _bytes_of(data)
-    cdef _Decoder decoder = _borrow_decoder()
+    view = memoryview(data)
+    cdef const uint8_t[::1] content = view.cast("B") if view.nbytes else None
+    cdef JpegRows rows = JpegRows(3, **dict.fromkeys(DEFAULT_LIMITS, INT64_MAX))
     cdef jpeg_info info
-    cdef jpeg_limits none
-    load_limits(&none, dict.fromkeys(DEFAULT_LIMITS, INT64_MAX))
-    try:
-        _open(decoder, view, &none, &info)
-    finally:
-        _return_decoder(decoder)
+    cdef char[MESSAGE_SIZE] text
+    cdef const uint8_t* first = NULL
+    if content is not None:
+        first = &content[0]
+    rows.codec.status = jpeg_decoder_open(<jpeg_decoder*>rows.codec.decoder, first, view.nbytes,
+                                          &rows.limits, &info)
+    if rows.codec.status != JPEG_OK:
+        explain_jpeg(&rows.codec, text)
+        raise ImageDecodeError(text.decode("utf-8", "replace"))
     return JpegInfo(
         info.width, info.height, info.components, info.orientation,
         bool(info.progressive), bool(info.supported),
     )
 
 
-cdef int _copy_rows(jpeg_decoder* decoder, uint8_t* to, size_t row_size) noexcept nogil:
-    """Copy all rows of the started image to `to`."""
-    cdef const uint8_t* row
-    cdef ptrdiff_t stride
-    cdef int status, count, i
-    while True:
-        status = jpeg_decoder_rows(decoder, &row, &stride, &count)
-        if status != JPEG_OK or count == 0:
-            return status
-        for i in range(count):
-            memcpy(to, row + i * stride, row_size)
-            to += row_size
-
-
-def decode(data, int channels=3, region=None, int denominator=1, *, EntryStore entries=None,
-           int64_t record=0, **limits):
-    """Decode a JPEG image, or a region of it, at full size or a fraction of it.
-
-    A region is ``(x, y, width, height)`` in pixels of the scaled image, which measures
-    ``ceil(width / denominator)`` by ``ceil(height / denominator)``.  The pixels, uint8 of shape
-    (height, width, 3 or 1), are not turned.  `entries` has what is known of this image as its
-    `record`, and keeps what is found out.
-
-    >>> import cv2, numpy
-    >>> data = cv2.imencode(".jpg", numpy.full((40, 60, 3), 200, "uint8"))[1].tobytes()
-    >>> if available():
-    ...     print(decode(data, region=(10, 5, 20, 30)).shape, decode(data, denominator=8).shape)
-    ... else:
-    ...     print("(30, 20, 3) (5, 8, 3)")
-    (30, 20, 3) (5, 8, 3)
-    """
-    cdef const uint8_t[::1] view = _bytes_of(data)
-    cdef uint8_t[:, :, ::1] pixels
-    cdef _Decoder decoder
-    cdef jpeg_info info
-    cdef jpeg_limits most
-    cdef int status, x, y, width, height
-    load_limits(&most, limits)
-    if channels not in (1, 3):
-        raise ValueError(f"channels must be 1 or 3, not {channels}")
-    if denominator not in (1, 2, 4, 8):
-        raise ValueError(f"denominator must be 1, 2, 4 or 8, not {denominator}")
-    decoder = _borrow_decoder()
-    try:
-        _open(decoder, view, &most, &info)
-        if entries is not None:
-            jpeg_decoder_entries(decoder.decoder, entries.store, record)
-        if region is None:
-            x = y = 0
-            width = (info.width + denominator - 1) // denominator
-            height = (info.height + denominator - 1) // denominator
-        else:
-            x, y, width, height = region
-        with nogil:
-            status = jpeg_decoder_start(
-                decoder.decoder, channels, denominator, x, y, width, height
-            )
-        _check(decoder, status)
-        result = np.empty((height, width, channels), np.uint8)
-        pixels = result
-        with nogil:
-            status = _copy_rows(decoder.decoder, &pixels[0, 0, 0], <size_t>width * channels)
-        _check(decoder, status)
-        return result
-    finally:
-        _return_decoder(decoder)
-
-
-cdef struct State:
-    jpeg_decoder* decoder
-    jpeg_limits limits
-    int channels
-    bint upright
-
-
-cdef class JpegRows(RowDecoder):
+cdef class JpegRows(CodecRows):
     """A row source that decodes no more than it has to; channels may also be -3, for BGR.
 
     What `header` calls unsupported is left to the next source.
     """
 
-    cdef _Decoder decoder
-    cdef State state
-
     def __cinit__(self, int channels, *, bint upright=True, **limits):
-        self.decoder = _Decoder()
-        load_limits(&self.state.limits, limits)
-        self.state.channels, self.state.upright = channels, upright
-        self.state.decoder = self.decoder.decoder
-        self.source.state = &self.state
-        self.source.open, self.source.start = open_jpeg, start_jpeg
-        self.source.next, self.source.finish = next_jpeg, finish_jpeg
+        cdef Codec* codec = &self.codec
+        cdef jpeg_entropy_choice choice = JPEG_ENTROPY_OF_LIBRARY
+        codec.open, codec.start, codec.rows = open_jpeg, start_jpeg, rows_of_jpeg
+        codec.finish, codec.explain, codec.free = finish_jpeg, explain_jpeg, free_jpeg
+        codec.no_memory, codec.bad_argument = JPEG_NO_MEMORY, JPEG_BAD_ARGUMENT
+        codec.channels, codec.upright = channels, upright
+        load_limits(&self.limits, limits)
+        codec.settings = &self.limits
+        self.made(jpeg_decoder_new())
+        if entropy_decoder() == "own":
+            choice = JPEG_ENTROPY_PORTABLE if _portable else JPEG_ENTROPY_OF_OURS
+        if jpeg_decoder_choose(<jpeg_decoder*>codec.decoder, choice) != JPEG_OK:
+            raise MemoryError("no memory for a JPEG decoder")
+
+    @property
+    def outcome(self):
+        """The last image: 0 the library's, 1 ours, 2 given back to it; number of warnings."""
+        cdef const jpeg_decoder* decoder = <const jpeg_decoder*>self.codec.decoder
+        return jpeg_decoder_chosen(decoder), jpeg_decoder_warnings(decoder)
 
 
-cdef int open_jpeg(RowSource* source, const uint8_t* data, size_t size, ImageInfo* info,
-                   Outcome* outcome) noexcept nogil:
-    cdef State* state = <State*>source.state
+cdef OpenStatus open_jpeg(Codec* codec, const uint8_t* data, size_t size,
+                          ImageInfo* info) noexcept nogil:
+    cdef jpeg_decoder* decoder = <jpeg_decoder*>codec.decoder
     cdef jpeg_info found
-    cdef int status
-    if state.channels == 4:
+    if codec.channels == 4:
         return SOURCE_OTHER
-    status = jpeg_decoder_open(state.decoder, data, size, &state.limits, &found)
-    if status == JPEG_OK and found.supported:
-        info.width, info.height = found.width, found.height
-        if state.upright:
-            info.orientation = found.orientation
-        if orient_exchanges_sides(info.orientation):
-            info.width, info.height = found.height, found.width
+    codec.status = jpeg_decoder_open(decoder, data, size, <const jpeg_limits*>codec.settings,
+                                     &found)
+    if codec.status == JPEG_OK and found.supported:
+        info.width, info.height, info.orientation = found.width, found.height, found.orientation
         info.scales = True
-        if source.kept != NULL:
-            jpeg_decoder_entries(state.decoder, <entry_store*>source.kept, source.record)
+        if codec.source.kept != NULL:
+            jpeg_decoder_entries(decoder, <entry_store*>codec.source.kept, codec.source.record)
         return SOURCE_OPEN
-    jpeg_decoder_finish(state.decoder)
-    if status in (JPEG_OK, JPEG_NOT_JPEG, JPEG_UNAVAILABLE):
+    jpeg_decoder_finish(decoder)
+    if codec.status in (JPEG_OK, JPEG_NOT_JPEG, JPEG_UNAVAILABLE):
         return SOURCE_OTHER
-    fail(state, status, outcome)
     return SOURCE_FAILED
 
 
-cdef int start_jpeg(RowSource* source, int denominator, const Rectangle* wanted,
-                    Outcome* outcome) noexcept nogil:
-    cdef State* state = <State*>source.state
-    cdef double begin = sync_now()
-    cdef int status = jpeg_decoder_start(state.decoder, state.channels, denominator, wanted.x,
-                                         wanted.y, wanted.width, wanted.height)
-    seconds_add(&source.seconds, sync_now() - begin)
-    return fail(state, status, outcome) if status != JPEG_OK else 0
+cdef int start_jpeg(const Codec* codec, int denominator, const Rectangle* wanted) noexcept nogil:
+    return jpeg_decoder_start(<jpeg_decoder*>codec.decoder, codec.channels, denominator, wanted.x,
+                              wanted.y, wanted.width, wanted.height)
 
 
-cdef int next_jpeg(RowSource* source, Rows* rows, Outcome* outcome) noexcept nogil:
-    cdef State* state = <State*>source.state
-    cdef double begin = sync_now()
-    cdef int status = jpeg_decoder_rows(state.decoder, &rows.first, &rows.stride, &rows.count)
-    rows.cold = False
-    seconds_add(&source.seconds, sync_now() - begin)
-    return fail(state, status, outcome) if status != JPEG_OK else 0
+cdef int rows_of_jpeg(void* decoder, const uint8_t** row, ptrdiff_t* stride,
+                      int* count) noexcept nogil:
+    return jpeg_decoder_rows(<jpeg_decoder*>decoder, row, stride, count)
 
 
-cdef bint finish_jpeg(RowSource* source) noexcept nogil:
-    cdef State* state = <State*>source.state
-    jpeg_decoder_finish(state.decoder)
-    return jpeg_decoder_warnings(state.decoder) == 0
+cdef bint finish_jpeg(void* decoder) noexcept nogil:
+    jpeg_decoder_finish(<jpeg_decoder*>decoder)
+    return jpeg_decoder_warnings(<jpeg_decoder*>decoder) == 0
 
 
-cdef int fail(const State* state, int status, Outcome* outcome) noexcept nogil:
-    """Note the decoder's error in `outcome`; a lack of memory is no fault of the image."""
-    cdef char[MESSAGE_SIZE] text
-    explain(status, jpeg_decoder_message(state.decoder), text)
-    return outcome_fail(outcome, RENDER_MEMORY if status == JPEG_NO_MEMORY else RENDER_IMAGE,
-                        text)
+cdef void explain_jpeg(const Codec* codec, char* text) noexcept nogil:
+    """Write what is wrong and what to do."""
+    cdef const char* form = b"%s"
+    if codec.status == JPEG_NOT_JPEG:
+        form = b"not a JPEG image"
+    elif codec.status == JPEG_CORRUPT:
+        form = b"the JPEG image is damaged (%s); pack it again from its source"
+    elif codec.status == JPEG_TRUNCATED:
+        form = b"the JPEG image is truncated (%s); pack it again from its source"
+    elif codec.status == JPEG_TOO_LARGE:
+        form = b"the JPEG image is too large: %s"
+    elif codec.status == JPEG_TOO_MANY_SCANS:
+        form = b"the JPEG image is suspicious: %s"
+    elif codec.status == JPEG_UNAVAILABLE:
+        form = (b"recordio was built without libjpeg-turbo; install its headers and build again, "
+                b"or decode with recordio.decode_image")
+    snprintf(text, MESSAGE_SIZE, form, jpeg_decoder_message(<const jpeg_decoder*>codec.decoder))
+
+
+cdef void free_jpeg(void* decoder) noexcept nogil:
+    jpeg_decoder_free(<jpeg_decoder*>decoder)

@@ -185,12 +185,14 @@ static int png_first_row(const png_pass* pass, int y) {
 }
 
 int png_decoder_start(png_decoder* decoder, int x, int y, int width, int height) {
-    const png_outline* image = &decoder->image;
+    png_outline* image = &decoder->image;
     const size_t pixel = (size_t)((png_samples(image->colour) * image->depth + 7) / 8);
     int i;
     if (decoder->step != STEP_OPEN || x < 0 || y < 0 || width < 1 || height < 1 || width > image->width - x ||
-        height > image->height - y)
+        height > image->height - y) {
+        snprintf(image->message, sizeof image->message, "the region lies outside the image");
         return PNG_BAD_ARGUMENT;
+    }
     for (i = 0; i < decoder->num_passes; i++) {
         png_pass* pass = &decoder->passes[i];
         const int columns = png_pass_size(x + width, pass->x, pass->step_x);

@@ -1,23 +1,16 @@
-import numpy as np
-from numpy.typing import NDArray
-from typing_extensions import Buffer
+from typing import Self
 
-from ..row_source import RowDecoder
+from ..codec_rows import CodecRows
 
-__all__ = ["PngRows", "PngValues", "available", "decode", "decoder", "library"]
+__all__ = ["PngRows", "PngValues", "available", "decoder", "library"]
 
 def available() -> bool: ...
 def decoder() -> str: ...
 def library() -> str: ...
-def decode(
-    data: Buffer,
-    channels: int = 3,
-    region: tuple[int, int, int, int] | None = None,
-    *,
-    deep: bool = False,
-    max_pixels: int = ...,
-    vectors: bool = True,
-) -> NDArray[np.uint8] | NDArray[np.uint16] | None: ...
 
-class PngRows(RowDecoder): ...
+class PngRows(CodecRows):
+    def __new__(
+        cls, channels: int = 1, *, deep: bool = False, vectors: bool = True, **limits: int
+    ) -> Self: ...
+
 class PngValues(PngRows): ...

@@ -174,7 +174,8 @@ int webp_decoder_start(webp_decoder* decoder, int x, int y, int width, int heigh
     /* At the edge of what it crops to, libwebp has no chroma of the neighbours to mix in; and it crops at
      * even places. */
     left = x > 0 ? (x - 1) & ~1 : 0;
-    top = y > 0 ? (y - 1) & ~1 : 0;
+    /* The filter of transparency goes from row to row, of which libwebp takes no notice in cropping. */
+    top = y > 0 && decoder->samples != 4 ? (y - 1) & ~1 : 0;
     right = x + width < decoder->width ? x + width + 1 : decoder->width;
     bottom = y + height < decoder->height ? y + height + 1 : decoder->height;
     decoder->stride = (ptrdiff_t)(right - left) * decoder->samples;

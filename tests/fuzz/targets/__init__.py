@@ -1,5 +1,11 @@
 """All targets by name; another parser is one more line here, and a folder of its own in corpus/."""
 
+import sys
+from pathlib import Path
+
+# Where helpers of tests are found, and the modules of `faces`, before the targets ask for them.
+sys.path.append(str(Path(__file__).parents[2]))
+
 from .annotations import COCO, VOC, YOLO
 from .archives import CIFAR, TFRECORD, WEBDATASET
 from .caches import CACHE

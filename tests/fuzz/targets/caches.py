@@ -6,19 +6,15 @@ import json
 import operator
 import random
 import struct
-import sys
 import zlib
-from pathlib import Path
 
 import numpy as np
 
+from faces.cache import load, store
 from iterators.images.cache.file_image_cache import FileImageCache
 
 from .mutate import EDGES, change_json_text, change_number, near, put
 from .target import Target, scratch
-
-sys.path.append(str(Path(__file__).parents[2]))
-from faces.cache import load, store  # noqa: E402
 
 #: What the files of the corpus were made with.
 COUNT, CHANNELS, CAPACITY = 6, 3, 1 << 12

@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 
+from faces.codecs import decode_jpeg, last_jpeg
 from iterators.datasets.image_files import read_image
 from iterators.images.augment.recipe import Recipe
 from iterators.images.plan import RenderPlan
@@ -102,12 +103,12 @@ def decoded(data: bytes, own: bool, **options):
     os.environ["ITERATORS_JPEG"] = "" if own else "plain"
     pixels, message = None, ""
     try:
-        pixels = jpeg.decode(data, **options)
+        pixels = decode_jpeg(data, **options)
     except ImageDecodeError as error:
         message = str(error)
     finally:
         os.environ["ITERATORS_JPEG"] = asked
-    return pixels, message, jpeg._last_outcome()[1]
+    return pixels, message, last_jpeg()[1]
 
 
 def both_decoders(data: bytes, **options):
@@ -197,7 +198,7 @@ def check_jpeg_resize(data: bytes) -> None:
     # OpenCV finds orientations in EXIF data whose byte order is neither of the two.
     flag |= cv2.IMREAD_IGNORE_ORIENTATION
     whole = cv2.imdecode(np.frombuffer(data, np.uint8), flag)
-    if header.progressive and not np.array_equal(jpeg.decode(data)[..., ::-1], cv2_colours(data)):
+    if header.progressive and not np.array_equal(decode_jpeg(data)[..., ::-1], cv2_colours(data)):
         return  # scans are missing, and libraries smooth what is left in ways of their own
     height, width = whole.shape[:2]
     if square:

@@ -7,9 +7,9 @@ import zlib
 
 import numpy as np
 
+from faces.codecs import decode_png
 from recordio.errors import ImageDecodeError
 from recordio.formats.image_size import check_chunks
-from recordio.formats.png import png
 
 from .mutate import change_bytes, change_number, move_item
 from .target import Target, drawing, most_pixels
@@ -83,7 +83,7 @@ def check_png(data: bytes) -> None:
     flags = {1: cv2.IMREAD_GRAYSCALE, 3: cv2.IMREAD_COLOR, 4: cv2.IMREAD_UNCHANGED}
     message = ""
     try:
-        whole = png.decode(data, channels, max_pixels=limit)
+        whole = decode_png(data, channels, max_pixels=limit)
     except ImageDecodeError as error:
         whole, message = None, str(error)
     if "large" in message or (whole is None and not message):
@@ -105,9 +105,9 @@ def check_png(data: bytes) -> None:
     x, y = draw.randrange(width), draw.randrange(height)
     region = x, y, draw.randint(1, width - x), draw.randint(1, height - y)
     for vectors in (True, False):
-        part = png.decode(data, channels, region, vectors=vectors, max_pixels=limit)
+        part = decode_png(data, channels, region, vectors=vectors, max_pixels=limit)
         assert np.array_equal(part, whole[y : y + region[3], x : x + region[2]]), region
-    deep = png.decode(data, channels, region, deep=True, max_pixels=limit)
+    deep = decode_png(data, channels, region, deep=True, max_pixels=limit)
     if deep is not None:
         assert np.array_equal(deep >> 8, part)
 

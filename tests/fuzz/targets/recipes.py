@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 import random
-import sys
-from pathlib import Path
 from typing import Any
 
+import by_pillow
 import numpy as np
 
 from iterators.images.augment.named_recipes import NamedRecipe
@@ -22,9 +21,6 @@ from recordio.kernels.operations import METHODS, NAMES, operate
 
 from .mutate import EDGES, change_bytes, change_json
 from .target import Target, drawing
-
-sys.path.append(str(Path(__file__).parents[2]))
-import by_pillow  # noqa: E402
 
 #: Sides of images; beyond that nothing new happens, only slowly.
 LARGEST = 70

@@ -6,8 +6,8 @@ import random
 
 import numpy as np
 
+from faces.codecs import decode_webp
 from recordio.errors import ImageDecodeError
-from recordio.formats.webp import webp
 
 from .mutate import change_bytes, change_number, move_item
 from .target import Target, drawing, most_pixels
@@ -50,7 +50,7 @@ def check_webp(data: bytes) -> None:
 
     draw = drawing(data)
     channels, limit = draw.choice([3, 3, 1, 4]), most_pixels(data)
-    whole = webp.decode(data, channels, max_pixels=limit)
+    whole = decode_webp(data, channels, max_pixels=limit)
     if whole is None:
         return
     height, width = whole.shape[:2]
@@ -58,9 +58,9 @@ def check_webp(data: bytes) -> None:
     for _ in range(3):
         x, y = draw.randrange(width), draw.randrange(height)
         region = x, y, draw.randint(1, width - x), draw.randint(1, height - y)
-        part = webp.decode(data, channels, region, max_pixels=limit)
+        part = decode_webp(data, channels, region, max_pixels=limit)
         assert np.array_equal(part, whole[y : y + region[3], x : x + region[2]]), region
-    turned = webp.decode(data, channels, upright=True, max_pixels=limit)
+    turned = decode_webp(data, channels, upright=True, max_pixels=limit)
     assert turned is not None and turned.size == whole.size
     flags = cv2.IMREAD_UNCHANGED if channels == 4 else cv2.IMREAD_COLOR
     flags = cv2.IMREAD_GRAYSCALE if channels == 1 else flags

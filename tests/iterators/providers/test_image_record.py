@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import recordio
+from faces.codecs import decode_jpeg
 from iterators import ImageRecordIter
 from iterators.testing import copies, encode, maker, same, write_pack, write_records
 from recordio.errors import (
@@ -210,12 +211,11 @@ def test_a_crop_is_the_part_of_the_picture_that_opencv_decodes(pack):
 @pytest.mark.libjpeg
 def test_without_scaled_decoding_the_pixels_are_those_of_opencv(tmp_path, photos):
     from faces.resample import resize
-    from recordio.formats.jpeg import jpeg
 
     data = encode(photos["coffee"], ".jpg")
     path = write_records(tmp_path / "a.rec", [recordio.pack(recordio.IRHeader(0, 0, 0, 0), data)])
     settings = {"data_shape": (3, 90, 90), "resize": 90, "batch_size": 1, "dtype": "uint8"}
-    whole = resize(jpeg.decode(data), (135, 90))[:, 22:112].transpose(2, 0, 1)
+    whole = resize(decode_jpeg(data), (135, 90))[:, 22:112].transpose(2, 0, 1)
     with provider_of(path, scaled_decode=False, **settings) as full:
         assert np.array_equal(full.next().data[0][0], whole)
     with provider_of(path, **settings) as scaled:

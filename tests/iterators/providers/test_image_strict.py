@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from faces.codecs import decode_jpeg, last_jpeg
 from iterators import ImageDetRecordIter, ImageIter, ImageRecordIter
 from iterators.testing import encode, noise, write_pack
 from recordio.errors import ImageDecodeError
@@ -23,10 +24,10 @@ def damaged(data):
         noise = np.random.default_rng(seed).integers(0, 255, 400, np.uint8).tobytes()
         found = data[:middle] + noise + data[middle + 400 :]
         try:
-            jpeg.decode(found)
+            decode_jpeg(found)
         except ImageDecodeError:
             continue
-        if jpeg._last_outcome()[1]:
+        if last_jpeg()[1]:
             return found
     raise AssertionError("no damage that the decoder gets over")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from faces.codecs import decode_jpeg
 from iterators.testing import encode_jpeg, picture, write_pack
-from recordio.formats.jpeg import jpeg
 from recordio.formats.jpeg.entry_store import EntryStore
 from recordio.packs.entry_points import keep_entry_points, load_entry_points
 from recordio.packs.open_pack import OpenPack, open_pack
@@ -41,7 +41,7 @@ def noted(images, only=range(COUNT), first=0):
     """A store that has the points of some images."""
     store = EntryStore(first + len(images), share=1)
     for i in only:
-        jpeg.decode(images[i], entries=store, record=first + i)
+        decode_jpeg(images[i], entries=store, record=first + i)
     return store
 
 

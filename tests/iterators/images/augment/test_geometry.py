@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 import recordio
 from faces import resample, warp
+from faces.codecs import decode_jpeg
 from iterators.images.augment.geometry import drawn_steps
 from iterators.images.augment.recipe import Recipe
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
 from recordio.errors import ImageDecodeError
-from recordio.formats.jpeg import jpeg
 
 F = np.float32
 
@@ -177,7 +177,7 @@ def test_jpeg_decoded_in_part_is_jpeg_decoded_in_whole(recipe, size, seed, kind)
     if kind == "progressive":
         options += [cv2.IMWRITE_JPEG_PROGRESSIVE, 1]
     record = record_of(picture(*size, seed=seed), ".jpg", *options)
-    image = jpeg.decode(recordio.unpack(record)[1])
+    image = decode_jpeg(recordio.unpack(record)[1])
     try:
         (first, *_), _ = drawn_steps(recipe, 0, 0, 0, *size)
     except ValueError:
@@ -195,7 +195,7 @@ def test_lossless_content_gives_the_same_pixels_from_jpeg_and_png():
     grey = np.random.default_rng(0).integers(0, 256, (6, 5), np.uint8).repeat(16, 0).repeat(16, 1)
     image = np.dstack([grey] * 3)
     jpg = record_of(image, ".jpg", cv2.IMWRITE_JPEG_QUALITY, 100)
-    assert np.array_equal(jpeg.decode(recordio.unpack(jpg)[1]), image)
+    assert np.array_equal(decode_jpeg(recordio.unpack(jpg)[1]), image)
     png = record_of(image, ".png")
     for chosen in (
         {},
@@ -216,7 +216,7 @@ def test_scaled_decoding_comes_close_to_the_whole(method, photos):
     image = photos["astronaut"]
     record = record_of(image, ".jpg", cv2.IMWRITE_JPEG_QUALITY, 95)
     recipe = Recipe(data_shape=(3, 60, 60), resize=64, inter_method=method)
-    whole = jpeg.decode(recordio.unpack(record)[1])
+    whole = decode_jpeg(recordio.unpack(record)[1])
     smooth = Recipe(data_shape=(3, 60, 60), resize=64, inter_method=3)
     # The scaled image is an average like that of the area method, whatever comes after it.
     difference = rendered(recipe, record).astype(int) - reference(whole, smooth)

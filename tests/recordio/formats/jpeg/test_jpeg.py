@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from faces.codecs import decode_jpeg
 from iterators.testing import encode_jpeg, picture
 from recordio.errors import ImageDecodeError
 from recordio.formats.jpeg import jpeg
@@ -76,7 +77,7 @@ def short(value, order="<"):
 def outcome(data, **options):
     """What decoding gives, in a form that can be compared."""
     try:
-        return jpeg.decode(data, **options).tobytes()
+        return decode_jpeg(data, **options).tobytes()
     except ImageDecodeError as error:
         return str(error)
 
@@ -92,7 +93,7 @@ def outcome_in_new_thread(data, **options):
 
 def test_doctests():
     result = doctest.testmod(jpeg)
-    assert result.attempted > 5
+    assert result.attempted > 3
     assert result.failed == 0
 
 
@@ -105,17 +106,17 @@ def test_doctests():
 def test_whole_image_equals_opencv(sampling, progressive, channels):
     for height, width in ((1, 1), (16, 16), (37, 53), (64, 9), (101, 130)):
         data = encode_jpeg(picture(height, width), sampling, progressive=progressive)
-        assert np.array_equal(jpeg.decode(data, channels), decode_with_opencv(data, channels))
+        assert np.array_equal(decode_jpeg(data, channels), decode_with_opencv(data, channels))
 
 
 @pytest.mark.parametrize("channels", [1, 3])
 def test_grey_file_and_rgb_file_equal_opencv(channels):
     grey = encode_jpeg(picture(45, 67)[:, :, 0])
     assert jpeg.header(grey).components == 1
-    assert np.array_equal(jpeg.decode(grey, channels), decode_with_opencv(grey, channels))
+    assert np.array_equal(decode_jpeg(grey, channels), decode_with_opencv(grey, channels))
     untransformed = encode_with_pillow(picture(45, 67), keep_rgb=True)
     assert np.array_equal(
-        jpeg.decode(untransformed, channels), decode_with_opencv(untransformed, channels)
+        decode_jpeg(untransformed, channels), decode_with_opencv(untransformed, channels)
     )
 
 
@@ -124,7 +125,7 @@ def test_scaled_image_equals_pillow(denominator):
     data = encode_jpeg(picture(90, 131), "444")
     image = Image.open(io.BytesIO(data))
     image.draft("RGB", (131 // denominator, 90 // denominator))
-    assert np.array_equal(jpeg.decode(data, denominator=denominator), np.asarray(image))
+    assert np.array_equal(decode_jpeg(data, denominator=denominator), np.asarray(image))
 
 
 @pytest.mark.parametrize("denominator", DENOMINATORS)
@@ -137,27 +138,27 @@ def test_random_regions_equal_the_whole(sampling, progressive, denominator):
             picture(height, width), sampling, restart=int(width) % 3, progressive=progressive
         )
         for channels in (1, 3):
-            whole = jpeg.decode(data, channels, denominator=denominator)
+            whole = decode_jpeg(data, channels, denominator=denominator)
             for _ in range(40):
                 x, y = random.integers(0, whole.shape[1]), random.integers(0, whole.shape[0])
                 w = random.integers(1, whole.shape[1] - x + 1)
                 h = random.integers(1, whole.shape[0] - y + 1)
-                part = jpeg.decode(data, channels, (x, y, w, h), denominator)
+                part = decode_jpeg(data, channels, (x, y, w, h), denominator)
                 assert np.array_equal(part, whole[y : y + h, x : x + w]), (x, y, w, h)
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_one_pixel_and_one_line_everywhere(sampling):
     data = encode_jpeg(picture(51, 83), sampling)
-    whole = jpeg.decode(data)
+    whole = decode_jpeg(data)
     height, width = whole.shape[:2]
     for y in range(height):
-        assert np.array_equal(jpeg.decode(data, region=(0, y, width, 1)), whole[y : y + 1])
+        assert np.array_equal(decode_jpeg(data, region=(0, y, width, 1)), whole[y : y + 1])
         for x in range(y % 5, width, 5):
-            assert np.array_equal(jpeg.decode(data, region=(x, y, 1, 1))[0, 0], whole[y, x])
+            assert np.array_equal(decode_jpeg(data, region=(x, y, 1, 1))[0, 0], whole[y, x])
     for x in range(width):
-        assert np.array_equal(jpeg.decode(data, region=(x, 0, 1, height)), whole[:, x : x + 1])
-        rest = jpeg.decode(data, region=(x, 20, width - x, 20))
+        assert np.array_equal(decode_jpeg(data, region=(x, 0, 1, height)), whole[:, x : x + 1])
+        rest = decode_jpeg(data, region=(x, 20, width - x, 20))
         assert np.array_equal(rest, whole[20:40, x:])
 
 
@@ -175,13 +176,13 @@ def test_regions_of_any_sampling_equal_the_whole(
         encode_jpeg(picture(70, 90), "444", progressive=progressive), factors
     )
     try:
-        whole = jpeg.decode(data, channels, denominator=denominator)
+        whole = decode_jpeg(data, channels, denominator=denominator)
     except ImageDecodeError:
         return  # libjpeg refuses fractions and more than ten blocks
     height, width = whole.shape[:2]
     x, y = int(place[0] * (width - 1)), int(place[1] * (height - 1))
     w, h = 1 + int(place[2] * (width - x - 1)), 1 + int(place[3] * (height - y - 1))
-    part = jpeg.decode(data, channels, (x, y, w, h), denominator)
+    part = decode_jpeg(data, channels, (x, y, w, h), denominator)
     assert np.array_equal(part, whole[y : y + h, x : x + w])
 
 
@@ -192,10 +193,10 @@ def test_regions_of_a_progressive_image_without_its_last_scans_equal_the_whole()
     for start in starts[1:]:
         early = data[:start] + b"\xff\xd9"
         for denominator in DENOMINATORS:
-            whole = jpeg.decode(early, denominator=denominator)
+            whole = decode_jpeg(early, denominator=denominator)
             height, width = whole.shape[:2]
             x, y, w, h = width // 3, height // 2, width // 4, height // 3
-            part = jpeg.decode(early, region=(x, y, w, h), denominator=denominator)
+            part = decode_jpeg(early, region=(x, y, w, h), denominator=denominator)
             assert np.array_equal(part, whole[y : y + h, x : x + w])
 
 
@@ -203,9 +204,9 @@ def test_regions_of_a_progressive_image_without_its_last_scans_equal_the_whole()
 @pytest.mark.parametrize("subsampling", [0, 1, 2])
 def test_files_of_pillow(option, subsampling):
     data = encode_with_pillow(picture(77, 99), subsampling=subsampling, **{option: 1})
-    whole = jpeg.decode(data)
+    whole = decode_jpeg(data)
     assert np.array_equal(whole, decode_with_opencv(data, 3))
-    assert np.array_equal(jpeg.decode(data, region=(30, 40, 50, 30)), whole[40:70, 30:80])
+    assert np.array_equal(decode_jpeg(data, region=(30, 40, 50, 30)), whole[40:70, 30:80])
 
 
 # ---- arguments ----
@@ -221,28 +222,28 @@ def test_files_of_pillow(option, subsampling):
 def test_region_outside_the_image(region):
     data = encode_jpeg(picture(20, 30))
     with pytest.raises(ValueError, match="outside"):
-        jpeg.decode(data, region=region)
-    assert jpeg.decode(data).shape == (20, 30, 3)
+        decode_jpeg(data, region=region)
+    assert decode_jpeg(data).shape == (20, 30, 3)
 
 
 def test_other_arguments():
     data = encode_jpeg(picture(20, 30))
     for denominator in (0, 3, 16, -1):
         with pytest.raises(ValueError, match="denominator"):
-            jpeg.decode(data, denominator=denominator)
+            decode_jpeg(data, denominator=denominator)
     for channels in (0, 2, 4):
         with pytest.raises(ValueError, match="channels"):
-            jpeg.decode(data, channels)
-    assert jpeg.decode(data, region=(14, 9, 1, 1), denominator=2).shape == (1, 1, 3)
+            decode_jpeg(data, channels)
+    assert decode_jpeg(data, region=(14, 9, 1, 1), denominator=2).shape == (1, 1, 3)
     with pytest.raises(ValueError, match="outside"):
-        jpeg.decode(data, region=(15, 9, 1, 1), denominator=2)
+        decode_jpeg(data, region=(15, 9, 1, 1), denominator=2)
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview, np.frombuffer])
 def test_any_buffer(kind):
     data = encode_jpeg(picture(20, 30))
     buffer = kind(data, np.uint8) if kind is np.frombuffer else kind(data)
-    assert np.array_equal(jpeg.decode(buffer), jpeg.decode(data))
+    assert np.array_equal(decode_jpeg(buffer), decode_jpeg(data))
 
 
 # ---- header ----
@@ -258,7 +259,7 @@ def test_cmyk_is_left_to_others():
     data = encode_with_pillow(picture(20, 30), "CMYK")
     assert jpeg.header(data) == (30, 20, 4, 1, False, False)
     with pytest.raises(ImageDecodeError, match="CMYK"):
-        jpeg.decode(data)
+        decode_jpeg(data)
 
 
 @pytest.mark.parametrize("frame", [0xC3, 0xC5, 0xC9, 0xCA, 0xCB, 0xCD])
@@ -267,7 +268,7 @@ def test_lossless_hierarchical_and_arithmetic_coding_are_left_to_others(frame):
     assert jpeg.header(data)[:3] == (30, 20, 3)
     assert not jpeg.header(data).supported
     with pytest.raises(ImageDecodeError, match="not decoded here"):
-        jpeg.decode(data)
+        decode_jpeg(data)
 
 
 def test_twelve_bits_are_left_to_others():
@@ -333,7 +334,7 @@ def test_hostile_exif_neither_crashes_nor_invents(payload):
 )
 def test_not_jpeg(data):
     with pytest.raises(ImageDecodeError, match="not a JPEG"):
-        jpeg.decode(data)
+        decode_jpeg(data)
     with pytest.raises(ImageDecodeError, match="not a JPEG"):
         jpeg.header(data)
 
@@ -343,11 +344,11 @@ def test_not_jpeg(data):
 @pytest.mark.parametrize("restart", [0, 2])
 def test_truncated_anywhere(sampling, progressive, restart):
     data = encode_jpeg(picture(50, 60), sampling, restart=restart, progressive=progressive)
-    whole = jpeg.decode(data)
+    whole = decode_jpeg(data)
     header_end = scan_starts(data)[0]
     for size in range(3, len(data) - 2):
         try:
-            pixels = jpeg.decode(data[:size])
+            pixels = decode_jpeg(data[:size])
         except ImageDecodeError as error:
             assert "truncated" in str(error)
         else:  # nothing but padding bits was missing
@@ -362,37 +363,37 @@ def test_missing_end_marker_is_harmless():
     for progressive in (False, True):
         data = encode_jpeg(picture(50, 60), progressive=progressive)
         assert data.endswith(b"\xff\xd9")
-        assert np.array_equal(jpeg.decode(data[:-2]), jpeg.decode(data))
+        assert np.array_equal(decode_jpeg(data[:-2]), decode_jpeg(data))
 
 
 def test_rows_above_the_damage_can_be_had():
     data = encode_jpeg(picture(200, 60))
     start = data[: len(data) // 2]
-    whole = jpeg.decode(data)
-    assert np.array_equal(jpeg.decode(start, region=(0, 0, 60, 60)), whole[:60])
+    whole = decode_jpeg(data)
+    assert np.array_equal(decode_jpeg(start, region=(0, 0, 60, 60)), whole[:60])
     with pytest.raises(ImageDecodeError, match="truncated"):
-        jpeg.decode(start, region=(0, 150, 60, 20))
+        decode_jpeg(start, region=(0, 150, 60, 20))
     with pytest.raises(ImageDecodeError, match="truncated"):
-        jpeg.decode(start, region=(0, 0, 60, 180))
+        decode_jpeg(start, region=(0, 0, 60, 180))
 
 
 def test_progressive_file_cut_between_scans_is_truncated():
     data = encode_jpeg(picture(50, 60), progressive=True)
     for start in scan_starts(data)[1:]:
         with pytest.raises(ImageDecodeError, match="truncated"):
-            jpeg.decode(data[:start])
+            decode_jpeg(data[:start])
 
 
 def test_junk_behind_the_image_is_ignored():
     data = encode_jpeg(picture(50, 60))
-    assert np.array_equal(jpeg.decode(data + bytes(1000) + data[:500]), jpeg.decode(data))
+    assert np.array_equal(decode_jpeg(data + bytes(1000) + data[:500]), decode_jpeg(data))
 
 
 def test_zero_size():
     data = encode_jpeg(picture(50, 60))
     for width, height in ((0, 50), (60, 0), (0, 0)):
         with pytest.raises(ImageDecodeError, match="damaged"):
-            jpeg.decode(with_size(data, width, height))
+            decode_jpeg(with_size(data, width, height))
 
 
 def test_header_that_claims_huge_size():
@@ -400,18 +401,18 @@ def test_header_that_claims_huge_size():
         bomb = with_size(encode_jpeg(picture(50, 60), progressive=progressive), 65500, 65500)
         assert jpeg.header(bomb)[:2] == (65500, 65500)
         with pytest.raises(ImageDecodeError, match="too large.*65500 x 65500"):
-            jpeg.decode(bomb)
+            decode_jpeg(bomb)
         with pytest.raises(ImageDecodeError, match="damaged"):  # libjpeg's own limit of a side
-            jpeg.decode(with_size(bomb, 65535, 65535))
+            decode_jpeg(with_size(bomb, 65535, 65535))
 
 
 def test_pixel_limit_is_inclusive():
     data = encode_jpeg(picture(50, 60))
-    assert jpeg.decode(data, max_pixels=3000).shape == (50, 60, 3)
+    assert decode_jpeg(data, max_pixels=3000).shape == (50, 60, 3)
     with pytest.raises(ImageDecodeError, match="max_pixels"):
-        jpeg.decode(data, max_pixels=2999)
+        decode_jpeg(data, max_pixels=2999)
     with pytest.raises(ImageDecodeError, match="max_pixels"):
-        jpeg.decode(data, max_pixels=2999, region=(0, 0, 1, 1))
+        decode_jpeg(data, max_pixels=2999, region=(0, 0, 1, 1))
 
 
 def test_scan_bomb():
@@ -420,11 +421,11 @@ def test_scan_bomb():
     scan = data[starts[1] : data.index(b"\xff\xc4", starts[1])]
     bomb = data[: starts[1]] + scan * 300 + data[starts[1] :]
     with pytest.raises(ImageDecodeError, match="more than 256 scans"):
-        jpeg.decode(bomb)
-    assert jpeg.decode(bomb, max_scans=400).shape == (50, 60, 3)
+        decode_jpeg(bomb)
+    assert decode_jpeg(bomb, max_scans=400).shape == (50, 60, 3)
     with pytest.raises(ImageDecodeError, match="more than 3 scans"):
-        jpeg.decode(data, max_scans=3)
-    assert jpeg.decode(data, max_scans=len(starts)).shape == (50, 60, 3)
+        decode_jpeg(data, max_scans=3)
+    assert decode_jpeg(data, max_scans=len(starts)).shape == (50, 60, 3)
 
 
 def test_tables_of_one_image_do_not_help_the_next():
@@ -435,17 +436,17 @@ def test_tables_of_one_image_do_not_help_the_next():
     while whole[position : position + 2] == b"\xff\xdb":
         position += 2 + struct.unpack_from(">H", whole, position + 2)[0]
     without += whole[position:]
-    jpeg.decode(whole)
+    decode_jpeg(whole)
     with pytest.raises(ImageDecodeError, match="damaged"):
-        jpeg.decode(without)
+        decode_jpeg(without)
 
 
 def test_image_without_huffman_tables_uses_the_standard_ones_after_any_predecessor():
     standard = encode_with_pillow(picture(50, 60))
     without = standard[: standard.index(b"\xff\xc4")] + standard[standard.index(b"\xff\xda") :]
-    expected = jpeg.decode(standard)
-    jpeg.decode(encode_with_pillow(picture(50, 60, 1), optimize=True))
-    assert np.array_equal(jpeg.decode(without), expected)
+    expected = decode_jpeg(standard)
+    decode_jpeg(encode_with_pillow(picture(50, 60, 1), optimize=True))
+    assert np.array_equal(decode_jpeg(without), expected)
 
 
 @given(
@@ -461,7 +462,7 @@ def test_changed_bytes_give_the_same_outcome_every_time(kind, changes, keep, cha
     data = bytes(data[: int(keep * len(data))] if keep < 0.6 else data)
     options = dict(channels=channels, denominator=denominator, max_pixels=2**20, max_scans=64)
     first = outcome(data, **options)
-    jpeg.decode(encode_jpeg(picture(33, 44, 1)))
+    decode_jpeg(encode_jpeg(picture(33, 44, 1)))
     assert outcome(data, **options) == first
     assert outcome_in_new_thread(data, **options) == first
 
@@ -471,13 +472,13 @@ def test_changed_bytes_give_the_same_outcome_every_time(kind, changes, keep, cha
 def test_random_bytes(data, prefixed):
     data = b"\xff\xd8\xff" + data if prefixed else data
     with pytest.raises(ImageDecodeError):
-        jpeg.decode(data)
+        decode_jpeg(data)
 
 
 def test_many_images_good_and_bad_through_one_decoder():
     good = [encode_jpeg(picture(30 + i, 90 - i, i), s) for i, s in enumerate(SAMPLINGS)]
     good += [encode_jpeg(picture(64, 64, i), "420", progressive=True) for i in range(3)]
-    expected = [jpeg.decode(data) for data in good]
+    expected = [decode_jpeg(data) for data in good]
     bad = [
         good[0][:200],
         b"",
@@ -487,7 +488,7 @@ def test_many_images_good_and_bad_through_one_decoder():
     ]
     for turn in range(400):
         index = turn * 7 % len(good)
-        assert np.array_equal(jpeg.decode(good[index]), expected[index])
+        assert np.array_equal(decode_jpeg(good[index]), expected[index])
         assert "Error" not in outcome(bad[turn % len(bad)]).__class__.__name__
         assert isinstance(outcome(bad[turn % len(bad)]), str)
 
@@ -496,7 +497,7 @@ def test_threads_do_not_disturb_each_other():
     images = [
         encode_jpeg(picture(80, 100, i), s, progressive=i % 2 == 0) for i, s in enumerate(SAMPLINGS)
     ]
-    expected = [jpeg.decode(data).tobytes() for data in images]
+    expected = [decode_jpeg(data).tobytes() for data in images]
     wrong = []
 
     def work(offset):

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from faces.codecs import decode_jpeg, last_jpeg
 from iterators.testing import encode_jpeg, picture
 from recordio.errors import ImageDecodeError
-from recordio.formats.jpeg import jpeg
 from recordio.formats.jpeg.entry_store import EntryStore
 
 pytestmark = pytest.mark.libjpeg
@@ -34,10 +34,10 @@ def decode(data, store=None, **options):
     """Pixels or None, the error, and who decoded."""
     pixels, message = None, ""
     try:
-        pixels = jpeg.decode(data, entries=store, **options)
+        pixels = decode_jpeg(data, entries=store, **options)
     except ImageDecodeError as error:
         message = str(error)
-    return pixels, message, jpeg._last_outcome()[0]
+    return pixels, message, last_jpeg()[0]
 
 
 def check_equal(data, store, **options):
@@ -87,11 +87,11 @@ def test_regions_are_the_same_in_any_order(data, sampling, channels, denominator
 def test_points_are_noted_once_and_used(sampling):
     image = encode_jpeg(picture(160, 240), sampling=sampling, quality=90)
     store = store_of(3)
-    jpeg.decode(image, entries=store, record=1)
+    decode_jpeg(image, entries=store, record=1)
     points = store.packed(1)
     assert store.images == 1 and store.nbytes == len(points) > 40
     assert store.packed(0) is None
-    whole = jpeg.decode(image)
+    whole = decode_jpeg(image)
     region = (120, 90, 50, 40)
     wanted = whole[90:130, 120:170]
     # A bit of what lies above the region, which is passed over, may now be wrong: nobody reads it.
@@ -100,9 +100,9 @@ def test_points_are_noted_once_and_used(sampling):
     changed = [at for at in range(start, start + 40) if damaged[at] not in (0, 255)][:8]
     for at in changed:
         damaged[at] ^= 0x2A if damaged[at] ^ 0x2A not in (0, 255) else 1
-    assert not np.array_equal(jpeg.decode(bytes(damaged))[90:130, 120:170], wanted)
-    assert np.array_equal(jpeg.decode(image, 3, region, entries=store, record=1), wanted)
-    used = jpeg.decode(bytes(damaged), 3, region, entries=store, record=1)
+    assert not np.array_equal(decode_jpeg(bytes(damaged))[90:130, 120:170], wanted)
+    assert np.array_equal(decode_jpeg(image, 3, region, entries=store, record=1), wanted)
+    used = decode_jpeg(bytes(damaged), 3, region, entries=store, record=1)
     assert np.array_equal(used, wanted)  # which shows that points were used
 
 
@@ -134,7 +134,7 @@ def test_the_share_of_bytes():
             assert 0.001 < store.nbytes / len(image) <= 0.004
     small = encode_jpeg(picture(64, 64), quality=50)
     store = EntryStore(1)
-    jpeg.decode(small, entries=store)
+    decode_jpeg(small, entries=store)
     assert store.images == 0
 
 
@@ -182,7 +182,7 @@ def test_truncation_everywhere():
 def test_any_bytes_of_points_are_refused_or_do_no_harm(data):
     image = encode_jpeg(picture(160, 240), quality=90)
     store = store_of()
-    whole = jpeg.decode(image, entries=store)
+    whole = decode_jpeg(image, entries=store)
     points = bytearray(store.packed(0))
     assert store.put(0, bytes(points)) and store.packed(0) == bytes(points)
     mark = bytes(points[:4])
@@ -194,8 +194,8 @@ def test_any_bytes_of_points_are_refused_or_do_no_harm(data):
     if store.put(0, bytes(points)):
         # A file of points has a checksum: here only what must never happen is looked for.
         region = data.draw(regions(240, 160))
-        assert jpeg.decode(image, 3, region, entries=store).shape == (region[3], region[2], 3)
-    assert np.array_equal(jpeg.decode(image), whole)
+        assert decode_jpeg(image, 3, region, entries=store).shape == (region[3], region[2], 3)
+    assert np.array_equal(decode_jpeg(image), whole)
 
 
 def test_a_store_refuses_what_it_cannot_hold():
@@ -212,13 +212,13 @@ def test_a_store_refuses_what_it_cannot_hold():
         EntryStore(1, share=0)
     image = encode_jpeg(picture(160, 240), quality=90)
     for record in (-1, 2, 1 << 40):  # of which nothing is kept
-        jpeg.decode(image, entries=store, record=record)
+        decode_jpeg(image, entries=store, record=record)
     assert store.images == 0
 
 
 def test_threads_share_a_store():
     images = [encode_jpeg(picture(160, 240, seed), quality=90) for seed in range(4)]
-    wanted = [jpeg.decode(image) for image in images]
+    wanted = [decode_jpeg(image) for image in images]
     store, wrong = store_of(len(images)), []
 
     def work(number):
@@ -226,7 +226,7 @@ def test_threads_share_a_store():
         for _ in range(60):
             which = int(draw.integers(len(images)))
             x, y = int(draw.integers(200)), int(draw.integers(140))
-            part = jpeg.decode(images[which], 3, (x, y, 40, 20), entries=store, record=which)
+            part = decode_jpeg(images[which], 3, (x, y, 40, 20), entries=store, record=which)
             if not np.array_equal(part, wanted[which][y : y + 20, x : x + 40]):
                 wrong.append(which)
 

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from faces.codecs import decode_jpeg, last_jpeg
 from iterators import ImageRecordIter
 from iterators.testing import encode_jpeg, picture
 from recordio import IRHeader, RecordWriter, pack
 from recordio.errors import ImageDecodeError
-from recordio.formats.jpeg import jpeg
 
 # Where ours cannot be used with the library that was found, this fails: better now than later.
 pytestmark = pytest.mark.libjpeg
@@ -38,10 +38,10 @@ def decode(data, own, **options):
     """Pixels or error text, number of warnings; and which decoder it was."""
     os.environ["ITERATORS_JPEG"] = "" if own else "plain"
     try:
-        pixels = jpeg.decode(data, **options).tobytes()
+        pixels = decode_jpeg(data, **options).tobytes()
     except ImageDecodeError as error:
         pixels = str(error)
-    decoder, warnings = jpeg._last_outcome()
+    decoder, warnings = last_jpeg()
     return (pixels, warnings), decoder
 
 

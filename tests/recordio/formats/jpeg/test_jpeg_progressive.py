@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from progressive_writer import Scan, empty_frame, usual_scans, write_file
 
+from faces.codecs import decode_jpeg, last_jpeg
 from iterators.testing import encode_jpeg, picture
 from recordio.errors import ImageDecodeError
 from recordio.formats.jpeg import jpeg
@@ -63,10 +64,10 @@ def decode(data, own, **options):
     """Pixels or error text, number of warnings; and which decoder it was."""
     os.environ["ITERATORS_JPEG"] = "" if own else "plain"
     try:
-        pixels = jpeg.decode(data, **options).tobytes()
+        pixels = decode_jpeg(data, **options).tobytes()
     except ImageDecodeError as error:
         pixels = str(error)
-    decoder, warnings = jpeg._last_outcome()
+    decoder, warnings = last_jpeg()
     return (pixels, warnings), decoder
 
 

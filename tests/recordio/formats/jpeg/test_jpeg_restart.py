@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from faces.codecs import decode_jpeg, last_jpeg
 from iterators.testing import encode_jpeg, picture
 from recordio.errors import ImageDecodeError
-from recordio.formats.jpeg import jpeg
 
 pytestmark = pytest.mark.libjpeg
 
@@ -32,10 +32,10 @@ def decode(data, own, **options):
     os.environ["ITERATORS_JPEG"] = "" if own else "plain"
     pixels, message = None, ""
     try:
-        pixels = jpeg.decode(data, **options)
+        pixels = decode_jpeg(data, **options)
     except ImageDecodeError as error:
         message = str(error)
-    decoder, warnings = jpeg._last_outcome()
+    decoder, warnings = last_jpeg()
     return pixels, message, warnings, decoder
 
 
@@ -122,13 +122,13 @@ def test_regions_equal_the_library_and_the_whole(size, sampling, restart, grey, 
     channels = draw.draw(st.sampled_from([3, 3, 1]))
     options = {"channels": channels, "denominator": denominator}
     assert check_equal(data, **options) == OWN
-    whole = jpeg.decode(data, **options)
+    whole = decode_jpeg(data, **options)
     height, width = whole.shape[:2]
     for _ in range(3):
         x, y = draw.draw(st.integers(0, width - 1)), draw.draw(st.integers(0, height - 1))
         w, h = draw.draw(st.integers(1, width - x)), draw.draw(st.integers(1, height - y))
         assert check_equal(data, region=(x, y, w, h), **options) == OWN
-        part = jpeg.decode(data, region=(x, y, w, h), **options)
+        part = decode_jpeg(data, region=(x, y, w, h), **options)
         assert np.array_equal(part, whole[y : y + h, x : x + w])
 
 
@@ -140,11 +140,11 @@ def test_every_column_and_row_with_segments_that_divide_the_row(sampling, diviso
     data = encode_jpeg(
         picture(*size), sampling, restart=size[1] // MCU_SIZES[sampling][0] // divisor
     )
-    whole = jpeg.decode(data)
+    whole = decode_jpeg(data)
     for x in range(0, size[1] - 40):
         y = x % (size[0] - 12)
-        part = jpeg.decode(data, region=(x, y, 40, 12))
-        assert jpeg._last_outcome() == (OWN, 0)
+        part = decode_jpeg(data, region=(x, y, 40, 12))
+        assert last_jpeg() == (OWN, 0)
         assert np.array_equal(part, whole[y : y + 12, x : x + 40])
 
 
@@ -162,15 +162,15 @@ def test_what_is_not_needed_is_not_looked_at(sampling, restart):
         (10, 149, 3, 3),
         (0, 100, 50, 1),
     ]:
-        expected = jpeg.decode(data, region=region)
+        expected = decode_jpeg(data, region=region)
         changed = bytearray(data)
         numbers = unneeded(data, size, sampling, restart, region)
         for number in numbers:
             start, end = segments[number]
             changed[start:end] = bytes((17 * i) % 255 for i in range(end - start))
         passed_over += len(numbers)
-        assert np.array_equal(jpeg.decode(bytes(changed), region=region), expected)
-        assert jpeg._last_outcome() == (OWN, 0)
+        assert np.array_equal(decode_jpeg(bytes(changed), region=region), expected)
+        assert last_jpeg() == (OWN, 0)
         decoder, unseen = check_passing_over(bytes(changed), region=region)
         assert decoder == OWN
         assert unseen == (region[2] < 320)  # the library, too, does not get below a region
@@ -180,12 +180,12 @@ def test_what_is_not_needed_is_not_looked_at(sampling, restart):
 def test_shortened_and_emptied_segments_that_are_not_needed():
     size, region = (120, 200), (90, 50, 40, 30)
     data = encode_jpeg(picture(*size), "420", restart=3)
-    expected = jpeg.decode(data, region=region)
+    expected = decode_jpeg(data, region=region)
     for number in reversed(unneeded(data, size, "420", 3, region)):
         start, end = segments_of(data)[number]
         data = data[: start + number % 3] + data[end:]
-        assert np.array_equal(jpeg.decode(data, region=region), expected)
-        assert jpeg._last_outcome() == (OWN, 0)
+        assert np.array_equal(decode_jpeg(data, region=region), expected)
+        assert last_jpeg() == (OWN, 0)
 
 
 @pytest.mark.parametrize("restart", [40, 41, 500])
@@ -213,7 +213,7 @@ SMALL = {
 def test_truncated_at_every_byte(kind, region):
     """Without a marker behind the scan nothing is passed over, so that a missing end is noticed."""
     data = SMALL[kind]
-    expected = jpeg.decode(data, region=region)
+    expected = decode_jpeg(data, region=region)
     decoders = set()
     for size in range(scan_of(data), len(data)):
         decoders.add(check_equal(data[:size], region=region))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from faces.codecs import decode_jpeg
 from iterators import ImageRecordIter, optimize_jpeg
 from iterators.datasets import ImageRecordDataset
 from iterators.datasets.image_files import read_image
@@ -102,8 +103,8 @@ DOORS = {
     "Pillow": pillow_image,
 }
 if jpeg.available():
-    DOORS["decode"] = jpeg.decode
-    DOORS["region"] = lambda data: jpeg.decode(data, region=(0, 0, 9, 9), denominator=8)
+    DOORS["decode"] = decode_jpeg
+    DOORS["region"] = lambda data: decode_jpeg(data, region=(0, 0, 9, 9), denominator=8)
     DOORS["optimize"] = optimize_jpeg
     DOORS["coefficients"] = jpeg_transcode.coefficients
 
@@ -124,9 +125,9 @@ def test_too_many_scans_are_refused_at_every_door(door, kind):
 def test_what_is_not_decoded_here_is_refused_by_its_scans_too():
     for data in (MANY_CMYK, LONG_CMYK):
         with pytest.raises(ImageDecodeError, match="suspicious"):
-            jpeg.decode(data)
+            decode_jpeg(data)
     with pytest.raises(ImageDecodeError, match="CMYK"):
-        jpeg.decode(CMYK)
+        decode_jpeg(CMYK)
 
 
 def test_arithmetic_coding_and_other_frames_are_counted():
@@ -195,17 +196,17 @@ def test_sequential_scans_of_one_component_each_are_counted():
     scans = [b"\xff\xda\0\x08\x01" + bytes((i, 0x11 * (i > 1))) + b"\0\x3f\0" for i in (1, 2, 3)]
     body = b"".join(scan + bytes(200) for scan in scans)
     for count, limits in ((1, {}), (1, {"max_scan_pixels": 1}), (90, {"max_scans": 270})):
-        jpeg.decode(data[:start] + body * count + b"\xff\xd9", **limits)
+        decode_jpeg(data[:start] + body * count + b"\xff\xd9", **limits)
     with pytest.raises(ImageDecodeError, match="max_scans"):
-        jpeg.decode(data[:start] + body * 90 + b"\xff\xd9")
+        decode_jpeg(data[:start] + body * 90 + b"\xff\xd9")
     with pytest.raises(ImageDecodeError, match="max_scan_pixels"):
-        jpeg.decode(data[:start] + body * 2 + b"\xff\xd9", max_scan_pixels=3000 * 5)
+        decode_jpeg(data[:start] + body * 2 + b"\xff\xd9", max_scan_pixels=3000 * 5)
 
 
 @pytest.mark.libjpeg
 def test_a_sequential_image_of_one_scan_is_limited_by_its_pixels_alone():
     data = cv2.imencode(".jpg", np.zeros((50, 60, 3), np.uint8))[1].tobytes()
-    assert jpeg.decode(data, max_scan_pixels=1).shape == (50, 60, 3)
+    assert decode_jpeg(data, max_scan_pixels=1).shape == (50, 60, 3)
 
 
 def test_ordinary_photographs_are_far_below_the_limits():
@@ -247,7 +248,7 @@ def test_both_entropy_decoders_refuse_the_same(restart, limits, monkeypatch):
         for own in (False, True):
             monkeypatch.setenv("ITERATORS_JPEG", "" if own else "plain")
             try:
-                outcomes.append(jpeg.decode(data, region=(0, 0, 9, 9), **limits).tobytes())
+                outcomes.append(decode_jpeg(data, region=(0, 0, 9, 9), **limits).tobytes())
             except ImageDecodeError as error:
                 outcomes.append(str(error))
         assert outcomes[0] == outcomes[1]
