@@ -11,6 +11,7 @@
 #include <jerror.h>
 
 #include "entropy.h"
+#include "idct.h"
 #include "library.h"
 
 #define TEXT_(x) #x
@@ -71,6 +72,8 @@ struct jpeg_decoder {
     void (*realize_virt_arrays)(j_common_ptr);
     jpeg_entropy* entropy; /* NULL: never asked for */
     int own_entropy;
+    int in_pairs; /* blocks are transformed by ours */
+    jpeg_idct idct;
     int tables_used;
     coding_table tables[MAX_TABLES];
 };
@@ -221,6 +224,7 @@ int jpeg_decoder_choose(jpeg_decoder* decoder, enum jpeg_entropy_choice choice) 
         if (decoder->entropy == NULL) return JPEG_NO_MEMORY;
     }
     decoder->own_entropy = choice != JPEG_ENTROPY_OF_LIBRARY;
+    decoder->in_pairs = decoder->own_entropy && choice != JPEG_ENTROPY_PORTABLE;
     if (decoder->own_entropy) jpeg_entropy_kernels(decoder->entropy, choice == JPEG_ENTROPY_PORTABLE);
     if (choice == JPEG_ENTROPY_ON_PROBATION) jpeg_entropy_probe(decoder->entropy);
     return JPEG_OK;
@@ -514,6 +518,7 @@ int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int
         if (y > 0) skipped = (int)jpeg_skip_scanlines(library, (JDIMENSION)y);
     }
 
+    if (decoder->in_pairs && !is_smoothed(library)) jpeg_idct_install(&decoder->idct, library, first);
     decoder->end_row = y + height;
     decoder->left = (ptrdiff_t)(x - (int)first) * samples;
     if (reserve_strip(decoder, (int)library->output_width, samples) != JPEG_OK) {

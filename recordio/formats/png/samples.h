@@ -109,6 +109,11 @@ SIMD_INLINE void table_to_pixels(const uint8_t* row, int x, int width, int depth
                                  const uint8_t table[256][4], uint8_t* out) {
     const int mask = (1 << depth) - 1;
     const int end = x + width;
+    if (depth == 8 && channels >= 3) { /* a fourth byte belongs to the next pixel, or lies behind the row */
+        for (; x < end; x++, out += channels)
+            memcpy(out, table[row[x]], 4);
+        return;
+    }
     for (; x < end; x++, out += channels) {
         const size_t bit = (size_t)x * (size_t)depth;
         const uint8_t* pixel = table[row[bit >> 3] >> (8 - depth - (int)(bit & 7)) & mask];
@@ -124,12 +129,22 @@ SIMD_INLINE void table_to_pixels(const uint8_t* row, int x, int width, int depth
 /* Pixels of 16 bits: the first samples of each, in the byte order of the machine. */
 static inline void samples_to_deep_pixels(const uint8_t* from, int samples, int width, int channels,
                                           uint8_t* out) {
+    const int together = samples == channels ? width * channels : channels;
     int x, k;
-    for (x = 0; x < width; x++, from += 2 * samples, out += 2 * channels)
-        for (k = 0; k < channels; k++) {
-            const uint16_t value = (uint16_t)(from[2 * k] << 8 | from[2 * k + 1]);
-            memcpy(out + 2 * k, &value, 2);
+    for (x = 0; x < width * channels; x += together, from += 2 * samples)
+        for (k = 0; k < together; k++, out += 2) {
+            uint16_t value;
+            memcpy(&value, from + 2 * k, 2);
+            value = (uint16_t)(value << 8 | value >> 8);
+            memcpy(out, &value, 2);
         }
+}
+
+/* Of samples of 16 bits the upper 8. */
+static inline void upper_halves(const uint8_t* from, int count, uint8_t* out) {
+    int i;
+    for (i = 0; i < count; i++)
+        out[i] = from[2 * i];
 }
 
 #define PNG_KIND(samples, bytes, channels) (100 * (samples) + 10 * (bytes) + (channels))
@@ -158,6 +173,10 @@ static inline void png_convert(const png_outline* image, const png_conversion* t
     }
     if (to->deep) {
         samples_to_deep_pixels(from, samples, width, to->channels, out);
+        return;
+    }
+    if (bytes == 2 && samples == to->channels) {
+        upper_halves(from, width * samples, out);
         return;
     }
     switch (PNG_KIND(samples, bytes, to->channels)) {
