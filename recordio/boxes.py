@@ -8,7 +8,7 @@ import numpy as np
 
 from .errors import LabelError
 
-__all__ = ["LEAST_HEADER", "LEAST_OBJECT", "ROW_PREFIX", "boxes_of"]
+__all__ = ["LEAST_HEADER", "LEAST_OBJECT", "ROW_PREFIX", "boxes_of", "objects_of"]
 
 #: Fewest values of a header and of an object.
 LEAST_HEADER, LEAST_OBJECT = 2, 5
@@ -59,6 +59,15 @@ def boxes_of(labels: Any, *, in_batch: bool = False) -> np.ndarray:
                 "columns, number of labels, labels"
             )
         values = values[ROW_PREFIX : ROW_PREFIX + int(count)]
+    return objects_of(values, LEAST_OBJECT)
+
+
+def objects_of(values: np.ndarray, least: int) -> np.ndarray:
+    """Return the objects in labels, of at least so many values each: float32, (objects, values).
+
+    >>> objects_of(np.array([2, 3, 0.5, 0.5, 2], np.float32), 3).tolist()
+    [[0.5, 0.5, 2.0]]
+    """
     if values.ndim != 1 or len(values) < LEAST_HEADER:
         raise LabelError(
             f"labels of shape {values.shape} list no objects, which need a header of at least "
@@ -68,7 +77,7 @@ def boxes_of(labels: Any, *, in_batch: bool = False) -> np.ndarray:
     if (
         not (header.is_integer() and width.is_integer())
         or not LEAST_HEADER <= header <= len(values)
-        or width < LEAST_OBJECT
+        or width < least
         or (len(values) - header) % width
     ):
         raise LabelError(

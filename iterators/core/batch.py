@@ -6,7 +6,7 @@ These are plain containers with the field names of MXNet.  They hold arrays and 
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -141,6 +141,9 @@ class DataBatch(AbstractDataBatch):
     fields : dict of str to list
         Fields that are no arrays, such as captions: a value for every slot.  ``batch[name]`` finds
         them as well.
+    kinds : mapping of str to field
+        What the fields among the arrays and lists are, of `iterators.fields`, where the provider
+        knows it; `show` draws them.
 
     Examples
     --------
@@ -180,6 +183,7 @@ class DataBatch(AbstractDataBatch):
         self.provide_label: Any = provide_label
         self.source: Any = None
         self.fields: dict[str, list[Any]] = {}
+        self.kinds: Mapping[str, Any] = {}
 
     @property
     def count(self) -> int:

@@ -17,6 +17,7 @@ from recordio.errors import RecordIOError
 from recordio.formats import general
 from recordio.formats.decode import decode_image
 
+from ..core.batch import DataBatch
 from ..images.augment.geometry import drawn_steps
 from ..images.augment.recipe import Recipe
 from .engine import engine_apart, made
@@ -33,7 +34,7 @@ __all__ = [
 
 
 class SampleOfRecord(NamedTuple):
-    """One record as it is in one epoch: a sample without the batch axis, and its row of labels.
+    """One record as it is in one epoch: a batch of this sample alone.
 
     `corners` says where the corners of the sample lie in the decoded image, in pixels: top left,
     top right, bottom right, bottom left, before it is mirrored or turned upside down.  It is None
@@ -41,10 +42,19 @@ class SampleOfRecord(NamedTuple):
     """
 
     epoch: int
-    data: np.ndarray
-    label: np.ndarray
+    batch: DataBatch
     corners: list[tuple[float, float]] | None
     mirror: bool
+
+    @property
+    def data(self) -> np.ndarray:
+        """The sample without the batch axis."""
+        return self.batch.data[0][0]
+
+    @property
+    def label(self) -> np.ndarray:
+        """Its row of labels."""
+        return np.atleast_1d(self.batch.label[0][0])
 
 
 def seek(provider: RecordImageProvider, epoch: int, number: int) -> None:
@@ -86,12 +96,13 @@ def samples_of(
     samples = []
     with engine_apart(provider._make_engine, 1) as engine:
         for epoch in epochs:
-            data, label, _ = made(engine, [record], epoch, [0])
+            batch = provider._batch(*made(engine, [record], epoch, [0]), pad=0)
+            batch.source = np.array([pack])
             corners, mirror = None, False
             if size is not None:
                 steps, mirror = drawn_steps(recipe, key, epoch, record, *size)
                 corners = corners_of(steps)
-            samples.append(SampleOfRecord(epoch, data[0], label[0], corners, mirror))
+            samples.append(SampleOfRecord(epoch, batch, corners, mirror))
     return samples
 
 

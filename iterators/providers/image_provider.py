@@ -489,7 +489,7 @@ class RecordImageProvider(PlannedProvider):
             batch = RaggedBatch([images], batch.label, batch.pad, batch.index, None, [desc], given)
             batch.source = source
         pixels = undo_normalisation(self)
-        return show_batch(batch, pixels, title, classes, columns, fields=self.fields)
+        return show_batch(batch, pixels, title, classes, columns)
 
     def _upcoming(self) -> DataBatch:
         """Make the batch that `next` delivers next, and stay where it is; replace no record."""
@@ -525,7 +525,8 @@ class RecordImageProvider(PlannedProvider):
             batch = super()._batch(data, label, ids, pad)
             if self._form is None:
                 describe_batch(batch)
-            batch.fields = self._fields.lists(data) if self._fields else {}
+            if self._fields:
+                batch.fields, batch.kinds = self._fields.lists(data), self.fields
             return batch
         _, labels = self._arrays(data, label)
         desc = self.provide_data[0]

@@ -2,6 +2,7 @@
 
 What normalisation did to the pixels is known to the provider that made a batch, and undone by its
 method `show`; of a batch alone the numbers are shown as well as that goes, and the title says how.
+`tiles_of` and `layer_of` say what is drawn of a batch and of a field, for sheets and for pages.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import base64
 import io
 import os
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,22 +19,33 @@ import numpy as np
 from recordio.boxes import boxes_of
 from recordio.errors import LabelError
 from recordio.packs.classes import SUFFIX, read_classes
+from recordio.packs.fields_meta import FieldMeta
 from recordio.packs.open_pack import open_pack
 
 from ..core.batch import DataBatch, axes_of
 from ..core.device import NumpyDevice
-from ..core.field_specs import Boxes, FieldKind, Keypoints, Mask, Objects, Text
+from ..core.field_specs import (
+    Boxes,
+    FieldKind,
+    Keypoints,
+    Mask,
+    Objects,
+    Text,
+    checked_fields,
+)
 from ..core.layout import LayoutError, plan
-from ..images.contact_sheet import Tile, contact_sheet
+from ..images.contact_sheet import IGNORED, Layer, Tile, contact_sheet
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["Classes", "Pixels", "objects_of_row", "pictures", "show", "show_batch"]
+__all__ = ["Classes", "Pixels", "layer_of", "pictures", "show", "show_batch", "tiles_of"]
 
 #: Images of a batch that a notebook shows by itself.
 MOST_PICTURES = 16
 
+#: Fields that are drawn, or stand below the image.
+DRAWN = (Mask, Objects, Text)
 #: Names of labels: as they are, or where they are.
 Classes = Mapping[int, str] | Sequence[str] | str | os.PathLike[str] | None
 #: ``pixels(images, source)``: normalised images, (batch, height, width, channels), as grey levels.
@@ -44,8 +57,12 @@ def show(
     *,
     classes: Classes = None,
     columns: int = 8,
+    fields: Mapping[str, FieldKind] | None = None,
 ) -> Image:
-    """The images of a batch side by side, with their labels; padding is faint.
+    """The images of a batch side by side, with their labels and fields; padding is faint.
+
+    Masks are drawn over the images, one colour for each value and stripes where it is to be
+    ignored; key points as discs, or rings where they are hidden; boxes, and texts below.
 
     Parameters
     ----------
@@ -58,6 +75,9 @@ def show(
         Names of the labels, or the pack or ``.classes.txt`` file that they are taken from.
     columns : int
         Images in a row, at least 1.
+    fields : mapping of str to field, optional
+        What the arrays and lists of the batch are, by name, of `iterators.fields`; by default what
+        the provider that made the batch was told.
 
     Returns
     -------
@@ -67,7 +87,10 @@ def show(
     Raises
     ------
     ValueError
-        If the batch holds no images, or there are no names of classes beside the pack.
+        If the batch holds no images, a field does not have the shape that it should, or there are
+        no names of classes beside the pack.
+    KeyError
+        If the batch has no array or list with the name of a field.
     RecordIOError
         If the file of their names is damaged.
 
@@ -79,7 +102,9 @@ def show(
     ...     show(provider.next()).size
     (340, 124)
     """
-    return show_batch(batch, None, "", classes, columns)
+    if fields is not None:
+        fields = checked_fields("fields", fields)
+    return show_batch(batch, None, "", classes, columns, fields=fields)
 
 
 def show_batch(
@@ -92,6 +117,26 @@ def show_batch(
     fields: Mapping[str, FieldKind] | None = None,
 ) -> Image:
     """A batch, or the first `most` of its images, with fields, as a contact sheet; see `show`."""
+    names = _names(classes)
+    tiles, note = tiles_of(batch, pixels, names, most, fields)
+    count = batch.count_samples()
+    words = [title, f"{count} images", f"pad {batch.pad}" if batch.pad else "", note]
+    return contact_sheet(tiles, ", ".join(part for part in words if part), columns, names)
+
+
+def tiles_of(
+    batch: DataBatch,
+    pixels: Pixels | None,
+    names: Mapping[int, str],
+    most: int | None = None,
+    fields: Mapping[str, FieldKind] | None = None,
+    described: Mapping[str, FieldMeta] = MappingProxyType({}),
+) -> tuple[list[Tile], str]:
+    """The images of a batch with what is drawn over them, and how numbers became grey levels.
+
+    `described` has the names of classes and the skeletons of fields, by their names in the pack.
+    """
+    fields = batch.kinds if fields is None else fields
     parts = [part[:most] for part in _images(batch)][:most]
     note = ""
     if pixels is not None:
@@ -101,17 +146,67 @@ def show_batch(
     elif parts[0].dtype != np.uint8:
         parts, note = _stretched(parts)
     images = [np.clip(np.rint(one), 0, 255).astype(np.uint8) for part in parts for one in part]
-    names = _names(classes)
     count = batch.count_samples()
+    values = {
+        name: _values(batch, name, kind)
+        for name, kind in fields.items()
+        if isinstance(kind, DRAWN) and not _is_of_a_later_view(name, fields)
+    }
     tiles = []
     for number, image in enumerate(images):
-        caption, objects = _labelled(batch, number, image.shape, names)
+        caption, layers = _labelled(batch, number, image.shape, names)
         padding = number >= count
+        for name, own in values.items():
+            if isinstance(fields[name], Text) and not padding:
+                caption = f"{caption} {' '.join(own[number].split())}".strip()
+            meta = described.get(name) or described.get(name[:-1])  # of the first view
+            if (layer := layer_of(fields[name], own[number], image.shape, meta)) is not None:
+                layers.append(layer)
         caption = f"pad {caption}".rstrip() if padding else caption
-        tile = Tile(image, caption, objects, faint=padding)
-        tiles.append(_with_fields(tile, batch, number, fields or {}))
-    words = [title, f"{count} images", f"pad {batch.pad}" if batch.pad else "", note]
-    return contact_sheet(tiles, ", ".join(part for part in words if part), columns, names)
+        tiles.append(Tile(image, caption, layers, padding))
+    return tiles, note
+
+
+def _values(batch: DataBatch, name: str, kind: FieldKind) -> Any:
+    """A field of a batch, by sample."""
+    values = batch[name]
+    if not kind.is_array:
+        return values
+    values = NumpyDevice().send(values)
+    if isinstance(kind, Objects) and kind.packed:
+        return np.split(values, NumpyDevice().send(batch[f"{name}_offsets"])[1:-1])
+    return values
+
+
+def layer_of(
+    kind: FieldKind, value: Any, shape: tuple[int, ...], meta: FieldMeta | None = None
+) -> Layer | None:
+    """Return what is drawn of a field over its image; None of fields that are not drawn.
+
+    Shapes that cannot be drawn over an image of `shape` are a ValueError.
+    """
+    height, width = shape[:2]
+    if isinstance(kind, Mask):
+        if value.shape != (height, width):
+            raise ValueError(f"a mask of {value.shape} pixels is none of {height} x {width}")
+        values = value.astype(np.int64)
+        return Layer("mask", np.where(values == kind.ignore, IGNORED, values))
+    if isinstance(kind, Keypoints):
+        if value.ndim != 3 or value.shape[2] != 3:
+            raise ValueError(f"an array {value.shape} holds no points: expected (n, points, 3)")
+        lines = () if meta is None else meta.skeleton
+        return Layer("points", value, lines=[p for p in lines if max(p) < value.shape[1]])
+    if isinstance(kind, Boxes):
+        if value.ndim != 2 or value.shape[1] < 5:
+            raise ValueError(f"an array {value.shape} holds no boxes: expected (n, 5)")
+        names = None if meta is None else meta.classes or None
+        return Layer("boxes", _corners(value, kind.format, width, height), names)
+    return None
+
+
+def _is_of_a_later_view(name: str, fields: Mapping[str, FieldKind]) -> bool:
+    """Tell whether a field belongs to another view than the first, the one that is shown."""
+    return name.endswith(tuple("123456789")) and f"{name[:-1]}0" in fields
 
 
 def pictures(batch: DataBatch) -> str:
@@ -177,44 +272,17 @@ def _names(classes: Classes) -> Mapping[int, str]:
 
 def _labelled(
     batch: DataBatch, number: int, shape: tuple[int, ...], names: Mapping[int, str]
-) -> tuple[str, np.ndarray | None]:
-    """The caption of a sample, and its objects if it has boxes."""
+) -> tuple[str, list[Layer]]:
+    """The caption of a sample, and its boxes if its label lists some."""
     if not batch.label:
-        return "", None
+        return "", []
     label = np.atleast_1d(NumpyDevice().send(batch.label[0])[number])
-    objects = objects_of_row(label, shape)
+    objects = _objects_of_row(label, shape)
     if objects is not None:
-        return f"{len(objects)} object{'s' if len(objects) != 1 else ''}", objects
+        caption = f"{len(objects)} object{'s' if len(objects) != 1 else ''}"
+        return caption, [Layer("boxes", objects)]
     shown = [names.get(int(v), f"{v:g}") if float(v).is_integer() else f"{v:g}" for v in label[:3]]
-    return " ".join(shown) + (" ..." if len(label) > 3 else ""), None
-
-
-def _with_fields(
-    tile: Tile, batch: DataBatch, number: int, fields: Mapping[str, FieldKind]
-) -> Tile:
-    """Draw masks, points, boxes and texts of a sample with its image, or with its first view."""
-    height, width = tile.pixels.shape[:2]
-    for name, kind in fields.items():
-        if name.endswith(tuple("123456789")) and f"{name[:-1]}0" in fields:
-            continue
-        if isinstance(kind, Text) and not tile.faint:
-            tile = tile._replace(caption=f"{tile.caption} {batch[name][number]}".strip())
-        if isinstance(kind, Mask):
-            values = NumpyDevice().send(batch[name])[number].astype(np.int64)
-            tile = tile._replace(mask=np.where(values == kind.ignore, -1, values))
-        if not isinstance(kind, Objects):
-            continue
-        values = NumpyDevice().send(batch[name])
-        if kind.packed:
-            first, last = NumpyDevice().send(batch[f"{name}_offsets"])[number : number + 2]
-            own = values[first:last]
-        else:
-            own = values[number]
-        if isinstance(kind, Keypoints):
-            tile = tile._replace(points=own)
-        elif isinstance(kind, Boxes):
-            tile = tile._replace(objects=_corners(own, kind.format, width, height))
-    return tile
+    return " ".join(shown) + (" ..." if len(label) > 3 else ""), []
 
 
 def _corners(rows: np.ndarray, form: str, width: int, height: int) -> np.ndarray:
@@ -228,7 +296,7 @@ def _corners(rows: np.ndarray, form: str, width: int, height: int) -> np.ndarray
     return boxes
 
 
-def objects_of_row(label: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
+def _objects_of_row(label: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
     """The objects in a row of labels of `ImageDetRecordIter`; None of any other row."""
     height, width, channels = shape
     if tuple(label[:3]) != (channels, height, width):

@@ -1,12 +1,17 @@
-"""Pages to browse: grid, record, its picture and its bytes, identities, and the search."""
+"""Pages to browse: grid, record, its pictures and its bytes, identities, and the search."""
 
 from __future__ import annotations
 
 import time
+import zlib
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
+from iterators.images.contact_sheet import Layer
 from recordio.errors import (
     ExpressionError,
+    FieldError,
     ImageDecodeError,
     KeyNotFoundError,
     RecordIOError,
@@ -24,7 +29,17 @@ from .pictures import orientation_of
 from .selection import search
 from .site import BadRequest, Site, address, number_from
 
-__all__ = ["grid", "identities", "image", "key", "packs", "raw", "record", "search_names"]
+__all__ = [
+    "field",
+    "grid",
+    "identities",
+    "image",
+    "key",
+    "packs",
+    "raw",
+    "record",
+    "search_names",
+]
 
 #: Records on a page.
 USUAL, MOST = 60, 240
@@ -34,6 +49,8 @@ MOST_NAMES = 100
 SECONDS = 1.5
 LONGEST_QUERY = 200
 PIECE = 1 << 22
+#: What addresses call the boxes in the labels of records, among the names of fields.
+OF_LABELS = ".labels"
 
 
 class RecordTile(NamedTuple):
@@ -43,6 +60,16 @@ class RecordTile(NamedTuple):
     label: str
     name: str
     size: tuple[int, int] | None
+    #: Of its fields.
+    texts: list[str]
+
+
+class Switch(NamedTuple):
+    """Link that hides what is drawn over images, or shows it again."""
+
+    name: str
+    is_on: bool
+    link: str
 
 
 def tile(pack: ShownPack, found: ShownRecord) -> RecordTile:
@@ -53,7 +80,27 @@ def tile(pack: ShownPack, found: ShownRecord) -> RecordTile:
             size = upright_size(found.content)
         except ImageDecodeError:
             size = None
-    return RecordTile(found, pack.label_text(found), pack.file_name(found), size)
+    texts = [] if found.damage else pack.fields.texts(found.key)
+    return RecordTile(found, pack.label_text(found), pack.file_name(found), size, texts)
+
+
+def hidden_from(request: Any, pack: ShownPack) -> frozenset[str]:
+    """Return the names among the parameters of an address of what is not drawn over images."""
+    names = frozenset(filter(None, request.query_params.get("hide", "").split(",")))
+    if odd := names - {OF_LABELS, *pack.fields.drawn}:
+        raise BadRequest(f"hide: {min(odd)[:40]!r} is nothing that is drawn over images")
+    return names
+
+
+def switches(request: Any, pack: ShownPack, has_boxes: bool) -> list[Switch]:
+    """Return links for all that is drawn over the images of a page; none without images."""
+    hidden = hidden_from(request, pack)
+    found = []
+    for name in [OF_LABELS] * has_boxes + pack.fields.drawn:
+        query = {**request.query_params, "hide": ",".join(sorted(hidden ^ {name}))}
+        link = address(request.url.path.lstrip("/"), **query)
+        found.append(Switch(name.replace(OF_LABELS, "boxes of labels"), name not in hidden, link))
+    return found
 
 
 def packs(site: Site, request: Any) -> Any:
@@ -75,12 +122,13 @@ def grid(site: Site, request: Any) -> Any:
         at = number_from(request, "at", 0)
         return RedirectResponse(address("pack", pack.name, "", where=where, at=at or ""), 303)
     count = number_from(request, "n", USUAL, 1, MOST)
-    shown = {"n": count if count != USUAL else ""}
+    hide = ",".join(sorted(hidden_from(request, pack)))
+    shown = {"n": count if count != USUAL else "", "hide": hide}
     where = query.get("where", "").strip()
     values = {
         "pack": pack, "title": pack.name, "where": where, "by": "position", "wrong": "", "on": "",
         "names": NAMES, "stopped": None, "count": count, "at": 0,
-        "first": "", "previous": "", "next": "", "last": "",
+        "first": "", "previous": "", "next": "", "last": "", "hide": hide,
     }  # fmt: skip
     try:
         if query.get("identity"):
@@ -95,6 +143,8 @@ def grid(site: Site, request: Any) -> Any:
         values |= {"wrong": f"column {error.column}: {error.reason}", "records": []}
         values["heading"] = "The condition has a mistake"
     values["tiles"] = [tile(pack, found) for found in values.pop("records")]
+    has_boxes = any(one.record.objects is not None for one in values["tiles"])
+    values["switches"] = switches(request, pack, has_boxes)
     return site.page("grid", 422 if values["wrong"] else 200, **values)
 
 
@@ -229,8 +279,8 @@ def record(site: Site, request: Any) -> Any:
                 values["facts"]["EXIF orientation"] = f"{turned}; shown upright"
     elif not found.damage:
         values["reading"] = read_content(found.content, found.kind)
-    if not found.damage:
-        values["facts"] = {**values["facts"], **pack.fields_of(found)}
+    fields = [] if found.damage else pack.fields.on_page(found.key, values["size"])
+    hide = ",".join(sorted(hidden_from(request, pack)))
     total = pack.locations.count
     position = found.position
     return site.page(
@@ -240,10 +290,13 @@ def record(site: Site, request: Any) -> Any:
         record=found,
         tile=tile(pack, found),
         stored_parts=0 if found.damage else pack.parts(found),
-        previous=address("pack", pack.name, "record", position - 1) if position else "",
+        previous=address("pack", pack.name, "record", position - 1, hide=hide) if position else "",
         next=""
         if total is not None and position + 1 >= total
-        else address("pack", pack.name, "record", position + 1),
+        else address("pack", pack.name, "record", position + 1, hide=hide),
+        hide=hide,
+        fields=fields,
+        switches=switches(request, pack, found.objects is not None) if found.is_image else [],
         **values,
     )
 
@@ -265,23 +318,54 @@ def key(site: Site, request: Any) -> Any:
 
 
 def image(site: Site, request: Any) -> Any:
-    """Send the picture of a record; one that says so where it cannot be decoded."""
+    """Send the picture of a record with its fields; one that says so where it cannot be decoded."""
+    pack = site.pack(request)
+    hidden = hidden_from(request, pack)
+
+    def content(found: ShownRecord) -> Any:
+        if not found.is_image:
+            raise ImageDecodeError("no image")
+        return found.content
+
+    def layers(found: ShownRecord, shape: tuple[int, ...]) -> list[Layer]:
+        boxes = found.objects if OF_LABELS not in hidden else None
+        own = [] if boxes is None else [Layer("boxes", boxes)]
+        return [*pack.fields.layers(found.key, shape, hidden), *own]
+
+    return _picture(site, request, ",".join(sorted(hidden)), content, layers)
+
+
+def field(site: Site, request: Any) -> Any:
+    """Send the picture of a field of a record that is an image itself."""
+    pack, name = site.pack(request), request.path_params["name"]
+    return _picture(site, request, name, lambda found: pack.fields.picture(name, found.key))
+
+
+def _picture(
+    site: Site,
+    request: Any,
+    which: str,
+    content: Callable[[ShownRecord], Any],
+    layers: Callable[[ShownRecord, tuple[int, ...]], list[Layer]] = lambda found, shape: [],
+) -> Any:
+    """Send a picture of a record, whose address says position and side, and `which` it is."""
     from starlette.responses import Response
 
     pack, side = site.pack(request), request.path_params["side"]
     if side not in SIDES:
         raise BadRequest(f"pictures have a side of {' or '.join(map(str, SIDES))} pixels")
     position = request.path_params["position"]
-    tag = f'"{pack.version}-{position}-{side}"'
+    check = zlib.crc32(f"{which} {pack.fields.version}".encode())
+    tag = f'"{pack.version}-{check:08x}-{position}-{side}"'
     headers = {"etag": tag, "cache-control": "private, no-cache"}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
     found = pack.record(position)
     try:
-        if not found.is_image:
-            raise ImageDecodeError("no image")
-        data, kind = site.pictures.picture(found.content, side)
-    except (ImageDecodeError, MemoryError):
+        data, kind = site.pictures.picture(
+            content(found), side, partial(layers, found), pack.classes, side == SIDES[-1]
+        )
+    except (ImageDecodeError, FieldError, MemoryError):
         return Response(BROKEN, 200, {"cache-control": "no-store"}, "image/svg+xml")
     return Response(data, 200, headers, kind)
 

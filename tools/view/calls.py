@@ -1,8 +1,9 @@
 """Calls of image iterators as text and as forms: parsed, never executed.
 
-Only names of keywords and literals have a meaning.  The files are those of the pack that is shown;
-keywords that would name others are refused, and those that make no difference are left out, with a
-note.  Values that the iterator refuses are refused here as well, with its own error.
+Only names of keywords, literals, and in `fields` the kinds of `iterators.fields` have a meaning.
+The files are those of the pack that is shown; keywords that would name others are refused, and
+those that make no difference are left out, with a note.  Values that the iterator refuses are
+refused here as well, with its own error.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, NamedTuple
 
 import iterators
+import iterators.fields
+from iterators.core.field_specs import FieldKind
 from recordio.keywords.checks import unknown_keyword
 
 __all__ = ["KINDS", "CallError", "Field", "Settings", "form_groups", "parse_call", "parse_fields"]
@@ -39,7 +42,7 @@ REFUSED = {
     "label_name": "it has no effect on what is shown",
 }
 #: Parameters of addresses that are no keywords.
-OF_PAGES = ("kind", "in_epoch", "batch", "record", "slot", "what", "show", "call", "note")
+OF_PAGES = ("hide", "kind", "in_epoch", "batch", "record", "slot", "what", "show", "call", "note")
 #: Accepted by the iterators with a single value, and in no form.
 ONE_VALUE = ("aug_seq",)
 #: Keywords that a form shows first; the rest is folded away.
@@ -47,7 +50,7 @@ COMMON = (
     "data_shape", "batch_size", "shuffle", "seed", "resize", "rand_crop", "rand_mirror",
     "random_resized_crop", "min_random_area", "max_random_area", "min_aspect_ratio",
     "max_aspect_ratio", "max_rotate_angle", "brightness", "contrast", "saturation", "pca_noise",
-    "rand_crop_prob", "rand_pad_prob", "rand_mirror_prob", "resize_mode",
+    "rand_crop_prob", "rand_pad_prob", "rand_mirror_prob", "resize_mode", "fields",
 )  # fmt: skip
 
 
@@ -147,12 +150,34 @@ def _check_left_out(item: Any, node: ast.expr) -> None:
 
 def _literal(name: str, node: ast.expr) -> Any:
     try:
+        if name == "fields" and isinstance(node, ast.Dict):
+            keys = [ast.literal_eval(key) for key in node.keys if key is not None]
+            return dict(zip(keys, map(_field_kind, node.values), strict=True))
         return ast.literal_eval(node)
+    except CallError:
+        raise
     except UNREADABLE:
+        what = (
+            'a dict of names and kinds of fields, such as {"mask": Mask(ignore=255)}'
+            if name == "fields"
+            else "a number, a text, or a tuple of these"
+        )
         raise CallError(
-            f"{name}={ast.unparse(node)[:80]}: the page executes nothing, so write a number, a "
-            "text, or a tuple of these"
+            f"{name}={ast.unparse(node)[:80]}: the page executes nothing, so write {what}"
         ) from None
+
+
+def _field_kind(node: ast.expr) -> FieldKind:
+    """Make a kind of `iterators.fields` of a call with literals; one that it refuses is refused."""
+    function = getattr(node, "func", None)
+    name = str(getattr(function, "attr", getattr(function, "id", "")))
+    if name not in iterators.fields.__all__ or not isinstance(node, ast.Call) or node.args:
+        raise ValueError
+    given = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in node.keywords}
+    try:
+        return getattr(iterators.fields, name)(**given)
+    except (TypeError, ValueError) as error:
+        raise CallError(str(error)) from None
 
 
 def parse_fields(values: Mapping[str, str]) -> Settings:
@@ -170,7 +195,11 @@ def parse_fields(values: Mapping[str, str]) -> Settings:
         if len(text) > LONGEST:
             raise CallError(f"{name} has {len(text)} characters, more than {LONGEST}")
         try:
-            keywords[name] = ast.literal_eval(text.strip())
+            keywords[name] = _literal(name, ast.parse(text.strip(), mode="eval").body)
+        except CallError:
+            if name == "fields":
+                raise
+            keywords[name] = text.strip()
         except UNREADABLE:
             keywords[name] = text.strip()
     return _checked(kind, keywords)

@@ -28,8 +28,8 @@ from recordio.packs.identities import Identities, find_identities, records_by_ke
 from recordio.packs.names import pack_prefix, source_prefix
 from recordio.packs.open_pack import open_pack
 
-from ..payloads import describe, labels_of, number_text
-from .contents import read_content
+from ..payloads import labels_of, number_text
+from .fields import ShownFields
 from .lines import Lines, NotCounted
 from .locations import FrameLocations, IndexLocations, Location, SampleLocations
 
@@ -38,8 +38,6 @@ __all__ = ["ShownPack", "ShownRecord", "open_packs"]
 #: How far a line of a list may be from the position of its record, where pages show file names.
 NEAR = 64
 MOST_OBJECTS = 10_000
-#: Characters of a field that the page of a record shows.
-MOST_WORDS = 1000
 
 
 @dataclass(frozen=True)
@@ -174,18 +172,10 @@ class ShownPack:
         """Read the records at several locations."""
         return [self.at(location) for location in locations]
 
-    def fields_of(self, record: ShownRecord) -> dict[str, str]:
-        """Return what each field of the pack has for a record, in a few words."""
-        found = {}
-        for name in self.opened.field_names:
-            try:
-                field = self.opened.field(name)
-                rows = np.flatnonzero(field.keys == record.key)
-                words = _field_words(field.record(int(rows[-1]))) if len(rows) else "none"
-            except (RecordIOError, OSError) as error:
-                words = getattr(error, "reason", str(error))
-            found[f"Field {name}"] = words
-        return found
+    @functools.cached_property
+    def fields(self) -> ShownFields:
+        """The fields of the pack."""
+        return ShownFields(self.opened)
 
     def parts(self, record: ShownRecord) -> int:
         """Count the parts in which a whole record is stored."""
@@ -271,16 +261,6 @@ def pack_name(path: str) -> str:
     'my_photos'
     """
     return re.sub(r"[^A-Za-z0-9._-]", "_", os.path.basename(pack_prefix(path))).strip(".") or "pack"
-
-
-def _field_words(data: memoryview) -> str:
-    header, content, kind = read_payload(data)
-    if header is not None and header.flag and not len(content):
-        return f"{len(boxes_of(header.label))} objects"
-    if shape := describe(content, kind):
-        return f"{kind}, {shape}"
-    text = read_content(content, kind).text
-    return text if len(text) <= MOST_WORDS else f"{text[:MOST_WORDS]}..."
 
 
 def open_packs(paths: Sequence[str]) -> dict[str, ShownPack]:

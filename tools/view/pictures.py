@@ -1,5 +1,7 @@
 """Images as browsers show them: decoded by our own decoder, at a fraction of their size.
 
+What lies over an image is drawn into its pixels, as on contact sheets.
+
 Every picture is made of pixels; no bytes of a pack reach an `img` element.
 """
 
@@ -7,10 +9,12 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from iterators.images.contact_sheet import Layer, Tile, drawn
 from recordio.formats.decode import decode_image
 from recordio.formats.encode import encode_as_opencv
 from recordio.formats.image_size import image_size
@@ -34,15 +38,31 @@ class Pictures:
     def __init__(self, threads: int | None = None) -> None:
         self._room = threading.BoundedSemaphore(threads or os.cpu_count() or 1)
 
-    def picture(self, content: Any, side: int) -> tuple[bytes, str]:
-        """Return an encoded image whose longer side is at most `side` pixels, and its type."""
-        with self._room:
-            return encoded(fitted(decoded(content, side), side))
+    def picture(
+        self,
+        content: Any,
+        side: int,
+        layers: Callable[[tuple[int, ...]], Sequence[Layer]] = lambda shape: (),
+        names: Mapping[int, str] | None = None,
+        numbered: bool = False,
+    ) -> tuple[bytes, str]:
+        """Return an encoded image whose longer side is at most `side` pixels, and its type.
 
-    def encoded(self, pixels: np.ndarray) -> tuple[bytes, str]:
-        """Return pixels, (height, width, 3 or 1), as an encoded image, and its type."""
+        `content` is an encoded image or pixels, (height, width, channels); ``layers(shape)`` gives
+        what is drawn over it, and `names` those of classes of boxes.
+        """
         with self._room:
+            pixels = content if isinstance(content, np.ndarray) else decoded(content, side)
+            pixels = np.atleast_3d(fitted(pixels, side))
+            found = layers(pixels.shape)
+            if found:
+                pixels = np.asarray(drawn(Tile(pixels, layers=found), names, numbered))
             return encoded(pixels)
+
+    def drawn(self, tile: Tile, names: Mapping[int, str] | None = None) -> tuple[bytes, str]:
+        """Return an image of any size with what is drawn over it, encoded, and its type."""
+        with self._room:
+            return encoded(np.asarray(drawn(tile, names)) if tile.layers else tile.pixels)
 
 
 def decoded(content: Any, side: int) -> np.ndarray:

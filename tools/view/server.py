@@ -45,6 +45,7 @@ PAGES = (
     Page("/pack/{pack}/", browsing.grid, "Browse"),
     Page("/pack/{pack}/record/{position:int}", browsing.record),
     Page("/pack/{pack}/image/{position:int}/{side:int}", browsing.image),
+    Page("/pack/{pack}/field/{name}/{position:int}/{side:int}", browsing.field),
     Page("/pack/{pack}/raw/{position:int}", browsing.raw),
     Page("/pack/{pack}/key", browsing.key),
     Page("/pack/{pack}/identities", browsing.identities),

@@ -19,10 +19,10 @@ import numpy as np
 
 import iterators
 from iterators.core.batch import DataBatch
-from iterators.core.layout import plan
+from iterators.images.contact_sheet import Tile
 from iterators.providers.image_preview import record_at, records_of, samples_of, seek
 from iterators.providers.image_provider import undo_normalisation
-from iterators.providers.show import objects_of_row
+from iterators.providers.show import tiles_of
 from recordio.errors import ImageDecodeError, RecordIOError
 from recordio.formats.general import upright_size
 
@@ -49,8 +49,8 @@ class TrainingBatch(NamedTuple):
     """Batch and what is known of it."""
 
     batch: DataBatch
-    pixels: np.ndarray  # uint8, (batch, height, width, channels); normalisation is undone
-    objects: list[np.ndarray | None]
+    described: list[Any]  # its data arrays
+    tiles: list[Tile]  # normalisation is undone
     positions: list[int | None]  # of the images in the pack, where they are known
     batches: int  # of an epoch
     digest: str  # SHA-256 of the bytes of the data array
@@ -61,8 +61,7 @@ class RecordInEpoch(NamedTuple):
     """Record in one epoch; `sample` is what the iterator delivers."""
 
     sample: Any
-    pixels: np.ndarray
-    objects: np.ndarray | None
+    tile: Tile
 
 
 class Trainer:
@@ -145,15 +144,11 @@ class Trainer:
         provider = self._open(pack, settings)
         seek(provider, epoch, number)
         batch = provider.next()
-        (desc,) = provider.provide_data
-        pixels = _pixels(provider, batch.data[0], desc.layout)
         data = np.ascontiguousarray(batch.data[0])
-        labels = batch.label[0]
-        rows = [np.atleast_1d(row) for row in labels]
         return TrainingBatch(
             batch,
-            pixels,
-            [objects_of_row(row, image.shape) for row, image in zip(rows, pixels, strict=True)],
+            provider.provide_data,
+            _tiles(pack, provider, batch),
             self._positions(pack, provider, batch, epoch, number),
             len(provider),
             hashlib.sha256(data.data).hexdigest(),
@@ -180,12 +175,7 @@ class Trainer:
     ) -> list[RecordInEpoch]:
         provider = self._open(pack, settings)
         samples = samples_of(provider, record_at(provider, offset), range(first, first + EPOCHS))
-        (desc,) = provider.provide_data
-        images = _pixels(provider, np.stack([sample.data for sample in samples]), desc.layout)
-        return [
-            RecordInEpoch(sample, image, objects_of_row(np.atleast_1d(sample.label), image.shape))
-            for sample, image in zip(samples, images, strict=True)
-        ]
+        return [RecordInEpoch(one, *_tiles(pack, provider, one.batch)) for one in samples]
 
     def close(self) -> None:
         """Let the iterator go."""
@@ -194,11 +184,10 @@ class Trainer:
         self._provider, self._name = None, ""
 
 
-def _pixels(provider: Any, data: np.ndarray, layout: str) -> np.ndarray:
-    """Return samples as before normalisation: uint8, (batch, height, width, channels)."""
-    images = plan(layout.upper().replace("N", "B").lower(), "bhwc")(data)
-    shown = undo_normalisation(provider)(images, None)
-    return np.clip(np.rint(shown), 0, 255).astype(np.uint8)
+def _tiles(pack: ShownPack, provider: Any, batch: DataBatch) -> list[Tile]:
+    """Return samples as before normalisation, with what is drawn over them."""
+    described = pack.opened.fields_meta
+    return tiles_of(batch, undo_normalisation(provider), pack.classes, described=described)[0]
 
 
 # -- pages ----------------------------------------------------------------------------------------
@@ -267,6 +256,8 @@ def usual(pack: ShownPack) -> Settings:
         "batch_size": 32,
         "shuffle": True,
     }
+    if fields := pack.fields.whole():
+        common["fields"] = fields
     if images and images[0].objects is not None:
         return Settings("ImageDetRecordIter", {**common, "rand_mirror_prob": 0.5})
     if small:
@@ -307,13 +298,13 @@ def sample(site: Site, request: Any) -> Any:
         if query.get("record"):
             record = pack.record(number_from(request, "record", 0))
             found = site.kept(Trainer).epochs(pack, settings, record.offset, epoch)
-            images: Any = [one.pixels for one in found]
+            tiles = [one.tile for one in found]
         else:
-            images = site.kept(Trainer).batch(pack, settings, epoch, batch).pixels
-        pixels = images[slot]
+            tiles = site.kept(Trainer).batch(pack, settings, epoch, batch).tiles
+        chosen = tiles[slot]._replace(faint=False)  # the page makes padding pale
     except (CallError, IndexError) as error:
         raise BadRequest(str(error)) from None
-    data, kind = site.pictures.encoded(pixels)
+    data, kind = site.pictures.drawn(chosen, pack.classes)
     return Response(data, 200, {"cache-control": "no-store"}, kind)
 
 
@@ -323,14 +314,16 @@ def array(site: Site, request: Any) -> Any:
 
     query, epoch, pack, settings, batch = _asked(site, request)
     what = query.get("what", "data")
-    if what not in ("data", "label"):
-        raise BadRequest("what: expected data or label")
     try:
-        delivered = site.kept(Trainer).batch(pack, settings, epoch, batch).batch
+        delivered = site.kept(Trainer).batch(pack, settings, epoch, batch)
     except (CallError, IndexError) as error:
         raise BadRequest(str(error)) from None
+    found = {desc.name: delivered.batch[desc.name] for desc in delivered.described[1:]}
+    found |= {"data": delivered.batch.data[0], "label": delivered.batch.label[0]}
+    if what not in found:
+        raise BadRequest(f"what: expected {', '.join(found)}")
     target = io.BytesIO()
-    np.save(target, getattr(delivered, what)[0], allow_pickle=False)
+    np.save(target, found[what], allow_pickle=False)
     name = f"{pack.name}-epoch{epoch}-batch{batch}-{what}.npy"
     headers = {
         "content-disposition": f'attachment; filename="{name}"',

@@ -218,7 +218,10 @@ def test_a_record_shows_what_is_known_of_it(client):
     text = client.get("/pack/damaged/record/4").text
     assert "The record is damaged" in text
     text = client.get("/pack/mixed/record/7").text
-    assert text.count('<rect class="box') == 2 and "0.750" in text
+    assert text.count('<span class="swatch m') == 2 and "0.750" in text
+    _, image = picture(client, "/pack/mixed/image/7/224")
+    _, bare = picture(client, "/pack/mixed/image/7/224?hide=.labels")
+    assert image.tobytes() != bare.convert(image.mode).tobytes()
     assert "array of float32, shape (2, 3)" in client.get("/pack/mixed/record/3").text
     assert "00000010  10 11" in client.get("/pack/mixed/record/4").text
 
@@ -306,7 +309,7 @@ def test_the_page_of_a_record_shows_its_fields(tmp_path):
         browser.get("/?token=token")
         pages = [browser.get(f"/pack/set/record/{i}").text for i in range(3)]
     site.close()
-    assert all("png, 28 x 24" in page and "1 objects" in page for page in pages)
+    assert all("png, 28 x 24" in page and "1 object" in page for page in pages)
     assert "&lt;b&gt;a cat&lt;/b&gt;" in pages[0] and "<b>a cat</b>" not in pages[0]
     assert "Field text" in pages[1] and "&#34;ok&#34;: 1" in pages[1]
     assert "its field text is missing" in pages[2]

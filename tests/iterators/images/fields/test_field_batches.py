@@ -11,9 +11,11 @@ import recordio
 from iterators import (
     CompositeSpace,
     Conv2DSpace,
+    DataBatch,
     ImageRecordIter,
     MixBatches,
     VectorSpace,
+    show,
 )
 from iterators.fields import Boxes, Crop, Image, Keypoints, Mask, Size, Text
 from recordio import IRHeader
@@ -130,6 +132,19 @@ def test_pictures_show_fields(path):
         assert without.shape == sheet.shape and (without != sheet).mean() > 0.1
         batch = batches.next()
         assert np.asarray(batches.show(batch)).shape == sheet.shape
+        # Without its provider: the batch knows what its fields are, and the title alone differs.
+        np.testing.assert_array_equal(np.asarray(show(batch))[24:], sheet[24:])
+        assert batch.kinds == fields and "<img" in batch._repr_html_()
+        copied = DataBatch(batch.data, batch.label, provide_data=batch.provide_data)
+        copied.fields = batch.fields
+        bare = np.asarray(show(copied))[24:]
+        np.testing.assert_array_equal(bare, np.asarray(plain.show())[24:])
+        np.testing.assert_array_equal(np.asarray(show(copied, fields=fields))[24:], sheet[24:])
+        for odd, error in (({"size": Mask()}, ValueError), ({"none": Mask()}, KeyError)):
+            with pytest.raises(error):
+                show(copied, fields=odd)
+        with pytest.raises(TypeError, match="expected a dict"):
+            show(copied, fields=["mask"])
     with provider(path, {"mask": Mask()}, views=[{}, {}]) as views:
         views.show()
 
