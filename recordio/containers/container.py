@@ -69,6 +69,8 @@ class Container:
     has_checksums: bool = False
     #: Scanning is so cheap that the samples are not kept in a file.
     is_listed_each_time: bool = False
+    #: Raised when the samples that are found in a file, or what is kept of them, become others.
+    rules: int = 1
     #: Names the fields that samples have besides, and `scan` and `rows` take one as `field`.
     fields: Callable[[StoredFile, RemoteSettings | None, ContainedSamples], list[str]] | None = None
     #: The field that is the content of the samples, where that is not the image.

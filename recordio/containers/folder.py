@@ -1,6 +1,7 @@
 """Folders of images, one for each class: ImageFolder's layout, read by the rules of im2rec.
 
-Only names are looked at: image files are never opened here.
+Only names are looked at: image files are never opened here.  Files that have the stem of an image
+and a further ending are fields of it, ``a.mask.png`` beside ``a.jpg``; JSON among them is read.
 """
 
 from __future__ import annotations
@@ -8,26 +9,30 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from ..bytes.files import StoredFile
 from ..bytes.remote.settings import RemoteSettings
-from ..errors import EmptyRecordFileError, ImageFileError
+from ..errors import EmptyRecordFileError, FieldError, ImageFileError, RecordIOError
 from ..formats.table import FORMATS, is_read_everywhere
 from .container import Container
-from .samples import ContainedSamples
+from .objects import MOST_ROWS, has_rows, labels_of_rows
+from .samples import NO_CONTENT, ContainedSamples
 
 __all__ = [
     "FOLDER",
     "SUFFIXES",
+    "fields_of_stems",
     "fits_in_list",
     "labels_by_folder",
     "nothing_found",
+    "stem_of",
     "suffix_of",
     "walk_images",
     "warn_of_others",
+    "without_field_images",
 ]
 
 #: The endings that the converters take where no others are chosen.
@@ -105,6 +110,62 @@ def suffix_of(name: str) -> str:
     return name[name.rfind(".") :].lower() if "." in name else ""
 
 
+def stem_of(name: str) -> str:
+    """Return the path of a file without its suffix.
+
+    >>> stem_of("a.d/1.left.jpg")
+    'a.d/1.left'
+    """
+    return name[: len(name) - len(suffix_of(name.rpartition("/")[2]))]
+
+
+def _field_of(name: str, stems: Collection[str]) -> tuple[str, str] | None:
+    """Return stem and field of a file, ``STEM.FIELD`` or ``STEM.FIELD.SUFFIX``; None of others.
+
+    >>> _field_of("a/1.mask.png", {"a/1"}), _field_of("a/1.txt", {"a/1"}), _field_of("1.jpg", {"1"})
+    (('a/1', 'mask'), ('a/1', 'txt'), None)
+    """
+    folder, slash, base = name.rpartition("/")
+    parts = base.split(".")
+    counts = (2,) if suffix_of(base) in READABLE else (2, 1)  # an image is none by one ending
+    for count in counts:
+        field, stem = parts[-count] if len(parts) > count else "", ".".join(parts[:-count])
+        if field.isascii() and field.isidentifier() and f"{folder}{slash}{stem}" in stems:
+            return f"{folder}{slash}{stem}", field
+    return None
+
+
+def without_field_images(names: Sequence[str], left_out: Counter[str]) -> list[str]:
+    """Leave out images that are fields of others, ``a.depth.png`` beside ``a.jpg``, and count them.
+
+    >>> without_field_images(["a.depth.png", "a.jpg", "b.left.png"], Counter())
+    ['a.jpg', 'b.left.png']
+    """
+    stems: set[str] = set()
+    fields = {}
+    for name in sorted(
+        names, key=lambda name: name.count(".")
+    ):  # what it is a field of comes first
+        found = _field_of(name, stems)
+        if found is None:
+            stems.add(stem_of(name))
+        else:
+            fields[name] = found[1]
+            left_out[f".{found[1]}{suffix_of(name)}"] += 1
+    return [name for name in names if name not in fields]
+
+
+def fields_of_stems(names: Iterable[str], images: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Find the fields of images among files: field -> stem -> the first such file."""
+    stems = set(map(stem_of, images))
+    found: dict[str, dict[str, str]] = {}
+    for name in names:
+        field = _field_of(name, stems)
+        if field is not None:
+            found.setdefault(field[1], {}).setdefault(field[0], name)
+    return found
+
+
 def labels_by_folder(names: Sequence[str]) -> tuple[list[float], dict[int, str]]:
     """Number the folders of files in the order of a walk; return the labels and the classes.
 
@@ -155,8 +216,18 @@ def _is_parent(identity: tuple[int, int], parents: tuple | None) -> bool:
     return False
 
 
-def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> ContainedSamples:
-    """List the images; every folder that holds some is a class, in the order of its path."""
+def _scan(
+    file: StoredFile, settings: RemoteSettings | None = None, field: str = ""
+) -> ContainedSamples:
+    """List the images; every folder that holds some is a class, in the order of its path.
+
+    Or the files of a field of them.
+    """
+    samples = _images_of(file)
+    return _field_files(file, samples, field) if field else samples
+
+
+def _images_of(file: StoredFile) -> ContainedSamples:
     names: list[bytes] = []
     classes: list[str] = []
     counts: list[int] = []
@@ -171,6 +242,7 @@ def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Contained
         odd[reason] += 1
 
     for folder, found in walk_images(file.name, SUFFIXES, True, pass_over, left_out):
+        found = without_field_images(found, left_out)
         if found:
             classes.append(folder or ".")
             counts.append(len(found))
@@ -188,6 +260,45 @@ def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Contained
     return samples
 
 
+def _beside(file: StoredFile, samples: ContainedSamples) -> dict[str, dict[str, str]]:
+    """Find the files of all fields, in the folders of the images."""
+    images = samples.all_names()
+    folders = dict.fromkeys(name.rpartition("/")[0] for name in images)
+    names: list[str] = []
+    for folder in folders:
+        before = f"{folder}/" if folder else ""
+        with os.scandir(os.path.join(file.name, folder)) as entries:
+            names += sorted(before + entry.name for entry in entries if entry.is_file())
+    return fields_of_stems(names, images)
+
+
+def _field_files(file: StoredFile, samples: ContainedSamples, field: str) -> ContainedSamples:
+    """Find the files of a field; JSON among them is read, as it may have boxes or points."""
+    files = _beside(file, samples).get(field, {})
+    names = [files.get(stem_of(name), "") for name in samples.all_names()]
+    sizes, labels, faults = [], [], {}
+    for row, name in enumerate(names):
+        found = None
+        try:
+            if not name:
+                raise FieldError(f"there is no file {stem_of(samples.name_of(row))}.{field}.*")
+            if has_rows(name):
+                with open(os.path.join(file.name, name), "rb") as opened:
+                    found = labels_of_rows(opened.read(MOST_ROWS + 1)[:MOST_ROWS])
+        except (RecordIOError, OSError) as error:
+            faults[row] = getattr(error, "reason", str(error))
+        sizes.append(NO_CONTENT if row in faults else 0)
+        labels.append(found or [0.0])
+    return ContainedSamples.of(range(len(names)), sizes, labels, names, faults=faults)
+
+
+def _fields(
+    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples
+) -> list[str]:
+    """List the fields that files beside the images are."""
+    return sorted(_beside(file, samples))
+
+
 def _is_folder_of_images(file: StoredFile) -> bool:
     """Tell a folder that holds no record files or manifests itself; it may hold nothing at all."""
     if not file.is_local or not os.path.isdir(file.name):
@@ -202,4 +313,5 @@ FOLDER = Container(
     is_it=_is_folder_of_images,
     is_folder=True,
     is_listed_each_time=True,
+    fields=_fields,
 )

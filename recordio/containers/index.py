@@ -58,14 +58,15 @@ def samples_of(
     """Read the samples of a file from its index, or find them and keep them there."""
     if container.is_listed_each_time:
         return container.scan(file, settings)
-    version = [container.name, *file.version()]
+    about = container.name + (f", rules {container.rules}" if container.rules > 1 else "")
+    version = [about, *file.version()]
     paths = index_paths(file, f".{container.field}{SUFFIX}" if container.field else SUFFIX)
     for path in paths:
         found = _read(path, version)
         if found is not None:
             return found
     samples = container.scan(file, settings)
-    if [container.name, *file.version()] == version:  # else somebody writes it just now
+    if [about, *file.version()] == version:  # else somebody writes it just now
         keep_at(paths, _pieces(samples, version))
     return samples
 

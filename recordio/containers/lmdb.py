@@ -20,6 +20,7 @@ from ..bytes.remote.settings import RemoteSettings
 from ..errors import (
     CorruptRecordError,
     EmptyRecordFileError,
+    FieldError,
     LabelError,
     RecordIOError,
     TruncatedRecordError,
@@ -29,6 +30,7 @@ from ..formats.table import kind_of
 from ..frames.encoder import MAX_RECORD_LENGTH
 from .container import Container
 from .folder import labels_by_folder
+from .objects import MOST_ROWS, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
 
 __all__ = ["LMDB"]
@@ -45,6 +47,8 @@ VARINT, WIDE, BYTES, NARROW = 0, 1, 2, 5
 #: Whole numbers up to this one are 32-bit floats, which labels are.
 EXACT = 1 << 24
 MOST_LABEL = 4096
+#: Keys of fields of the images with such numbers: ``mask-000000001``.
+OF_FIELD = re.compile(rb"([A-Za-z_][A-Za-z0-9_]*)-\d+")
 
 
 class Datum(NamedTuple):
@@ -128,11 +132,18 @@ def _environment(path: str) -> _Environment:
         return found
 
 
-def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> ContainedSamples:
-    """Read all keys, and of each value the beginning, or what of a Datum is no image."""
+def _scan(
+    file: StoredFile, settings: RemoteSettings | None = None, field: str = ""
+) -> ContainedSamples:
+    """Read all keys, and of each value the beginning, or what of a Datum is no image.
+
+    Or of each image the value of a field.
+    """
     file.check_local()
     if os.path.isdir(file.name):
         file = StoredFile(os.path.join(file.name, DATA))
+    if field:
+        return _scan_field(file, field)
     keys: list[bytes] = []
     labels: list[float | None] = []
     sizes: list[int] = []
@@ -179,6 +190,62 @@ def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Contained
     samples.set_names(keys)
     samples.left_out = {"other keys": left_out} if left_out else {}
     return samples
+
+
+def _scan_field(file: StoredFile, field: str) -> ContainedSamples:
+    """Find the values of a field: image-000000001 has that with the key field-000000001."""
+    keys: list[bytes] = []
+    sizes: list[int] = []
+    labels: list[list[float]] = []
+    faults: dict[int, str] = {}
+    environment = _environment(file.name)
+    with environment.begin() as transaction:
+        if not _has_numbers(transaction):
+            raise FieldError(
+                "it has no fields: its keys are not such as image-000000001, and what belongs to "
+                "an image is not known",
+                path=file.name,
+            )
+        for key, _ in _entries(transaction):
+            if not key.startswith(IMAGE):
+                continue
+            own, row = field.encode() + key[len(IMAGE) - 1 :], len(keys)
+            value = transaction.get(own)
+            found = None
+            try:
+                if value is None:
+                    raise FieldError(f"there is no key {own.decode()}")
+                if len(value) > MAX_RECORD_LENGTH:
+                    raise FieldError(f"it has {len(value)} bytes: at most {MAX_RECORD_LENGTH}")
+                if value[:1] == b"[" and len(value) <= MOST_ROWS:
+                    found = labels_of_rows(value)
+            except RecordIOError as error:
+                value, faults[row] = None, error.reason
+            keys.append(own)
+            sizes.append(NO_CONTENT if value is None else len(value))
+            labels.append(found or [0.0])
+    samples = ContainedSamples.of(range(len(keys)), sizes, labels, faults=faults)
+    samples.set_names(keys)
+    return samples
+
+
+def _field_names(
+    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples
+) -> list[str]:
+    """List the names before the numbers of keys, without those of images and labels."""
+    found = []
+    environment = _environment(_shards(file)[0].name)
+    with environment.begin() as transaction:
+        cursor = transaction.cursor()
+        there = _has_numbers(transaction) and cursor.first()
+        while there:
+            name = OF_FIELD.fullmatch(bytes(cursor.key()))
+            if name is None:
+                there = cursor.next()
+                continue
+            found.append(name[1])
+            there = cursor.set_range(name[1] + b".")  # which comes behind the minus sign
+    return [name.decode() for name in found if name + b"-" not in (IMAGE, LABEL)]
 
 
 def _entries(transaction: Any) -> Iterator[tuple[bytes, memoryview]]:
@@ -318,8 +385,8 @@ def _number(text: memoryview | None, key: bytes) -> float:
 class LmdbRows:
     """The values of a database; any thread may read, and every process opens it for itself."""
 
-    def __init__(self, file: StoredFile, samples: ContainedSamples) -> None:
-        self._path, self._samples = _shards(file)[0].name, samples
+    def __init__(self, file: StoredFile, samples: ContainedSamples, field: str = "") -> None:
+        self._path, self._samples, self._is_field = _shards(file)[0].name, samples, bool(field)
         self._environment: tuple[int, _Environment] | None = None
 
     def read(self, number: int) -> bytes:
@@ -334,7 +401,7 @@ class LmdbRows:
             if value is None:
                 raise RecordIOError(f"the key {key!r} is gone: nobody may write the database")
             try:
-                return _content(value)
+                return bytes(value) if self._is_field else _content(value)
             except _PickleError:
                 raise RecordIOError("its value is a pickle now, which is not read") from None
 
@@ -349,4 +416,6 @@ class LmdbRows:
         self._environment = None
 
 
-LMDB = Container("an LMDB database", _scan, is_it=_is_lmdb, shards=_shards, rows=LmdbRows)
+LMDB = Container(
+    "an LMDB database", _scan, is_it=_is_lmdb, shards=_shards, rows=LmdbRows, fields=_field_names
+)

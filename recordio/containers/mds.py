@@ -19,9 +19,10 @@ import numpy as np
 from ..bytes.files import StoredFile, open_text
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
-from ..errors import CorruptRecordError, LabelError, RecordIOError, TruncatedRecordError
+from ..errors import CorruptRecordError, FieldError, LabelError, RecordIOError, TruncatedRecordError
 from ..frames.encoder import MAX_RECORD_LENGTH
 from .container import Container
+from .objects import MOST_ROWS, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
 
 __all__ = ["MDS"]
@@ -31,6 +32,9 @@ INDEX = "index.json"
 IMAGES = ("image", "img", "jpg", "jpeg", "png", "picture", "x")
 LABELS = ("label", "labels", "class", "cls", "target", "y")
 ENCODED = ("jpeg", "png", "jpegarray", "jpeg_array")
+#: Columns that may be fields of a sample: their bytes are used as they are.
+JSON = "json"
+FIELDS = (*ENCODED, "bytes", "str", JSON)
 NUMBERS = {
     "int": "<i8",
     **{
@@ -152,6 +156,24 @@ class _Columns:
             "column 'image' as jpeg, png or bytes"
         )
 
+    def fields(self) -> list[str]:
+        """Name the columns besides image and label that are bytes, images, texts or JSON."""
+        label = self.label()
+        taken = {self.image(), -1 if label is None else label[0]}
+        pairs = enumerate(zip(self.names, self.encodings, strict=True))
+        found = [name for i, (name, kind) in pairs if i not in taken and kind in FIELDS]
+        return [name for name in found if name.isascii() and name.isidentifier()]
+
+    def field(self, name: str) -> int:
+        """Find the column of a field; any other is a FieldError."""
+        if name not in self.fields():
+            there = ", ".join(f"{n} ({k})" for n, k in zip(self.names, self.encodings, strict=True))
+            raise FieldError(
+                f"it has no column {name} of {', '.join(FIELDS)}, besides image and label; its "
+                f"columns are {there:.500}"
+            )
+        return self.names.index(name)
+
     def label(self) -> tuple[int, Callable[[memoryview], float]] | None:
         """Choose the column of the label, and how it is read; None where there is none."""
         i = next((self.names.index(name) for name in LABELS if name in self.names), None)
@@ -170,14 +192,35 @@ class _Columns:
         )
 
 
-def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> ContainedSamples:
-    """Read where the images of a shard lie, and their labels."""
+def _scan(
+    file: StoredFile, settings: RemoteSettings | None = None, field: str = ""
+) -> ContainedSamples:
+    """Read where the images of a shard lie, and their labels; or where a field of each lies."""
+    view, edges, columns = _opened(file, settings)
+    try:
+        if field:
+            return _samples(view, edges, columns, columns.field(field), None)
+        return _samples(view, edges, columns, columns.image(), columns.label())
+    except RecordIOError as error:
+        raise error.at(path=shown(file.name)) from None
+
+
+def _fields(
+    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples
+) -> list[str]:
+    """List the fields that its samples have besides images and labels."""
+    return _opened(file, settings)[2].fields()
+
+
+def _opened(
+    file: StoredFile, settings: RemoteSettings | None
+) -> tuple[memoryview, np.ndarray, _Columns]:
+    """Map a shard, and read where its samples begin and what its columns are."""
     if file.is_local and not os.path.isfile(file.name):
         raise RecordIOError("it stands for shards: give one of them", path=shown(file.name))
     view = file.map(settings)
     try:
-        edges, columns = _head(view)
-        return _samples(view, edges, columns)
+        return view, *_head(view)
     except RecordIOError as error:
         raise error.at(path=shown(file.name)) from None
     except (ValueError, AttributeError, RecursionError, struct.error) as error:
@@ -202,14 +245,21 @@ def _head(view: memoryview) -> tuple[np.ndarray, _Columns]:
     return edges, _Columns.of(json.loads(bytes(view[begin : int(edges[0])])))
 
 
-def _samples(view: memoryview, edges: np.ndarray, columns: _Columns) -> ContainedSamples:
-    image, label = columns.image(), columns.label()
+def _samples(
+    view: memoryview,
+    edges: np.ndarray,
+    columns: _Columns,
+    image: int,
+    label: tuple[int, Callable[[memoryview], float]] | None,
+) -> ContainedSamples:
+    """Find the column `image` of each sample, and its label; rows of objects in JSON are labels."""
+    has_rows = label is None and columns.encodings[image] == JSON
     variable = [i for i, size in enumerate(columns.sizes) if not size]
     head = struct.Struct(f"<{len(variable)}I")
     offsets, sizes, labels = [], [], []
     faults: dict[int, str] = {}
     for row, (begin, end) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
-        offset, size, value = begin, NO_CONTENT, 0.0
+        offset, size, found = begin, NO_CONTENT, [0.0]
         try:
             if begin + head.size > end:
                 raise RecordIOError("it ends within the sizes of its columns")
@@ -222,17 +272,19 @@ def _samples(view: memoryview, edges: np.ndarray, columns: _Columns) -> Containe
                     f"its columns have {at[-1] - begin} bytes, and it has {end - begin}"
                 )
             if label is not None:
-                value = _number(view[at[label[0]] : at[label[0] + 1]], label[1])
+                found = [_number(view[at[label[0]] : at[label[0] + 1]], label[1])]
             if widths[image] > MAX_RECORD_LENGTH:
                 raise RecordIOError(
                     f"it has {widths[image]} bytes: at most {MAX_RECORD_LENGTH} are possible"
                 )
+            if has_rows and widths[image] <= MOST_ROWS:
+                found = labels_of_rows(view[at[image] : at[image + 1]]) or found
             offset, size = at[image], widths[image]
         except RecordIOError as error:
             faults[row] = error.reason
         offsets.append(offset)
         sizes.append(size)
-        labels.append((value,))
+        labels.append(found)
     return ContainedSamples.of(offsets, sizes, labels, faults=faults)
 
 
@@ -249,4 +301,6 @@ def _number(data: memoryview, read: Callable[[memoryview], float]) -> float:
 
 #: A shard by itself.
 PATTERN = re.compile(r"\.mds$")
-MDS = Container("an MDS shard", _scan, pattern=PATTERN, is_it=_is_mds, shards=_shards)
+MDS = Container(
+    "an MDS shard", _scan, pattern=PATTERN, is_it=_is_mds, shards=_shards, fields=_fields
+)

@@ -23,6 +23,7 @@ from ..errors import LabelError, RecordIOError, TruncatedRecordError
 from ..lists import check_labels
 from .container import Container
 from .dali_index import take_index
+from .objects import has_rows, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
 from .tar_members import TarScan
 from .webdataset import CONTENTS, FieldChoice, PartChoice, WebSample, add_part, ending_fields
@@ -69,6 +70,7 @@ class _TarFile:
         self.file, self.mirror = file, mirror
         self.view = file.map() if mirror is None else mirror.view
         self.choice = FieldChoice(field) if field else PartChoice()
+        self.is_field = bool(field)
         # An ending that no file has: every sample is looked at.
         self.endings = ["/"] if field else sorted(CONTENTS)
         #: Samples that are not of the usual kind: where the content lies, and the rest; or why not.
@@ -137,11 +139,17 @@ class _TarFile:
             (offset, offset + max(size, 1))
             for _, _, parts in some
             for ending, offset, size, _ in parts
-            if self.choice.purpose(ending, ()) == "label" and size <= MOST_LABEL
+            if (self.choice.purpose(ending, ()) == "label" or self._holds_rows(ending, size))
+            and size <= MOST_LABEL
         ]
         if not spans:
             return contextlib.nullcontext()
         return self.mirror.pin(blocks_of(*np.array(spans).T), urgent=True)
+
+    def _holds_rows(self, ending: str, size: int) -> bool:
+        """Tell whether a file may hold the boxes or points of a field."""
+        is_own = self.is_field and self.choice.is_content(ending)
+        return is_own and has_rows(ending) and size <= MOST_LABEL
 
     def _look_at_one(self, row: int, key: str, parts: list[tuple[str, int, int, bool]]) -> None:
         files: dict[str, Any] = {}
@@ -170,6 +178,10 @@ class _TarFile:
             return
         try:
             check_labels(sample.labels)
+            offset, size = sample.content
+            if self._holds_rows(self.choice.chosen(files), size):
+                labels = labels_of_rows(self.view[offset : offset + size])
+                sample = sample._replace(labels=labels or [])
         except LabelError as error:
             self.faults[row] = error.reason
             return
@@ -266,5 +278,6 @@ TAR = Container(
     "a tar file",
     scan,
     fields=fields,
+    rules=2,
     pattern=re.compile(r"\.(tar(\.(gz|bz2|xz|lzma|zst|lz4|z))?|tgz|tbz2?|txz)$", re.IGNORECASE),
 )

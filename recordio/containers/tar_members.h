@@ -301,7 +301,8 @@ static inline int tar_read_label(const uint8_t* text, size_t size, int64_t* labe
 /* The content of a sample that is like most; NULL if Python has to look at it. */
 static inline tar_part* tar_content(tar_scan* scan, tar_part* parts) {
     const uint8_t* texts = scan->texts.data;
-    tar_part* content = NULL;
+    tar_part* content = NULL; /* the first one with a single ending, or else the first */
+    int has_plain = 0;
     if (scan->count > TAR_FEW_PARTS || !scan->has_label) return NULL;
     for (int64_t i = 0; i < scan->count; i++) {
         const tar_part* one = parts + i;
@@ -314,7 +315,10 @@ static inline tar_part* tar_content(tar_scan* scan, tar_part* parts) {
             uint8_t byte = texts[one->ending + j];
             if (byte <= ' ' || byte >= 0x7f) return NULL;
         }
-        if (!content && one->kind == TAR_CONTENT) content = parts + i;
+        if (one->kind != TAR_CONTENT) continue;
+        int is_plain = !memchr(texts + one->ending, '.', (size_t)one->ending_size);
+        if (!content || (is_plain && !has_plain)) content = parts + i;
+        has_plain |= is_plain;
     }
     if (!content || content->is_sparse || content->size > scan->most_content) return NULL;
     return tar_is_plain(texts + scan->key, (size_t)scan->key_size) ? content : NULL;

@@ -27,7 +27,13 @@ DAMAGED: int
 REASONS: dict[int, str]
 
 def find_examples(
-    view: Buffer, at: int, end: int, spans: np.ndarray, labels: np.ndarray, kinds: np.ndarray
+    view: Buffer,
+    at: int,
+    end: int,
+    spans: np.ndarray,
+    labels: np.ndarray,
+    kinds: np.ndarray,
+    feature: bytes | None = None,
 ) -> tuple[int, int, int]: ...
 def decode_example(
     data: Buffer, wanted: Collection[str] | None = None

@@ -171,18 +171,25 @@ def _fill_names():
 _fill_names()
 
 
+cdef bint is_name(const Name* name, const uint8_t* text, int64_t size) noexcept nogil:
+    return name.size == size and memcmp(name.text, text, size) == 0
+
+
 cdef int key_of(const uint8_t* name, int64_t size) noexcept nogil:
     cdef int i
     for i in range(9):
-        if NAMES[i].size == size and memcmp(NAMES[i].text, name, size) == 0:
+        if is_name(&NAMES[i], name, size):
             return i
     return -1
 
 
 cdef int examine(
-    const uint8_t* data, int64_t size, int64_t* begin, int64_t* end, float* label
+    const uint8_t* data, int64_t size, const Name* own, int64_t* begin, int64_t* end, float* label
 ) noexcept nogil:
-    """Find content and label of one example; returns what kind of record it is."""
+    """Find content and label of one example, or with `own` the content in this feature alone.
+
+    Returns what kind of record it is.
+    """
     cdef Field features, field
     cdef Entry entry
     cdef Value[4] values
@@ -208,7 +215,10 @@ cdef int examine(
                 continue
             if read_entry(data, field.begin, field.end, &entry) != FOUND:
                 return IS_ODD
-            key = key_of(data + entry.name, entry.name_end - entry.name)
+            if own == NULL:
+                key = key_of(data + entry.name, entry.name_end - entry.name)
+            else:
+                key = 0 if is_name(own, data + entry.name, entry.name_end - entry.name) else -1
             if key >= 4:
                 has_boxes = True
             elif key >= 0:
@@ -224,6 +234,8 @@ cdef int examine(
     if values[content].count != 1 or list_kinds[content] != BYTES_LIST:
         return IS_ODD
     begin[0], end[0] = values[content].begin, values[content].end
+    if own != NULL:
+        return IS_UNLABELLED
     if has_lists:
         return IS_ODD
     key = 2 if values[2].count >= 0 else 3
@@ -241,8 +253,10 @@ cdef uint32_t masked(const uint8_t* data, int64_t size) noexcept nogil:
 
 
 def find_examples(view, int64_t at, int64_t end, int64_t[:, ::1] spans, float[::1] labels,
-                  int64_t[::1] kinds):
+                  int64_t[::1] kinds, bytes feature=None):
     """Walk the records of ``view[at:end]`` and find content and label of each.
+
+    With a `feature` that is the content, and there are no labels.
 
     Fills in a row for each: where the record begins and its data end, and where the content does
     (-1 without one); the label; and the kind.  Returns the number of rows, where the next record
@@ -254,6 +268,11 @@ def find_examples(view, int64_t at, int64_t end, int64_t[:, ::1] spans, float[::
     cdef uint64_t length
     cdef uint32_t check
     cdef int status = 0
+    cdef Name name
+    cdef const Name* own = NULL
+    if feature is not None:
+        name.text, name.size = <const uint8_t*><char*>feature, len(feature)
+        own = &name
     if not 0 <= at <= end <= len(view) or spans.shape[1] != 4:
         raise ValueError("the range must lie in the view, and a row of spans must have four values")
     with nogil:
@@ -274,7 +293,8 @@ def find_examples(view, int64_t at, int64_t end, int64_t[:, ::1] spans, float[::
             spans[count, 2], spans[count, 3] = 0, -1
             labels[count] = 0
             kinds[count] = examine(
-                base + data, <int64_t>length, &spans[count, 2], &spans[count, 3], &labels[count]
+                base + data, <int64_t>length, own, &spans[count, 2], &spans[count, 3],
+                &labels[count]
             )
             if spans[count, 3] >= 0:
                 spans[count, 2] += data

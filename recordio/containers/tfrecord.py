@@ -18,9 +18,11 @@ from ..bytes.files import StoredFile
 from ..bytes.mapping import LOST, is_lost
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
-from ..errors import CorruptRecordError, LabelError, RecordIOError, TruncatedRecordError
+from ..errors import CorruptRecordError, FieldError, LabelError, RecordIOError, TruncatedRecordError
+from ..frames.encoder import MAX_RECORD_LENGTH
 from ..lists import check_labels
 from .container import Container, files_of_folder, is_folder_of
+from .objects import MOST_ROWS, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
 from .tf_example import (
     BOX_KEYS,
@@ -114,11 +116,18 @@ def _box_labels(features: Features) -> list[float]:
     return label if len(columns[0]) else list(NO_OBJECTS)
 
 
-def scan(file: StoredFile, settings: RemoteSettings | None = None) -> ContainedSamples:
-    """Find the image and the label of every example; all of a file on a server is fetched."""
+def scan(
+    file: StoredFile, settings: RemoteSettings | None = None, field: str = ""
+) -> ContainedSamples:
+    """Find the image and the label of every example, or the feature that a field is.
+
+    All of a file on a server is fetched.
+    """
     mirror = None if file.is_local else file.mirrored(settings)
     view = file.map() if mirror is None else mirror.view
-    found = _Found()
+    feature = _features_of(file, settings).get(field, field) if field else ""
+    found = _Found(feature)
+    wanted = feature.encode() if field else None
     at, status, size = 0, 0, len(view)
     window = size if mirror is None else WINDOW
     spans, kinds = np.empty((AT_ONCE, 4), np.int64), np.empty(AT_ONCE, np.int64)
@@ -128,7 +137,7 @@ def scan(file: StoredFile, settings: RemoteSettings | None = None) -> ContainedS
         if mirror is not None:
             mirror.prefetch(stop, stop + WINDOW)
         with nullcontext() if mirror is None else mirror.pin_bytes(at, stop):
-            count, following, status = find_examples(view, at, stop, spans, labels, kinds)
+            count, following, status = find_examples(view, at, stop, spans, labels, kinds, wanted)
             found.add(view, spans[:count], labels[:count], kinds[:count])
         if status == CUT and stop < size:  # not of the file, but of the window
             status = 0
@@ -139,6 +148,32 @@ def scan(file: StoredFile, settings: RemoteSettings | None = None) -> ContainedS
     if status:
         found.add_damage(_damage(view, at, status, shown(file.name)), at)
     return found.samples()
+
+
+def _fields(
+    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples
+) -> list[str]:
+    """List the features of the first example that are one string of bytes, and no image."""
+    return sorted(_features_of(file, settings))
+
+
+def _features_of(file: StoredFile, settings: RemoteSettings | None) -> dict[str, str]:
+    """Find such features by the names of fields: those in which _ stands for each /."""
+    head = file.first_bytes(HEAD, settings)
+    length = int.from_bytes(head[:8], "little")
+    if masked_crc32c(head[:8]) != int.from_bytes(head[8:], "little") or length > MAX_RECORD_LENGTH:
+        return {}  # whoever opens it says what is wrong
+    try:
+        features = decode_example(file.first_bytes(HEAD + length, settings)[HEAD:])
+    except RecordIOError:
+        return {}
+    found: dict[str, str] = {}
+    for name, values in features.items():
+        short = name.replace("/", "_")
+        is_field = name not in WANTED and short.isascii() and short.isidentifier()
+        if is_field and len(values) == 1 and isinstance(values[0], bytes):
+            found.setdefault(short, name)
+    return found
 
 
 def _damage(view: memoryview, at: int, status: int, path: str) -> str:
@@ -169,9 +204,10 @@ def _damage(view: memoryview, at: int, status: int, path: str) -> str:
 
 
 class _Found:
-    """The tables of a file as they grow."""
+    """The tables of a file as they grow; with a `feature` those of a field."""
 
-    def __init__(self) -> None:
+    def __init__(self, feature: str = "") -> None:
+        self.feature = feature
         self.offsets: list[np.ndarray] = []
         self.sizes: list[np.ndarray] = []
         self.labels: list[np.ndarray] = []
@@ -184,7 +220,10 @@ class _Found:
         self, view: memoryview, spans: np.ndarray, labels: np.ndarray, kinds: np.ndarray
     ) -> None:
         begins, sizes, labels = spans[:, 2].copy(), spans[:, 3] - spans[:, 2], labels.copy()
-        self.unlabelled += (self.count + np.flatnonzero(kinds == NO_LABEL)).tolist()
+        if self.feature:
+            self._add_rows(view, begins, sizes)
+        else:
+            self.unlabelled += (self.count + np.flatnonzero(kinds == NO_LABEL)).tolist()
         for row in np.flatnonzero(kinds == ODD).tolist():
             number = self.count + row
             try:
@@ -204,9 +243,26 @@ class _Found:
         self.labels.append(labels)
         self.count += len(kinds)
 
-    @staticmethod
-    def _looked_at(data: memoryview) -> Any:
+    def _add_rows(self, view: memoryview, begins: np.ndarray, sizes: np.ndarray) -> None:
+        """Take the boxes or points that contents have as rows of numbers, in JSON."""
+        for row in np.flatnonzero(sizes > 0).tolist():
+            begin = int(begins[row])
+            if view[begin] == ord("[") and sizes[row] <= MOST_ROWS:
+                try:
+                    labels = labels_of_rows(view[begin : begin + int(sizes[row])])
+                except LabelError as error:
+                    self.faults[self.count + row] = error.reason
+                    sizes[row] = NO_CONTENT
+                    continue
+                if labels is not None:
+                    self.lists[self.count + row] = labels
+
+    def _looked_at(self, data: memoryview) -> Any:
         """Read the labels of an example; None if it has none of any kind."""
+        if self.feature:
+            raise FieldError(
+                f"the feature {self.feature} is not there, or no single string of bytes"
+            )
         features = decode_example(data, WANTED)
         content_of(features, CONTENTS)
         if not any(name in features for name in (*LABELS, BOX_KEYS[0])):
@@ -249,4 +305,5 @@ TFRECORD = Container(
     PATTERN,
     is_it=is_folder_of(PATTERN),
     shards=files_of_folder(PATTERN),
+    fields=_fields,
 )

@@ -46,7 +46,13 @@ def add_part(
 
 @dataclass(frozen=True)
 class PartChoice:
-    """Say which files of a sample are used; by default the first image or array, and its class."""
+    """Say which files of a sample are used; by default the first image or array, and its class.
+
+    One of the ending ``.jpg`` goes before one of two endings, such as ``.depth.png``.
+
+    >>> PartChoice().chosen(["depth.png", "jpg", "cls"]), PartChoice().chosen(["left.png"])
+    ('jpg', 'left.png')
+    """
 
     #: The ending of the content.
     content: str = ""
@@ -60,9 +66,17 @@ class PartChoice:
             return ending == self.content.lower().removeprefix(".")
         return ending.rpartition(".")[2] in CONTENTS
 
+    def chosen(self, endings: Iterable[str]) -> str:
+        """Return the ending of the content among those of a sample; "" if none may be it."""
+        found = [ending for ending in endings if self.is_content(ending)]
+        return next((ending for ending in found if "." not in ending), found[0] if found else "")
+
     def purpose(self, ending: str, before: Sequence[str]) -> str:
-        """Return "content" or "label" for a file that is wanted behind others; "" for the rest."""
-        if self.is_content(ending) and not any(map(self.is_content, before)):
+        """Return "content" or "label" for a file that is wanted behind others; "" for the rest.
+
+        A file that may be the content is wanted until there is one that goes before it.
+        """
+        if self.is_content(ending) and self.chosen([*before, ending]) == ending:
             return "content"
         names: tuple[str, ...] = ("cls", "json")
         if self.label:
@@ -74,7 +88,7 @@ class PartChoice:
 
         An error stands for the content of a file that cannot be used.
         """
-        chosen = [ending for ending in files if self.is_content(ending)]
+        chosen = self.chosen(files)
         if not chosen:
             wanted = self.content.lower().removeprefix(".")
             what = f"no .{wanted} file" if wanted else "no image or .npy file"
@@ -82,14 +96,14 @@ class PartChoice:
                 f"the sample has {what}, only {', '.join(f'.{ending}' for ending in files)}; files "
                 "of a sample must follow one another"
             )
-        content = _taken(files, chosen[0])
-        left_out = collections.Counter(f".{ending}" for ending in files if ending != chosen[0])
+        content = _taken(files, chosen)
+        left_out = collections.Counter(f".{ending}" for ending in files if ending != chosen)
         labels: list[float] = []
         if self.has_labels:
             labels, ending, fields = self._labels(files)
             del left_out[f".{ending}"]
             left_out.update(f"{name} in .{ending}" for name in fields)
-        return WebSample(safe_name(f"{key}.{chosen[0]}"), content, labels, left_out)
+        return WebSample(safe_name(f"{key}.{chosen}"), content, labels, left_out)
 
     def _labels(self, files: dict[str, Any]) -> tuple[list[float], str, list[str]]:
         """Return the labels, the ending of the file that holds them, and other fields of it."""

@@ -1,7 +1,7 @@
 """Zip archives of folders of images: stored members are spans, deflated ones are unpacked.
 
 ``zipfile`` reads the directory.  A sample is an image, and its label is the number of its folder,
-as it would be if the archive were unpacked.
+as it would be if the archive were unpacked; fields are those of `folder`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,16 @@ from ..frames.encoder import MAX_RECORD_LENGTH
 from .container import Container
 from .folder import (
     SUFFIXES,
+    fields_of_stems,
     fits_in_list,
     labels_by_folder,
     nothing_found,
+    stem_of,
     suffix_of,
     warn_of_others,
+    without_field_images,
 )
+from .objects import MOST_ROWS, has_rows, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
 
 __all__ = ["ZIP"]
@@ -51,15 +55,17 @@ MOST_RATIO = 1032
 APPLE = "__MACOSX"
 
 
-def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> ContainedSamples:
-    """Find the images in the directory, in the order in which they lie in the archive."""
+def _directory(
+    file: StoredFile, settings: RemoteSettings | None
+) -> tuple[list[zipfile.ZipInfo], int]:
+    """Read the directory, and say where it begins."""
     path, mirror = shown(file.name), None if file.is_local else file.mirrored(settings)
     try:
         with (
             file.open() if mirror is None else cast(BinaryIO, _Ranges(mirror)) as opened,
             zipfile.ZipFile(opened) as archive,
         ):
-            members, directory = archive.infolist(), archive.start_dir
+            return archive.infolist(), archive.start_dir
     except RecordIOError:
         raise
     except (
@@ -75,17 +81,52 @@ def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Contained
         raise RecordIOError(
             f"the archive is damaged, cut or no zip archive: {error}", path=path
         ) from None
+
+
+def _scan(
+    file: StoredFile, settings: RemoteSettings | None = None, field: str = ""
+) -> ContainedSamples:
+    """Find the images in the directory, in the order in which they lie in the archive.
+
+    Or the members that a field of theirs is.
+    """
+    path = shown(file.name)
+    members, directory = _directory(file, settings)
     left_out: Counter[str] = Counter()
     found = _images(members, left_out, path)
     if not found:
         raise nothing_found(path, "the archive holds no", left_out)
-    view = None if mirror is not None else file.map()
+    names = [name for name, _ in found]
+    view = file.map() if file.is_local else None
+    if field:
+        return _field_members(file, members, directory, view, names, field)
+    samples = _samples(found, members, directory, view)
+    labels, samples.classes = labels_by_folder(names)
+    samples.labels = np.array(labels, np.float32)
+    warn_of_others(path, left_out)
+    samples.left_out = dict(left_out.most_common())
+    return samples
+
+
+def _samples(
+    found: Sequence[tuple[str, zipfile.ZipInfo | None]],
+    members: Sequence[zipfile.ZipInfo],
+    directory: int,
+    view: memoryview | None,
+) -> ContainedSamples:
+    """Say where members lie, in an archive whose directory begins there; None is one missing."""
     faults: dict[int, str] = {}
-    offsets, sizes, packed = [], [], []
+    offsets: list[int] = []
+    sizes: list[int] = []
+    packed: list[bool] = []
     begins = np.sort([info.header_offset for info in members])
-    following = np.searchsorted(begins, [info.header_offset for _, info in found], "right")
-    ends = np.append(begins, directory)[following].tolist()
-    for row, (_, info) in enumerate(found):
+    placed = [0 if info is None else info.header_offset for _, info in found]
+    ends = np.append(begins, directory)[np.searchsorted(begins, placed, "right")].tolist()
+    for row, (name, info) in enumerate(found):
+        if info is None:
+            faults[row] = f"there is no member {name}.*"
+            offsets, sizes, packed = [*offsets, 0], [*sizes, NO_CONTENT], [*packed, True]
+            continue
         offset, size = info.header_offset, info.file_size
         try:
             if not 0 <= offset <= directory - LOCAL.size:
@@ -99,16 +140,62 @@ def _scan(file: StoredFile, settings: RemoteSettings | None = None) -> Contained
         offsets.append(offset)
         sizes.append(size)
         packed.append(is_packed)
-    warn_of_others(path, left_out)
-    names = [name for name, _ in found]
-    labels, classes = labels_by_folder(names)
     samples = ContainedSamples.of(
-        offsets, sizes, [(label,) for label in labels], names, classes=classes
+        offsets, sizes, [()] * len(found), [name for name, _ in found], faults=faults
     )
-    samples.faults, samples.left_out = faults, dict(left_out.most_common())
     samples.packed = np.array(packed)
-    samples.checks = np.array([info.CRC for _, info in found], np.uint32)
+    samples.checks = np.array([0 if info is None else info.CRC for _, info in found], np.uint32)
     return samples
+
+
+def _field_members(
+    file: StoredFile,
+    members: Sequence[zipfile.ZipInfo],
+    directory: int,
+    view: memoryview | None,
+    images: Sequence[str],
+    field: str,
+) -> ContainedSamples:
+    """Find the members of a field; JSON among them is read, as it may have boxes or points."""
+    by_name = _files(members)
+    files = fields_of_stems(by_name, images).get(field, {})
+    stems = [stem_of(name) for name in images]
+    found = [
+        (files[stem], by_name[files[stem]]) if stem in files else (f"{stem}.{field}", None)
+        for stem in stems
+    ]
+    samples = _samples(found, members, directory, view)
+    rows, labels = ZipRows(file, samples), [[0.0] for _ in found]
+    for row, (name, _) in enumerate(found):
+        if has_rows(name) and 0 <= samples.sizes[row] <= MOST_ROWS:
+            try:
+                content = rows.read(int(samples.offsets[row]))
+                labels[row] = labels_of_rows(content) or labels[row]
+            except RecordIOError as error:
+                samples.sizes[row], samples.faults[row] = NO_CONTENT, error.reason
+    rows.close()
+    whole = ContainedSamples.of(samples.offsets, samples.sizes, labels)
+    samples.labels, samples.starts = whole.labels, whole.starts
+    return samples
+
+
+def _fields(
+    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples
+) -> list[str]:
+    """List the fields that members beside the images are."""
+    names = _files(_directory(file, settings)[0])
+    return sorted(fields_of_stems(names, samples.all_names()))
+
+
+def _files(members: Sequence[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
+    """Return the files of an archive that may be fields, by their names; the last one counts."""
+    found = {}
+    for info in members:
+        name = _name(info)
+        is_link = stat.S_ISLNK(info.external_attr >> 16)
+        if name and not (info.is_dir() or is_link or name.startswith(f"{APPLE}/")):
+            found[name] = info
+    return found
 
 
 def _images(
@@ -138,7 +225,8 @@ def _images(
             left_out["replaced by a later file of the same name"] += name in found
             found[name] = info  # unpacking would write it again, too
     left_out += Counter()  # without zeros
-    return sorted(found.items(), key=lambda item: item[1].header_offset)
+    names = without_field_images(list(found), left_out)
+    return sorted(((n, found[n]) for n in names), key=lambda item: item[1].header_offset)
 
 
 def _name(info: zipfile.ZipInfo) -> str:
@@ -198,22 +286,26 @@ class ZipRows:
     Any thread may read: there is no position in the file.
     """
 
-    def __init__(self, file: StoredFile, samples: ContainedSamples) -> None:
+    def __init__(self, file: StoredFile, samples: ContainedSamples, field: str = "") -> None:
         self._view = file.map() if file.is_local else file.mirrored().view
         self._samples = samples
+        #: Members of a field may lie in another order than the images.
+        self._order = np.argsort(samples.offsets, kind="stable")
+        self._sorted = samples.offsets[self._order]
 
     def read(self, number: int) -> bytes:
         """Read a content by its number in `ContainedSamples.offsets`, and compare its checksum."""
         samples = self._samples
         assert samples.packed is not None
         assert samples.checks is not None
-        row = int(np.searchsorted(samples.offsets, number, "right")) - 1
+        at = int(np.searchsorted(self._sorted, number, "right")) - 1
+        row = int(self._order[at])
         begin, size = number, int(samples.sizes[row])
         method, limit = STORED, size
         if samples.packed[row]:
             begin, limit, flags, method = _local(self._view, number)
             if flags & STREAMED or limit == WIDE:
-                following = samples.offsets[row + 1 : row + 2].tolist()
+                following = self._sorted[at + 1 : at + 2].tolist()
                 limit = (following[0] if following else len(self._view)) - begin
         if method == STORED:
             content = bytes(self._view[begin : begin + size])
@@ -282,4 +374,6 @@ ZIP = Container(
     pattern=re.compile(r"\.zip$", re.IGNORECASE),
     rows=ZipRows,
     has_checksums=True,
+    rules=2,
+    fields=_fields,
 )

@@ -455,9 +455,9 @@ class FieldPack(OpenPack):
 
     def record(self, row: int) -> memoryview:
         """Read the record of a sample, with its image header; see `absence`."""
-        if self.rows[row] < 0:
+        if self.rows[row] < 0 or row in getattr(self.samples, "faults", ()):
             raise self.absence(row)
-        return super().record(row)
+        return super().record(row) if self.container is None else self.reader[row]
 
     def absence(self, row: int) -> FieldError:
         """Say that a sample has no such field, or why it cannot be used."""
@@ -478,6 +478,9 @@ class FieldPack(OpenPack):
 
     def check_complete(self) -> None:
         """Raise a FieldError if a sample has no such field, naming the first."""
+        if self.samples is not None and len(self.missing) == len(self):
+            names = f"its fields: {', '.join(self.main.field_names) or 'none'}"
+            raise FieldError(f"no sample has a field {self.name}; {names}", path=self.main.path)
         if len(self.missing):
             error = self.absence(int(self.missing[0]))
             if len(self.missing) > 1:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from recordio import RecordIOError
 from recordio.bytes.storage import AtomicOutput
+from recordio.containers.objects import has_rows, labels_of_rows
 from recordio.containers.tar_members import split_name
 from recordio.containers.webdataset import FieldChoice, PartChoice, add_part, ending_fields
 from recordio.formats.table import suffixes_of
@@ -143,9 +144,8 @@ def every_field(paths: Sequence[str], settings: argparse.Namespace) -> list[str]
         for _, files in samples(
             path, lambda ending, before: None, settings.max_metadata_bytes, collections.Counter()
         ):
-            endings = list(files)
-            purposes = [choice.purpose(one, endings[:i]) for i, one in enumerate(endings)]
-            found |= {f".{one}" for one, why in zip(endings, purposes, strict=True) if not why}
+            rest = set(files) - {choice.chosen(files)}
+            found |= {f".{one}" for one in rest if choice.purpose(one, list(files)) != "label"}
     return ending_fields(found)
 
 
@@ -270,15 +270,14 @@ def as_item(
     fields: dict[str, tuple[Sequence[float], bytes]] = {}
     left_out = collections.Counter(sample.left_out)
     for name, choice in choices.items():
-        endings = [ending for ending in files if choice.is_content(ending)]
-        if not endings:
-            continue
-        content = files[endings[0]]
+        ending = choice.chosen(files)
+        content = files.get(ending)
         if isinstance(content, RecordIOError):
             raise content
         if content is not None:
-            fields[name] = (0.0,), content
-            del left_out[f".{endings[0]}"]
+            labels = labels_of_rows(content) if has_rows(ending) else None
+            fields[name] = labels or (0.0,), content
+            del left_out[f".{ending}"]
     return Item(sample.labels, sample.content, sample.name, left_out, fields)
 
 

@@ -25,7 +25,8 @@ def container_source(packs: Sequence[OpenPack]) -> Source:
     samples: list[ContainedSamples] = [reader.samples for reader in readers]
     ids = np.concatenate([reader.ids for reader in readers])
     container = readers[0].container
-    if container.is_folder:
+    whole = not any(one.faults or one.starts is not None for one in samples)
+    if container.is_folder and whole:
         paths = [
             os.path.join(reader.file.name, name)
             for reader, one in zip(readers, samples, strict=True)
@@ -44,6 +45,9 @@ def container_source(packs: Sequence[OpenPack]) -> Source:
     def rows() -> Source:
         def read(number: int) -> bytes:
             file, row = located(number)
+            pack = packs[file]
+            if isinstance(pack, FieldPack) and row in samples[file].faults:
+                raise pack.absence(row)
             return readers[file].content(row)
 
         def location(number: int) -> dict[str, Any]:
@@ -52,7 +56,7 @@ def container_source(packs: Sequence[OpenPack]) -> Source:
 
         return LibraryRows(read, location, table)
 
-    if packed.all():
+    if container.is_folder or packed.all():
         return rows()
 
     def fault(number: int) -> str | Exception:

@@ -201,7 +201,7 @@ def test_two_processes_at_once(file):
     ]
     for other in others:
         assert set(other.communicate()[0].split()) == {"200"} and other.returncode == 0
-    version = [TAR.name, *StoredFile(str(file)).version()]
+    version = [f"{TAR.name}, rules {TAR.rules}", *StoredFile(str(file)).version()]
     assert len(index._read(str(kept(file)), version)) == 200
     assert len(os.listdir(file.parent)) == 2
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mds_sets import shard, write_set
 
 import recordio
 from iterators import ImageRecordIter
@@ -19,43 +20,10 @@ from recordio.containers.table import contained_files, container_of
 from recordio.errors import RecordIOError, TruncatedRecordError
 
 IMAGES = [encode(noise(12, 10, seed=number)) for number in range(5)]
-COLUMNS = {"image": ("png", None), "label": ("int", 8), "words": ("str", None)}
-
-
-def shard(samples, columns=COLUMNS):
-    """The bytes that the library writes: count, offsets, description, samples."""
-    description = {
-        "version": 2,
-        "format": "mds",
-        "column_names": list(columns),
-        "column_encodings": [kind for kind, _ in columns.values()],
-        "column_sizes": [size for _, size in columns.values()],
-    }
-    words = json.dumps(description).encode()
-    rows = []
-    for values in samples:
-        sizes = [
-            len(v) for v, (_, size) in zip(values, columns.values(), strict=True) if size is None
-        ]
-        rows.append(struct.pack(f"<{len(sizes)}I", *sizes) + b"".join(values))
-    edges = np.cumsum([4 * (len(rows) + 2) + len(words), *map(len, rows)])
-    return struct.pack(f"<{len(edges) + 1}I", len(rows), *edges) + words + b"".join(rows)
 
 
 def rows(images=IMAGES, first=0):
     return [(image, struct.pack("<q", first + i), b"some words") for i, image in enumerate(images)]
-
-
-def write_set(folder, *shards, **more):
-    folder.mkdir(exist_ok=True)
-    listed = []
-    for number, content in enumerate(shards):
-        name = f"shard.{number:05d}.mds"
-        (folder / name).write_bytes(content)
-        raw = {"basename": name, "bytes": len(content), "hashes": {}}
-        listed.append({"format": "mds", "raw_data": raw, "zip_data": None, **more})
-    (folder / "index.json").write_text(json.dumps({"version": 2, "shards": listed}))
-    return folder
 
 
 def one(tmp_path, content):

@@ -3,6 +3,7 @@ import io
 import os
 import random
 import struct
+import warnings
 import zipfile
 
 import pytest
@@ -319,7 +320,9 @@ def test_random_bytes_are_an_error(tmp_path_factory, data):
 
 def read(path):
     try:
-        samples = ZIP.scan(StoredFile(str(path)), None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a suffix that became that of another image
+            samples = ZIP.scan(StoredFile(str(path)), None)
     except RecordIOError:
         return
     good = samples.sizes != NO_CONTENT

@@ -1,21 +1,35 @@
 """Fields of records for the image stage: numbered as the records are, wherever they lie."""
 
 import io
+import json
 import tarfile
+import zipfile
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mds_sets import shard as mds_shard
+from mds_sets import write_set
 from range_server import RangeServer
+from tfrecords import write_tfrecord
 
-from iterators import Pack
+from iterators import ImageRecordIter, Pack
+from iterators.fields import Boxes, Keypoints
 from iterators.images.sources.mixed_packs import Packs
 from iterators.images.sources.record_source import RecordSource
 from iterators.providers.image_sources import ImageArraySource
 from iterators.testing import encode, noise, write_faces, write_pack
-from recordio import FieldError, IRHeader, RecordWriter, pack, shard
+from recordio import FieldError, IRHeader, RecordWriter, pack, shard, unpack
+from recordio.bytes.files import StoredFile
 from recordio.bytes.remote.settings import RemoteSettings
+from recordio.containers import index
+from recordio.containers.samples import ContainedSamples
+
+try:
+    import lmdb
+except ImportError:
+    lmdb = None
 
 
 def write_field(path, keys, content=lambda key: b"%d" % key, index=True):
@@ -199,11 +213,219 @@ def test_a_field_of_parquet_is_a_column(tmp_path):
         RecordSource.open(path).field("label")
 
 
-def test_a_folder_has_no_fields(tmp_path):
-    (tmp_path / "cat").mkdir()
-    (tmp_path / "cat" / "a.png").write_bytes(IMAGE)
-    with pytest.raises(FieldError, match="no field mask; its fields: none"):
-        RecordSource.open(tmp_path).field("mask")
+def write_folder(path, files):
+    for name, content in files.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_bytes(content)
+    return path
+
+
+def write_zip(path, files):
+    with zipfile.ZipFile(path, "w") as archive:
+        for number, (name, content) in enumerate(files.items()):
+            how = zipfile.ZIP_DEFLATED if number % 2 else zipfile.ZIP_STORED
+            archive.writestr(name, content, how)
+    return path
+
+
+#: By number, in the order of files that puts fields before and behind their images.
+STEMS = ["cat/a", "cat/b.2", "dog/c"]
+
+
+def write_mds(path, kinds, rows):
+    """A set of one shard, whose rows are bytes by column."""
+    columns = {name: (kind, None) for name, kind in kinds.items()}
+    return write_set(path, mds_shard([[row[name] for name in kinds] for row in rows], columns))
+
+
+def stem_files():
+    files = {f"{stem}.depth.png": b"depth %d" % i for i, stem in enumerate(STEMS)}
+    files |= {f"{stem}.jpg": encode(noise(), ".jpg") for stem in STEMS}
+    files |= {f"{stem}.txt": b"text %d" % i for i, stem in reversed(list(enumerate(STEMS)))}
+    return files | {f"{stem}.mask": b"mask %d" % i for i, stem in enumerate(STEMS)}
+
+
+@pytest.mark.parametrize("kind", ["folder", "zip"])
+def test_files_of_one_stem_are_fields(tmp_path, kind):
+    if kind == "zip":
+        path = write_zip(tmp_path / "a.zip", stem_files())
+    else:
+        path = write_folder(tmp_path / "a", stem_files())
+    for _ in range(2):  # found, and read from the index
+        source = RecordSource.open(path)
+        assert len(source) == 3 and source.files[0].field_names == ["depth", "mask", "txt"]
+        names = source.files[0].samples.all_names()
+        assert sorted(names) == [f"{stem}.jpg" for stem in STEMS]
+        order = [STEMS.index(name[: -len(".jpg")]) for name in names]
+        for field, text in (("depth", b"depth"), ("mask", b"mask"), ("txt", b"text")):
+            found = contents(source.field(field), 3)
+            assert found == [text + b" %d" % i for i in order]
+            pack = source.files[0].field(field)
+            assert [bytes(unpack(pack.record(i))[1]) for i in range(3)] == found
+    with pytest.raises(
+        FieldError, match="no sample has a field shape; its fields: depth, mask, txt"
+    ):
+        RecordSource.open(path).field("shape")
+
+
+@pytest.mark.parametrize("kind", ["folder", "zip"])
+def test_an_image_without_the_field_is_named(tmp_path, kind):
+    files = stem_files()
+    del files["cat/b.2.depth.png"]
+    write = write_zip if kind == "zip" else write_folder
+    path = write(tmp_path / f"a.{kind}", files)
+    with pytest.raises(FieldError, match=r"its field depth: there is no \w+ cat/b\.2\.depth"):
+        RecordSource.open(path).field("depth")
+    source = RecordSource.open(path, on_error="skip")
+    field = source.field("depth")
+    (gone,) = [i for i, n in enumerate(source.files[0].samples.all_names()) if "b.2" in n]
+    for number in range(3):
+        if number != gone:
+            assert field.read(number).startswith(b"depth")
+            continue
+        with pytest.raises(FieldError, match="its field depth"):
+            field.read(number)
+
+
+def test_images_with_dots_in_their_names_stay_images(tmp_path):
+    """Only what has the stem of another image is a field, and numbers are no names of fields."""
+    names = ["1.left.png", "1.right.png", "v1.2.jpg", "v1.jpg", "x.mask.png"]
+    path = write_folder(tmp_path / "a" / "c", dict.fromkeys(names, IMAGE)).parent
+    source = RecordSource.open(path)
+    assert source.files[0].samples.all_names() == [f"c/{name}" for name in names]
+    assert source.files[0].field_names == []
+
+
+@pytest.mark.parametrize("first", ["depth.png", "jpg"])
+def test_the_image_of_a_tar_is_the_one_with_a_single_ending(tmp_path, first):
+    image = encode(noise(), ".jpg")
+    files = {"depth.png": b"depth", "jpg": image}
+    files = {first: files[first], **files}
+    for labels in ({"cls": b"3"}, {}, {"json": b'{"label": 3}'}):
+        path = write_tar(tmp_path / f"{len(labels)}{first}.tar", {**files, **labels})
+        source = RecordSource.open(path)
+        assert contents(source.bytes_source(), 1) == [image]
+        assert "depth" in source.files[0].field_names
+        assert read(path, "depth") == [b"depth"]
+
+
+def test_an_index_from_before_that_rule_is_made_again(tmp_path):
+    path = write_tar(tmp_path / "a.tar", {"depth.png": IMAGE, "jpg": encode(noise(), ".jpg")})
+    file = StoredFile(str(path))
+    old = ContainedSamples.of([512], [len(IMAGE)], [[7]], ["000000.depth.png"])
+    index.keep_at([f"{path}.index"], index._pieces(old, ["a tar file", *file.version()]))
+    assert RecordSource.open(path).files[0].samples.labels.tolist() == [0]
+
+
+ROWS = [[[1, 0.25, 0.5, 0.75, 1]], [], [[0, 0, 0, 1, 1], [2, 0.5, 0, 1, 0.5]]]
+POINTS = [[[0.5, 0.25, 2, 0, 0, 0]], [[0, 0, 1, 1, 1, 2], [0.5, 0.5, 2, 0, 0, 0]], []]
+
+
+def containers(folder):
+    """The same boxes and points, in every container that can hold them."""
+    fields = [
+        {"boxes": json.dumps(rows).encode(), "points": json.dumps(points).encode()}
+        for rows, points in zip(ROWS, POINTS, strict=True)
+    ]
+    images = [encode(noise(24, 32, i), ".png") for i in range(3)]
+    samples = [
+        {"png": image, "cls": b"0", **{f"{name}.json": v for name, v in own.items()}}
+        for image, own in zip(images, fields, strict=True)
+    ]
+    yield write_tar(folder / "a.tar", *samples)
+    files = {
+        f"c/{i}.{ending}": v for i, one in enumerate(samples) for ending, v in one.items()
+        if ending != "cls"
+    }  # fmt: skip
+    yield write_zip(folder / "a.zip", files)
+    yield write_folder(folder / "a", files)
+    examples = [
+        {"image": [image], "label": [0], **{name: [v] for name, v in own.items()}}
+        for image, own in zip(images, fields, strict=True)
+    ]
+    yield write_tfrecord(folder / "a.tfrecord", *examples)
+    rows = [{"image": i, **own} for i, own in zip(images, fields, strict=True)]
+    yield write_mds(folder / "mds", {"image": "png", "boxes": "json", "points": "json"}, rows)
+    if lmdb is None:
+        return
+    path = folder / "lmdb"
+    with lmdb.open(str(path)) as database, database.begin(write=True) as transaction:
+        for i, (image, own) in enumerate(zip(images, fields, strict=True), 1):
+            for name, content in {"image": image, **own}.items():
+                transaction.put(b"%s-%09d" % (name.encode(), i), content)
+    yield path
+
+
+def test_boxes_and_points_are_rows_of_json_everywhere(tmp_path):
+    """What a converted pack delivers, and what every container does."""
+    images = [encode(noise(24, 32, i), ".png") for i in range(3)]
+    write_pack(tmp_path / "p.rec", images, keys=range(3))
+    for name, rows in (("boxes", ROWS), ("points", POINTS)):
+        with RecordWriter(tmp_path / f"p.{name}.rec", tmp_path / f"p.{name}.idx") as writer:
+            for key, own in enumerate(rows):
+                labels = [2, len(own[0]) if own else 5, *(v for row in own for v in row)]
+                writer.write(pack(IRHeader(0, labels, key, 0), b""), key)
+    settings = {
+        "data_shape": (3, 16, 16), "batch_size": 3, "rand_crop": True, "rand_mirror": True,
+        "seed": 3, "shuffle": True, "fields": {"boxes": Boxes(), "points": Keypoints()},
+    }  # fmt: skip
+
+    def delivered(path):
+        with ImageRecordIter(path_imgrec=str(path), **settings) as provider:
+            for _ in range(3):
+                for batch in provider:
+                    yield [batch[name] for name in ("data", "boxes", "points")]
+
+    expected = list(delivered(tmp_path / "p.rec"))
+    count = 0
+    for path in containers(tmp_path):
+        count += 1
+        for found, wanted in zip(delivered(path), expected, strict=True):
+            for one, other in zip(found, wanted, strict=True):
+                np.testing.assert_array_equal(one, other, err_msg=str(path))
+        pack_of = RecordSource.open(path).files[0]
+        assert pack_of.field_names == ["boxes", "points"], path
+        assert bytes(unpack(pack_of.field("boxes").record(1))[1]) == b"[]", path
+    assert count == 6 - (lmdb is None)
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        (b"[[1, 0, 0, 1, 1], [1, 0, 0]]", "different numbers of values"),
+        (b"[[1, 0, 0, 1, 1e300]]", "too large"),
+        (b"[[1, 0, 0, 1, 1%s]]" % (b"0" * 400), "no exact 32-bit float"),
+    ],
+)
+def test_rows_that_labels_cannot_be_are_an_error(tmp_path, rows, reason):
+    sound = {"png": IMAGE, "cls": b"1", "boxes.json": b"[]"}
+    path = write_tar(tmp_path / "a.tar", sound, {**sound, "boxes.json": rows})
+    with pytest.raises(FieldError, match=f"record 1: its field boxes: .*{reason}"):
+        RecordSource.open(path).field("boxes")
+
+
+def test_what_a_container_has_no_field_of_is_refused(tmp_path):
+    path = write_mds(
+        tmp_path / "mds", {"image": "png", "x": "int"}, [{"image": IMAGE, "x": bytes(8)}]
+    )
+    with pytest.raises(FieldError, match=r"no column x of jpeg, .*its columns are image \(png\)"):
+        RecordSource.open(path).field("x")
+    path = write_tfrecord(tmp_path / "a.tfrecord", {"image": [IMAGE], "x": [1.5, 2.5]})
+    with pytest.raises(FieldError, match="no sample has a field x; its fields: none"):
+        RecordSource.open(path).field("x")
+    if lmdb is None:
+        return
+    with lmdb.open(str(tmp_path / "l")) as database, database.begin(write=True) as transaction:
+        transaction.put(b"cat/1.png", IMAGE)
+    with pytest.raises(FieldError, match="its keys are not such as image-000000001"):
+        RecordSource.open(tmp_path / "l").field("mask")
+
+
+def test_features_with_slashes_are_fields_with_underscores(tmp_path):
+    rows = [{"image/encoded": [IMAGE], "image/mask": [b"m%d" % i]} for i in range(2)]
+    path = write_tfrecord(tmp_path / "a.tfrecord", *rows)
+    assert RecordSource.open(path).files[0].field_names == ["image_mask"]
+    assert read(path, "image_mask") == [b"m0", b"m1"]
 
 
 # -- servers --------------------------------------------------------------------------------------
