@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from recordio.errors import FieldError
 from recordio.keywords.checks import boolean, choice, integer, real
 from recordio.keywords.options import Options, accepts, option, optional
+from recordio.packs.fields_meta import FieldMeta
 
 __all__ = [
     "Boxes",
@@ -26,6 +28,7 @@ __all__ = [
     "Size",
     "Text",
     "checked_fields",
+    "field_of",
 ]
 
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "lanczos")
@@ -351,14 +354,36 @@ KINDS: tuple[type[FieldKind], ...] = (
 )
 
 
-def checked_fields(name: str, value: Any) -> Mapping[str, FieldKind]:
-    """Check the fields that are asked for: descriptions by name."""
+def field_of(name: str, meta: FieldMeta | None) -> FieldKind:
+    """Return the field that a pack describes; FieldError if it does not.
+
+    >>> field_of("mask", FieldMeta(kind="mask", ignore=0))
+    Mask(ignore=0, dtype='uint8')
+    """
+    if meta is None or meta.kind == "bytes":
+        what = "is of no kind that a batch has" if meta else "is not described by the pack"
+        raise FieldError(f"field {name} {what}: say of which kind it is, such as Mask() or Text()")
+    if meta.kind == "mask":
+        ignore, dtype = 255 if meta.ignore is None else meta.ignore, meta.dtype or "uint8"
+        fits = 0 <= ignore <= LARGEST[dtype]
+        return Mask(ignore=ignore, dtype=dtype if fits else "int32")
+    if meta.kind == "image":
+        return Image(dtype="uint16" if meta.dtype == "uint16" else None)
+    if meta.kind == "keypoints":
+        return Keypoints(swap=meta.swap)
+    return {"boxes": Boxes, "text": Text, "json": Json}[meta.kind]()
+
+
+def checked_fields(name: str, value: Any) -> Mapping[str, FieldKind | None]:
+    """Check the fields that are asked for: kinds by name, None for those that the pack says."""
+    if isinstance(value, (list, tuple)):
+        value = dict.fromkeys(value)
     if not isinstance(value, Mapping):
-        raise TypeError(f"{name}={value!r:.60}: expected a dict of names and fields")
+        raise TypeError(f"{name}={value!r:.60}: expected a dict of names and fields, or names")
     for key, field in value.items():
         if not isinstance(key, str) or not key or not all(c.isalnum() or c in "_-" for c in key):
             raise ValueError(f"{name}: {key!r} is no name of a field: letters, digits, _ and -")
-        if not isinstance(field, KINDS):
+        if field is not None and not isinstance(field, KINDS):
             kinds = ", ".join(kind.__name__ for kind in KINDS)
             raise TypeError(
                 f"{name}: {key}={field!r:.60}: expected one of iterators.fields: {kinds}"
@@ -372,9 +397,11 @@ class FieldOptions(Options):
 
     fields: Any = option(
         None,
-        "dict of str to fields, optional",
+        "dict of str to fields, or list of str, optional",
         """What a sample has beside its image and label, by name: ``{"mask": Mask()}`` of
-        `iterators.fields`.  A field lies in ``PREFIX.name.rec`` beside ``PREFIX.rec``, in records
-        with the keys of the images; it comes as ``batch[name]``, moved as the image is.""",
+        `iterators.fields`; a name alone, or None in the place of a field, takes the kind that
+        ``PREFIX.fields.json`` says, with the value to ignore and the points that a mirror
+        exchanges.  A field lies in ``PREFIX.name.rec`` beside ``PREFIX.rec``, in records with the
+        keys of the images; it comes as ``batch[name]``, moved as the image is.""",
         optional(checked_fields),
     )

@@ -206,9 +206,10 @@ class ImageRecordDatasetOptions(ThreadOptions, LimitOptions, RemoteOptions):
         FieldOptions,
         "fields",
         """What an example has between its image and its label, by name: ``{"mask": Mask()}`` of
-        `iterators.fields`.  A field lies in ``PREFIX.name.rec`` beside ``PREFIX.rec``, in records
-        with the keys of the images.  It is moved as an augmented image is, and has the size of one
-        that stays as it is; `transform` does not see it.""",
+        `iterators.fields`; a name alone, or None in the place of a field, takes the kind that
+        ``PREFIX.fields.json`` says.  A field lies in ``PREFIX.name.rec`` beside ``PREFIX.rec``, in
+        records with the keys of the images.  It is moved as an augmented image is, and has the size
+        of one that stays as it is; `transform` does not see it.""",
     )
     label_dtype: Any = option(
         np.float32,

@@ -152,6 +152,9 @@ def _in_form(
         if options.layout != "NCHW":
             raise ValueError(f"data_specs says which axes to use: drop layout={options.layout!r}")
         names = [] if options.label_name is None else [options.label_name]
+        for name, kind in (options.fields or {}).items():
+            if kind is None:
+                raise ValueError(f"data_specs needs the kind of each field: give {name} one")
         fields = array_names(options.fields or {})
         form = BatchForm(options.data_specs, [options.data_name], names, fields)
         layout, dtype = form.written(data_shape)

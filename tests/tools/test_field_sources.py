@@ -229,3 +229,21 @@ def test_what_is_of_several_kinds_is_bytes(folder):
     assert run(folder, *fields) == 0
     found = open_pack(folder / "out.rec").fields_meta
     assert {name: meta.kind for name, meta in found.items()} == {"a": "bytes", "b": "image"}
+
+
+def test_manifests_of_shards_list_fields(folder):
+    import recordio
+
+    words = [f"--field=mask={folder / 'masks'}", "--shards=2"]
+    assert run(folder, *words) == 0
+    manifest = recordio.check_shards(folder / "out.shards.json")
+    assert [shard.fields[0].file for shard in manifest.shards] == [
+        "out-000000.mask.rec", "out-000001.mask.rec",
+    ]  # fmt: skip
+    mask = folder / "out-000001.mask.rec"
+    before = mask.read_bytes()
+    mask.write_bytes(before[:-4])  # a shard whose field is not whole is made again
+    assert run(folder, *words) == 0 and mask.read_bytes() == before
+    assert open_pack(folder / "out-000001.rec").fields_meta["mask"].kind == "mask"
+    with open_pack(folder / "out-000000.rec") as main:
+        assert main.field("mask").check_complete() is None

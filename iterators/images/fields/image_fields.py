@@ -23,6 +23,7 @@ from ...core.field_specs import (
     Mask,
     Objects,
     Text,
+    field_of,
 )
 from ..plan import RenderPlan
 from ..sources.source import Source
@@ -77,19 +78,21 @@ class FieldSource(Protocol):
 class ImageFields:
     """The fields of the images of a source, as `specs` ask for them; it can be pickled.
 
+    None stands for the kind that the packs say.
+
     Of detection images, boxes without a pack are those in the labels: `own_objects` is the number
     of values of each and of objects at most.  No field is called as one of those `taken`.
     """
 
     def __init__(
         self,
-        specs: Mapping[str, FieldKind] | None,
+        specs: Mapping[str, FieldKind | None] | None,
         source: FieldSource,
         views: int = 0,
         own_objects: tuple[int, int] | None = None,
         taken: Iterable[str | None] = (),
     ) -> None:
-        self.specs: Mapping[str, FieldKind] = specs or {}
+        self.specs = _resolved(specs or {}, source)
         self._source = source
         self._names = field_names(self.specs, views)
         self._num_images = max(views, 1)
@@ -252,6 +255,15 @@ class ImageFields:
             if isinstance(spec, Objects) and spec.packed:
                 alike.append(False)
         return [normalise(one) if like else one for one, like in zip(data, alike, strict=True)]
+
+
+def _resolved(specs: Mapping[str, FieldKind | None], source: FieldSource) -> dict[str, FieldKind]:
+    """Put the kinds that packs describe in the place of None."""
+    known = getattr(source, "fields_meta", {}) if None in specs.values() else {}
+    return {
+        name: field_of(name, known.get(name)) if spec is None else spec
+        for name, spec in specs.items()
+    }
 
 
 def _has_field(source: FieldSource, name: str) -> bool:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import recordio
-from iterators import ImageRecordDataset, ImageRecordIter, concat_examples
+from iterators import Conv2DSpace, ImageRecordDataset, ImageRecordIter, concat_examples
+from iterators.core.field_specs import field_of
 from iterators.fields import Boxes, Crop, Image, Json, Keypoints, Mask, Size, Text
 from iterators.samples import Dataset, fields_meta
 from recordio import FieldError, IRHeader
@@ -163,6 +164,55 @@ def test_workers_of_a_loader(path):
                 np.testing.assert_array_equal(masks[slot], mask)
                 np.testing.assert_array_equal(points[slot], own)
                 assert captions[slot] == caption and labels[slot] == label
+
+
+def test_the_pack_says_of_which_kind_a_field_is(path, tmp_path):
+    names = ["same", "points", "caption", "meta", "after", "boxes"]
+    kinds = {
+        "same": Mask(ignore=7), "points": Keypoints(swap=[(0, 1)]), "caption": Text(),
+        "meta": Json(), "after": Image(), "boxes": Boxes(),
+    }  # fmt: skip
+    data = ImageRecordDataset(path, fields=names, **AUGMENTATION)
+    assert data.fields == kinds
+    for one, other in zip(
+        data[2], ImageRecordDataset(path, fields=kinds, **AUGMENTATION)[2], strict=True
+    ):
+        equal(one, other)
+    keywords = {"path_imgrec": path, "batch_size": 2, **AUGMENTATION}
+    with ImageRecordIter(fields={"same": None, "size": Size()}, **keywords) as provider:
+        assert provider.fields == {"same": Mask(ignore=7), "size": Size()}
+        provider.next()
+        state, after = provider.state_dict(), provider.next()["same"]
+    with ImageRecordIter(fields={"same": Mask(ignore=7), "size": Size()}, **keywords) as provider:
+        provider.load_state_dict(state)  # it is the same, however it was asked for
+        np.testing.assert_array_equal(provider.next()["same"], after)
+    with pytest.raises(ValueError, match="data_specs needs the kind of each field: give same one"):
+        specs = Conv2DSpace((32, 36), num_channels=3, axes=("b", 0, 1, "c")), "features"
+        ImageRecordIter(fields=["same"], data_specs=specs, **keywords)
+    write(tmp_path / "b", [(0.0, png(np.zeros((9, 9, 3), np.uint8)))])
+    write(tmp_path / "b.m", [(0.0, b"x")])
+    with pytest.raises(FieldError, match="field m is not described by the pack: say of which kind"):
+        ImageRecordDataset(tmp_path / "b.rec", fields=["m"])
+    (tmp_path / "b.fields.json").write_bytes(format_fields({"m": FieldMeta(kind="bytes")}))
+    with pytest.raises(FieldError, match="field m is of no kind that a batch has"):
+        ImageRecordDataset(tmp_path / "b.rec", fields=["m"])
+    with pytest.raises((TypeError, ValueError)):
+        ImageRecordDataset(tmp_path / "b.rec", fields=[3])
+
+
+@pytest.mark.parametrize(
+    ("meta", "kind"),
+    [
+        (FieldMeta(kind="mask"), Mask()),
+        (FieldMeta(kind="mask", ignore=-1), Mask(ignore=-1, dtype="int32")),
+        (FieldMeta(kind="mask", dtype="uint16", ignore=300), Mask(ignore=300, dtype="uint16")),
+        (FieldMeta(kind="mask", ignore=70000), Mask(ignore=70000, dtype="int32")),
+        (FieldMeta(kind="image", dtype="uint16"), Image(dtype="uint16")),
+        (FieldMeta(kind="image", dtype="uint8"), Image()),
+    ],
+)
+def test_kinds_of_descriptions(meta, kind):
+    assert field_of("x", meta) == kind
 
 
 def test_mistakes_are_named(path, tmp_path):

@@ -275,3 +275,28 @@ def test_categories_that_differ_say_nothing_of_their_points(coco):
     path = write(categories=[*KINDS, other])
     convert.from_coco(path, folder, folder / "out", fields="keypoints")
     assert open_pack(folder / "out.rec").fields_meta == {"keypoints": FieldMeta(kind="keypoints")}
+
+
+@pytest.mark.parametrize("names", [["aeroplane", "dog"], ["disc"]])
+def test_voc_knows_the_names_of_its_classes(tmp_path, names):
+    for folder in ("Annotations", "JPEGImages", "SegmentationClass", "SegmentationObject"):
+        (tmp_path / folder).mkdir()
+    box = "<xmin>1</xmin><ymin>1</ymin><xmax>3</xmax><ymax>3</ymax>"
+    objects = "".join(f"<object><name>{n}</name><bndbox>{box}</bndbox></object>" for n in names)
+    (tmp_path / "Annotations" / "a.xml").write_text(f"<annotation>{objects}</annotation>")
+    (tmp_path / "JPEGImages" / "a.png").write_bytes(encode(noise(10, 12)))
+    for folder in ("SegmentationClass", "SegmentationObject"):
+        (tmp_path / folder / "a.png").write_bytes(encode(np.full((10, 12), 12, np.uint8)))
+    convert.from_voc(
+        tmp_path / "Annotations", tmp_path / "JPEGImages", tmp_path / "out", fields="mask,instances"
+    )
+    found = open_pack(tmp_path / "out").fields_meta
+    assert found["mask"].ignore == 255 and not found["instances"].classes
+    if names == ["disc"]:
+        assert not found["mask"].classes
+    else:
+        classes = found["mask"].classes
+        assert (len(classes), classes[0], classes[1], classes[12], classes[20]) == (
+            21, "background", "aeroplane", "dog", "tvmonitor",
+        )  # fmt: skip
+    assert cli.main(["check", str(tmp_path / "out")]) == 0
