@@ -122,6 +122,8 @@ lint: .venv-lint/installed  ## style, types, and stubs against the compiled modu
 		--allowlist tests/stubtest_allowlist.txt --ignore-unused-allowlist --ignore-disjoint-bases \
 		--concise $(subst /,.,$(basename $(STUBS)))
 	.venv-lint/bin/codespell
+	.venv-lint/bin/python -c 'from rattler_build import Stage0Recipe, VariantConfig; \
+		Stage0Recipe.from_file("packaging/conda/recipe.yaml").render(VariantConfig())'
 	.venv-lint/bin/zizmor --offline --quiet --min-severity medium .github
 
 # Linux; NASM has to be there (Debian: nasm) on x86.  Elsewhere cibuildwheel does the same steps.
