@@ -83,15 +83,18 @@ class Vocabulary:
         with recordio.RecordReader(Path(path).with_suffix(".caption.rec")) as captions:
             for record in captions:
                 counts.update(words_of(bytes(recordio.unpack(record)[1]).decode()))
-        self.words = ["", "", "?"] + sorted(word for word in counts if counts[word] >= least)
-        self.numbers = {word: number for number, word in enumerate(self.words) if number > UNKNOWN}
+        known = sorted(word for word in counts if counts[word] >= least)
+        self.words = ["", "", "?", *known]
+        self.numbers = {word: number for number, word in enumerate(known, UNKNOWN + 1)}
 
     def inputs_and_targets(self, captions):
-        """Return two tensors, int64 (captions, longest + 1): words read, and those to predict."""
-        rows = [[self.numbers.get(word, UNKNOWN) for word in words_of(text)] for text in captions]
+        """Return words read and words to predict, both int64 (captions, longest + 1)."""
+        rows = []
+        for text in captions:
+            rows.append([self.numbers.get(word, UNKNOWN) for word in words_of(text)])
         length = max(map(len, rows)) + 1
         inputs = torch.full((len(rows), length), END)
-        targets = torch.full((len(rows), length), -100)  # cross_entropy leaves these out
+        targets = torch.full((len(rows), length), -100)  # left out by cross_entropy
         for row, numbers in enumerate(rows):
             inputs[row, : len(numbers) + 1] = torch.tensor([BEGIN, *numbers])
             targets[row, : len(numbers) + 1] = torch.tensor([*numbers, END])
@@ -166,9 +169,8 @@ def train(options, vocabulary):
     """Train; return the network."""
     torch.manual_seed(options.seed)
     network = Describer(len(vocabulary.words), options.size)
-    batches = caption_batches(
-        options.rec, options.size, options.batch_size, "random", shuffle=True, seed=options.seed
-    )
+    order = {"shuffle": True, "seed": options.seed}
+    batches = caption_batches(options.rec, options.size, options.batch_size, "random", **order)
     optimizer = torch.optim.Adam(network.parameters(), options.lr)
     for epoch in range(options.epochs):
         total = 0.0
@@ -185,7 +187,7 @@ def train(options, vocabulary):
 
 
 def describe(network, batches, vocabulary, longest=30):
-    """Return the caption found for every image, and those that it has, as lists of words."""
+    """Return for every image the caption found, and those that it has, in words."""
     network.eval()
     found, wanted = [], []
     for batch in batches:
@@ -197,7 +199,7 @@ def describe(network, batches, vocabulary, longest=30):
 
 
 def bleu(found, wanted, most=4):
-    """Return corpus BLEU: how many runs of 1 to `most` words are in a caption of the image."""
+    """Return corpus BLEU: the share of runs of 1 to `most` words in a caption."""
     hits, counts = np.zeros(most), np.zeros(most)
     length = nearest = 0
     for words, captions in zip(found, wanted, strict=True):

@@ -70,7 +70,8 @@ def det_batches(path, size, batch_size, **augmentation):
 
 def objects_of(label, size):
     """Return the classes of an image's objects, and their boxes in pixels."""
-    found = torch.from_numpy(recordio.boxes_of(label.numpy(), in_batch=True)[:, :5].copy())
+    boxes = recordio.boxes_of(label.numpy(), in_batch=True)
+    found = torch.from_numpy(boxes[:, :5].copy())
     return found[:, 0].long(), found[:, 1:] * size
 
 
@@ -132,13 +133,15 @@ def loss_of(scores, boxes, classes, wanted, rows):
     middle = (wanted[:, :2] + wanted[:, 2:]) / 2
     near = (middle[:, :1] - x).abs().maximum((middle[:, 1:] - y).abs()) < STRIDE
     sizes = (wanted[:, 2:] - wanted[:, :2]).prod(1)
-    owner = torch.where(near, sizes[:, None], torch.inf).min(0)  # the smallest object counts
+    # If several objects are near, the smallest counts.
+    owner = torch.where(near, sizes[:, None], torch.inf).min(0)
     cells = owner.values < torch.inf
     objects = owner.indices[cells]
     target[cells, classes[objects]] = 1
     # Focal loss: cells that are right already count little.
     weights = (torch.sigmoid(scores) - target).abs().square().detach()
-    classified = binary_cross_entropy_with_logits(scores, target, weights, reduction="sum")
+    rule = {"weight": weights, "reduction": "sum"}
+    classified = binary_cross_entropy_with_logits(scores, target, **rule)
     fit = overlap(boxes[cells], wanted).gather(1, objects[:, None])
     return classified + 2 * (1 - fit).sum()
 
@@ -152,7 +155,8 @@ def train(options):
     network = Detector(options.classes)
     batches = det_batches(
         options.rec, options.size, options.batch_size, shuffle=True, seed=options.seed,
-        rand_mirror_prob=0.5, rand_crop_prob=0.5, min_crop_scales=0.6, min_crop_overlaps=0.5,
+        rand_mirror_prob=0.5, rand_crop_prob=0.5,
+        min_crop_scales=0.6, min_crop_overlaps=0.5,
     )  # fmt: skip
     optimizer = torch.optim.Adam(network.parameters(), options.lr)
     rows = options.size // STRIDE
@@ -165,7 +169,8 @@ def train(options):
                 loss_of(*own, *known, rows)
                 for *own, known in zip(scores, boxes, objects, strict=True)
             ]
-            loss = torch.stack(losses).sum() / max(sum(len(known[0]) for known in objects), 1)
+            count = sum(len(known[0]) for known in objects)
+            loss = torch.stack(losses).sum() / max(count, 1)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -193,19 +198,22 @@ def detect(network, images, most=20):
 
 
 def mean_average_precision(network, batches, size, classes, threshold=0.5):
-    """Return the area under the curve of precision over recall, the mean of the classes."""
+    """Return the area under precision over recall, as the mean of the classes."""
     hits = [[] for _ in range(classes)]
     known = [0] * classes
     for batch in batches:
         count = batch.count
         results = detect(network, batch.data[0][:count])
-        for (labels, scores, boxes), label in zip(results, batch.label[0][:count], strict=True):
+        truth = batch.label[0][:count]
+        for (labels, scores, boxes), label in zip(results, truth, strict=True):
             own, wanted = objects_of(label, size)
             for one in own.tolist():
                 known[one] += 1
             taken = set()
-            for found, score, box in zip(labels.tolist(), scores.tolist(), boxes, strict=True):
-                same = [i for i in range(len(own)) if own[i] == found and i not in taken]
+            rows = zip(labels.tolist(), scores.tolist(), boxes, strict=True)
+            for found, score, box in rows:
+                left = [i for i in range(len(own)) if i not in taken]
+                same = [i for i in left if own[i] == found]
                 fits = overlap(box[None], wanted[same])[0] if same else torch.zeros(1)
                 right = bool(fits.max() >= threshold)
                 if right:

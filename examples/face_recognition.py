@@ -150,7 +150,8 @@ class ArcFace(nn.Module):
 
     def forward(self, embeddings, labels):
         """Return the loss."""
-        cosine = linear(normalize(embeddings), normalize(self.centres)).clamp(-0.999, 0.999)
+        cosine = linear(normalize(embeddings), normalize(self.centres))
+        cosine = cosine.clamp(-0.999, 0.999)
         right = nn.functional.one_hot(labels, len(self.centres)).bool()
         scores = torch.where(right, torch.cos(torch.acos(cosine) + self.margin), cosine)
         return cross_entropy(self.scale * scores, labels)
@@ -176,12 +177,13 @@ def rate(batches):
 
 
 def train(root_dir, epochs=8, batch_size=32, size=112):
-    """Train on the pack; return how well two faces are told apart (area under the ROC curve)."""
+    """Train on the pack; return the area under the ROC curve of pairs of faces."""
     torch.manual_seed(0)
     dataset = MXFaceDataset(root_dir)
     batches = record_batches(root_dir, batch_size, size, seed=1)
     print(f"{len(dataset)} images; one loop, images/s:")
-    print(f"  MXFaceDataset in a DataLoader  {rate(DataLoader(dataset, batch_size, True)):8.0f}")
+    loader = DataLoader(dataset, batch_size, True)
+    print(f"  MXFaceDataset in a DataLoader  {rate(loader):8.0f}")
     print(f"  ImageRecordIter                {rate(batches):8.0f}")
 
     labels = torch.tensor([int(label) for _, label in dataset])
@@ -203,7 +205,8 @@ def train(root_dir, epochs=8, batch_size=32, size=112):
     same = labels[first] == labels[second]
     ranks = similarity.argsort().argsort().double() + 1
     positives, negatives = int(same.sum()), int((~same).sum())
-    return float((ranks[same].sum() - positives * (positives + 1) / 2) / positives / negatives)
+    above = ranks[same].sum() - positives * (positives + 1) / 2
+    return float(above / positives / negatives)
 
 
 def main(arguments=None):

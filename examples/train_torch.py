@@ -146,7 +146,8 @@ def train(options):
     torch.manual_seed(options.seed)
     stop = Stop()
     network = residual_network(options.classes).to(options.device)
-    optimizer = torch.optim.SGD(network.parameters(), options.lr, momentum=0.9, weight_decay=5e-4)
+    rule = {"momentum": 0.9, "weight_decay": 5e-4}
+    optimizer = torch.optim.SGD(network.parameters(), options.lr, **rule)
     batches = record_batches(
         options.rec,
         options,
@@ -159,7 +160,8 @@ def train(options):
     steps = options.epochs * len(batches)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     parts = {
-        "network": network, "optimizer": optimizer, "schedule": schedule, "batches": batches,
+        "network": network, "optimizer": optimizer,
+        "schedule": schedule, "batches": batches,
     }  # fmt: skip
     if options.resume:
         checkpoint = torch.load(options.checkpoint, weights_only=True)
@@ -179,7 +181,8 @@ def train(options):
             optimizer.step()
             schedule.step()
             if options.verbose:
-                print(f"rank {rank} epoch {epoch} loss {loss:.4f} ids {ids.tolist()}", flush=True)
+                line = f"rank {rank} epoch {epoch} loss {loss:.4f} ids {ids.tolist()}"
+                print(line, flush=True)
             if stop.agreed():
                 save(options.checkpoint, parts)
                 print(f"stopped in epoch {epoch}; go on with --resume", flush=True)
@@ -187,7 +190,8 @@ def train(options):
         save(options.checkpoint, parts)
         if rank == 0:
             print(f"epoch {epoch}: loss {loss:.4f}", flush=True)
-    accuracy = evaluate(network, record_batches(options.valid or options.rec, options, even=False))
+    valid = record_batches(options.valid or options.rec, options, even=False)
+    accuracy = evaluate(network, valid)
     if rank == 0:
         print(f"accuracy {accuracy:.3f}", flush=True)
     return 0
@@ -195,11 +199,12 @@ def train(options):
 
 @torch.no_grad()
 def evaluate(network, batches):
-    """Share of the samples of all ranks, each counted once, that are labelled rightly."""
+    """Return the share of right labels, counting every sample of all ranks once."""
     network.eval()
     counts = torch.zeros(2)
     for images, labels, _ in batches:
-        counts += torch.tensor([(network(images).argmax(1) == labels).sum(), len(labels)])
+        right = network(images).argmax(1) == labels
+        counts += torch.tensor([right.sum(), len(labels)])
     if distributed.is_initialized():
         distributed.all_reduce(counts)
     return float(counts[0] / counts[1])

@@ -6,6 +6,7 @@ except for numbers.  ``sh`` and ``text`` are for people: commands that install, 
 are described only.
 """
 
+import ast
 import contextlib
 import importlib
 import importlib.util
@@ -231,8 +232,20 @@ def test_every_page_is_in_the_navigation():
     assert missing == ["index.md"]
 
 
+def from_examples(path):
+    """Name and lines of the parts of examples that a page shows."""
+    for file, name in re.findall(r"literalinclude\} (\S+)\n:pyobject: (\w+)", path.read_text()):
+        source = (path.parent / file).read_text()
+        shown = [part for part in ast.parse(source).body if getattr(part, "name", None) == name]
+        assert len(shown) == 1, f"{file} has no {name}"
+        yield name, source.splitlines()[shown[0].lineno - 1 : shown[0].end_lineno]
+
+
 def test_code_fits_the_site():
     """In 88 columns; what commands print is shown as it is."""
+    for path in pages():
+        for name, lines in from_examples(path):
+            assert max(map(len, lines)) <= 88, f"{path}: {name}"
     for path in [*pages(), ROOT / "README.md"]:
         for language, line, text in fences(path):
             goes_on = False
