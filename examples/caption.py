@@ -88,7 +88,7 @@ class Vocabulary:
         self.numbers = {word: number for number, word in enumerate(known, UNKNOWN + 1)}
 
     def inputs_and_targets(self, captions):
-        """Return words read and words to predict, both int64 (captions, longest + 1)."""
+        """Return words read and to predict, both int64 (captions, longest + 1)."""
         rows = []
         for text in captions:
             rows.append([self.numbers.get(word, UNKNOWN) for word in words_of(text)])
@@ -169,8 +169,8 @@ def train(options, vocabulary):
     """Train; return the network."""
     torch.manual_seed(options.seed)
     network = Describer(len(vocabulary.words), options.size)
-    order = {"shuffle": True, "seed": options.seed}
-    batches = caption_batches(options.rec, options.size, options.batch_size, "random", **order)
+    order = {"line": "random", "shuffle": True, "seed": options.seed}
+    batches = caption_batches(options.rec, options.size, options.batch_size, **order)
     optimizer = torch.optim.Adam(network.parameters(), options.lr)
     for epoch in range(options.epochs):
         total = 0.0
