@@ -253,7 +253,7 @@ class _Part:
                 examine(<const uint8_t*>addresses[i], sizes[i], &rows[i, 0])
         table = np.asarray(rows)
         self.count = len(payloads)
-        self.place = lambda number: {"path": path, "record": first + int(number)}
+        self.location = lambda number: {"path": path, "record": first + int(number)}
         self.features = self._tensor(rows, table[:, :COLUMNS], 0, addresses, "features")
         self.labels = self._tensor(rows, table[:, COLUMNS:], COLUMNS, addresses, "labels")
 
@@ -266,12 +266,12 @@ class _Part:
         for number in np.flatnonzero(table[:, STATUS])[:1]:
             raise ProtobufRecordError(
                 f"its {what} cannot be read: {REASONS[int(table[number, STATUS])]}",
-                **self.place(number),
+                **self.location(number),
             )
         for number in np.flatnonzero(table[:, KIND] != table[0, KIND])[:1]:
             raise ProtobufRecordError(
                 f"its {what} are {named(table[number, KIND])}, those of the records before it are "
-                f"{named(table[0, KIND])}: a file has one type", **self.place(number),
+                f"{named(table[0, KIND])}: a file has one type", **self.location(number),
             )
         kind = int(table[0, KIND])
         if kind == NOTHING:
@@ -295,7 +295,7 @@ class _Part:
                 key_at += key_counts[i] * 8
         if status != FOUND:
             raise ProtobufRecordError(
-                f"its {what} cannot be read: {REASONS[status]}", **self.place(i)
+                f"its {what} cannot be read: {REASONS[status]}", **self.location(i)
             )
         found = np.asarray(values).view(DTYPES[kind]), np.asarray(keys).view(np.int64)
         return kind, np.asarray(counts), *found, np.column_stack([key_counts, table[:, WIDTH]])
@@ -398,7 +398,7 @@ def _joined(parts, sides, what, may_be_sparse):
         if side[0] != kind:
             raise ProtobufRecordError(
                 f"its {what} are {named(side[0])}, those of the records before it are "
-                f"{named(kind)}: a file has one type", **part.place(0),
+                f"{named(kind)}: a file has one type", **part.location(0),
             )
     if kind == NOTHING:
         return None
@@ -411,7 +411,7 @@ def _joined(parts, sides, what, may_be_sparse):
             behind = int(number)
             for part in parts:
                 if behind < part.count:
-                    raise ProtobufRecordError(text(int(number)), **part.place(behind))
+                    raise ProtobufRecordError(text(int(number)), **part.location(behind))
                 behind -= part.count
 
     key_counts, shapes = widths.T

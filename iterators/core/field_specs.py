@@ -223,7 +223,7 @@ class Keypoints(Objects):
     swap: Any = option(
         (),
         "sequence of pairs of int",
-        """Numbers of the points, from 0 on, that change places when the image is mirrored: left and
+        """Numbers of the points, from 0 on, that are exchanged when the image is mirrored: left and
         right of the same thing.  They do not when it is mirrored in both directions, which is a
         half turn.""",
         _pairs,
@@ -315,7 +315,7 @@ class Json(FieldKind):
 class Crop(FieldKind):
     """The part of the image that is seen: x, y, width and height in its pixels, float32 (batch, 4).
 
-    It is the rectangle around the part of the stored image, upright, that fills the place in the
+    It is the rectangle around the part of the stored image, upright, that fills the slot in the
     batch; for models that are conditioned on it.
 
     Examples

@@ -141,7 +141,7 @@ cdef class BatchMemory:
         cdef Py_ssize_t length = valid.shape[1]
         cdef size_t part = plan.patch * plan.patch * plan.channels * plan.item_size
         cdef char* data
-        cdef int64_t* places
+        cdef int64_t* coordinates
         cdef uint8_t* marks
         if height % plan.patch or width % plan.patch or count > length:
             raise ValueError(
@@ -149,12 +149,12 @@ cdef class BatchMemory:
                 f"{plan.patch} x {plan.patch}")
         data = <char*><size_t>patches.ctypes.data + slot * length * part
         memset(data + count * part, 0, (length - count) * part)
-        places = <int64_t*><size_t>positions.ctypes.data + 2 * slot * length
+        coordinates = <int64_t*><size_t>positions.ctypes.data + 2 * slot * length
         marks = <uint8_t*><size_t>valid.ctypes.data + slot * length
-        memset(places, 0, 2 * length * sizeof(int64_t))
+        memset(coordinates, 0, 2 * length * sizeof(int64_t))
         memset(marks, 0, length)
         for i in range(count):
-            places[2 * i], places[2 * i + 1], marks[i] = i // across, i % across, 1
+            coordinates[2 * i], coordinates[2 * i + 1], marks[i] = i // across, i % across, 1
         plan.aim(1, height, width, data, target)
         return 0
 

@@ -45,7 +45,7 @@ def keep_entry_points(pack: OpenPack, store: EntryStore, first: int) -> None:
 
 
 def _files(pack: OpenPack, first: int) -> Iterator[tuple[SizedFile, np.ndarray, np.ndarray]]:
-    """Yield each file, the places of its records in the store, and their numbers in the file."""
+    """Yield each file, the positions of its records in the store, and their numbers in the file."""
     for file in pack.sized_files():
         numbers = pack.numbers if pack.container is None else np.arange(len(file))
         yield file, first + np.arange(len(numbers)), numbers

@@ -66,7 +66,7 @@ class SizedFile:
     offsets: np.ndarray
     #: Which records are spans of the file: bool.
     spans: np.ndarray
-    #: The best place for what is known of the file.
+    #: Where facts about the file are best kept.
     beside: StoredFile
 
     def __len__(self) -> int:

@@ -81,7 +81,7 @@ cdef class FieldSet:
         return FieldCrew(self, renderers)
 
     def begin(self, Py_ssize_t at, Py_ssize_t count, Py_ssize_t slots, size=None):
-        """Take memory for the batch at a place of the ring, of whose slots `count` will be made.
+        """Take memory for the batch at a position of the ring, of whose slots `count` will be made.
 
         `size` is the height and width of its images, if they are not those of the plans.
         """

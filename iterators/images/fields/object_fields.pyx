@@ -169,7 +169,7 @@ cdef class ObjectWorker(FieldWorker):
 # ---- key points ----
 
 cdef class PointWorker(ObjectWorker):
-    """Moves key points; those out of sight have v = 0, and those of pairs change places."""
+    """Moves key points; those out of sight have v = 0, and those of pairs are exchanged."""
 
     cdef object order
     cdef const int64_t[::1] partner     # of every point where left and right are exchanged

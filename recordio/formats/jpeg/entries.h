@@ -55,7 +55,7 @@ typedef struct {
 static inline void entry_plan(entry_grid* grid, int mcus_per_row, int mcu_rows, size_t image_bytes,
                               int share) {
     /* Of 1000: columns at 0.6 * (j / count) ^ 1.5 of the width. */
-    static const uint16_t places[ENTRY_COLUMNS][ENTRY_COLUMNS] = {
+    static const uint16_t positions[ENTRY_COLUMNS][ENTRY_COLUMNS] = {
         {0},
         {0, 212},
         {0, 115, 327},
@@ -75,7 +75,7 @@ static inline void entry_plan(entry_grid* grid, int mcus_per_row, int mcu_rows, 
     per_row = per_row < 1 ? 1 : per_row > ENTRY_COLUMNS ? ENTRY_COLUMNS : per_row;
     grid->columns[0] = 0;
     for (i = 1; i < per_row; i++) {
-        grid->columns[i] = (int)((int64_t)mcus_per_row * places[per_row - 1][i] / 1000);
+        grid->columns[i] = (int)((int64_t)mcus_per_row * positions[per_row - 1][i] / 1000);
         if (grid->columns[i] > grid->columns[i - 1]) continue;
         per_row--; /* too narrow for so many */
         i = 0;

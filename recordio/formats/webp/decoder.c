@@ -172,7 +172,7 @@ int webp_decoder_start(webp_decoder* decoder, int x, int y, int width, int heigh
     if (!WebPInitDecoderConfig(&config))
         return fail(decoder, WEBP_REFUSED, "libwebp is not the one for which this was built");
     /* At the edge of what it crops to, libwebp has no chroma of the neighbours to mix in; and it crops at
-     * even places. */
+     * even positions. */
     left = x > 0 ? (x - 1) & ~1 : 0;
     /* The filter of transparency goes from row to row, of which libwebp takes no notice in cropping. */
     top = y > 0 && decoder->samples != 4 ? (y - 1) & ~1 : 0;

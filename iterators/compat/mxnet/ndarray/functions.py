@@ -193,7 +193,7 @@ def where(condition: Any, x: Any, y: Any) -> NDArray:
 def one_hot(
     indices: Any, depth: int, on_value: Any = 1.0, off_value: Any = 0.0, dtype: Any = "float32"
 ) -> NDArray:
-    """Give every number a row that is `on_value` at its place; none outside the range."""
+    """Give every number a row that is `on_value` at its position; none outside the range."""
     chosen = np.asarray(indices)[..., None] == np.arange(depth)
     return as_nd(np.where(chosen, on_value, off_value).astype(numpy_dtype(dtype)))
 

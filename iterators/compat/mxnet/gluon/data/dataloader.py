@@ -29,7 +29,7 @@ EPOCH_BITS = 20
 
 
 class _Batches:
-    """A data set whose requests are batches: numbers of an epoch and a place, then of samples."""
+    """A data set whose requests are batches: an epoch, a position in it, and indices of samples."""
 
     def __init__(self, dataset: Any, batchify: Callable[[Any], Any], key: int) -> None:
         self._dataset, self._batchify, self._key = dataset, batchify, key
@@ -181,8 +181,8 @@ class DataLoader:
         )
 
         def submit(request: Any) -> int:
-            indices, *place = request
-            return pool.submit([*place, *map(int, indices)])
+            indices, *position = request
+            return pool.submit([*position, *map(int, indices)])
 
         def late() -> None:
             raise TimeoutError(
