@@ -7,7 +7,6 @@ as it would be if the archive were unpacked; fields are those of `folder`.
 from __future__ import annotations
 
 import errno
-import io
 import re
 import stat
 import struct
@@ -20,7 +19,6 @@ from typing import BinaryIO, cast
 import numpy as np
 
 from ..bytes.files import StoredFile
-from ..bytes.remote.mirror import Mirror
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import ChecksumError, CorruptRecordError, RecordIOError
@@ -62,7 +60,7 @@ def _directory(
     path, mirror = shown(file.name), None if file.is_local else file.mirrored(settings)
     try:
         with (
-            file.open() if mirror is None else cast(BinaryIO, _Ranges(mirror)) as opened,
+            file.open() if mirror is None else cast(BinaryIO, mirror.as_file()) as opened,
             zipfile.ZipFile(opened) as archive,
         ):
             return archive.infolist(), archive.start_dir
@@ -334,38 +332,6 @@ def _inflate(data: memoryview, size: int) -> bytes:
     if len(content) > size:
         raise CorruptRecordError(f"it has more than the {size} bytes that the directory says")
     return content
-
-
-class _Ranges(io.RawIOBase):
-    """A file on a server, of which only what is read is fetched."""
-
-    def __init__(self, mirror: Mirror) -> None:
-        self._mirror, self._at = mirror, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        before = (0, self._at, self._mirror.size)[whence] + offset
-        if before < 0:
-            raise OSError("a position before the beginning of the file")
-        self._at = before
-        return before
-
-    def tell(self) -> int:
-        return self._at
-
-    def readinto(self, buffer) -> int:
-        end = min(self._at + len(buffer), self._mirror.size)
-        count = max(end - self._at, 0)
-        if count:
-            with self._mirror.pin_bytes(self._at, end):
-                buffer[:count] = self._mirror.view[self._at : end]
-        self._at += count
-        return count
 
 
 ZIP = Container(

@@ -22,7 +22,7 @@ from recordio.bytes.crc32c import crc32c
 from recordio.bytes.mapping import map_file
 from recordio.bytes.remote.block_table import ABSENT, BLOCK, CLAIM, USE, BlockTable, Pins
 from recordio.bytes.remote.fetching import FORKED, Job, Unwanted, fetcher, over
-from recordio.bytes.remote.objects import RemoteObject
+from recordio.bytes.remote.objects import RangeFile, RemoteObject
 from recordio.errors import RemoteFileError
 
 __all__ = ["Mirror", "Pin", "blocks_of"]
@@ -290,6 +290,15 @@ class Mirror:
         """Pin a range of bytes, before all that was asked for earlier."""
         first, last = begin // BLOCK, -(-min(max(end, begin + 1), self.size) // BLOCK)
         return self.pin(np.arange(first, max(last, first)), urgent=True)
+
+    def copied(self, begin: int, end: int) -> bytes:
+        """Copy a range of bytes, which is fetched where it is not there."""
+        with self.pin_bytes(begin, end):
+            return bytes(self.view[begin:end])
+
+    def as_file(self) -> RangeFile:
+        """Return a file that fetches the ranges that are read."""
+        return RangeFile(self.size, self.copied)
 
     def prefetch(self, begin: int, end: int) -> None:
         """Have a range of bytes fetched without waiting for it or keeping it."""

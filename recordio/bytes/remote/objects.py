@@ -10,7 +10,7 @@ import fnmatch
 import io
 import logging
 from collections.abc import Callable
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from urllib.parse import urlsplit
 
 from recordio.bytes.remote.by_fsspec import Fsspec
@@ -19,8 +19,12 @@ from recordio.bytes.remote.fetching import in_background
 from recordio.bytes.remote.library import Access, GaveUp, Library, redacted, retried, shown
 from recordio.errors import RemoteChangedError, RemoteFileError, RemoteMissingError
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer  # nothing of it is installed with the package
+
 __all__ = [
     "LIBRARIES",
+    "RangeFile",
     "RemoteObject",
     "is_there",
     "library_of",
@@ -159,34 +163,45 @@ def open_stream(url: str, access: Access) -> BinaryIO:
     """Open an object to be read from its start to its end."""
     stream = library_of(url, access, text=True).stream(url, access)
     if stream is None:
-        stream = cast(BinaryIO, io.BufferedReader(_Ranges(looked_up(url, access)), STREAM_BYTES))
+        remote = looked_up(url, access)
+        ranges = RangeFile(
+            remote.version.size,
+            lambda begin, end: in_background(lambda: remote.fetch(begin, end)),
+        )
+        stream = cast(BinaryIO, io.BufferedReader(ranges, STREAM_BYTES))
     return stream
 
 
-class _Ranges(io.RawIOBase):
-    """The bytes of an object, a range at a time."""
+class RangeFile(io.RawIOBase):
+    """A file to be read from any position, of which ``read(begin, end)`` brings a range."""
 
-    def __init__(self, remote: RemoteObject) -> None:
-        self._remote, self._position = remote, 0
+    def __init__(self, size: int, read: Callable[[int, int], Buffer]) -> None:
+        self._size, self._read, self._position = size, read, 0
 
     def readable(self) -> bool:
+        """Tell that it can be read."""
         return True
 
     def seekable(self) -> bool:
+        """Tell that any part of it can be read."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        ends = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._remote.version.size}
-        self._position = max(ends[whence] + offset, 0)
+        """Move to a position, and return it."""
+        begin = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        if begin + offset < 0:
+            raise OSError("a position before the beginning of the file")
+        self._position = begin + offset
         return self._position
 
     def readinto(self, buffer: Any) -> int:
+        """Read as many bytes as the buffer has, or all that are left; return their number."""
         view = memoryview(buffer).cast("B")
         start = self._position
-        end = min(start + len(view), self._remote.version.size)
+        end = min(start + len(view), self._size)
         if start >= end:
             return 0
-        view[: end - start] = in_background(lambda: self._remote.fetch(start, end))
+        view[: end - start] = self._read(start, end)
         self._position = end
         return end - start
 
