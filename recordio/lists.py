@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .bytes.remote.settings import RemoteSettings
 
 __all__ = [
+    "EXACT_IN_FLOAT32",
     "UNLISTED",
     "ListEntry",
     "check_labels",
@@ -38,6 +39,7 @@ __all__ = [
 #: Image headers have 64 bits for an id.
 LARGEST_ID = 2**64 - 1
 LARGEST_FLOAT32 = 3.4028235677973366e38  # the first double that rounds to infinity
+#: Every whole number up to this one, and down to its opposite, is a 32-bit float.
 EXACT_IN_FLOAT32 = 1 << 24
 LONGEST_NAME = 4096
 #: Control characters, line ends of Unicode among them.

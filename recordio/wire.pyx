@@ -6,6 +6,8 @@ passed over.
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
+__all__ = ["REASONS", "fields"]
+
 cdef enum:
     DEEPEST = 64            # groups in one another
 
@@ -79,3 +81,22 @@ cdef int next_field(
         if not depth:           # what is in a group is unknown
             return FOUND
     return END
+
+
+def fields(const uint8_t[::1] data not None):
+    """Yield number, wire type, and value of each field of a message; of bytes (begin, end).
+
+    What is no message ends it with a ValueError.
+    """
+    cdef Field field
+    cdef int64_t at = 0
+    cdef int status = END if not len(data) else FOUND
+    while status == FOUND:
+        status = next_field(&data[0], &at, len(data), &field)
+        if status == FOUND:
+            if field.kind == VARINT:
+                yield field.number, field.kind, field.value
+            else:
+                yield field.number, field.kind, (field.begin, field.end)
+    if status != END:
+        raise ValueError(REASONS[status])

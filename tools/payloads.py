@@ -14,20 +14,17 @@ from recordio.errors import ImageDecodeError, RecordIOError
 from recordio.formats.image_size import open_image, read_image_header
 from recordio.formats.table import IMAGE_KINDS, kind_of
 from recordio.header import IRHeader
+from recordio.lists import EXACT_IN_FLOAT32
 
 from .npy import decode_npy, is_sparse
 
 __all__ = [
-    "EXACT_IN_FLOAT32",
     "check_content",
     "describe",
     "labels_of",
     "number_text",
     "numbers_text",
 ]
-
-#: Every whole number up to this one, and down to its opposite, is a 32-bit float.
-EXACT_IN_FLOAT32 = 1 << 24
 
 
 def labels_of(header: IRHeader) -> list[float]:

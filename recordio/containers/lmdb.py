@@ -28,6 +28,8 @@ from ..errors import (
 from ..extras import need
 from ..formats.table import kind_of
 from ..frames.encoder import MAX_RECORD_LENGTH
+from ..lists import check_labels
+from ..wire import fields
 from .container import Container
 from .folder import labels_by_folder
 from .objects import MOST_ROWS, labels_of_rows
@@ -43,9 +45,8 @@ ABOUT = (b"__keys__", b"__len__", b"length", b"num-samples")
 IMAGE, LABEL = b"image-", b"label-"
 #: The beginnings of pickles of protocols 2 to 5; each ends with a dot.
 PICKLE = re.compile(rb"\x80[\x02-\x05]")
-VARINT, WIDE, BYTES, NARROW = 0, 1, 2, 5
-#: Whole numbers up to this one are 32-bit floats, which labels are.
-EXACT = 1 << 24
+#: Wire types of protobuf.
+VARINT, BYTES = 0, 2
 MOST_LABEL = 4096
 #: Keys of fields of the images with such numbers: ``mask-000000001``.
 OF_FIELD = re.compile(rb"([A-Za-z_][A-Za-z0-9_]*)-\d+")
@@ -277,8 +278,7 @@ def _measured(value: memoryview) -> tuple[int, float | None]:
     else:
         datum = _datum(value)
         label, size = float(datum.label), len(datum.data)
-        if abs(datum.label) > EXACT:
-            raise LabelError(f"the label {datum.label} is too large: labels are float32")
+        check_labels([datum.label])
         if not datum.encoded:
             size += len(_head(datum))
     if size > MAX_RECORD_LENGTH:
@@ -312,11 +312,11 @@ def _datum(value: memoryview) -> Datum:
     """Read Caffe's message; anything else is an error that says what it is."""
     numbers, data = {1: 0, 2: 0, 3: 0, 5: 0, 7: 0}, None
     try:
-        for number, kind, content in _fields(value):
+        for number, kind, content in fields(value):
             if number in numbers and kind == VARINT:
                 numbers[number] = content
             elif number == 4 and kind == BYTES:
-                data = content
+                data = value[slice(*content)]
             elif number == 6:
                 raise RecordIOError("it is a Datum of floats: write pixels of 8 bits")
             else:
@@ -333,39 +333,6 @@ def _datum(value: memoryview) -> Datum:
     return Datum(numbers[1], numbers[2], numbers[3], data, label, bool(numbers[7]))
 
 
-def _fields(message: memoryview) -> Iterator[tuple[int, int, Any]]:
-    """Yield number, wire type and value of each field of a message of protobuf."""
-    at = 0
-    while at < len(message):
-        tag, at = _varint(message, at)
-        number, kind = tag >> 3, tag & 7
-        if kind == VARINT:
-            value, at = _varint(message, at)
-            yield number, kind, value
-            continue
-        if kind == BYTES:
-            length, at = _varint(message, at)
-        elif kind in (NARROW, WIDE):
-            length = 4 if kind == NARROW else 8
-        else:
-            raise ValueError
-        if length > len(message) - at:
-            raise ValueError
-        yield number, kind, message[at : at + length]
-        at += length
-
-
-def _varint(data: memoryview, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while at < len(data) and shift < 64:
-        byte = data[at]
-        value |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:
-            return value & 0xFFFF_FFFF_FFFF_FFFF, at
-    raise ValueError
-
-
 def _number(text: memoryview | None, key: bytes) -> float:
     """Read the label that belongs to an image."""
     if text is None:
@@ -377,8 +344,7 @@ def _number(text: memoryview | None, key: bytes) -> float:
             f"the label of {key.decode(errors='replace')} is text, {bytes(text[:40])!r}: labels "
             "are numbers here; number the texts, and write the numbers"
         ) from None
-    if abs(value) > EXACT and value.is_integer():
-        raise LabelError(f"the label {value:.0f} is too large: labels are float32")
+    check_labels([int(value) if value.is_integer() else value])
     return value
 
 

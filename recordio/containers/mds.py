@@ -21,6 +21,7 @@ from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import CorruptRecordError, FieldError, LabelError, RecordIOError, TruncatedRecordError
 from ..frames.encoder import MAX_RECORD_LENGTH
+from ..lists import check_labels
 from .container import Container
 from .objects import MOST_ROWS, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
@@ -47,8 +48,6 @@ NUMBERS = {
 TEXTS = ("str_int", "str_float", "str_decimal", "str")
 #: The description of the columns takes a few hundred bytes.
 MOST_DESCRIPTION, MOST_INDEX = 1 << 20, 1 << 28
-#: Whole numbers up to this one are 32-bit floats, which labels are.
-EXACT = 1 << 24
 
 
 def _described(file: StoredFile, settings: RemoteSettings | None = None) -> list[dict] | None:
@@ -294,8 +293,7 @@ def _number(data: memoryview, read: Callable[[memoryview], float]) -> float:
     except (ValueError, IndexError):
         text = bytes(data[:40])
         raise LabelError(f"its label {text!r} is no number: write classes as int") from None
-    if abs(value) > EXACT and value.is_integer():
-        raise LabelError(f"the label {value:.0f} is too large: labels are float32, up to 2**24")
+    check_labels([int(value) if value.is_integer() else value])
     return value
 
 

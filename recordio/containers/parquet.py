@@ -8,7 +8,6 @@ unpacked into a temporary file instead.
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import os
 import re
@@ -23,13 +22,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..bytes.files import StoredFile
-from ..bytes.remote.mirror import Mirror
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import FieldError, RecordIOError
 from ..extras import need
+from ..lists import EXACT_IN_FLOAT32
 from .container import Container, files_of_folder, is_folder_of
-from .samples import EXACT, NO_CONTENT, ContainedSamples
+from .samples import NO_CONTENT, ContainedSamples
 
 __all__ = ["KEPT_BYTES", "PARQUET"]
 
@@ -182,7 +181,7 @@ def _fill_in_labels(found: ContainedSamples, column: Any, name: str, path: str) 
     found.labels = values.astype(np.float32)
     inexact = np.zeros(len(values), bool)
     if values.dtype.kind in "iu":
-        large = np.flatnonzero((values > EXACT) | (values < -EXACT)).tolist()
+        large = np.flatnonzero((values > EXACT_IN_FLOAT32) | (values < -EXACT_IN_FLOAT32)).tolist()
         inexact[large] = [int(np.float32(values[i])) != int(values[i]) for i in large]
     for row in np.flatnonzero(missing | inexact).tolist():
         found.sizes[row] = NO_CONTENT
@@ -396,43 +395,7 @@ def _open(file: StoredFile, settings: RemoteSettings | None) -> Any:
     parquet = need("pyarrow.parquet", "Parquet files", extra="parquet")
     if file.is_local:
         return parquet.ParquetFile(file.name, memory_map=True)
-    return parquet.ParquetFile(_MirroredFile(file.mirrored(settings)), buffer_size=AT_ONCE)
-
-
-class _MirroredFile(io.RawIOBase):
-    """A file on a server, for pyarrow: the ranges that it reads are fetched, and kept."""
-
-    def __init__(self, mirror: Mirror) -> None:
-        self._mirror, self._at = mirror, 0
-
-    def readable(self) -> bool:
-        """Tell that it can be read."""
-        return True
-
-    def seekable(self) -> bool:
-        """Tell that any part of it can be read."""
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Move to an offset."""
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._mirror.size}[whence]
-        self._at = max(base + offset, 0)
-        return self._at
-
-    def tell(self) -> int:
-        """Return the offset."""
-        return self._at
-
-    def read(self, count: int = -1) -> bytes:
-        """Read so many bytes, or all that are left."""
-        left = max(self._mirror.size - self._at, 0)
-        end = self._at + (left if count is None or count < 0 else min(count, left))
-        if end == self._at:
-            return b""
-        with self._mirror.pin_bytes(self._at, end):
-            data = bytes(self._mirror.view[self._at : end])
-        self._at = end
-        return data
+    return parquet.ParquetFile(file.mirrored(settings).as_file(), buffer_size=AT_ONCE)
 
 
 @contextlib.contextmanager

@@ -15,8 +15,6 @@ __all__ = ["NO_CONTENT", "ContainedSamples"]
 
 #: The size of a content that cannot be used; `ContainedSamples.faults` says why.
 NO_CONTENT = -1
-#: Whole numbers up to this one are exact as 32-bit floats.
-EXACT = 1 << 24
 
 
 @dataclass
