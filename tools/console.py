@@ -27,6 +27,7 @@ __all__ = [
     "run_command",
     "say",
     "say_skipped",
+    "say_written",
 ]
 
 SHOWN_SKIPPED = 10
@@ -180,6 +181,13 @@ def say_skipped(command: str, prefix: str, skipped: Sequence[Skipped]) -> None:
     for path, reason in skipped[:SHOWN_SKIPPED]:
         say(command, f"skipped {path}: {reason}")
     say(command, f"{len(skipped)} skipped in all; see {skipped_path(prefix)}")
+
+
+def say_written(path: str, records: int, nbytes: int, seconds: float) -> None:
+    """Name what `recordio` wrote, with its size and the time that it took."""
+    rate = records / max(seconds, 1e-9)
+    size = f"{records} records, {nbytes / 1e6:.1f} MB"
+    say("recordio", f"wrote {path}: {size}, in {seconds:.1f} s ({rate:.0f} records/s)")
 
 
 def printable(text: str, stream: TextIO) -> str:

@@ -27,7 +27,7 @@ from recordio.packs.open_pack import open_pack
 from recordio.packs.sizes import write_sizes
 
 from .command import ARGUMENTS, Command, add, natural, show
-from .console import UNNOTICED, Interruption, progress_bar, say
+from .console import UNNOTICED, Interruption, progress_bar, say, say_written
 from .info import collect_info, format_info
 from .outputs import check_outputs, local_path, url
 from .show import head_lines, save_records, write_records
@@ -235,11 +235,7 @@ def _optimize(settings: argparse.Namespace, interruption: Interruption) -> int:
             cancelled=interruption.requested,
         )
     _note_fields(field_names(StoredFile(pack)), pack, prefix)
-    rate = report.records / max(report.seconds, 1e-9)
-    _tell(
-        f"wrote {report.path}: {report.records} records, {report.bytes_written / 1e6:.1f} MB, in "
-        f"{report.seconds:.1f} s ({rate:.0f} records/s)"
-    )
+    say_written(report.path, report.records, report.bytes_written, report.seconds)
     for line in report.tally.lines():
         _tell(line)
     return 0

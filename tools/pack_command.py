@@ -15,7 +15,7 @@ from recordio.packs.names import pack_prefix
 
 from .arguments import ADDRESS, DIFFERENT, IMAGE_OPTIONS
 from .command import Command, add, add_option, as_flags, flag_of
-from .console import UNNOTICED, Interruption, say, say_skipped
+from .console import UNNOTICED, Interruption, say, say_skipped, say_written
 from .outputs import check_outputs, output_target, path_or_url
 
 __all__ = ["PACK_SOURCE"]
@@ -127,11 +127,7 @@ def _pack(settings: argparse.Namespace, interruption: Interruption) -> int:
     elif count := len(report.skipped) or report.skipped_in_shards:
         say("recordio", f"{count} skipped in all; see the .skipped.txt files")
     written = ", ".join(report.paths) or "shards; the manifest is written with the last of all"
-    say(
-        "recordio",
-        f"wrote {written}: {report.records} records, {report.bytes_written / 1e6:.1f} MB, in "
-        f"{report.seconds:.1f} s ({report.records / max(report.seconds, 1e-9):.0f} records/s)",
-    )
+    say_written(written, report.records, report.bytes_written, report.seconds)
     skipped = report.skipped or report.skipped_in_shards
     return int(bool(skipped) and not settings.skip_errors)
 

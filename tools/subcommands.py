@@ -14,7 +14,7 @@ from recordio.packs.set_writer import set_paths
 
 from .command import Command, add
 from .completion import add_completion
-from .console import Interruption, Parser, add_version, say, say_skipped
+from .console import Interruption, Parser, add_version, say, say_skipped, say_written
 from .convert.exporting import export_records
 from .convert.format import Import
 from .convert.importing import companions, import_records
@@ -170,12 +170,7 @@ def _import(settings: argparse.Namespace, interruption: Interruption) -> int:
         say("recordio", f"wrote {prefix}.{name}.rec: {report.fields[name]} records{none}")
     if report.skipped:
         say_skipped("recordio", prefix, report.skipped)
-    rate = report.records / max(report.seconds, 1e-9)
-    say(
-        "recordio",
-        f"wrote {report.path}: {report.records} records, {report.bytes_written / 1e6:.1f} MB, in "
-        f"{report.seconds:.1f} s ({rate:.0f} records/s)",
-    )
+    say_written(report.path, report.records, report.bytes_written, report.seconds)
     return int(bool(report.skipped) and not settings.skip_errors)
 
 

@@ -451,12 +451,6 @@ class BucketPlan(BatchPlan):
     def _group_at(groups: _Groups, done: int) -> int:
         return int(np.searchsorted(groups.starts, done, side="right")) - 1
 
-    def _done(self, epoch: int, number: int, done: int) -> int:
-        """Go to batch `number` behind some positions."""
-        for _ in range(number):
-            done = self._step(epoch, done).after
-        return done
-
     def _step(self, epoch: int, done: int) -> _Step:
         """Find what is taken together at a position, by all parts or by this one."""
         groups = self._groups(epoch)

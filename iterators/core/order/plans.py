@@ -42,7 +42,7 @@ class BatchPlan:
     tail: Tail = "wrap"
     #: The least that `done` may be.
     first_done: ClassVar[int] = 0
-    #: Batches are filled in many places of an epoch, which is counted.
+    #: Batches are filled at many positions of an epoch, which is counted.
     fills: ClassVar[bool] = False
     #: The positions of an epoch are one row of records, of which a batch has neighbours.
     one_row: ClassVar[bool] = True
@@ -97,6 +97,12 @@ class BatchPlan:
     def is_over(self, done: int, epoch: int = 0) -> bool:
         """Return whether no part has a batch left behind `done` positions of the epoch."""
         return self._batches(self.order.most(done)) == 0
+
+    def _done(self, epoch: int, number: int, done: int) -> int:
+        """Go to batch `number` behind some positions."""
+        for _ in range(number):
+            done = self.behind(epoch, done)
+        return done
 
     def _batches(self, count: int) -> int:
         return count_batches(count, self.batch_size, self.tail)

@@ -146,9 +146,3 @@ class TokenPlan(BatchPlan):
 
     def _key(self, epoch: int) -> int:
         return derive_key(self.seed, LENGTH_KEY, epoch)
-
-    def _done(self, epoch: int, number: int, done: int) -> int:
-        """Go to batch `number` behind some positions."""
-        for _ in range(number):
-            done = self.behind(epoch, done)
-        return done
