@@ -21,27 +21,27 @@ from recordio.kernels import resample
 REQUIRED = ("pillow", "tqdm", "filelock")
 
 
-def _version(package):
+def _version(package: str) -> str:
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "not installed"
 
 
-def _usable_cores():
+def _usable_cores() -> int:
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # only Linux knows
         return os.cpu_count() or 1
 
 
-def _extra(package):
+def _extra(package: str) -> str:
     """Return the version of an optional package, or the command that brings it."""
     version = _version(PACKAGES.get(package, (package, package))[1])
     return f"not installed; {command(package)}" if version == "not installed" else version
 
 
-def report():
+def report() -> str:
     """Describe the installation, one line per fact: its name and its value.
 
     >>> "decoder" in report()
@@ -66,7 +66,7 @@ def report():
     return "\n".join(f"{name:<{width}}  {value}" for name, value in facts.items())
 
 
-def main():
+def main() -> int:
     """Print the report and return the exit status, 0."""
     print(report())
     return 0

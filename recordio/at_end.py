@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 __all__ = ["at_end"]
 
 
-def at_end(obj, function, *arguments) -> weakref.finalize:
+def at_end(
+    obj: Any, function: Callable[..., object], *arguments: Any
+) -> weakref.finalize[..., Any]:
     """Call a function once: when an object is dropped, or when the process ends.
 
     The arguments must not refer to the object.  Processes that end by a signal or by ``os._exit``

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import io
 import math
 import os
 import zlib
+from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from recordio.bytes.files import open_bytes
 from recordio.bytes.storage import AtomicOutput
@@ -23,7 +24,7 @@ from recordio.limits import check_array_bytes
 __all__ = ["read_idx_array", "write_idx_array"]
 
 #: Third byte of a file -> element type; numbers are big-endian.
-_TYPES: dict[int, np.dtype] = {
+_TYPES: dict[int, np.dtype[Any]] = {
     0x08: np.dtype("u1"),
     0x09: np.dtype("i1"),
     0x0B: np.dtype(">i2"),
@@ -36,7 +37,9 @@ _MAX_DIMENSIONS = 64  # of NumPy
 _PIECE = 1 << 22  # bytes at a time
 
 
-def read_idx_array(path, *, max_array_bytes=None):
+def read_idx_array(
+    path: str | os.PathLike[str], *, max_array_bytes: int | None = None
+) -> NDArray[Any]:
     """Read an array from an idx file.
 
     Parameters
@@ -79,7 +82,7 @@ def read_idx_array(path, *, max_array_bytes=None):
             if max_array_bytes is not None:
                 check_array_bytes(size, start, max_array_bytes, ArrayFileError, str(path))
             if packed:
-                data = _read_packed(file, size, max_array_bytes, str(path))
+                data: Any = _read_packed(file, size, max_array_bytes, str(path))
                 follows = len(data) == size and file.read(1) != b""
             else:
                 there = file.seek(0, os.SEEK_END) - start
@@ -112,7 +115,9 @@ def read_idx_array(path, *, max_array_bytes=None):
     return array
 
 
-def _read_header(file, path):
+def _read_header(
+    file: BinaryIO, path: str | os.PathLike[str]
+) -> tuple[np.dtype[Any], tuple[int, ...], int]:
     """Return element type, shape, and where the elements begin."""
     magic = _read_exactly(file, 4, path, 0)
     stored = _TYPES.get(magic[2])
@@ -133,7 +138,7 @@ def _read_header(file, path):
     return stored, tuple(lengths.tolist()), 4 + 4 * dimensions
 
 
-def _read_exactly(file, count, path, offset):
+def _read_exactly(file: BinaryIO, count: int, path: str | os.PathLike[str], offset: int) -> bytes:
     data = b""
     while len(data) < count:
         piece = file.read(count - len(data))
@@ -145,9 +150,9 @@ def _read_exactly(file, count, path, offset):
     return data
 
 
-def _read_plain(file, data):
+def _read_plain(file: Any, data: NDArray[np.uint8]) -> int:
     """Fill an array of bytes; returns how many there were."""
-    view, have = memoryview(data), 0
+    view, have = data.data, 0
     while have < len(view):
         got = file.readinto(view[have : have + _PIECE])
         if not got:
@@ -156,7 +161,7 @@ def _read_plain(file, data):
     return have
 
 
-def _read_packed(file, size, limit, path):
+def _read_packed(file: Any, size: int, limit: int | None, path: str) -> bytearray:
     """Read at most `size` bytes: memory grows with what comes out, whatever the header promises."""
     data = bytearray()
     while len(data) < size:
@@ -168,7 +173,9 @@ def _read_packed(file, size, limit, path):
     return data
 
 
-def _truncated(path, start, shape, size, have):
+def _truncated(
+    path: str | os.PathLike[str], start: int, shape: tuple[int, ...], size: int, have: int
+) -> TruncatedArrayError:
     return TruncatedArrayError(
         f"shape {shape} takes {size} bytes behind the header, and there are {have}",
         path=str(path),
@@ -176,7 +183,7 @@ def _truncated(path, start, shape, size, have):
     )
 
 
-def write_idx_array(path, array):
+def write_idx_array(path: str | os.PathLike[str], array: ArrayLike) -> None:
     """Write an array to an idx file; it appears complete or not at all.
 
     Parameters
@@ -211,7 +218,7 @@ def write_idx_array(path, array):
         raise ValueError(f"a length in {array.shape} does not fit into 32 bits")
     header = bytes([0, 0, code, array.ndim]) + np.array(array.shape, ">u4").tobytes()
     with AtomicOutput(path) as output, contextlib.ExitStack() as stack:
-        file: io.RawIOBase | AtomicOutput = output
+        file: gzip.GzipFile | AtomicOutput = output
         if os.fsdecode(path).endswith(".gz"):
             # Without time and name, so that the same array always gives the same bytes.
             file = stack.enter_context(gzip.GzipFile("", "wb", 6, fileobj=output.files[0], mtime=0))

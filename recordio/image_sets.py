@@ -12,9 +12,12 @@ import os
 import pickle
 import struct
 import tarfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recordio.bytes.regular_files import open_regular
 from recordio.errors import ArrayFileError
@@ -34,7 +37,9 @@ _CIFAR_FILES = {
 _COARSE = 20
 
 
-def read_mnist(folder, part="train"):
+def read_mnist(
+    folder: str | os.PathLike[str], part: str = "train"
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Read the images and labels of MNIST, or of a set in the same files (Fashion, Kuzushiji).
 
     Parameters
@@ -84,7 +89,7 @@ def read_mnist(folder, part="train"):
     return images, labels
 
 
-def _find(folder, name):
+def _find(folder: str | os.PathLike[str], name: str) -> str:
     names = [name + end for name in (name, name.replace("-idx", ".idx")) for end in ("", ".gz")]
     for candidate in names:
         path = os.path.join(os.fspath(folder), candidate)
@@ -95,7 +100,13 @@ def _find(folder, name):
     )
 
 
-def read_cifar(path, classes=10, part="train", *, coarse=False):
+def read_cifar(
+    path: str | os.PathLike[str],
+    classes: int = 10,
+    part: str = "train",
+    *,
+    coarse: bool = False,
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Read the images and labels of CIFAR-10 or CIFAR-100, from files for Python or binary ones.
 
     Parameters
@@ -152,9 +163,9 @@ def read_cifar(path, classes=10, part="train", *, coarse=False):
     return images, labels
 
 
-def _contents(path, names):
+def _contents(path: Path, names: Sequence[str]) -> dict[str, bytes]:
     """Return the bytes of files by name or by name and ``.bin``, from a folder or an archive."""
-    found = {}
+    found: dict[str, bytes] = {}
     binary = [f"{name}.bin" for name in names]
     if path.is_dir():
         for name in binary if (path / binary[0]).exists() else names:
@@ -168,7 +179,9 @@ def _contents(path, names):
                 name = os.path.basename(member.name)
                 if name in (*names, *binary) and member.isfile():
                     _check_size(member.size, f"{path}: {member.name}")
-                    found[name] = archive.extractfile(member).read()
+                    file_of_member = archive.extractfile(member)
+                    assert file_of_member is not None  # it is a file
+                    found[name] = file_of_member.read()
     except (tarfile.TarError, EOFError) as error:
         raise ArrayFileError(f"is no archive that can be read: {error}", path=str(path)) from error
     for name in binary if found and not found.keys() & set(names) else names:
@@ -177,12 +190,14 @@ def _contents(path, names):
     return found
 
 
-def _check_size(size, path):
+def _check_size(size: int, path: str | Path) -> None:
     if size > SMALLEST_LIMIT:
         raise ArrayFileError(f"has {size} bytes, more than a file of CIFAR", path=str(path))
 
 
-def _batch(data, key, source, classes):
+def _batch(
+    data: bytes, key: str, source: str, classes: int
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Return images and labels of one file."""
     try:
         stored = _Unpickler(data).load()
@@ -195,7 +210,7 @@ def _batch(data, key, source, classes):
     return _checked(images, labels, source, classes)
 
 
-def _binary_batch(data, keys, source):
+def _binary_batch(data: bytes, keys: Sequence[str], source: str) -> dict[str, NDArray[np.uint8]]:
     """Return images and labels of a file of rows: a byte for each label, and an image."""
     width = len(keys) + int(np.prod(_CIFAR_IMAGE))
     if len(data) % width:
@@ -204,7 +219,9 @@ def _binary_batch(data, keys, source):
     return {"data": rows[:, len(keys) :]} | {key: rows[:, i] for i, key in enumerate(keys)}
 
 
-def _checked(images, labels, source, classes):
+def _checked(
+    images: NDArray[np.uint8], labels: NDArray[Any], source: str, classes: int
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Return images in their shape, and labels, if they are those of a file of CIFAR."""
     if images.ndim != 2 or images.shape[1] != np.prod(_CIFAR_IMAGE):
         raise ArrayFileError(f"holds images of shape {images.shape[1:]}, not (3072,)", path=source)
@@ -218,14 +235,14 @@ def _checked(images, labels, source, classes):
 class _Named:
     """Stand-in for a function that a pickle calls: keeps the arguments and runs nothing."""
 
-    def __init__(self, *given):
+    def __init__(self, *given: Any) -> None:
         self.given = given
-        self.state = None
+        self.state: Any = None
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: Any) -> None:
         self.state = state
 
-    def array(self):
+    def array(self) -> NDArray[np.uint8]:
         """Return the array of bytes that NumPy would make of it."""
         if self.state is None:  # as NumPy writes arrays since protocol 5
             data, kind, shape, order = self.given
@@ -237,28 +254,29 @@ class _Named:
         return np.frombuffer(bytearray(_bytes(data)), np.uint8).reshape(shape, order=order)
 
 
-def _bytes(text):
+def _bytes(text: Any) -> bytes:
     """Return the bytes of a text of Python 2; Python 3 writes them as a call of encode."""
     text = text.given[0] if isinstance(text, _Named) else text
     return text.encode("latin-1") if isinstance(text, str) else bytes(memoryview(text))
 
 
 class _Unpickler(pickle._Unpickler):  # the one in Python: in C a few bytes can claim all memory
-    def __init__(self, data):
+    def __init__(self, data: bytes) -> None:
         super().__init__(io.BytesIO(data), encoding="latin-1")
 
     dispatch = dict(pickle._Unpickler.dispatch)
 
-    def load_bytearray8(self):
-        (size,) = struct.unpack("<Q", self.read(8))
-        self.append(bytearray(self.read(size)))  # that of Python takes the memory first
+    def load_bytearray8(self) -> None:
+        unpickler: Any = self
+        (size,) = struct.unpack("<Q", unpickler.read(8))
+        unpickler.append(bytearray(unpickler.read(size)))  # that of Python takes the memory first
 
     dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8  # type: ignore[assignment]
 
-    def get_extension(self, code):
+    def get_extension(self, code: int) -> None:
         raise pickle.UnpicklingError("it names an extension")
 
-    def find_class(self, module, name):
+    def find_class(self, module: str, name: str) -> type[_Named]:
         known = {
             "numpy": ("ndarray", "dtype"),
             "numpy.core.multiarray": ("_reconstruct",),

@@ -6,7 +6,10 @@ thousands of times as large, and then it is as a rule no data.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from functools import partial
+from typing import TextIO
 
 from recordio.errors import RecordIOError
 
@@ -20,7 +23,9 @@ SMALLEST_LIMIT = 1 << 28
 LONGEST_LINE = 1 << 22
 
 
-def check_array_bytes(nbytes, stored, limit, kind, path):
+def check_array_bytes(
+    nbytes: int, stored: int, limit: int | None, kind: type[RecordIOError], path: str
+) -> None:
     """Refuse an array of more bytes than `stored` bytes of a file may become.
 
     `limit` is `max_array_bytes`, None for the default; `kind` is the type of the error.
@@ -34,7 +39,7 @@ def check_array_bytes(nbytes, stored, limit, kind, path):
         )
 
 
-def bounded_lines(file, path):
+def bounded_lines(file: TextIO, path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
     """Yield number, from 1, and text of each line of a list of files, classes or labels.
 
     A line of `LONGEST_LINE` characters or more is an error: such a file is no list.

@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from recordio.at_end import at_end
 from recordio.bytes.files import StoredFile, open_text
 from recordio.errors import IndexFileError, KeyNotFoundError, RecordIOError
 from recordio.frames.reader import RecordReader
 from recordio.frames.writer import RecordWriter
+
+if TYPE_CHECKING:
+    import weakref
+
+    from typing_extensions import Buffer  # nothing of it is installed with the package
 
 __all__ = ["MXIndexedRecordIO", "MXRecordIO"]
 
@@ -77,10 +85,14 @@ class MXRecordIO:
     (b'record_0', b'record_1', b'record_2', None)
     """
 
-    def __init__(self, uri, flag):
-        self.uri = uri
-        self.flag = flag
-        self._reader = self._writer = self._publisher = None
+    def __init__(self, uri: str | os.PathLike[str], flag: Literal["r", "w"]) -> None:
+        self.uri: str | os.PathLike[str] = uri
+        self.flag: Literal["r", "w"] = flag
+        self._reader: RecordReader | None = None
+        self._writer: RecordWriter | None = None
+        self._publisher: weakref.finalize[..., Any] | None = None
+        self._offset = 0
+        self._position: int | None = 0
         self.open()
 
     @property
@@ -114,10 +126,10 @@ class MXRecordIO:
             self._offset = 0
             self._position = 0
 
-    def _open_writer(self, path):
+    def _open_writer(self, path: str) -> RecordWriter:
         return RecordWriter(path)
 
-    def _open_reader(self, path):
+    def _open_reader(self, path: str) -> RecordReader:
         return RecordReader(path)
 
     def close(self) -> None:
@@ -127,21 +139,25 @@ class MXRecordIO:
         if reader is not None:
             reader.close()
         if writer is not None:
-            self._publisher.detach()
+            self._detach()
             _publish(writer)
+
+    def _detach(self) -> None:
+        if self._publisher is not None:
+            self._publisher.detach()
 
     def reset(self) -> None:
         """Go back to the first record; a writer gives up its records and starts an empty file."""
         self._discard()
         self.open()
 
-    def _discard(self):
+    def _discard(self) -> None:
         if self._writer is not None:
-            self._publisher.detach()
+            self._detach()
             self._writer.discard()
             self._writer = None
 
-    def write(self, buf) -> None:
+    def write(self, buf: Buffer) -> None:
         """Append a record.
 
         Parameters
@@ -151,7 +167,7 @@ class MXRecordIO:
         """
         self._for_writing()._append(buf)
 
-    def read(self):
+    def read(self) -> bytes | None:
         """Return the next record, or None behind the last one.
 
         Returns
@@ -180,38 +196,43 @@ class MXRecordIO:
         self._for_reading()
         return self._offset
 
-    def _for_reading(self):
+    def _for_reading(self) -> RecordReader:
         if self.writable:
             raise AssertionError(f"{self.uri} is open for writing, not for reading")
         if self._reader is None:
             raise ValueError(f"{self.uri} is closed; reset() opens it again")
         return self._reader
 
-    def _for_writing(self):
+    def _for_writing(self) -> RecordWriter:
         if not self.writable:
             raise AssertionError(f"{self.uri} is open for reading, not for writing")
         if self._writer is None:
             raise ValueError(f"{self.uri} is closed")
         return self._writer
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[bytes]:
         """Iterate over the records from the current one on."""
         self._for_reading()
         return iter(self.read, None)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         if kind is not None:
             self._discard()
         self.close()
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in vars(self).items() if not name.startswith("_")}
         return state | {"is_open": self._reader is not None}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
         was_open = state.pop("is_open")
         self._reader = self._writer = self._publisher = None
@@ -264,17 +285,24 @@ class MXIndexedRecordIO(MXRecordIO):
     ([7, 3], b'record_3', b'record_7', b'record_3')
     """
 
-    def __init__(self, idx_path, uri, flag, key_type=int):
-        self.idx_path = idx_path
-        self.key_type = key_type
-        self._keys = self._idx = None
+    def __init__(
+        self,
+        idx_path: str | os.PathLike[str],
+        uri: str | os.PathLike[str],
+        flag: Literal["r", "w"],
+        key_type: Callable[[Any], Any] = int,
+    ) -> None:
+        self.idx_path: str | os.PathLike[str] = idx_path
+        self.key_type: Callable[[Any], Any] = key_type
+        self._keys: list[Any] | None = None
+        self._idx: dict[Any, int] | None = None
         super().__init__(uri, flag)
 
-    def _open_writer(self, path):
+    def _open_writer(self, path: str) -> RecordWriter:
         self._keys, self._idx = [], {}
         return RecordWriter(path, self.idx_path)
 
-    def _open_reader(self, path):
+    def _open_reader(self, path: str) -> RecordReader:
         self._keys = self._idx = None
         if self.key_type is int:
             return RecordReader(path, self.idx_path)
@@ -289,42 +317,41 @@ class MXIndexedRecordIO(MXRecordIO):
         return reader
 
     @property
-    def keys(self) -> list:
+    def keys(self) -> list[Any]:
         """Keys in the order of the index."""
         if self._keys is None:
             self._keys = self._reading_by_key().keys.tolist()
         return self._keys
 
     @property
-    def idx(self) -> dict:
+    def idx(self) -> dict[Any, int]:
         """Byte offset of each key; of its last record where a key is listed more than once."""
         if self._idx is None:
             reader = self._reading_by_key()
             self._idx = dict(zip(reader.keys.tolist(), reader.offsets.tolist(), strict=True))
         return self._idx
 
-    def _reading_by_key(self):
+    def _reading_by_key(self) -> RecordReader:
         if not self.writable and self._reader is None:
             self.open()
         return self._for_reading()
 
-    def _locate(self, key):
+    def _locate(self, key: Any) -> tuple[int, int | None]:
         """Return the offset of a key, and its position where that is known."""
         reader = self._reading_by_key()
         if self.key_type is not int:
-            if key not in self._idx:
+            if key not in self.idx:
                 raise KeyNotFoundError(f"no record has the key {key!r}", path=self.idx_path)
-            return self._idx[key], None
-        try:
+            return self.idx[key], None
+        number: int | None = None
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
             number = int(key)
-        except (TypeError, ValueError, OverflowError):
-            number = None
         if number is None or number != key:
             raise KeyNotFoundError(f"no record has the key {key!r}", path=self.idx_path)
         position = reader.position_of(number)
         return reader.offset_of(position), position
 
-    def seek(self, idx) -> None:
+    def seek(self, idx: Any) -> None:
         """Make the record with a key the next one that `read` returns.
 
         Parameters
@@ -339,7 +366,7 @@ class MXIndexedRecordIO(MXRecordIO):
         """
         self._offset, self._position = self._locate(idx)
 
-    def read_idx(self, idx):
+    def read_idx(self, idx: Any) -> bytes | None:
         """Return the record with a key; `read` goes on behind it.
 
         Parameters
@@ -364,7 +391,7 @@ class MXIndexedRecordIO(MXRecordIO):
         self._offset, self._position = end, None if position is None else position + 1
         return payload
 
-    def write_idx(self, idx, buf) -> None:
+    def write_idx(self, idx: Any, buf: Buffer) -> None:
         """Append a record and list it in the index.
 
         Parameters
@@ -380,19 +407,22 @@ class MXIndexedRecordIO(MXRecordIO):
         if text != text.strip() or not text or "\t" in text or "\n" in text:
             raise ValueError(f"the key {text!r} cannot be stored in a line of the index")
         offset = writer._append(buf, text)
-        self._keys.append(key)
-        self._idx[key] = offset
+        self.keys.append(key)
+        self.idx[key] = offset
 
 
-def _publish(writer):
+def _publish(writer: RecordWriter) -> None:
     """Close a writer; in a forked child, whose parent goes on writing, let it go."""
     with contextlib.suppress(RuntimeError):
         writer.close()
 
 
-def _read_keys(path, key_type, size):
+def _read_keys(
+    path: str, key_type: Callable[[Any], Any], size: int
+) -> tuple[list[Any], dict[Any, int]]:
     """Return keys and offsets of an index whose keys are not integers."""
-    keys, offsets = [], {}
+    keys: list[Any] = []
+    offsets: dict[Any, int] = {}
     with open_text(path) as file:
         for number, line in enumerate(file, 1):
             fields = line.strip().split("\t")

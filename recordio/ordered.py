@@ -10,11 +10,16 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 __all__ = ["OrderedWork", "Workers", "default_threads"]
 
 #: Seconds between two looks for Ctrl-C while waiting, for systems where it does not end a wait.
 SIGNAL_INTERVAL = 0.1
+
+Chunk = TypeVar("Chunk")
+Result = TypeVar("Result")
 
 
 def default_threads() -> int:
@@ -35,9 +40,11 @@ class Workers:
     """
 
     #: Said to a forked child.
-    foreign = "this was started by process {owner}; a forked process must start its own"
+    foreign: ClassVar[str] = (
+        "this was started by process {owner}; a forked process must start its own"
+    )
 
-    def __init__(self, threads, name, finish=None):
+    def __init__(self, threads: int, name: str, finish: Callable[[], object] | None = None) -> None:
         self._owner = os.getpid()
         # Reentrant: a thread that holds it can be made to collect garbage, and so to close us.
         self._lock = threading.RLock()
@@ -51,7 +58,7 @@ class Workers:
             for number in range(threads)
         ]
 
-    def start(self):
+    def start(self) -> None:
         """Start the threads; idempotent."""
         if self._started:
             return
@@ -60,7 +67,7 @@ class Workers:
                 thread.start()
         self._started = True
 
-    def close(self):
+    def close(self) -> None:
         """Stop the threads; waits for the work that is going on.  Idempotent.
 
         Called by one of the threads, it does not wait: they end after their present work.
@@ -81,18 +88,18 @@ class Workers:
         if not self._alive:
             self._finished()
 
-    def _check_owner(self):
+    def _check_owner(self) -> None:
         if os.getpid() != self._owner:
             raise RuntimeError(self.foreign.format(owner=self._owner))
 
-    def _serve(self):
+    def _serve(self) -> None:
         """Do the work of one thread; every subclass defines it."""
         raise TypeError(f"{type(self).__name__} does not define _serve()")
 
-    def _drop(self):
+    def _drop(self) -> None:
         """Forget the results that are no longer needed."""
 
-    def _work_on(self):
+    def _work_on(self) -> None:
         """Run `_serve` in a thread; the last thread to end calls `finish`."""
         with self._lock:
             self._alive += 1
@@ -105,14 +112,14 @@ class Workers:
             if last:
                 self._finished()
 
-    def _finished(self):
+    def _finished(self) -> None:
         with self._lock:
             finish, self._finish = self._finish, None
         if finish is not None:
             finish()
 
 
-class OrderedWork(Workers):
+class OrderedWork(Workers, Generic[Chunk, Result]):
     """Iterator over ``work(chunk)`` for every chunk that ``read`` returns.
 
     ``read(buffer)`` returns the next chunk, or None at the end; one thread at a time calls it.
@@ -125,7 +132,15 @@ class OrderedWork(Workers):
     exception, or with `close`, which every user must call (``finally``).
     """
 
-    def __init__(self, read, work, *, threads, ahead, name="recordio"):
+    def __init__(
+        self,
+        read: Callable[[Any], Chunk | None],
+        work: Callable[[Chunk], Result],
+        *,
+        threads: int,
+        ahead: int,
+        name: str = "recordio",
+    ) -> None:
         super().__init__(threads, name)
         self._read = read
         self._work = work
@@ -133,7 +148,7 @@ class OrderedWork(Workers):
         self._reading = threading.Lock()
         # By number of the chunk, what waits for the consumer: (result, its size); and, once nothing
         # more is made of the chunk, the error that was raised, or None.
-        self._results: dict[int, deque[tuple[object, int]]] = {}
+        self._results: dict[int, deque[tuple[Result, int]]] = {}
         self._done: dict[int, BaseException | None] = {}
         self._pending = 0  # size of all results that wait
         self._issued = 0  # chunks read
@@ -145,36 +160,35 @@ class OrderedWork(Workers):
             self.close()
             raise
 
-    def __iter__(self):
+    def __iter__(self) -> Self:
         return self
 
-    def __next__(self):
+    def __next__(self) -> Result:
         self._check_owner()
         with self._lock:
             while (found := self._next()) is None:
                 self._changed.wait(SIGNAL_INTERVAL)
                 self._look_up()
-            result, error = found
-        if error is not None:
+        if isinstance(found, BaseException):
             self.close()
-            raise error
-        return result
+            raise found
+        return found[0]
 
-    def _next(self):
+    def _next(self) -> tuple[Result] | BaseException | None:
         """Return the next result or the error in its place; None if neither is there yet."""
         number = self._delivered
         if self._results.get(number):
             result, size = self._results[number].popleft()
             self._pending -= size
             self._go_on()
-            return result, None
+            return (result,)
         if number in self._done:
-            return None, self._done[number]
+            return self._done[number]
         if self._stopping or (self._ended and number == self._issued):
             raise StopIteration
         return None
 
-    def _go_on(self):
+    def _go_on(self) -> None:
         """Leave chunks behind of which nothing more waits or is made, up to an error."""
         number = self._delivered
         while not self._results.get(number) and self._done.get(number, self) is None:
@@ -183,26 +197,26 @@ class OrderedWork(Workers):
             self._delivered = number = number + 1
         self._changed.notify_all()
 
-    def _drop(self):
+    def _drop(self) -> None:
         self._results.clear()
         self._done.clear()
 
     # -- a subclass may change these --------------------------------------------------------------
 
-    def _parts(self, number, chunk):
+    def _parts(self, number: int, chunk: Chunk) -> Iterator[tuple[Result, int, bool]]:
         """Yield the results of a chunk: each with its size, and True with the last one."""
         yield self._work(chunk), 0, True
 
-    def _has_room(self, number):
+    def _has_room(self, number: int) -> bool:
         """Return True if more may be made of a chunk; the awaited chunk always has room."""
         return number - self._delivered < self._ahead
 
-    def _look_up(self):
+    def _look_up(self) -> None:
         """Check now and then, while the consumer waits, that the work goes on; may raise."""
 
     # -- threads ----------------------------------------------------------------------------------
 
-    def _serve(self):
+    def _serve(self) -> None:
         buffer = None
         while (found := self._next_chunk(buffer)) is not None:
             number, chunk, error = found
@@ -221,7 +235,7 @@ class OrderedWork(Workers):
                     self._changed.notify_all()
             del found, chunk, error  # nothing may be kept alive while waiting for the next one
 
-    def _hand_over(self, number, result, size, last):
+    def _hand_over(self, number: int, result: Result, size: int, last: bool) -> None:
         with self._lock:
             if self._stopping:
                 return
@@ -232,15 +246,16 @@ class OrderedWork(Workers):
             if number == self._delivered:
                 self._changed.notify_all()
 
-    def _wait_for_room(self, number):
+    def _wait_for_room(self, number: int) -> bool:
         """Wait until more of a chunk may be made; False when all has been stopped."""
         while not self._stopping and not self._has_room(number):
             self._changed.wait()
         return not self._stopping
 
-    def _next_chunk(self, buffer):
+    def _next_chunk(self, buffer: Any) -> tuple[int, Any, BaseException | None] | None:
         """Return number, chunk and reading error of the next chunk; None at the end."""
-        chunk = error = None
+        chunk: Chunk | None = None
+        error: BaseException | None = None
         with self._reading:
             with self._lock:
                 if not self._wait_for_room(self._issued) or self._ended:

@@ -1,5 +1,11 @@
 """Images encoded behind an image header, and decoded again: MXNet's `pack_img` and `unpack_img`."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
 from recordio.errors import ImageDecodeError
 from recordio.formats.encode import encode_as_opencv
 from recordio.formats.image_size import (
@@ -10,12 +16,17 @@ from recordio.formats.image_size import (
     image_size,
 )
 from recordio.formats.opencv_modes import imdecode
-from recordio.header import pack, unpack
+from recordio.header import IRHeader, pack, unpack
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer  # nothing of it is installed with the package
 
 __all__ = ["pack_img", "unpack_img"]
 
 
-def pack_img(header, img, quality=95, img_fmt=".jpg"):
+def pack_img(
+    header: tuple[Any, ...], img: NDArray[Any], quality: int = 95, img_fmt: str = ".jpg"
+) -> bytes:
     """Encode an image and put an image header in front of it.
 
     Parameters
@@ -55,7 +66,9 @@ def pack_img(header, img, quality=95, img_fmt=".jpg"):
     return pack(header, encode_as_opencv(img, img_fmt, quality))
 
 
-def unpack_img(s, iscolor=-1, **limits):
+def unpack_img(
+    s: Buffer, iscolor: int = -1, **limits: int | None
+) -> tuple[IRHeader, NDArray[Any] | None]:
     """Split a record into image header and decoded image.
 
     Parameters
@@ -93,17 +106,17 @@ def unpack_img(s, iscolor=-1, **limits):
     >>> print(unpack_img(pack(IRHeader(0, 1.0, 5, 0), b"no image"))[1])
     None
     """
-    limits = complete_limits(limits)
+    known = complete_limits(limits)
     header, content = unpack(s)
     if not len(content):
         return header, None
     try:
         check_chunks(content)
-        size = (0, 0) if limits["max_pixels"] == NO_LIMIT else image_size(content)
+        size = (0, 0) if known["max_pixels"] == NO_LIMIT else image_size(content)
     except ImageDecodeError:
         return header, None
-    check_limits(content, size, limits)
+    check_limits(content, size, known)
     try:
-        return header, imdecode(content, iscolor, limits)
+        return header, imdecode(content, iscolor, known)
     except ImageDecodeError:
         return header, None

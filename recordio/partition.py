@@ -7,15 +7,21 @@ numbers.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from itertools import accumulate
 from operator import index as as_integer
+from typing import SupportsIndex
 
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["byte_range", "part_by_bytes", "part_by_count", "part_by_lines"]
 
+#: Ascending numbers.
+Numbers = Sequence[int] | NDArray[np.int64]
 
-def part_by_count(count, num_parts, part_index):
+
+def part_by_count(count: int, num_parts: SupportsIndex, part_index: SupportsIndex) -> range:
     """Return the positions of one part when records are counted, as MXNet does with an index.
 
     A part has ``ceil(count / num_parts)`` positions; the last ones have fewer, or none.
@@ -25,7 +31,9 @@ def part_by_count(count, num_parts, part_index):
     return range(min(step * part_index, count), min(step * (part_index + 1), count))
 
 
-def byte_range(sizes, num_parts, part_index):
+def byte_range(
+    sizes: Sequence[int], num_parts: SupportsIndex, part_index: SupportsIndex
+) -> tuple[int, int]:
     """Return the bytes of one part when files are cut by size, as MXNet does without an index.
 
     The sizes, in the order of reading, are multiples of 4.  A record belongs to the part if ``begin
@@ -41,7 +49,12 @@ def byte_range(sizes, num_parts, part_index):
     return min(step * part_index, total), min(step * (part_index + 1), total)
 
 
-def part_by_bytes(sizes, offsets, num_parts, part_index):
+def part_by_bytes(
+    sizes: Sequence[int],
+    offsets: Sequence[Numbers],
+    num_parts: SupportsIndex,
+    part_index: SupportsIndex,
+) -> list[range]:
     """Return, for each file, the positions of the records in one part that is cut by size.
 
     `sizes` are in bytes; `offsets` has the ascending offsets of the records of each file.
@@ -56,7 +69,9 @@ def part_by_bytes(sizes, offsets, num_parts, part_index):
     return parts
 
 
-def part_by_lines(sizes, starts, num_parts, part_index):
+def part_by_lines(
+    sizes: Sequence[int], starts: Numbers, num_parts: SupportsIndex, part_index: SupportsIndex
+) -> range:
     """Return the positions of the rows in one part, cut by size as MXNet does for LibSVM.
 
     A cut that does not fall on the start of a file moves to the next line behind it, also where it
@@ -69,7 +84,7 @@ def part_by_lines(sizes, starts, num_parts, part_index):
     total = sum(sizes)
     step = -(-total // num_parts)
 
-    def before(cut):
+    def before(cut: int) -> int:
         if cut >= total:
             return len(starts)
         return int(np.searchsorted(starts, cut, side="left" if cut in files else "right"))
@@ -77,7 +92,7 @@ def part_by_lines(sizes, starts, num_parts, part_index):
     return range(before(step * part_index), before(step * (part_index + 1)))
 
 
-def _check_part(num_parts, part_index):
+def _check_part(num_parts: SupportsIndex, part_index: SupportsIndex) -> tuple[int, int]:
     num_parts, part_index = as_integer(num_parts), as_integer(part_index)
     if num_parts < 1:
         raise ValueError(f"num_parts must be at least 1, not {num_parts}")

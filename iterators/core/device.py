@@ -47,7 +47,7 @@ class Placement:
 class TorchPlacement(Placement):
     """Torch tensors that share the memory of the arrays (``device="cpu"``)."""
 
-    def __init__(self, torch):
+    def __init__(self, torch: Any) -> None:
         self.torch = torch
 
     def place(self, arrays: Sequence[np.ndarray]) -> list[Any]:
@@ -63,7 +63,7 @@ class CudaPlacement(Placement):
     until its copy is done, `ring` copies at most being under way.
     """
 
-    def __init__(self, torch, device, ring: int):
+    def __init__(self, torch: Any, device: Any, ring: int) -> None:
         self.torch = torch
         self.device = device
         self.ring = ring

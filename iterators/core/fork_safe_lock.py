@@ -26,5 +26,5 @@ class ForkSafeLock:
             self._process, self._lock = os.getpid(), threading.RLock()
         return self._lock
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type[ForkSafeLock], tuple[()]]:
         return ForkSafeLock, ()

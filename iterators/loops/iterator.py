@@ -13,7 +13,7 @@ import itertools
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class Iterator:
     [[1], [0]]
     """
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> list[Any]:
@@ -77,7 +77,7 @@ class Iterator:
     def serialize(self, serializer: Any) -> None:
         """Save or load what iteration changes, see `iterators.loops.serializers`."""
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from ..core.batch import DataBatch, DataDesc, shown
 from .protocol import AbstractDataProviderState, MXNetJlProtocol, MXNetProtocol, named
@@ -146,7 +146,7 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {', '.join(shown_arrays(self))}>"
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:

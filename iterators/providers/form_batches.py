@@ -128,7 +128,9 @@ class ArrayBatch(FormBatch):
         return function(*_plain(args), **_plain(keywords))
 
     @classmethod
-    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None):
+    def __torch_function__(
+        cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         return function(*_plain(args), **_plain(kwargs or {}))
 
 

@@ -10,15 +10,28 @@ import contextlib
 import io
 import os
 import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, BinaryIO, Protocol, Self
 
 from recordio.at_end import at_end
 from recordio.bytes.temporary import REPLACED_SUFFIX, Temporary
 from recordio.bytes.temporary import TEMPORARY_SUFFIX as TEMPORARY_SUFFIX  # found here as well
 from recordio.errors import RecordIOError
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer  # nothing of it is installed with the package
+
 __all__ = ["AtomicOutput", "Output", "naming_output"]
 
 _BUFFER = 1 << 17
+
+
+class Writable(Protocol):
+    """What takes bytes."""
+
+    def write(self, data: Buffer, /) -> int:
+        """Append bytes and return how many they were."""
 
 
 class Output:
@@ -28,10 +41,10 @@ class Output:
     """
 
     paths: tuple[str, ...] = ()
-    files: tuple = ()
+    files: tuple[Writable, ...] = ()
     closed = False
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._owner = os.getpid()
 
     @property
@@ -39,7 +52,7 @@ class Output:
         """True in the process that opened the output, False in a forked child."""
         return os.getpid() == self._owner
 
-    def write(self, data) -> int:
+    def write(self, data: Buffer) -> int:
         """Append bytes to the first file and return how many they were."""
         return self.files[0].write(data)
 
@@ -61,10 +74,15 @@ class Output:
         """Give up, and leave the targets as they are; may be called again."""
         raise NotImplementedError
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         if kind is not None:
             self.discard()
         elif not self.closed:
@@ -112,7 +130,15 @@ class AtomicOutput(Output):
     b'whole'
     """
 
-    def __init__(self, *paths, without=(), go_on=None, durable=True):
+    files: tuple[io.BufferedWriter, ...] = ()
+
+    def __init__(
+        self,
+        *paths: str | os.PathLike[str],
+        without: Sequence[str | os.PathLike[str]] = (),
+        go_on: Callable[[str], int] | None = None,
+        durable: bool = True,
+    ) -> None:
         if not paths:
             raise TypeError("AtomicOutput needs at least one path")
         super().__init__()
@@ -131,7 +157,7 @@ class AtomicOutput(Output):
             self.discard()
             raise
 
-    def _create(self, path, go_on):
+    def _create(self, path: str, go_on: Callable[[str], int] | None) -> io.BufferedWriter:
         mode = None
         with contextlib.suppress(FileNotFoundError):
             status = os.stat(path)
@@ -141,14 +167,15 @@ class AtomicOutput(Output):
         temporary = Temporary(path)
         self._temporary.append(temporary)
         descriptor = None if go_on is None else temporary.take_over()
-        file = None
+        file: _OwnFile | None = None
         try:
-            if descriptor is None:
+            if descriptor is None or go_on is None:
                 descriptor = temporary.make()
             else:
                 self.kept = go_on(temporary.path)
                 os.ftruncate(descriptor, self.kept)
                 os.lseek(descriptor, self.kept, os.SEEK_SET)
+            assert descriptor is not None  # it is no folder
             if mode is not None and hasattr(os, "fchmod"):
                 os.fchmod(descriptor, mode)
             file = _OwnFile(descriptor, "wb")
@@ -165,7 +192,7 @@ class AtomicOutput(Output):
         """Paths of the files until they are published, one for each."""
         return tuple(temporary.path for temporary in self._temporary)
 
-    def copy_existing(self, number, end_with=b"") -> int:
+    def copy_existing(self, number: int, end_with: bytes = b"") -> int:
         """Begin file `number` with the bytes of its target, and count them.
 
         `end_with` is appended to content that does not end with it and is not empty.
@@ -197,10 +224,10 @@ class AtomicOutput(Output):
         for temporary in self._temporary:
             temporary.release()
 
-    def _publish(self):
+    def _publish(self) -> None:
         main = self._temporary[0].path
         made = os.stat(main)
-        moved = []
+        moved: list[tuple[str, str]] = []
         try:
             for path in self.paths[1:] + self._without:
                 old = f"{path}.00000000{REPLACED_SUFFIX}"
@@ -229,7 +256,7 @@ class AtomicOutput(Output):
             _remove_all(old for old, _ in moved)
             raise
 
-    def _reveal_companions(self):
+    def _reveal_companions(self) -> None:
         for temporary, path in zip(self._temporary[1:], self.paths[1:], strict=True):
             with contextlib.suppress(FileNotFoundError):  # it was renamed before an interruption
                 os.replace(temporary.path, path)
@@ -250,16 +277,16 @@ class _OwnFile(io.FileIO):
     ends.
     """
 
-    def __init__(self, descriptor, mode):
+    def __init__(self, descriptor: int, mode: str) -> None:
         super().__init__(descriptor, mode)
         self._owner = os.getpid()
 
-    def write(self, data):
+    def write(self, data: Buffer) -> int:  # type: ignore[override]
         return super().write(data) if os.getpid() == self._owner else memoryview(data).nbytes
 
 
 @contextlib.contextmanager
-def naming_output(path):
+def naming_output(path: str) -> Iterator[None]:
     """Name the file in errors of the system, which does not when a write fails."""
     try:
         yield
@@ -269,7 +296,7 @@ def naming_output(path):
         raise
 
 
-def _copy(source, target):
+def _copy(source: BinaryIO, target: io.BufferedWriter) -> int:
     """Copy all bytes, letting the file system share blocks where it can."""
     copied = 0
     if hasattr(os, "copy_file_range"):
@@ -282,7 +309,7 @@ def _copy(source, target):
     return copied
 
 
-def _close_unflushed(file):
+def _close_unflushed(file: io.BufferedWriter) -> None:
     """Close a buffered file without letting a full disk stop what is being cleaned up."""
     raw = file.raw
     with contextlib.suppress(OSError, ValueError):
@@ -291,7 +318,7 @@ def _close_unflushed(file):
         file.close()
 
 
-def _is_at(status, path):
+def _is_at(status: os.stat_result, path: str) -> bool:
     """Tell whether the file with this status has this path now."""
     try:
         return os.path.samestat(status, os.stat(path))
@@ -299,19 +326,19 @@ def _is_at(status, path):
         return False
 
 
-def _remove_all(paths):
+def _remove_all(paths: Iterable[str]) -> None:
     for path in paths:
         with contextlib.suppress(OSError):
             os.unlink(path)
 
 
-def _remove(temporary, owner):
+def _remove(temporary: list[Temporary], owner: int) -> None:
     if os.getpid() == owner:
         for file in temporary:
             file.remove()
 
 
-def _sync_folders(paths):
+def _sync_folders(paths: Iterable[str]) -> None:
     """Make renames durable, where the system can do this for folders."""
     if os.name == "nt":
         return

@@ -43,15 +43,16 @@ class Temporary:
     []
     """
 
-    def __init__(self, target, folder=False):
-        self.path = None
-        self.descriptor = None
+    def __init__(self, target: str, folder: bool = False) -> None:
+        self.path = ""
+        self.descriptor: int | None = None
         self._target = target
-        self._lock = self._status = None
+        self._lock: int | None = None
+        self._status: os.stat_result | None = None
         self._is_folder = folder
 
-    def make(self):
-        """Make it, instead of what a killed run left to go on with, and return its descriptor."""
+    def make(self) -> int | None:
+        """Make it, instead of what a killed run left to go on with; returns a file's descriptor."""
         _remove_abandoned(f"{self._target}{JOURNAL_SUFFIX}{_FIRST}")
         number = 0
         while True:
@@ -69,18 +70,19 @@ class Temporary:
                 raise
             number += 1
 
-    def take_over(self):
+    def take_over(self) -> int | None:
         """Take what a killed process left under the first name, and return the file's descriptor.
 
         None without such a file, if a living process holds it, or where there are no locks to tell.
         """
         self.path = self._target + _FIRST
         try:
-            self.descriptor = _open_file(self.path)
+            descriptor = _open_file(self.path)
         except OSError:
             return None
-        if self.descriptor is None:
+        if descriptor is None:
             return None
+        self.descriptor = descriptor
         self._status = os.fstat(self.descriptor)
         self._lock = os.dup(self.descriptor)
         regular = stat.S_ISREG(self._status.st_mode)
@@ -88,10 +90,10 @@ class Temporary:
             return self.descriptor
         self._close()
         self.release()
-        self.path = None
+        self.path = ""
         return None
 
-    def _make(self):
+    def _make(self) -> bool:
         """Make and lock it; False if a process that found it without its lock is taking it away."""
         if not self._create():
             return False
@@ -104,7 +106,7 @@ class Temporary:
         self.release()
         return False
 
-    def _create(self):
+    def _create(self) -> bool:
         """Make it and note what it is; False if it is gone already."""
         if self._is_folder:
             os.mkdir(self.path)
@@ -121,7 +123,7 @@ class Temporary:
         self._lock = os.dup(self.descriptor) if _HAS_LOCKS else None
         return True
 
-    def _close(self):
+    def _close(self) -> None:
         descriptor, self.descriptor = self.descriptor, None
         if descriptor is not None:
             os.close(descriptor)
@@ -134,7 +136,7 @@ class Temporary:
 
     def remove(self) -> None:
         """Remove it, if it still has this name; errors of the system are ignored."""
-        if self.path is None:
+        if not self.path:
             return
         if self._status is not None and _is_at(self._status, self.path):
             _remove(self.path)
@@ -144,7 +146,7 @@ class Temporary:
             _remove_abandoned(self.path)
 
 
-def _remove_abandoned(path) -> bool:
+def _remove_abandoned(path: str) -> bool:
     """Remove what is at a temporary path unless a process holds it; True if the path is free."""
     try:
         lock = _open_folder(path) if os.path.isdir(path) else _open_file(path)
@@ -162,7 +164,7 @@ def _remove_abandoned(path) -> bool:
         os.close(lock)
 
 
-def _remove(path):
+def _remove(path: str) -> None:
     with contextlib.suppress(OSError):
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path, ignore_errors=True)
@@ -170,10 +172,10 @@ def _remove(path):
             os.unlink(path)
 
 
-def _is_at(status, path) -> bool:
+def _is_at(status: os.stat_result | None, path: str) -> bool:
     """Tell whether the file with this status is still the one at a path."""
     try:
-        return os.path.samestat(status, os.lstat(path))
+        return status is not None and os.path.samestat(status, os.lstat(path))
     except FileNotFoundError:
         return False
 
@@ -183,13 +185,13 @@ try:
 
     _HAS_LOCKS = True
 
-    def _open_folder(path):
+    def _open_folder(path: str) -> int | None:
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
 
-    def _open_file(path):
+    def _open_file(path: str) -> int | None:
         return os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW)  # a pipe must not block
 
-    def _try_lock(descriptor):
+    def _try_lock(descriptor: int) -> bool | None:
         """True with the lock, False if somebody else has it, None where there are no locks."""
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -202,10 +204,10 @@ try:
 except ImportError:  # Windows: what is left there stays, and numbers go on
     _HAS_LOCKS = False
 
-    def _open_folder(path):
+    def _open_folder(path: str) -> int | None:
         return None
 
     _open_file = _open_folder
 
-    def _try_lock(descriptor):
+    def _try_lock(descriptor: int) -> bool | None:
         return None

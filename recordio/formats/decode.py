@@ -230,9 +230,9 @@ def decode_many(
 
     def work() -> None:
         while not failures and (number := next(numbers)) < len(images):
-            place = None if target is None else target[number]
+            slot = None if target is None else target[number]
             try:
-                found[number] = decode_image(images[number], size=size, out=place, **settings)
+                found[number] = decode_image(images[number], size=size, out=slot, **settings)
             except BaseException as error:
                 failures[number] = error
 
@@ -391,24 +391,24 @@ def _decode_values(
     if row.has_eight_bits or (facts is not None and facts[0] is not None and facts[0] <= 8):
         pixels = decode_pixels(view, channels, orient, limits, region, 1, None, False, False, None)
         return pixels.astype(dtype)
-    pixels = row.deep(view, channels, max_pixels=limits["max_pixels"])
-    if pixels is None:
-        pixels = decode_other(view, channels, deep=True, upright=orient, **limits)
+    found = row.deep(view, channels, max_pixels=limits["max_pixels"])
+    if found is None:
+        found = decode_other(view, channels, deep=True, upright=orient, **limits)
     if region is not None:
         x, y, width, height = region
         if (
             min(x, y) < 0
             or min(width, height) < 1
-            or (x + width > pixels.shape[1] or y + height > pixels.shape[0])
+            or (x + width > found.shape[1] or y + height > found.shape[0])
         ):
             raise ValueError(
-                f"the region {region} lies outside the image of {pixels.shape[1]} x "
-                f"{pixels.shape[0]} pixels: it is (x, y, width, height)"
+                f"the region {region} lies outside the image of {found.shape[1]} x "
+                f"{found.shape[0]} pixels: it is (x, y, width, height)"
             )
-        pixels = pixels[y : y + height, x : x + width]
+        found = found[y : y + height, x : x + width]
     with np.errstate(invalid="ignore"):
-        values = pixels.astype(dtype)
-    if dtype == np.uint16 and not np.array_equal(values, pixels):
+        values = found.astype(dtype)
+    if dtype == np.uint16 and not np.array_equal(values, found):
         raise ImageDecodeError("the image holds values that uint16 cannot; ask for float32")
     return values
 

@@ -5,7 +5,10 @@ It looks at the limits before anything is decoded.  `decode` has the functions f
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from recordio.errors import ImageDecodeError
 from recordio.extras import command
@@ -13,13 +16,23 @@ from recordio.formats import by_opencv, by_pillow
 from recordio.formats.image_size import check_for_opencv, complete_limits, image_size, is_turned
 from recordio.formats.jpeg import jpeg
 from recordio.formats.png import png
-from recordio.formats.table import row_of
+from recordio.formats.table import Format, row_of
 from recordio.formats.webp import webp
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer  # nothing of it is installed with the package
 
 __all__ = ["decode_other", "describe", "is_foreign", "upright_size"]
 
 
-def decode_other(data, channels=3, *, deep=False, upright=True, **limits):
+def decode_other(
+    data: Buffer,
+    channels: int = 3,
+    *,
+    deep: bool = False,
+    upright: bool = True,
+    **limits: int | None,
+) -> NDArray[np.uint8] | NDArray[np.float32]:
     """Decode an image, upright, to 8 bits per channel or, if `deep`, to the values that are stored.
 
     Three channels are RGB, one is grey, both converted from whatever is stored and turned as the
@@ -32,19 +45,19 @@ def decode_other(data, channels=3, *, deep=False, upright=True, **limits):
 
     MXNet decodes the same pixels, but fills what is missing of a truncated JPEG with grey.
     """
-    data = memoryview(data)
-    limits = complete_limits(limits)
-    row = row_of(data)
-    row.check_end(data)
+    view = memoryview(data)
+    known = complete_limits(limits)
+    row = row_of(view)
+    row.check_end(view)
     if deep:
-        return _decode_values(data, row, channels, limits, upright)
+        return _decode_values(view, row, channels, known, upright)
     if is_foreign(row):
-        pixels = by_pillow.decode(data, row, limits, upright and channels != 4)
+        pixels = by_pillow.decode(view, row, known, upright and channels != 4)
         return _with_channels(pixels, channels)
-    return _decode_with_opencv(data, channels, limits, upright)
+    return _decode_with_opencv(view, channels, known, upright)
 
 
-def upright_size(data):
+def upright_size(data: Buffer) -> tuple[int, int]:
     """Read width and height of an image as `decode` gives it, without decoding it.
 
     The orientation of WebP is heeded by our own decoder; where there is none, and for AVIF, it
@@ -60,7 +73,7 @@ def upright_size(data):
     return (height, width) if heeded and is_turned(data) else (width, height)
 
 
-def describe():
+def describe() -> str:
     """Say which decoder decodes what.
 
     >>> "OpenCV" in describe()
@@ -94,14 +107,14 @@ def describe():
     return text
 
 
-def is_foreign(row):
+def is_foreign(row: Format) -> bool:
     """Return True for a format that OpenCV does not read here."""
     return not by_opencv.available() or (
         bool(row.sample) and by_pillow.reader_of(row.kind) != "OpenCV"
     )
 
 
-def _with_channels(pixels, channels):
+def _with_channels(pixels: NDArray[Any], channels: int) -> NDArray[Any]:
     """Return grey, RGB or RGBA pixels with other channels."""
     found = pixels.shape[2]
     if found == channels:
@@ -116,7 +129,7 @@ def _with_channels(pixels, channels):
     return grey_of(colours)
 
 
-def grey_of(colours):
+def grey_of(colours: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return grey pixels of RGB ones, (height, width, 1): those of OpenCV's ``cvtColor``.
 
     Where OpenCV is not installed they are those of its decoders, which round in another way.
@@ -129,11 +142,13 @@ def grey_of(colours):
     return grey.astype(np.uint8)[:, :, None]
 
 
-def _lacks_channels(found):
+def _lacks_channels(found: int) -> ImageDecodeError:
     return ImageDecodeError(f"the image has {found} channels, not the 4 that were asked for")
 
 
-def _decode_values(data, row, channels, limits, upright):
+def _decode_values(
+    data: memoryview, row: Format, channels: int, limits: dict[str, int], upright: bool
+) -> NDArray[np.float32]:
     """Decode to float32, with every bit."""
     if not by_opencv.available():
         return _values_of_pillow(data, row, channels, limits, upright)
@@ -154,7 +169,9 @@ def _decode_values(data, row, channels, limits, upright):
     return values
 
 
-def _values_of_pillow(data, row, channels, limits, upright):
+def _values_of_pillow(
+    data: memoryview, row: Format, channels: int, limits: dict[str, int], upright: bool
+) -> NDArray[np.float32]:
     """Decode to float32 by Pillow."""
     pixels = by_pillow.decode(data, row, limits, upright, deep=True)
     facts = row.facts(data)
@@ -167,7 +184,7 @@ def _values_of_pillow(data, row, channels, limits, upright):
     return np.repeat(pixels, 3, 2).astype(np.float32)  # only grey has more than 8 bits
 
 
-def _by_opencv(data, mode, limits):
+def _by_opencv(data: memoryview, mode: int, limits: dict[str, int]) -> NDArray[Any]:
     """Decode by OpenCV, after a look at the cost."""
     check_for_opencv(data, limits)
     pixels = by_opencv.imdecode(data, mode)
@@ -176,14 +193,16 @@ def _by_opencv(data, mode, limits):
     return pixels
 
 
-def _decode_with_opencv(data, channels, limits, upright):
+def _decode_with_opencv(
+    data: memoryview, channels: int, limits: dict[str, int], upright: bool
+) -> NDArray[np.uint8]:
     """Decode with OpenCV to 8 bits."""
     import cv2
 
     flags = {1: cv2.IMREAD_GRAYSCALE, 3: cv2.IMREAD_COLOR, 4: cv2.IMREAD_UNCHANGED}[channels]
     if not upright and channels != 4:  # IMREAD_UNCHANGED is -1, all bits
         flags |= cv2.IMREAD_IGNORE_ORIENTATION
-    pixels = _by_opencv(data, flags, limits)
+    pixels: Any = _by_opencv(data, flags, limits)
     if channels == 1:
         return pixels.reshape(pixels.shape[0], pixels.shape[1], 1)
     if channels == 3:

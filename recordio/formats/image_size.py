@@ -11,13 +11,20 @@ from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from recordio.errors import ImageDecodeError
 from recordio.extras import need
 from recordio.formats import jpeg_markers
 from recordio.formats.headers import FIRST_TURNED
+from recordio.formats.image_header import ImageHeader
 from recordio.formats.jpeg_markers import DEFAULT_LIMITS, DEFAULT_MAX_PIXELS
 from recordio.formats.table import FORMATS, row_of
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as PillowImage
+    from typing_extensions import Buffer  # nothing of it is installed with the package
 
 __all__ = [
     "DEFAULT_LIMITS",
@@ -45,7 +52,7 @@ PILLOW_FORMATS = (
 )
 
 
-def open_image(file, formats=None):
+def open_image(file: BinaryIO, formats: Sequence[str] | None = None) -> PillowImage:
     """Open an image with Pillow, which reads its header, whatever size that announces.
 
     All formats that Pillow knows are tried if none are given.  ``PIL.Image.open`` has a limit of
@@ -78,7 +85,7 @@ def open_image(file, formats=None):
     raise ImageDecodeError(f"not an image of a known format{_behind_wide_header(file.read(64))}")
 
 
-def _behind_wide_header(start):
+def _behind_wide_header(start: bytes) -> str:
     """Say more in an error where an image begins late, as behind a header of 32 bytes."""
     for at in range(8, 28, 4):  # behind one label in the header, or up to four after it
         if start[at : at + 3] == b"\xff\xd8\xff" or start[at : at + 4] == b"\x89PNG":
@@ -89,7 +96,7 @@ def _behind_wide_header(start):
     return ""
 
 
-def image_size(data):
+def image_size(data: Buffer) -> tuple[int, int]:
     """Read width and height, as stored, from the header of an image.
 
     >>> import cv2, numpy
@@ -104,7 +111,7 @@ def image_size(data):
     return size
 
 
-def is_turned(data):
+def is_turned(data: Buffer) -> bool:
     """Return True if the orientation of an image exchanges its width and height.
 
     It is False for formats without an orientation, too.  Not every decoder heeds every orientation.
@@ -113,7 +120,7 @@ def is_turned(data):
     return row_of(view).orientation(view) >= FIRST_TURNED
 
 
-def upright_size(data):
+def upright_size(data: Buffer) -> tuple[int, int]:
     """Read width and height from the header of an image, turned upright.
 
     >>> import cv2, numpy
@@ -124,7 +131,7 @@ def upright_size(data):
     return (height, width) if is_turned(data) else (width, height)
 
 
-def read_image_header(data):
+def read_image_header(data: bytes) -> ImageHeader | None:
     """Read the header of a JPEG, PNG or PNM file and check that the file is complete.
 
     A JPEG file must have the marker that ends the image, a PNG file the right checksums of all that
@@ -136,7 +143,9 @@ def read_image_header(data):
     return row_of(data).header(data)
 
 
-def check_pixels(size, max_pixels=DEFAULT_MAX_PIXELS, lift="max_pixels"):
+def check_pixels(
+    size: tuple[int, int], max_pixels: int | None = DEFAULT_MAX_PIXELS, lift: str = "max_pixels"
+) -> None:
     """Refuse an image that is too large; `lift` is what raises the limit, for the error.
 
     >>> check_pixels((60000, 60000))
@@ -152,7 +161,7 @@ def check_pixels(size, max_pixels=DEFAULT_MAX_PIXELS, lift="max_pixels"):
         )
 
 
-def complete_limits(limits):
+def complete_limits(limits: Mapping[str, Any]) -> dict[str, int]:
     """Return all limits on an image: those that are given, None lifting one, and the defaults.
 
     >>> complete_limits({"max_scans": 9})
@@ -161,10 +170,16 @@ def complete_limits(limits):
     if unknown := [name for name in limits if name not in DEFAULT_LIMITS]:
         raise TypeError(f"the limits are {', '.join(DEFAULT_LIMITS)}, not {', '.join(unknown)}")
     lifted = {name: NO_LIMIT for name, value in limits.items() if value is None}
-    return {**DEFAULT_LIMITS, **limits, **lifted}
+    given = {name: value for name, value in limits.items() if value is not None}
+    return {**DEFAULT_LIMITS, **given, **lifted}
 
 
-def check_limits(data, size, limits, lift="max_pixels"):
+def check_limits(
+    data: Buffer,
+    size: tuple[int, int],
+    limits: Mapping[str, int | None],
+    lift: str = "max_pixels",
+) -> None:
     """Refuse an image that would take its decoder too much memory or time.
 
     This is what every decoder of this package asks first, whatever its library is: `size` is as the
@@ -172,21 +187,23 @@ def check_limits(data, size, limits, lift="max_pixels"):
 
     >>> check_limits(b"GIF89a", (60, 40), {"max_pixels": 2400})
     """
-    limits = complete_limits(limits)
+    known = complete_limits(limits)
     view = memoryview(data).cast("B")
     for part in (size, *row_of(view).parts(view)):
-        check_pixels(part, limits["max_pixels"], lift)
-    jpeg_markers.check_limits(view, **{**limits, "max_pixels": NO_LIMIT})
+        check_pixels(part, known["max_pixels"], lift)
+    jpeg_markers.check_limits(view, **{**known, "max_pixels": NO_LIMIT})
 
 
-def open_within_limits(data, limits, formats=None):
+def open_within_limits(
+    data: Buffer, limits: Mapping[str, int | None], formats: Sequence[str] | None = None
+) -> PillowImage:
     """Open an image with Pillow, if it may be decoded."""
     image = open_image(io.BytesIO(data), formats)
     check_limits(data, image.size, limits)
     return image
 
 
-def check_chunks(data):
+def check_chunks(data: Buffer) -> None:
     """Refuse a file that OpenCV must not get, whatever its size: a PNG file with too long a chunk.
 
     >>> import cv2, numpy
@@ -201,7 +218,9 @@ def check_chunks(data):
     row_of(view).check_for_opencv(view)
 
 
-def check_for_opencv(data, limits, lift="max_pixels"):
+def check_for_opencv(
+    data: Buffer, limits: Mapping[str, int | None], lift: str = "max_pixels"
+) -> None:
     """Refuse what would cost OpenCV too much, by its limits or by a PNG chunk that is too long.
 
     >>> import cv2, numpy

@@ -6,7 +6,11 @@ nor PNM.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from recordio.errors import ImageDecodeError
 from recordio.formats import by_opencv, by_pillow
@@ -14,6 +18,9 @@ from recordio.formats.decode import decode_image, image_info
 from recordio.formats.general import is_foreign
 from recordio.formats.image_size import check_for_opencv, complete_limits
 from recordio.formats.table import row_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer  # nothing of it is installed with the package
 
 __all__ = [
     "COLOR",
@@ -33,7 +40,9 @@ REDUCED_GRAYSCALE = {2: 16, 4: 32, 8: 64}
 STORED = {1: 1, 2: 4, 3: 3, 4: 4}
 
 
-def decode_as_opencv(data, mode, limits, lift="max_pixels"):
+def decode_as_opencv(
+    data: Buffer, mode: int, limits: Mapping[str, int | None], lift: str = "max_pixels"
+) -> NDArray[Any]:
     """Decode an image as ``cv2.imdecode`` does with a mode: grey, BGR or BGRA, 8 bits or as stored.
 
     `lift` is what raises the limit on pixels, for the error.
@@ -45,7 +54,7 @@ def decode_as_opencv(data, mode, limits, lift="max_pixels"):
     return pixels
 
 
-def imdecode(data, mode, limits):
+def imdecode(data: Buffer, mode: int, limits: dict[str, Any]) -> NDArray[Any] | None:
     """Decode as `decode_as_opencv`, without a look at the cost; None for what is no image."""
     row = row_of(data)
     if not is_foreign(row):
@@ -54,14 +63,16 @@ def imdecode(data, mode, limits):
         pixels = by_pillow.decode(memoryview(data), row, limits, False, deep=True)
     elif mode == UNCHANGED:
         info = image_info(data)
-        channels = 3 if row.kind == "jpeg" and info.channels != 1 else STORED.get(info.channels, 3)
+        channels = (
+            3 if row.kind == "jpeg" and info.channels != 1 else STORED.get(info.channels or 3, 3)
+        )
         deep = info.bits == 16 and channels != 4
         pixels = decode_image(
             data, channels=channels, dtype="uint16" if deep else "uint8", orient=False, **limits
         )
     else:
         by = next((by for by, bit in REDUCED_GRAYSCALE.items() if mode & bit), 1)
-        deep = mode & ANYDEPTH and image_info(data).bits == 16
+        deep = bool(mode & ANYDEPTH) and image_info(data).bits == 16
         pixels = decode_image(
             data,
             channels=3 if mode & COLOR else 1,

@@ -9,9 +9,11 @@ and nothing else is.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recordio.bytes.files import StoredFile
 from recordio.bytes.mapping import check_kept
@@ -23,6 +25,7 @@ from recordio.errors import (
     IndexFileError,
 )
 from recordio.frames.checksums import (
+    Checksums,
     checksum_entries,
     checksums_path,
     compare,
@@ -45,6 +48,11 @@ __all__ = [
 ]
 
 LARGEST_KEY = 2**63 - 1
+
+Name = str | os.PathLike[str]
+Offsets = NDArray[np.int64]
+#: Keys and offsets.
+Lines = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -176,7 +184,12 @@ class Report:
         return "\n".join(lines)
 
 
-def verify(path, index=None, checksums=None, progress=None):
+def verify(
+    path: Name,
+    index: Name | None = None,
+    checksums: Name | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Report:
     """Read a whole record file and list everything that is wrong with it.
 
     Parameters
@@ -231,7 +244,12 @@ def verify(path, index=None, checksums=None, progress=None):
     return report
 
 
-def _survey(data, report, table=None, progress=None):
+def _survey(
+    data: memoryview,
+    report: Report,
+    table: Checksums | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Offsets:
     """Fill in a report, and return the offsets of whole records."""
     found = [np.empty(0, np.int64)]
     listed = _listed_offsets(report.index_path)
@@ -248,7 +266,7 @@ def _survey(data, report, table=None, progress=None):
     return offsets
 
 
-def _listed_offsets(index):
+def _listed_offsets(index: str | None) -> Offsets | IndexFileError | None:
     """Read the offsets of an index, or the error of one that cannot be parsed; None without one."""
     try:
         return None if index is None else read_index(index)[1]
@@ -256,7 +274,13 @@ def _listed_offsets(index):
         return error
 
 
-def repair(path, out, index=None, out_index=None, checksums=None):
+def repair(
+    path: Name,
+    out: Name,
+    index: Name | None = None,
+    out_index: Name | None = None,
+    checksums: Name | None = None,
+) -> Report:
     """Copy every whole record of a damaged file to a new one, with a new index.
 
     Parameters
@@ -308,7 +332,7 @@ def repair(path, out, index=None, out_index=None, checksums=None):
     out = os.fsdecode(out)
     out_index = os.path.splitext(out)[0] + ".idx" if out_index is None else os.fsdecode(out_index)
     outputs = [out, out_index]
-    inputs = [report.path] if index is None else [report.path, report.index_path]
+    inputs = [report.path] if index is None else [report.path, os.fsdecode(index)]
     if checksums is not None:
         outputs.append(checksums_path(out))
         inputs.append(os.fsdecode(checksums))
@@ -316,7 +340,7 @@ def repair(path, out, index=None, out_index=None, checksums=None):
         for source in inputs:
             if os.path.realpath(source) == os.path.realpath(target):
                 raise ValueError(f"{source} would be overwritten: give another output")
-    listed = None if index is None else read_index(report.index_path)
+    listed = None if index is None else read_index(index)
     table = None if checksums is None else read_checksums(checksums)
     view = StoredFile(report.path).map()
     old = [np.empty(0, np.int64)]
@@ -341,7 +365,7 @@ def repair(path, out, index=None, out_index=None, checksums=None):
     return report
 
 
-def write_checksums(path, index=None):
+def write_checksums(path: Name, index: Name | None = None) -> Report:
     """Write ``PREFIX.crc``, the checksums of a record file, after a full check of it.
 
     Parameters
@@ -397,7 +421,7 @@ def write_checksums(path, index=None):
     return report
 
 
-def _check_replaceable(target, data, path):
+def _check_replaceable(target: str, data: memoryview, path: str) -> None:
     """Refuse to make damage official: the checksums that are there must hold, or be of no use."""
     if not is_checksums(target):
         return
@@ -418,7 +442,9 @@ def _check_replaceable(target, data, path):
         )
 
 
-def _whole_records(data, report, table, listed):
+def _whole_records(
+    data: memoryview, report: Report, table: Checksums | None, listed: Offsets | None
+) -> Iterator[tuple[Offsets, int]]:
     """Yield ``(offsets, end)`` of runs of adjacent whole records; note the damage between them."""
     report.size = len(data)
     if table is None:
@@ -426,9 +452,11 @@ def _whole_records(data, report, table, listed):
     return _unchanged_records(data, report, table)
 
 
-def _unchanged_records(data, report, table):
+def _unchanged_records(
+    data: memoryview, report: Report, table: Checksums
+) -> Iterator[tuple[Offsets, int]]:
     """Yield the records that are as their checksums say, wherever they are."""
-    keys = None
+    keys: dict[int, int] | None = None
     offsets, first, kept = table.offsets, 0, 0
     ends = offsets + table.entries["length"]
     report.checksums = len(table)
@@ -453,7 +481,7 @@ def _unchanged_records(data, report, table):
     report.lost_bytes = report.size - kept
 
 
-def _note_changed(report, number, begin, end, keys):
+def _note_changed(report: Report, number: int, begin: int, end: int, keys: dict[int, int]) -> None:
     length = max(min(end, report.size) - begin, 0)
     reason = "the bytes of this record are not those that its checksum was made of"
     if length < end - begin:
@@ -461,7 +489,7 @@ def _note_changed(report, number, begin, end, keys):
     report.problems.append(Problem("checksum", reason, begin, number, length, keys.get(begin)))
 
 
-def _note_size(report, size):
+def _note_size(report: Report, size: int) -> None:
     kind, reason = "checksum_size", f"the file ends here, its checksums are of {size} bytes"
     if size < report.size:
         reason = f"what follows has no checksums: they are of {size} bytes"
@@ -469,7 +497,7 @@ def _note_size(report, size):
     report.problems.append(Problem(kind, reason, offset, length=report.size - offset))
 
 
-def readable_lines(index):
+def readable_lines(index: Name | None) -> Lines | None:
     """Read keys and offsets of an index; None without one that can be read."""
     try:
         return None if index is None else read_index(index)
@@ -477,21 +505,23 @@ def readable_lines(index):
         return None
 
 
-def keys_by_offset(index):
+def keys_by_offset(index: Name | None) -> dict[int, int] | None:
     """Read the key at each offset that an index lists; None without one that can be read."""
     lines = readable_lines(index)
     return None if lines is None else dict(zip(lines[1].tolist(), lines[0].tolist(), strict=True))
 
 
-def _framed_records(data, report, listed):
+def _framed_records(
+    data: memoryview, report: Report, listed: Offsets | None
+) -> Iterator[tuple[Offsets, int]]:
     """Yield the records whose heads lead from one to the next."""
     for piece in walk(data, listed=listed, payloads=True):
         begin, number = int(piece.offsets[0]), int(piece.numbers[0])
         if piece.is_damage:
             length = piece.end - begin
             report.lost_bytes += length
-            number = None if number < 0 else number
-            report.problems.append(Problem(piece.kind, piece.reason, begin, number, length))
+            known = None if number < 0 else number
+            report.problems.append(Problem(piece.kind, piece.reason, begin, known, length))
             continue
         run = piece.run
         report.records += len(run.offsets)
@@ -503,7 +533,7 @@ def _framed_records(data, report, listed):
         yield run.offsets, run.end
 
 
-def _compare_index(report, listed, offsets):
+def _compare_index(report: Report, listed: Offsets, offsets: Offsets) -> None:
     report.index_lines = len(listed)
     at_record = np.isin(listed, offsets)
     wrong = np.flatnonzero(~at_record)
@@ -527,7 +557,7 @@ def _compare_index(report, listed, offsets):
         )
 
 
-def _matched_keys(offsets, listed, path):
+def _matched_keys(offsets: Offsets, listed: Lines | None, path: Name | None) -> NDArray[np.int64]:
     """Find keys for the records that stood at `offsets`, from the old index where it lists them."""
     if listed is None:
         return np.arange(len(offsets))

@@ -10,7 +10,10 @@ import os
 import threading
 import warnings
 from array import array
+from collections.abc import Mapping
 from operator import index as as_integer
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 
 import numpy as np
 
@@ -29,6 +32,9 @@ from recordio.frames.checksums import (
 from recordio.frames.encoder import encode, encode_into
 from recordio.frames.index_file import format_index
 from recordio.frames.reader import RecordReader
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer  # nothing of it is installed with the package
 
 __all__ = ["RecordWriter"]
 
@@ -118,16 +124,16 @@ class RecordWriter:
 
     def __init__(
         self,
-        path,
-        index=None,
-        append=False,
-        checksums=False,
+        path: str | os.PathLike[str],
+        index: str | os.PathLike[str] | None = None,
+        append: bool = False,
+        checksums: bool = False,
         *,
-        remote_timeout=None,
-        remote_options=None,
-    ):
-        self.path = os.fsdecode(path)
-        self.index_path = None if index is None else os.fsdecode(index)
+        remote_timeout: float | None = None,
+        remote_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.path: str = os.fsdecode(path)
+        self.index_path: str | None = None if index is None else os.fsdecode(index)
         self._lock = threading.Lock()
         self._buffer = bytearray(_BUFFER)
         self._used = 0
@@ -152,11 +158,11 @@ class RecordWriter:
         if size is not None:
             self._copy_existing(size)
 
-    def _open(self, paths, without, settings):
+    def _open(self, paths: list[str], without: list[str], settings: RemoteSettings) -> Any:
         """Open the output to its files."""
         return open_output(*paths, without=without, settings=settings)
 
-    def _check_existing(self):
+    def _check_existing(self) -> int | None:
         """Size of the whole file that is to be continued, or None if there is none."""
         present = os.path.exists(self.path)
         if self.index_path is not None and os.path.exists(self.index_path) != present:
@@ -181,7 +187,7 @@ class RecordWriter:
                 self._next_key = max(int(reader.keys.max()) + 1, 0)
             return reader.check_tail(start, before)
 
-    def _copy_existing(self, size):
+    def _copy_existing(self, size: int) -> None:
         try:
             self._written = self._output.copy_existing(0)
             if self._written != size:
@@ -195,9 +201,9 @@ class RecordWriter:
     @property
     def closed(self) -> bool:
         """True when the files were published or given up."""
-        return self._output.closed
+        return bool(self._output.closed)
 
-    def write(self, buf, key=None) -> int:
+    def write(self, buf: Buffer, key: SupportsIndex | None = None) -> int:
         """Append a record.
 
         Parameters
@@ -229,7 +235,7 @@ class RecordWriter:
             return self._append(buf)
         return self._append(buf, None if key is None else as_integer(key))
 
-    def _append(self, data, key=_UNLISTED):
+    def _append(self, data: Buffer, key: object = _UNLISTED) -> int:
         """Write a record and return its offset.
 
         `key` goes to the index: an int, None for the next one, the text of a key that is no int,
@@ -243,8 +249,7 @@ class RecordWriter:
                 output.check_usable()
             if key is None:
                 key = self._next_key
-            is_number = isinstance(key, int)
-            if is_number and not -_KEY_LIMIT <= key < _KEY_LIMIT:
+            if isinstance(key, int) and not -_KEY_LIMIT <= key < _KEY_LIMIT:
                 raise ValueError(f"the key {key} does not fit into 64 bits")
             offset = self._written + self._used
             end = encode_into(self._buffer, self._used, data)
@@ -258,7 +263,7 @@ class RecordWriter:
                 self._write_out(0, frame)
             else:
                 self._used = end
-            if is_number:
+            if isinstance(key, int):
                 self._lines.append(key)
                 self._lines.append(offset)
                 if key >= self._next_key:
@@ -267,13 +272,12 @@ class RecordWriter:
                 self._write_out(1, f"{key}\t{offset}\n".encode())
         return offset
 
-    def _note_checksum(self, offset, frame, end):
+    def _note_checksum(self, offset: int, frame: bytes | None, end: int) -> None:
         """Keep the CRC of a frame, which ends at `end` in the buffer or has bytes of its own."""
-        if frame is None:
-            frame = memoryview(self._buffer)[self._used : end]
-        self._checked.extend((offset, crc32c(frame)))
+        data = memoryview(self._buffer)[self._used : end] if frame is None else frame
+        self._checked.extend((offset, crc32c(data)))
 
-    def _flush(self):
+    def _flush(self) -> None:
         used, self._used = self._used, 0
         self._write_out(0, memoryview(self._buffer)[:used])
         if self._lines:
@@ -282,7 +286,7 @@ class RecordWriter:
             for piece in format_index(pairs[:, 0], pairs[:, 1]):
                 self._write_out(1, piece)
 
-    def _write_out(self, file, data):
+    def _write_out(self, file: int, data: bytes | memoryview) -> None:
         try:
             self._output.files[file].write(data)
         except BaseException:
@@ -308,7 +312,7 @@ class RecordWriter:
                     self._write_checksums()
                 self._output.commit()
 
-    def _write_checksums(self):
+    def _write_checksums(self) -> None:
         pairs = np.array(self._checked, np.int64).reshape(-1, 2)
         entries = np.zeros(len(pairs), ENTRY)
         entries["offset"], entries["crc"] = pairs.T
@@ -320,17 +324,22 @@ class RecordWriter:
         """Give up: leave the old files as they were and remove the temporary ones."""
         self._output.discard()
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._output.check_usable()
         return self
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         if kind is None:
             self.close()
         else:
             self.discard()
 
-    def __del__(self):
+    def __del__(self) -> None:
         output = getattr(self, "_output", None)
         if output is not None and not output.closed and output.owned:
             output.discard()
@@ -341,5 +350,5 @@ class RecordWriter:
                 source=self,
             )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"RecordWriter({self.path!r}{', closed' if self.closed else ''})"

@@ -44,6 +44,7 @@ class Journal:
             self.found = _read(self._temporary.path, fingerprint)
         else:
             descriptor = self._temporary.make()
+        assert descriptor is not None  # it is no folder
         self._file = os.fdopen(descriptor, "w", encoding="ascii")
         self._file.truncate(0)
         self._write(fingerprint)

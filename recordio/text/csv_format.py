@@ -6,8 +6,11 @@ No number is parsed here.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from typing import Any, SupportsIndex
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from recordio.errors import TextFormatError
 from recordio.limits import check_array_bytes
@@ -19,7 +22,13 @@ __all__ = ["CSVFormat", "whole_number"]
 _DTYPES = {np.dtype(name): name for name in ("float32", "float64", "int32", "int64", "uint8")}
 
 
-def _count_fields(path, delimiter, skip_header, max_line_bytes, remote_options):
+def _count_fields(
+    path: str,
+    delimiter: str,
+    skip_header: int,
+    max_line_bytes: int,
+    remote_options: Mapping[str, Any] | None,
+) -> int:
     """Count the fields of the first line that is not blank."""
     with LineChunks(
         path,
@@ -45,16 +54,16 @@ class CSVFormat:
 
     def __init__(
         self,
-        path,
-        shape,
-        dtype,
-        delimiter,
-        skip_header,
-        threads,
-        max_line_bytes,
-        max_array_bytes,
-        remote_options,
-    ):
+        path: str | os.PathLike[str],
+        shape: int | Sequence[int] | None,
+        dtype: DTypeLike,
+        delimiter: str,
+        skip_header: SupportsIndex,
+        threads: SupportsIndex | None,
+        max_line_bytes: SupportsIndex,
+        max_array_bytes: SupportsIndex | None,
+        remote_options: Mapping[str, Any] | None,
+    ) -> None:
         self.dtype = np.dtype(dtype)
         if self.dtype not in _DTYPES:
             raise ValueError(f"dtype must be one of {', '.join(_DTYPES.values())}, not {dtype}")
@@ -72,30 +81,28 @@ class CSVFormat:
         self.skip_header = whole_number("skip_header", skip_header, 0)
         self.threads = default_threads() if threads is None else whole_number("threads", threads, 1)
         self.max_line_bytes = whole_number("max_line_bytes", max_line_bytes, 1)
+        self.max_array_bytes: int | None = None
         if max_array_bytes is not None:
-            max_array_bytes = whole_number("max_array_bytes", max_array_bytes, 1)
-        self.max_array_bytes = max_array_bytes
+            self.max_array_bytes = whole_number("max_array_bytes", max_array_bytes, 1)
         self.path = path if isinstance(path, str) else os.fsdecode(path)
         self.remote_options = remote_options
         if shape is None:
-            columns = _count_fields(
+            shape = _count_fields(
                 self.path, delimiter, self.skip_header, self.max_line_bytes, remote_options
             )
-            shape = (columns,)
-        elif not isinstance(shape, tuple):
-            shape = tuple(shape) if np.iterable(shape) else (shape,)
-        self.shape = tuple(whole_number("every length in shape", length, 1) for length in shape)
+        lengths = shape if isinstance(shape, Sequence) or np.iterable(shape) else (shape,)
+        self.shape = tuple(whole_number("every length in shape", length, 1) for length in lengths)
         self.columns = int(np.prod(self.shape, dtype=object))
         if self.columns >= 1 << 40:
             raise ValueError(f"shape {self.shape} is too large for a line of text")
 
-    def check(self, rows, stored, bad=0):
+    def check(self, rows: int, stored: int, bad: int = 0) -> None:
         """Refuse more rows, and errors of about 1 KB each, than the stored bytes may become."""
         nbytes = rows * self.columns * self.dtype.itemsize + 1024 * bad
         check_array_bytes(nbytes, stored, self.max_array_bytes, TextFormatError, self.path)
 
 
-def whole_number(name, value, smallest):
+def whole_number(name: str, value: SupportsIndex, smallest: int) -> int:
     """Return a parameter that must be an integer, and not below `smallest`."""
     count = value.__index__()
     if count < smallest:

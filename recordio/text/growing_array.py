@@ -5,7 +5,11 @@ Rows are handed out to be filled in any order and by any thread; nothing here fi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["Table"]
 
@@ -20,17 +24,17 @@ class Table:
     it is not known.
     """
 
-    def __init__(self, columns, dtype, stored_bytes):
+    def __init__(self, columns: int, dtype: np.dtype[Any], stored_bytes: int) -> None:
         self._columns = columns
         self._dtype = dtype
         self._stored_bytes = stored_bytes
-        self._arrays: list[np.ndarray] = []
+        self._arrays: list[NDArray[Any]] = []
         self._used: list[int] = []  # rows handed out of each array
         self._gaps: dict[int, list[tuple[int, int]]] = {}  # id of an array: first row, rows
         self.reserved = 0  # rows handed out
         self._bytes = 0  # of the text that they come from
 
-    def reserve(self, rows, length):
+    def reserve(self, rows: int, length: int) -> tuple[NDArray[Any], int]:
         """Hand out rows for `length` bytes of text; one thread at a time may call it.
 
         It returns an array of shape ``(n, columns)`` and the first of the rows in it.
@@ -49,11 +53,11 @@ class Table:
         self._used[-1] += rows
         return self._arrays[-1], row
 
-    def leave_out(self, array, row, rows):
+    def leave_out(self, array: NDArray[Any], row: int, rows: int) -> None:
         """Note rows that were handed out and not filled; in the order in which they were."""
         self._gaps.setdefault(id(array), []).append((row, rows))
 
-    def finish(self):
+    def finish(self) -> NDArray[Any]:
         """Make one array of all rows; it is the end of the table.
 
         Nobody may use an array of `reserve` any more.
@@ -76,7 +80,7 @@ class Table:
         return first
 
 
-def _close_gaps(array, used, gaps):
+def _close_gaps(array: NDArray[Any], used: int, gaps: Sequence[tuple[int, int]]) -> int:
     """Move rows together; returns how many are left."""
     left = gaps[0][0] if gaps else used
     for number, (row, rows) in enumerate(gaps):

@@ -65,6 +65,7 @@ class RemoteOutput(Output):
         self, *urls: str, without: Sequence[str] = (), settings: RemoteSettings | None = None
     ) -> None:
         super().__init__()
+        self.files: tuple[Upload, ...]
         if len(set(urls)) != len(urls):
             raise RecordIOError("the same URL is given twice as an output", path=shown(urls[0]))
         self._settings = RemoteSettings() if settings is None else settings

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -225,20 +225,20 @@ def csr_class() -> Any:
     class CSRNDArray(sparse.csr_array):  # type: ignore[misc, name-defined]
         """A matrix of SciPy with MXNet's `asnumpy`, `asscipy` and `tostype`."""
 
-        stype = "csr"
+        stype: ClassVar[str] = "csr"
 
-        def asnumpy(self):
+        def asnumpy(self) -> np.ndarray:
             """Return the matrix as a dense NumPy array."""
             return self.toarray()
 
-        def asscipy(self):
+        def asscipy(self) -> Any:
             """Return the matrix as SciPy's own class."""
             return sparse.csr_matrix(self)
 
-        def wait_to_read(self):
+        def wait_to_read(self) -> None:
             """Return at once."""
 
-        def tostype(self, stype):
+        def tostype(self, stype: str) -> Any:
             """Return the matrix itself for "csr", and a dense array for "default"."""
             return self if stype == "csr" else as_nd(self.toarray())
 
