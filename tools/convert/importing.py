@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -302,7 +303,7 @@ class _NameList:
     def __enter__(self) -> _NameList:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *exception: Any) -> None:
         if self._output is not None:
             self._output.__exit__(kind, *exception)
         elif kind is None:
