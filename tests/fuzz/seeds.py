@@ -26,6 +26,7 @@ from targets.archives import archive, framed
 from targets.caches import whole_file
 from targets.checksums import sound
 from targets.containers import sound as sound_indexes
+from targets.fields import KINDS
 from targets.pages import BETWEEN
 from targets.records import RECORDS, SIX
 from targets.states import first_states
@@ -188,6 +189,25 @@ def records(contents: dict[str, bytes]) -> dict[str, bytes]:
         name: pack(IRHeader(0, [1.0, 2.0] if number % 2 else 3.0, number, 0), content)
         for number, (name, content) in enumerate(contents.items())
     }
+
+
+def fields() -> dict[str, bytes]:
+    """Records of fields behind the number of their kind."""
+    found = {f"sound_{i}": bytes([i]) + record for i, (_, record) in enumerate(KINDS)}
+    header = IRHeader(0, 0, 0, 0)
+    for name, image in pngs().items():
+        if name.startswith(("0_", "3_")):  # grey, and with a palette
+            found[name] = b"\0" + pack(header, image)
+    points = [2, 6, 0.2, 0.3, 2, 0.9, 1.5, 1, 0, 0, 0, 0.5, -0.5, 2]
+    objects = [4, 6, 7, 7, 3, 0.1, 0.2, 0.9, 0.8, 5, 1, 0.5, 0.5, 0.2, 0.2, 5]
+    texts = {"lines": b"\6one\ntwo\n", "json": b'\7{"a": [1, null, "\xc3\xa4"]}'}
+    texts |= {
+        "rows": b"\7[[1, 0, 0.5, 1, 1], [2, 0, 0, 1, 1]]",
+        "raw": b"\2P5 9 6 255\n" + bytes(54),
+    }
+    found |= {name: text[:1] + pack(header, text[1:]) for name, text in texts.items()}
+    found["points"] = b"\3" + pack(IRHeader(0, points, 0, 0), b"")
+    return found | {"objects": b"\4" + pack(IRHeader(0, objects, 0, 0), b"")}
 
 
 def boxes() -> bytes:
@@ -369,6 +389,7 @@ def all_seeds() -> dict[str, dict[str, bytes]]:
         "recipes": recipes(),
         "render": records({**jpegs(), **{k: v for k, v in images().items() if len(v) < 3000}}),
         "detection": {"three": boxes()},
+        "fields": fields(),
         "csv": texts(),
         "libsvm": libsvm(),
         "idx_array": idx_arrays(),

@@ -38,7 +38,7 @@ static inline int png_convert_values(const png_outline* image, png_conversion* t
     to->channels = 1;
     to->deep = image->depth == 16;
     to->pixel = to->deep ? 2 : 1;
-    to->by_table = image->depth < 8;
+    to->by_table = image->depth <= 8; /* for interlaced images, though nothing has to be done */
     to->as_stored = image->depth == 8;
     for (i = 0; to->by_table && i < 256; i++)
         to->table[i][0] = (uint8_t)i;

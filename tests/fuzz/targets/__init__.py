@@ -13,6 +13,7 @@ from .checksums import CHECKSUMS
 from .containers import CONTAINER_INDEX, DALI_INDEX, TAR_FILES
 from .detection import DETECTION
 from .expressions import EXPRESSIONS
+from .fields import FIELDS
 from .images import (
     CHANNEL_SUMS,
     IMAGE,
@@ -62,6 +63,7 @@ TARGETS = {
         RENDER,
         RECIPES,
         DETECTION,
+        FIELDS,
         CSV,
         LIBSVM,
         PROTOBUF,

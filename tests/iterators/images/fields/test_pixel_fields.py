@@ -1,6 +1,7 @@
 """Masks and further images of samples: the same crop, mirror and moves as their image."""
 
 import cv2
+import made_png
 import numpy as np
 import pytest
 
@@ -228,6 +229,27 @@ def test_short_batches_are_ignored_where_they_end(pack):
     with provider(pack, round_batch=False) as batches:
         *_, last = batches
     assert last.pad == 3 and (last["mask"][-3:] == 255).all() and not last["after"][-3:].any()
+
+
+@pytest.mark.parametrize("colour", [0, 3])
+@pytest.mark.parametrize("depth", [1, 2, 4, 8, 16])
+def test_masks_may_be_interlaced(tmp_path, colour, depth):
+    """A file of each depth, in rows and in Adam7's passes, has the same values."""
+    if depth not in made_png.DEPTHS[colour]:
+        return
+    made = made_png.picture(colour, depth, (13, 11), seed=depth)
+    files = [made.file()]
+    made.interlaced = True
+    files.append(made.file())
+    write(tmp_path / "a", [png(np.full((11, 13), 9, np.uint8))] * 2)
+    write(tmp_path / "a.mask", files)
+    with ImageRecordIter(
+        path_imgrec=tmp_path / "a.rec", data_shape=(3, 11, 13), batch_size=2,
+        fields={"mask": Mask(dtype="int32")},
+    ) as batches:  # fmt: skip
+        rows, passes = batches.next()["mask"]
+    assert len(np.unique(rows)) > 1
+    np.testing.assert_array_equal(rows, passes)
 
 
 def test_what_cannot_be_is_refused(pack):
