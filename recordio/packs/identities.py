@@ -21,6 +21,7 @@ import numpy as np
 
 from ..content import WIDE
 from ..errors import KeyNotFoundError, RecordHeaderError, RecordIOError, RemoteFileError
+from ..frames.reader import RecordReader
 from ..header import HEADER, LABEL_OFFSET, WIDE_HEADER
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Identities",
     "count_identities",
     "find_identities",
+    "first_key",
     "identity_keys",
     "joined_identities",
     "label_pair",
@@ -324,6 +326,21 @@ def label_pair(record: memoryview | bytes | None) -> tuple[int, int] | None:
         return None
     first, second = struct.unpack_from("<2f", record, HEADER.size)
     return (int(first), int(second)) if first.is_integer() and second.is_integer() else None
+
+
+def first_key(reader: Any, offsets: np.ndarray) -> int:
+    """Find the key of the first record of a file without index, in which keys count up from it.
+
+    It is 0, unless the last record is the one with key 0: InsightFace's builder writes it behind
+    all others, and its labels end at the number of records.
+    """
+    if not isinstance(reader, RecordReader) or not len(offsets):
+        return 0
+    (record,) = records_by_key(lambda row: reader.read_at(int(offsets[row]))[0])([-1])
+    pair = label_pair(record)
+    if pair is None or not 1 < pair[0] < pair[1] == float(np.float32(len(offsets))):
+        return 0
+    return int(HEADER.unpack_from(record)[2] == 0)
 
 
 def lists_widely(record: memoryview | bytes) -> bool:

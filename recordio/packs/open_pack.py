@@ -30,7 +30,7 @@ from ..lists import ListEntry, entries_among, entry_lines, open_list
 from .classes import find_classes, labels_of_names
 from .field_files import field_file, field_names
 from .fields_meta import SUFFIX, FieldMeta, read_fields
-from .identities import Identities, find_identities, records_by_key
+from .identities import Identities, find_identities, first_key, records_by_key
 from .manifest import ShardManifest, listed_packs
 from .names import Names, container_files, one_name, pack_files, pack_prefix
 from .sizes import SizedFile, SizedRecords, SizedSamples, stored_sizes
@@ -54,8 +54,8 @@ class OpenPack:
 
     Tables have a row for each record, in the order of the file, without the records that only list
     identities, unless `everything` is wanted.  Records that an index does not list do not exist;
-    without one the key of a record is its number.  The reader of a pack whose index is not trusted
-    has no index.
+    without one the key of a record is its number, or one more where record 0 of a face-recognition
+    pack lies last.  The reader of a pack whose index is not trusted has no index.
 
     The samples of a container are its records, with headers made up; `samples` has their tables.
     One of several files, `shards`, is one pack, and `file` is what messages call it.
@@ -155,7 +155,8 @@ class OpenPack:
     def all_keys(self) -> np.ndarray:
         """Keys of the same records: int64."""
         if self.lines is None:
-            return np.arange(len(self.all_offsets))
+            offsets = self.all_offsets
+            return np.roll(np.arange(len(offsets)), -first_key(self.reader, offsets))
         keys, offsets = self.lines
         return keys if offsets is self.all_offsets else keys[np.argsort(offsets, kind="stable")]
 
@@ -212,9 +213,11 @@ class OpenPack:
 
     def read_keys(self, keys: Sequence[int]) -> list[memoryview | bytes | None]:
         """Read records by their keys, as `records_by_key` gives them."""
-        reader = self.reader
+        reader, offsets = self.reader, self.all_offsets
         if self.index is None:
-            return records_by_key(lambda key: reader.read_at(int(self.all_offsets[key]))[0])(keys)
+            first = first_key(reader, offsets)
+            rows = [key - first if key < len(offsets) else key for key in keys]
+            return records_by_key(lambda row: reader.read_at(int(offsets[row]))[0])(rows)
         try:  # all at once, where nothing is wrong
             return list(reader.read_many([reader.position_of(key) for key in keys]))
         except RemoteFileError:

@@ -24,7 +24,7 @@ from ..frames.frame import scan_offsets
 from ..frames.head import HEAD, HEAD_WORDS, flag_of, length_of
 from ..frames.walk import Piece, walk
 from ..header import HEADER, HEADER_FIELDS, LABEL_OFFSET
-from .identities import ROUNDED, identity_keys, label_pair, records_by_key
+from .identities import ROUNDED, first_key, identity_keys, label_pair, records_by_key
 from .labels import LabelSource
 from .names import pack_files
 from .open_pack import OpenPack
@@ -112,7 +112,7 @@ class ScannedPack(OpenPack):
             if not self.skip_errors:
                 raise
             (offsets, ends, numbers), damage = whole_records(self.data)
-        keys = numbers
+        keys = numbers if damage else np.roll(numbers, -first_key(self.reader, offsets))
         if self.lines is not None:  # the index says which records are missing
             keys, numbers, rows = self._listed(offsets, *self.lines)
             offsets, ends = offsets[rows], ends[rows]

@@ -1,11 +1,23 @@
 """Face-recognition packs whose keys 32-bit floats do not tell apart."""
 
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordio import IRHeader, RecordHeaderError, RecordReader, RecordWriter, pack, split, stats
+from recordio import (
+    IRHeader,
+    RecordHeaderError,
+    RecordReader,
+    RecordWriter,
+    build_index,
+    pack,
+    split,
+    stats,
+)
 from recordio.packs.identities import joined_identities, keys_of
 from recordio.packs.open_pack import OpenPack
 from recordio.packs.scanned_pack import ScannedPack
@@ -88,6 +100,84 @@ def test_few_records_are_read(packs, monkeypatch):
         assert len(faces) == 5 and not asked
         assert faces.ranges().tolist() == ranges((1 << 24) + 4000, [1000] * 5)
         assert len(asked) <= 4 * 5
+
+
+# -- record 0 behind all others --------------------------------------------------------------------
+
+
+def builder_pack(packs, name, counts, index=False):
+    """A pack as InsightFace's `RecBuilder` writes it: images, identities, and then record 0."""
+    path, first = packs.path(name), 1 + sum(counts)
+    labels = np.repeat(np.arange(len(counts)), counts).tolist()
+    with RecordWriter(path, path.with_suffix(".idx") if index else None) as writer:
+
+        def write(key, label, content=b""):
+            writer.write(pack(IRHeader(0, label, key, 0), content), *[key] * index)
+
+        for key, label in enumerate(labels, 1):
+            write(key, label, b"face" + packs.content(name, key))
+        for key, pair in enumerate(ranges(first, counts), first):
+            write(key, pair)
+        write(0, [first, first + len(counts)])
+    return path
+
+
+@pytest.mark.parametrize("counts", [[2, 0, 3], [1], [4, 4, 1, 1]])
+def test_record_0_may_be_the_last_one_without_an_index(packs, counts):
+    count = sum(counts)
+    want = {key: record for key, record in enumerate(np.repeat(np.arange(len(counts)), counts), 1)}
+    for index in (False, True):
+        path = builder_pack(packs, f"a{index}", counts, index)
+        with OpenPack(path, path.with_suffix(".idx") if index else None) as opened:
+            assert opened.keys.tolist() == list(want)
+            assert opened.faces.ranges().tolist() == ranges(count + 1, counts)
+            assert opened.numbers.tolist() == list(range(count))
+            missing = [len(opened.all_keys), len(opened.all_keys) + 1]
+            assert opened.read_keys(missing) == [None, None]
+            assert opened.image_spans().tolist() == [
+                [a - 1, b - 1] for a, b in opened.faces.ranges()
+            ]
+        with ScannedPack(path) as source:
+            assert source.identities == len(counts) and source.keys.tolist() == list(want)
+            assert source.labels.values.tolist() == list(want.values())
+        with ScannedPack(path, everything=True) as source:
+            assert source.keys.tolist() == [*range(1, count + len(counts) + 1), 0]
+    assert stats(packs.path("aFalse")).identities == len(counts)
+
+
+def test_an_index_by_id_says_the_same(packs):
+    path = builder_pack(packs, "a", [3, 2])
+    build_index(path, keys="id")
+    with OpenPack(path, path.with_suffix(".idx")) as opened:
+        assert opened.keys.tolist() == [1, 2, 3, 4, 5]
+
+
+@given(st.data())
+def test_a_last_record_that_means_something_else(data):
+    """Only a pair that ends at the number of records, in a record with id 0, moves keys."""
+    count = data.draw(st.integers(1, 6))
+    flag = data.draw(st.sampled_from([0, 1, 2, 3]))
+    label = data.draw(st.lists(st.integers(-1, 8), min_size=flag, max_size=flag)) or 2.0
+    number, content = data.draw(st.integers(0, 2)), data.draw(st.sampled_from([b"", b"face"]))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a.rec")
+        with RecordWriter(path) as writer:
+            for key in range(count - 1):
+                writer.write(pack(IRHeader(0, 1.0, key, 0), b"face"))
+            writer.write(pack(IRHeader(0, label, number, 0), content))
+        moved = flag == 2 and not content and number == 0 and 1 < label[0] < label[1] == count
+        for opened in (OpenPack(path), ScannedPack(path, everything=True)):
+            with opened:
+                assert opened.all_keys.tolist() == [(key + moved) % count for key in range(count)]
+
+
+def test_a_short_last_record_and_an_empty_file(packs):
+    path = packs.path("a")
+    with RecordWriter(path) as writer:
+        writer.write(b"")
+    assert OpenPack(path).all_keys.tolist() == [0]
+    path.write_bytes(b"")
+    assert OpenPack(path).all_keys.tolist() == []
 
 
 # -- what cannot be told ---------------------------------------------------------------------------
