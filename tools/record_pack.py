@@ -46,9 +46,7 @@ class FieldRecord(NamedTuple):
     """The field of one record."""
 
     name: str
-    labels: list[float]
-    content: memoryview
-    #: A file of it: the suffix and the content.
+    #: Suffix and content of a file of it.
     suffix: str
     stored: bytes
 
@@ -165,7 +163,7 @@ class RecordPack:
                     f"its field {name} has no label of objects: {error}", **field.location(row)
                 ) from None
             self.field_counts[name] += 1
-            yield FieldRecord(name, labels, content, *file)
+            yield FieldRecord(name, *file)
             check_kept(whole, **field.location(row))
 
     def names(self) -> dict[int, ListEntry]:

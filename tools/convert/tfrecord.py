@@ -215,8 +215,7 @@ def examples(pack: RecordPack, settings: argparse.Namespace) -> Iterator[bytes]:
                     "another --content or --label",
                     path=pack.path,
                 )
-            objects = len(one.labels) > 1
-            features[one.name] = one.labels if objects else [bytes(one.content)]
+            features[one.name] = [one.stored]
         yield encode_example(features)
 
 

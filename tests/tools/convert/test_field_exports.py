@@ -8,9 +8,9 @@ import pytest
 
 import recordio
 from iterators import ImageRecordIter
-from iterators.fields import Mask
+from iterators.fields import Boxes, Json, Mask
 from iterators.testing import encode, noise
-from recordio import FieldError, IRHeader, LabelError, RecordWriter, convert, pack
+from recordio import FieldError, IRHeader, LabelError, RecordWriter, convert, pack, unpack
 from recordio.containers.tf_example import decode_example
 from recordio.packs.fields_meta import FieldMeta, format_fields
 from recordio.tools import cli
@@ -103,7 +103,7 @@ def test_features_of_examples(path, tmp_path):
     found = decode_example(frames[0], {"mask", "caption", "boxes"})
     assert bytes(found["mask"][0]) == encode(noise(10, 12, 4)[..., 0])
     assert bytes(found["caption"][0]) == b"caption 4"
-    np.testing.assert_allclose(found["boxes"], [2, 5, 1, 0, 0, 0.1, 1])
+    assert json.loads(bytes(found["boxes"][0])) == [[1, 0, 0, 0.1, 1]]
     assert "caption" not in decode_example(frames[1], {"caption"})
     with pytest.raises(recordio.RecordIOError, match="field mask and the image or label"):
         convert.export(path, tmp_path / "b.tfrecord", to="tfrecord", content="mask")
@@ -134,3 +134,28 @@ def test_boxes_that_are_none(path, tmp_path):
     with pytest.raises(LabelError, match=r"a\.boxes\.rec.*field boxes has no label of objects"):
         convert.export(path, tmp_path / "out", to="folders", fields="boxes")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("to", ["folders", "webdataset", "tfrecord"])
+def test_exports_are_read_as_they_lie(path, tmp_path, to):
+    target = tmp_path / {"folders": "out", "webdataset": "b.tar", "tfrecord": "b.tfrecord"}[to]
+    convert.export(path, target, to=to, fields="mask,boxes,meta")
+    fields = {"mask": Mask(), "boxes": Boxes(), "meta": Json()}
+    keywords = {"data_shape": (3, 10, 12), "batch_size": 3, "fields": fields, "dtype": "uint8"}
+    order = [0, 1, 2] if to != "folders" else [1, 0, 2]  # by their names
+    with ImageRecordIter(path_imgrec=path, **keywords) as provider:
+        batch = provider.next()
+    with ImageRecordIter(path_imgrec=target, **keywords) as provider:
+        found = provider.next()
+    for name in ("data", "mask", "boxes"):
+        np.testing.assert_array_equal(found[name], batch[name][order])
+    assert found["meta"] == [batch["meta"][row] for row in order]
+
+
+def test_labels_of_a_tar_change_with_its_boxes(path, tmp_path):
+    convert.export(path, tmp_path / "b.tar", to="webdataset", fields="boxes")
+    recordio.relabel(tmp_path / "b.tar", tmp_path / "c.rec", {0: 5, 1: 7})
+    with recordio.packs.open_pack.open_pack(tmp_path / "c.rec") as main:
+        field = main.field("boxes")
+        classes = [recordio.boxes_of(unpack(field.record(r))[0].label)[:, 0] for r in range(3)]
+    assert [one.tolist() for one in classes] == [[7], [7, 7], []]
