@@ -371,7 +371,8 @@ class ImageRecordDataset(DatasetMixin):
         -------
         dict of str to (int, dict)
             ``input``, or with views ``input0``, ``input1``, ...; the fields; and ``target``.  A
-            field has its ``kind``, with what ``PREFIX.fields.json`` says of it; images have a
+            field has its ``kind``, with what ``PREFIX.fields.json`` says of it, and the ``field``
+            that was asked for; images have a
             ``layout`` and a ``dtype``, and augmented ones a ``shape``; ``classes`` of the target
             names labels.
         """
@@ -394,7 +395,7 @@ class ImageRecordDataset(DatasetMixin):
         parts = dict(zip(names, images, strict=True))
         for name, field, kind in self._fields.named():
             known = stored[field].facts() if field in stored else {}
-            parts[name] = {"kind": type(kind).__name__.lower(), **known}
+            parts[name] = {"kind": type(kind).__name__.lower(), **known, "field": kind}
         classes = {k: v for file in self.source.files for k, v in file.shown_classes.items()}
         parts["target"] = {"kind": "label", **({"classes": classes} if classes else {})}
         return {name: (place, facts) for place, (name, facts) in enumerate(parts.items())}

@@ -19,7 +19,7 @@ import numpy as np
 from recordio.boxes import boxes_of
 from recordio.errors import LabelError
 from recordio.packs.classes import SUFFIX, read_classes
-from recordio.packs.fields_meta import FieldMeta
+from recordio.packs.fields_meta import KINDS, FieldMeta
 from recordio.packs.open_pack import open_pack
 
 from ..core.batch import DataBatch, axes_of
@@ -32,9 +32,11 @@ from ..core.field_specs import (
     Objects,
     Text,
     checked_fields,
+    field_of,
 )
 from ..core.layout import LayoutError, plan
 from ..images.contact_sheet import IGNORED, Layer, Tile, contact_sheet
+from ..samples import Dataset, Sample
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -53,7 +55,7 @@ Pixels = Callable[[np.ndarray, Any], np.ndarray]
 
 
 def show(
-    batch: DataBatch,
+    batch: DataBatch | Sample,
     *,
     classes: Classes = None,
     columns: int = 8,
@@ -66,8 +68,10 @@ def show(
 
     Parameters
     ----------
-    batch : DataBatch
-        Of an image provider: 4 axes, 1, 3 or 4 channels, on any device.  Pixels of uint8, and
+    batch : DataBatch or Sample
+        A `Dataset` of `ImageRecordDataset`, a row of it, or a field of one, such as ``d.input`` or
+        ``d.mask[8:16]``: at most 16 rows of it, with what is known of their parts.  Or a batch of
+        an image provider: 4 axes, 1, 3 or 4 channels, on any device.  Pixels of uint8, and
         floats from 0 to 255, are shown as they are; floats from 0 to 1 times 255; anything else,
         normalised pixels for example, is stretched from its least value to its greatest, and the
         title says so.  `ImageRecordIter.show` undoes the normalisation instead.
@@ -103,7 +107,12 @@ def show(
     (340, 124)
     """
     if fields is not None:
-        fields = checked_fields("fields", fields)
+        checked = checked_fields("fields", fields)
+        fields = {name: kind for name, kind in checked.items() if kind is not None}
+        if len(fields) < len(checked):
+            raise ValueError(f"fields={checked!r:.60}: say the kind of each, such as Mask()")
+    if isinstance(batch, Sample):
+        return _show_samples(batch, classes, columns, fields or {})
     return show_batch(batch, None, "", classes, columns, fields=fields)
 
 
@@ -207,6 +216,74 @@ def layer_of(
 def _is_of_a_later_view(name: str, fields: Mapping[str, FieldKind]) -> bool:
     """Tell whether a field belongs to another view than the first, the one that is shown."""
     return name.endswith(tuple("123456789")) and f"{name[:-1]}0" in fields
+
+
+def _show_samples(
+    samples: Sample, classes: Classes, columns: int, fields: Mapping[str, FieldKind]
+) -> Image:
+    """Rows of a data set, or one of them, as a contact sheet."""
+    rows = list(samples[:MOST_PICTURES]) if isinstance(samples, Dataset) else [samples]
+    facts = {name: part._meta for name, part in samples._iter_fields()} or {"": samples._meta}
+    if classes is None:
+        of_labels = [known for known in facts.values() if known.get("kind") == "label"]
+        classes = of_labels[0].get("classes") if of_labels else None
+    values = [{name: row._field(name)() if name else row() for name in facts} for row in rows]
+    of_images = [name for name, known in facts.items() if known.get("kind", "image") == "image"]
+    kinds = {name: _kind_of(name, known, fields) for name, known in facts.items()}
+    if of_images:
+        layout = facts[of_images[0]].get("layout")
+        layout = f"N{layout}" if layout else None
+        parts = [_images_of(NumpyDevice().send(one[of_images[0]])[None], layout) for one in values]
+        parts, note = (parts, "") if parts[0].dtype == np.uint8 else _stretched(parts)
+        images = [np.clip(np.rint(part[0]), 0, 255).astype(np.uint8) for part in parts]
+    else:
+        masks = [name for name, kind in kinds.items() if isinstance(kind, Mask)]
+        if not masks:
+            raise ValueError(f"{samples!r} has no image and no mask")
+        images = [np.zeros((*one[masks[0]].shape, 3), np.uint8) for one in values]
+        note = ""
+    names = _names(classes)
+    tiles = []
+    for image, own in zip(images, values, strict=True):
+        layers = [
+            layer_of(kind, own[name], image.shape, _meta_of(facts[name]))
+            for name, kind in kinds.items()
+            if kind is not None
+        ]
+        texts = [_caption(facts[name], kinds[name], own[name], names) for name in facts]
+        caption = " ".join(filter(None, texts))
+        tiles.append(Tile(image, caption, [layer for layer in layers if layer is not None]))
+    count = samples._length() if isinstance(samples, Dataset) else 1
+    counted = f"{len(rows)} of {count:g} rows" if len(rows) < count else f"{len(rows)} rows"
+    return contact_sheet(tiles, ", ".join(filter(None, [counted, note])), columns, names)
+
+
+def _kind_of(
+    name: str, known: Mapping[str, Any], fields: Mapping[str, FieldKind]
+) -> FieldKind | None:
+    """Return the kind of a part of a sample; None of images, labels, and what is not known."""
+    meta = _meta_of(known)
+    found = None if meta is None else field_of(name, meta)
+    return fields.get(name) or known.get("field") or found
+
+
+def _meta_of(known: Mapping[str, Any]) -> FieldMeta | None:
+    """Return the description of a part of a sample, if it is a field that may be drawn."""
+    if known.get("kind", "image") in ("image", "bytes") or known["kind"] not in KINDS:
+        return None
+    return FieldMeta(**{n: known[n] for n in ("kind", *KINDS[known["kind"]]) if n in known})
+
+
+def _caption(
+    known: Mapping[str, Any], kind: FieldKind | None, value: Any, names: Mapping[int, str]
+) -> str:
+    """Return the words for a label or a text."""
+    if isinstance(kind, Text):
+        return " ".join(value.split())
+    if known.get("kind") != "label":
+        return ""
+    shown = np.atleast_1d(value)[:3].tolist()
+    return " ".join(names.get(one, f"{one:g}") for one in shown)
 
 
 def pictures(batch: DataBatch) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import recordio
-from iterators import Conv2DSpace, ImageRecordDataset, ImageRecordIter, concat_examples
+from iterators import Conv2DSpace, ImageRecordDataset, ImageRecordIter, concat_examples, show
 from iterators.core.field_specs import field_of
 from iterators.fields import Boxes, Crop, Image, Json, Keypoints, Mask, Size, Text
 from iterators.samples import Dataset, fields_meta
@@ -252,8 +252,9 @@ def test_samples_see_fields_with_what_is_known_of_them(path):
     assert d._fields == ("input", "same", "points", "crop", "target")
     known = fields_meta(d)
     assert known["input"]["shape"] == (3, 32, 36) and known["input"]["layout"] == "CHW"
-    assert known["same"] == {"kind": "mask", "ignore": 7, "classes": {0: "ground"}}
-    assert known["points"]["swap"] == ((0, 1),) and known["crop"] == {"kind": "crop"}
+    same = {"kind": "mask", "ignore": 7, "classes": {0: "ground"}, "field": Mask()}
+    assert known["same"] == same
+    assert known["points"]["swap"] == ((0, 1),) and known["crop"]["kind"] == "crop"
     assert d[3].same._meta["kind"] == d[1:4].same._meta["kind"] == "mask"
     image, mask, *_ = ImageRecordDataset(path, fields=fields, **AUGMENTATION)[3]
     np.testing.assert_array_equal(d[3].input(), image)
@@ -270,3 +271,31 @@ def test_a_loader_over_samples(path):
     images, masks, _ = next(iter(loader))
     np.testing.assert_array_equal(images[2], data[2][0])
     np.testing.assert_array_equal(masks[2], data[2][1])
+
+
+@pytest.mark.parametrize("augmentation", [{}, AUGMENTATION])
+def test_samples_are_shown(path, augmentation):
+    fields = {"same": Mask(), "points": Keypoints(), "boxes": Boxes(), "caption": Text()}
+    d = Dataset(ImageRecordDataset(path, fields=fields, **augmentation))
+    plain = Dataset(ImageRecordDataset(path, **augmentation))
+    images, everything = np.asarray(show(d.input)), np.asarray(show(d))
+    assert (images != everything[: len(images), : images.shape[1]]).mean() > 0.01
+    np.testing.assert_array_equal(np.asarray(show(plain.input)), images)
+    assert np.asarray(show(plain)).size > images.size  # labels stand below
+    assert np.asarray(show(d.same[1:3])).any()
+    assert show(d[2], columns=1).size[0] < show(d).size[0]
+    assert show(d[2].input).size
+    with pytest.raises(ValueError, match="has no image and no mask"):
+        show(d.caption)
+    with pytest.raises(ValueError, match="say the kind of each"):
+        show(d, fields=["same"])
+
+
+def test_arrays_are_shown_as_samples():
+    pixels = np.zeros((3, 20, 24, 3), np.uint8)
+    pixels[:, 4:9] = 200
+    masks = (pixels[..., 0] > 0).astype(np.uint8)
+    meta = {"input": {"layout": "HWC"}, "mask": {"kind": "mask"}}
+    d = Dataset({"input": pixels, "mask": masks}, fields_meta=meta)
+    assert (np.asarray(show(d)) != np.asarray(show(d.input))).any()
+    assert show(Dataset(pixels.transpose(0, 3, 1, 2))).size == show(d.input).size
