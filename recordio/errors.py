@@ -151,11 +151,11 @@ class TruncatedRecordError(RecordIOError, EOFError):
 
 
 class CorruptRecordError(RecordIOError):
-    """There is no record head where one should be, or parts of a record do not fit together."""
+    """A record head is missing at its position, or the parts of a record do not fit together."""
 
 
 class ChecksumError(CorruptRecordError):
-    """The bytes of a record are not those that its checksum was made of."""
+    """The bytes of a record do not match its checksum."""
 
 
 class ChecksumFileError(RecordIOError):
@@ -163,7 +163,7 @@ class ChecksumFileError(RecordIOError):
 
 
 class EmptyRecordFileError(RecordIOError):
-    """There is no record where at least one is needed, though no file is damaged."""
+    """A file has no record where at least one is needed, although it is not damaged."""
 
 
 class RecordTooLargeError(RecordIOError):
@@ -175,7 +175,7 @@ class RecordHeaderError(RecordIOError, struct.error):
 
 
 class LabelError(RecordIOError):
-    """Labels do not fit the label width that was asked for, or a line of a list cannot be read."""
+    """Labels do not fit the given label width, or a line of a list cannot be read."""
 
 
 class ImageDecodeError(RecordIOError):
@@ -195,11 +195,11 @@ class ErrorBudgetError(RecordIOError):
 
 
 class ExpressionError(RecordIOError):
-    """A condition on records, given as text, has no meaning; `column` is a character of it."""
+    """A condition on records cannot be parsed; `column` is the position in its text."""
 
 
 class ManifestError(RecordIOError):
-    """A manifest of shards cannot be read, or the files are not those that it lists."""
+    """A manifest of shards cannot be read, or does not match its files."""
 
 
 class FieldError(RecordIOError):
@@ -211,7 +211,7 @@ class IndexFileError(RecordIOError):
 
 
 class KeyNotFoundError(RecordIOError, KeyError):
-    """A key that the index does not list."""
+    """The index does not list a key."""
 
 
 class RemoteFileError(RecordIOError, OSError):
@@ -227,7 +227,7 @@ class RemoteChangedError(RemoteFileError):
 
 
 class TextFormatError(RecordIOError):
-    """A line of a CSV or LibSVM file is not what was asked for."""
+    """A line of a CSV or LibSVM file is invalid."""
 
 
 class ProtobufRecordError(RecordIOError):
@@ -235,7 +235,7 @@ class ProtobufRecordError(RecordIOError):
 
 
 class ArrayFileError(RecordIOError):
-    """A file is no idx array, as the MNIST files are, or its header and its size disagree."""
+    """A file is not an idx array, MNIST's format, or its header and its size disagree."""
 
 
 class TruncatedArrayError(ArrayFileError, EOFError):

@@ -112,7 +112,7 @@ class DataDesc(tuple[Any, ...]):
 
 
 class AbstractDataBatch:
-    """Base class of everything a provider hands out."""
+    """Base class of the batches of a provider."""
 
 
 class DataBatch(AbstractDataBatch):

@@ -17,7 +17,7 @@ __all__ = ["ConcatWithAsyncTransfer", "Converter", "converter"]
 
 
 class Converter:
-    """Base class of everything that makes a batch of examples.
+    """Base class of converters, which make a batch of examples.
 
     A subclass defines ``__call__(batch, device=None)``.
 

@@ -42,7 +42,7 @@ def drawing_for(key: int, *example: int) -> Iterator[None]:
 
 
 def example_random() -> random.Random:
-    """Return the generator of the example at hand; elsewhere Python's, seeded by ``random.seed``.
+    """Return the generator of the current example; elsewhere Python's, seeded by ``random.seed``.
 
     Returns
     -------

@@ -52,7 +52,7 @@ class AugmentedDatasetOptions(ThreadOptions):
 
 @accepts(AugmentedDatasetOptions, rest="keywords")
 class AugmentedDataset(DatasetMixin):
-    """The examples of a data set, whose images are augmented as `ImageRecordIter` does it.
+    """The examples of a data set, with images augmented as by `ImageRecordIter`.
 
     Images that are stored in record files need no decoding twice: `ImageRecordDataset` takes the
     same keywords.

@@ -135,7 +135,7 @@ class DictDataset:
 
 
 class ConcatenatedDataset(DatasetMixin):
-    """The examples of several datasets, one dataset behind the other.
+    """The examples of several data sets, one data set after the other.
 
     Parameters
     ----------

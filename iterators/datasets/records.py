@@ -221,7 +221,7 @@ class ImageRecordDatasetOptions(ThreadOptions, LimitOptions, RemoteOptions):
 
 @accepts(ImageRecordDatasetOptions, rest="keywords")
 class ImageRecordDataset(DatasetMixin):
-    """Decoded images of record files, with their labels; as they are, or augmented.
+    """Decoded images of record files, with their labels; unchanged or augmented.
 
     Parameters
     ----------

@@ -188,7 +188,7 @@ class _ToSize(ImageAugmenter):
 
 
 class ForceResizeAug(_ToSize):
-    """Resize to a given size, whatever the proportions: `imresize`.
+    """Resize to a given size, which may change the proportions: `imresize`.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ def fixed_crop(
 
 
 def center_crop(src: Any, size: Sequence[int], interp: int = 2) -> tuple[np.ndarray, Crop]:
-    """Crop at the centre; from an image that is too small as much as has the same proportions.
+    """Crop at the centre; an image that is too small is cropped to the same proportions.
 
     Parameters
     ----------

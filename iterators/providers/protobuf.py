@@ -61,7 +61,7 @@ class ProtobufOptions(StoredArrayOptions, NamedOptions):
 @MXDataProvider.register
 @accepts(ProtobufOptions)
 class ProtobufRecordIter(RowProvider):
-    r"""Batches of rows from SageMaker's recordio-protobuf, dense or sparse as they are stored.
+    r"""Batches of rows from SageMaker's recordio-protobuf, dense or sparse as stored.
 
     Parameters
     ----------

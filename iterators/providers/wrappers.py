@@ -25,7 +25,7 @@ __all__ = ["PrefetchingIter", "ResizeIter"]
 
 
 class ResizeIter(Wrapper):
-    """Another iterator with a number of batches of your own in every epoch.
+    """Another iterator, with a given number of batches in every epoch.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ class _TypeNames:
 
 
 class View(_TypeNames, ABC):
-    """A batch that is handed out in many forms, and collects gradients for all of them.
+    """A batch that can be read in many forms, and collects the gradients of all of them.
 
     Abstract; `DataView`, `ImageView`, `ClassView` and `SequenceView` hold one array each,
     `ListView` holds other views.

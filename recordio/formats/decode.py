@@ -255,7 +255,7 @@ def decode_many(
 
 
 class ImageInfo(NamedTuple):
-    r"""The facts in the header of an image; None for what it does not tell.
+    r"""The facts in the header of an image; None for those that it lacks.
 
     Attributes
     ----------

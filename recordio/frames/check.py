@@ -281,7 +281,7 @@ def repair(
     out_index: Name | None = None,
     checksums: Name | None = None,
 ) -> Report:
-    """Copy every whole record of a damaged file to a new one, with a new index.
+    """Copy every intact record of a damaged file to a new one, with a new index.
 
     Parameters
     ----------

@@ -260,7 +260,7 @@ def shard(
     skip_errors: SkipErrors = False,
     **run: Unpack[RunOptions],
 ) -> PackReport:
-    """Cut a pack into files of about equal size, with a manifest.
+    """Divide a pack into files of about equal size, with a manifest.
 
     Parameters
     ----------

@@ -161,7 +161,7 @@ def dedup(
     cancelled: Cancelled = lambda: False,
     **limits: Unpack[Limits],
 ) -> Duplicates:
-    """Find the records of a pack that are there more than once, and write it without them if asked.
+    """Find the duplicate records of a pack, and write the pack without them on request.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ def shuffle(
     skip_errors: SkipErrors = False,
     **run: Unpack[RunOptions],
 ) -> PackReport:
-    """Write the records of a pack in an order in which every one may stand anywhere.
+    """Write the records of a pack in a random order.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def sort(
     skip_errors: SkipErrors = False,
     **run: Unpack[RunOptions],
 ) -> PackReport:
-    """Write the records of a pack in another order; equal ones stay in the order of the file.
+    """Write the records of a pack in another order; equal ones keep the order of the file.
 
     Parameters
     ----------

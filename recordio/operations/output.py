@@ -104,7 +104,7 @@ class PackWritten:
 
 @dataclass(frozen=True)
 class PackReport:
-    """The result of a function that makes packs of packs.
+    """Result of a function that makes packs from packs.
 
     Attributes
     ----------

@@ -153,7 +153,7 @@ def _listed(source: ScannedPack, path: str | os.PathLike[str]) -> Edit:
 def narrow(
     path: Path, out: Out, *, skip_errors: SkipErrors = False, **run: Unpack[RunOptions]
 ) -> PackReport:
-    """Write a pack whose image headers have 32 bytes, and labels of 64 bits, with usual ones.
+    """Write a pack with the usual image headers instead of ones with 64-bit labels.
 
     Some face-recognition code writes such headers (`struct` format ``IdQQ``), because the keys that
     identity records hold are not exact as 32-bit floats from 2**24 on.  They are rounded here as

@@ -171,7 +171,7 @@ def filter(
     skip_errors: SkipErrors = False,
     **run: Unpack[RunOptions],
 ) -> PackReport:
-    """Make a pack of those records of another that are wanted.
+    """Make a pack of the records of another that meet a condition or are in a list.
 
     Parameters
     ----------

@@ -239,7 +239,7 @@ def stats(
     progress: Told = None,
     **limits: Unpack[Limits],
 ) -> PackStatistics:
-    """Count what a pack holds, and measure its pixels.
+    """Count the records of a pack by class and kind, and measure their pixels.
 
     Records that the index does not list are not counted.
 

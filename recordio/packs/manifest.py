@@ -62,7 +62,7 @@ class ShardField:
 
 @dataclass(frozen=True)
 class Shard:
-    """One file of a pack that was cut.
+    """One file of a sharded pack.
 
     Attributes
     ----------
@@ -421,7 +421,7 @@ def check_shards(
     *,
     progress: Callable[[int, int], object] | None = None,
 ) -> ShardManifest:
-    """See that the shards of a manifest are there and are what it says.
+    """Check that the shards of a manifest exist and match it.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ MOST_SIDE = 1 << 15
 
 @dataclass(frozen=True)
 class Buckets:
-    """Shapes that batches may have; every image goes to the one that is nearest to its aspect.
+    """Shapes of batches; every image goes to the shape that is nearest to its aspect.
 
     Nearest is the one whose ratio of width to height differs least in its logarithm; between two
     that are as near the image goes to the narrower one.  Of several buckets with one ratio it goes

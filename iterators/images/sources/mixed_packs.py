@@ -137,7 +137,7 @@ def _refused(check: Callable[[str, Any], Any], name: str, value: Any) -> Excepti
 
 @accepts(PackOptions, rest="augmentation")
 class Pack:
-    """One of several packs that are used together: which files, how much of them, what labels.
+    """One of several packs that are used together: its files, its share, its labels.
 
     Parameters
     ----------

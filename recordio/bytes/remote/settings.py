@@ -96,7 +96,7 @@ class RemoteOptions(Options):
 @accepts()
 @dataclass(frozen=True)
 class RemoteSettings(RemoteOptions):
-    """Say how files on servers are reached, and where their bytes are kept.
+    """Settings for files on servers: how to reach them, and where to keep their bytes.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ __all__ = ["Part", "PipelineError", "Translated", "flat", "number", "pair", "rea
 
 
 class PipelineError(ValueError):
-    """A transform of a pipeline that has no counterpart among the keywords.
+    """A transform of a pipeline has no counterpart among the keywords.
 
     Parameters
     ----------
