@@ -320,8 +320,9 @@ def repair(
     Examples
     --------
     >>> import tempfile, pathlib, recordio
+    >>> from recordio.frames.encoder import encode
     >>> path = pathlib.Path(tempfile.mkdtemp(), "a.rec")
-    >>> _ = path.write_bytes(b"damaged!" + recordio.frames.encoder.encode(b"whole"))
+    >>> _ = path.write_bytes(b"damaged!" + encode(b"whole"))
     >>> report = repair(path, path.with_name("b.rec"))
     >>> report.records, report.lost_bytes
     (1, 8)
