@@ -275,7 +275,7 @@ def scan_offsets(data, path=None, int64_t start=0, int64_t record=0):
     """
     cdef const uint8_t[::1] view = data
     cdef const uint8_t* base = &view[0] if view.shape[0] else NULL
-    cdef int64_t size = view.shape[0], count = 0
+    cdef int64_t size = view.shape[0], count = 0, before
     cdef int64_t[::1] chunk
     cdef Frame last
     cdef int status = FRAME_OK
@@ -294,9 +294,10 @@ def scan_offsets(data, path=None, int64_t start=0, int64_t record=0):
     offsets = np.concatenate(chunks)
     if status != FRAME_END:
         status = frame_confirm(guard_of(data), status, &last)
-        if status != FRAME_LOST and len(offsets) and _swallows(base, size, offsets[-1]):
+        before = offsets[len(offsets) - 1] if len(offsets) else -1
+        if status != FRAME_LOST and before >= 0 and _swallows(base, size, before):
             # The damage is the record before: its length led here.
-            status, last.end, record = FRAME_SWALLOWED_HEAD, offsets[-1], record - 1
+            status, last.end, record = FRAME_SWALLOWED_HEAD, before, record - 1
         raise frame_error(status, path, last.end, record)
     return offsets
 

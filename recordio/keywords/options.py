@@ -215,7 +215,7 @@ def _options(family: type[Options], wanted: str) -> Iterator[Field[Any]]:
     """Yield the fields of a family whose `wanted` is set, its own before those that it inherits."""
     by_name = {item.name: item for item in fields(family)}
     for kind in family.__mro__:
-        for name in vars(kind).get("__annotations__", {}):
+        for name in inspect.get_annotations(kind):
             item = by_name.pop(name, None)
             if item is not None and item.metadata.get(wanted):
                 yield item
