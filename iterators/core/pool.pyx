@@ -54,16 +54,17 @@ cdef class Block:
 cdef class BufferPool:
     """Hands out blocks of memory and recycles those that nobody refers to.
 
-    `nbytes` is the size of a block if nothing else is said.  It keeps the `keep` free blocks that
-    came last and gives others back to the system.  ``allocate(nbytes)`` returns
-    an object with a writable buffer of that size, for memory of a special kind (page-locked, for
-    example); by default it is ``numpy.empty``.
+    `nbytes` is the size of a block if nothing else is said.  It keeps the free blocks that came
+    last, as much memory as `keep` of the largest take, and gives others back to the system.
+    ``allocate(nbytes)`` returns an object with a writable buffer of that size, for memory of a
+    special kind (page-locked, for example); by default it is ``numpy.empty``.
     """
 
     cdef list free
     cdef object allocate
     cdef readonly Py_ssize_t nbytes
     cdef readonly Py_ssize_t keep
+    cdef Py_ssize_t largest     # that anybody took
 
     def __init__(self, nbytes, keep, allocate=None):
         try:
@@ -74,7 +75,7 @@ cdef class BufferPool:
                 "smaller") from None
         self.free = []
         self.nbytes = nbytes
-        self.keep = keep
+        self.keep, self.largest = keep, 0
         self.allocate = allocate or aligned_memory
 
     def take(self, nbytes=None):
@@ -85,14 +86,21 @@ cdef class BufferPool:
             size = self.free[i][0]
             if wanted <= size < smallest:
                 smallest, found = size, i
+        self.largest = max(self.largest, wanted)
         if found >= 0:
             _, memory = self.free.pop(found)
         else:
-            memory = self.allocate(wanted)
+            # The largest size, a half, a quarter ... of it: where sizes vary, most blocks can take
+            # the place of each other.
+            size = self.largest
+            while size // 2 >= max(wanted, CACHE_LINE):
+                size //= 2
+            memory = self.allocate(size)
         return Block(self, memory, wanted)
 
     cdef void put(self, Py_ssize_t size, memory) noexcept:
-        if self.keep and len(self.free) == self.keep:
+        cdef Py_ssize_t room = self.keep * self.largest - size
+        while self.free and sum([held for held, _ in self.free]) > room:
             del self.free[0]
-        if len(self.free) < self.keep:
+        if room >= 0:
             self.free.append((size, memory))

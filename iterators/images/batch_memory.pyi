@@ -21,6 +21,7 @@ class PatchArrays(list[NDArray[Any]]): ...
 class BatchMemory:
     plans: list[RenderPlan]
     num_views: int
+    num_arrays: int
     def __init__(
         self,
         plan: RenderPlan,
@@ -28,3 +29,4 @@ class BatchMemory:
         keep: int,
         allocate: Callable[[int], Any] | None,
     ) -> None: ...
+    def own_arrays(self, data: list[Any]) -> Any: ...

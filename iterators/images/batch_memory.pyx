@@ -6,7 +6,6 @@ Memory is used again when nobody refers to a batch any more.
 from math import prod
 
 from libc.stdint cimport int64_t, uint8_t
-from libc.string cimport memset
 
 import numpy as np
 
@@ -62,9 +61,16 @@ cdef class BatchMemory:
         self.num_views = len(self.plans)
         if self.num_views > MAX_VIEWS:
             raise ValueError(f"{self.num_views} views: at most {MAX_VIEWS} are possible")
+        self.num_arrays = 3 if plan.patch else self.num_views
         for view in self.plans:
             nbytes = 0 if view.patch else prod(view.shape(batch_size)) * view.item_size
             self.pools.append(BufferPool(nbytes, keep=keep, allocate=allocate))
+
+    def own_arrays(self, list data):
+        """Return what `make` made of a batch that has fields behind it."""
+        if (<RenderPlan>self.plans[0]).patch:
+            return PatchArrays(data[:self.num_arrays])
+        return data[:self.num_views] if self.num_views > 1 else data[0]
 
     cdef object make(self, Py_ssize_t slots, sizes, Py_ssize_t records, Py_ssize_t length,
                      Target* targets):
@@ -75,7 +81,7 @@ cdef class BatchMemory:
         if sizes is not None and self.num_views > 1:
             raise ValueError("an image with several views has the sizes of its plans")
         if plan.patch:
-            return self.make_patches(slots, sizes, records, length, targets)
+            return self.make_patches(slots, records, length, targets)
         if np.ndim(sizes) == 2:
             return self.make_separate(slots, sizes, clear, targets)
         made = []
@@ -114,48 +120,35 @@ cdef class BatchMemory:
             made.append(array)
         return made
 
-    cdef object make_patches(self, Py_ssize_t slots, sizes, Py_ssize_t records, Py_ssize_t length,
+    cdef object make_patches(self, Py_ssize_t slots, Py_ssize_t records, Py_ssize_t length,
                              Target* targets):
         cdef RenderPlan plan = self.plans[0]
-        cdef Py_ssize_t i
-        if sizes is None or len(sizes) != slots or length < 1:
-            raise ValueError(f"{slots} slots of patches need as many sizes, and a length")
+        if length < 1:
+            raise ValueError("a batch of patches needs a length")
         shape = slots, length, plan.patch * plan.patch * plan.channels
         block = self.pools[0].take(prod(shape) * plan.item_size)
-        patches = np.frombuffer(block, plan.dtype).reshape(shape)
-        made = PatchArrays([patches, np.zeros((slots, length, 2), np.int64),
-                            np.zeros((slots, length), bool)])
-        for i in range(slots):
-            if i < records:
-                self.set_patches(made, i, sizes[i], &targets[i])
-            else:
-                patches[i] = 0
+        made = PatchArrays([np.frombuffer(block, plan.dtype).reshape(shape),
+                            np.empty((slots, length, 2), np.int64),
+                            np.empty((slots, length), bool)])
+        for array in made:
+            array[records:] = 0
+        self.aim_patches(made, 0, records, targets)
         return made
 
-    cdef int set_patches(self, made, Py_ssize_t slot, size, Target* target) except -1:
-        """Describe the patches of a slot, and clear those that it does not have."""
+    cdef int aim_patches(self, made, Py_ssize_t first, Py_ssize_t count,
+                         Target* targets) except -1:
+        """Say where the patches of some slots lie; the renderer finds the sizes of the images."""
         cdef RenderPlan plan = self.plans[0]
-        patches, positions, valid = made
-        height, width = self._checked(size)
-        cdef Py_ssize_t across = width // plan.patch, count = height // plan.patch * across, i
-        cdef Py_ssize_t length = valid.shape[1]
-        cdef size_t part = plan.patch * plan.patch * plan.channels * plan.item_size
-        cdef char* data
-        cdef int64_t* coordinates
-        cdef uint8_t* marks
-        if height % plan.patch or width % plan.patch or count > length:
-            raise ValueError(
-                f"an image of {height} x {width} pixels does not fit {length} patches of "
-                f"{plan.patch} x {plan.patch}")
-        data = <char*><size_t>patches.ctypes.data + slot * length * part
-        memset(data + count * part, 0, (length - count) * part)
-        coordinates = <int64_t*><size_t>positions.ctypes.data + 2 * slot * length
-        marks = <uint8_t*><size_t>valid.ctypes.data + slot * length
-        memset(coordinates, 0, 2 * length * sizeof(int64_t))
-        memset(marks, 0, length)
+        cdef Py_ssize_t i, length = made[0].shape[1]
+        cdef Py_ssize_t part = length * plan.patch * plan.patch * plan.channels * plan.item_size
+        cdef char* patches = <char*><size_t>made[0].ctypes.data
+        cdef int64_t* coordinates = <int64_t*><size_t>made[1].ctypes.data
+        cdef uint8_t* marks = <uint8_t*><size_t>made[2].ctypes.data
         for i in range(count):
-            coordinates[2 * i], coordinates[2 * i + 1], marks[i] = i // across, i % across, 1
-        plan.aim(1, height, width, data, target)
+            plan.aim(1, 0, 0, patches + (first + i) * part, &targets[i])
+            targets[i].patch, targets[i].length = plan.patch, <int>length
+            targets[i].coordinates = coordinates + 2 * (first + i) * length
+            targets[i].marks = marks + (first + i) * length
         return 0
 
     def _checked(self, size):
@@ -178,9 +171,8 @@ cdef class BatchMemory:
         cdef RenderPlan plan = self.plans[0]
         cdef Py_ssize_t i, sample
         if isinstance(data, PatchArrays):
-            if size is None:
-                raise ValueError("another image in patches needs a size")
-            return self.set_patches(data, slot, size, targets)
+            self.aim_patches(data, slot, 1, targets)
+            return 0
         if isinstance(data, SeparateArrays):
             shape = data[slot].shape if size is None else self._shape_of_one(self._checked(size))
             if shape != data[slot].shape:

@@ -94,7 +94,8 @@ cdef class RenderPlan:
         cdef ptrdiff_t stride = 1, sample = 0
         cdef int i
         target.data, target.height, target.width = data, height, width
-        target.stretches = self.patch > 0
+        target.patch = target.length = 0
+        target.coordinates, target.marks = NULL, NULL
         for i in range(3, -1, -1):
             if self.axes[i] == c"N":
                 sample = stride

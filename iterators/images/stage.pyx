@@ -279,12 +279,12 @@ cdef class Stage:
         scratch.bytes, scratch.capacity = NULL, 0
         own = data
         if self.fields is not None:
-            own = data[:self.num_views] if self.num_views > 1 else data[0]
+            own = self.memory.own_arrays(data)
         self.memory.find(own, slot, size, targets)
         target.targets, target.fields = targets, NULL
         target.label = <float*><size_t>label.ctypes.data + slot * self.plan.label_width
         if self.fields is not None:
-            self.fields.begin_slot(data[self.num_views:], slot)
+            self.fields.begin_slot(data[self.memory.num_arrays:], slot)
             target.fields, target.number = self.fields.rows_of(self.depth), 0
         with nogil:
             stopping = not self.begin_work()
@@ -298,7 +298,7 @@ cdef class Stage:
         if fetched != FETCH_OK or outcome.status != RENDER_OK:
             raise self._failure(failed, fetched, &outcome, self.depth, 0)
         if self.fields is not None:
-            self.fields.finish_slot(data[self.num_views:], slot, record)
+            self.fields.finish_slot(data[self.memory.num_arrays:], slot, record)
         id_table[slot] = outcome.record_id
 
     def stats(self):

@@ -10,7 +10,7 @@ import contextlib
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,6 +25,7 @@ __all__ = [
     "ClosedEngine",
     "Engine",
     "MakeEngine",
+    "ShapedRows",
     "SkippedSamples",
     "engine_apart",
     "made",
@@ -159,23 +160,21 @@ class SkippedSamples:
         self,
         error: Exception,
         engine: Engine,
-        records: Iterable[Any],
+        records: Iterable[tuple[Any, ...]],
         epoch: int,
         draw: int,
         arrays: tuple[Any, Any, Any],
         slot: int,
-        size_of: Callable[[int], Any] | None = None,
     ) -> int:
         """Fill the slot of a failed record with the first good one; returns how many were bad.
 
-        ``size_of(record)`` is its size, where each has one of its own.
+        Each of the `records` is ``(number,)``, with its size behind it where each has its own.
         """
         if arrays[0] is None or self.on_error == "raise" or not isinstance(error, RecordIOError):
             raise error
         self.add(error)
-        for bad, record in enumerate(records):
+        for bad, (record, *size) in enumerate(records):
             try:
-                size = () if size_of is None else (size_of(int(record)),)
                 engine.retry(int(record), epoch, draw, *arrays, slot, *size)
                 return bad
             except RemoteFileError:
@@ -185,11 +184,24 @@ class SkippedSamples:
         raise error
 
 
+class ShapedRows(NamedTuple):
+    """Chosen samples of a batch that has a shape of its own."""
+
+    #: Their positions, in the file.
+    rows: np.ndarray
+    #: Numbers that tell occurrences of a sample apart; None for those of other batches.
+    draws: np.ndarray | None
+    #: What `Engine.submit` takes behind the draws.
+    shape: tuple[Any, ...]
+    #: Positions of what may take the place of the sample in a slot, as `refill` takes records.
+    others: Callable[[int], Iterable[tuple[Any, ...]]]
+
+
 class ChosenSamples:
     """Batches of chosen samples of one epoch, made ahead of the consumer by an engine of their own.
 
-    `rows` gives the positions of the samples of each batch, in the file or array if
-    `in_file_order`, else in the epoch.  With a `first_draw` a sample that comes again has other
+    `rows` gives the positions of the samples of each batch, or `ShapedRows`, in the file or array
+    if `in_file_order`, else in the epoch.  With a `first_draw` a sample that comes again has other
     random numbers: those of its position among all that are asked for, counted from there.  The
     engine is closed after the last batch, and when nobody refers to this object any more.  Threads
     may share it: every batch goes to one of them.
@@ -215,8 +227,8 @@ class ChosenSamples:
         self._records = np.sort(records) if in_file_order else records
         self._draws = order.draws(0, order.count())
         self._over = False
-        #: The samples of each batch under way, and their draws.
-        self._waiting: deque[tuple[np.ndarray, np.ndarray]] = deque()
+        #: The samples of each batch under way.
+        self._waiting: deque[ShapedRows] = deque()
         self._access = ForkSafeLock()
 
     def collect(self) -> tuple[Any, Any, int]:
@@ -229,13 +241,13 @@ class ChosenSamples:
                 self.close()
                 raise StopIteration
             data, label, ids, failures = self._engine.collect()
-            chosen, draws = self._waiting.popleft()
+            chosen = self._waiting.popleft()
             self._ask_ahead()
             for slot, error in failures:
-                others = np.roll(self._records, -int(chosen[slot]) - 1)
-                arrays, draw = (data, label, ids), int(draws[slot])
+                others = ((self._records[at], *size) for at, *size in chosen.others(slot))
+                arrays, draw = (data, label, ids), int(chosen.draws[slot])  # type: ignore[index]
                 self._skipped.refill(error, self._engine, others, self._epoch, draw, arrays, slot)
-            return data, label, len(chosen)
+            return data, label, len(chosen.rows)
 
     def close(self) -> None:
         """Stop the engine; idempotent."""
@@ -247,16 +259,35 @@ class ChosenSamples:
         if engine.pending != len(self._waiting):
             # An interrupt (Ctrl-C) came between a step of the engine and ours: make them again.
             engine.cancel()
-            for chosen, draws in self._waiting:
-                engine.submit(self._records[chosen], self._epoch, draws)
+            for chosen in self._waiting:
+                self._submit(chosen)
         while len(self._waiting) < engine.depth:
             part = next(self._rows, None)
             if part is None:
                 return
-            chosen = np.arange(part.start, part.stop) if isinstance(part, slice) else part
-            draws = self._draws[chosen]
-            if self._next_draw is not None:
-                draws = np.arange(self._next_draw, self._next_draw + len(chosen))
-                self._next_draw += len(chosen)
-            self._waiting.append((chosen, draws))
-            engine.submit(self._records[chosen], self._epoch, draws)
+            chosen = part if isinstance(part, ShapedRows) else self._plain(part)
+            if chosen.draws is None:
+                chosen = chosen._replace(draws=self._drawn(chosen.rows))
+            self._waiting.append(chosen)
+            self._submit(chosen)
+
+    def _submit(self, chosen: ShapedRows) -> None:
+        records = self._records[chosen.rows]
+        self._engine.submit(records, self._epoch, chosen.draws, *chosen.shape)  # type: ignore[arg-type]
+
+    def _plain(self, part: Any) -> ShapedRows:
+        """Describe a batch of the shape that all have; others are the samples that follow."""
+        rows = np.arange(part.start, part.stop) if isinstance(part, slice) else part
+        count = len(self._records)
+
+        def others(slot: int) -> Iterator[tuple[Any, ...]]:
+            first = int(rows[slot]) + 1
+            return ((at % count,) for at in range(first, first + count))
+
+        return ShapedRows(rows, None, (), others)
+
+    def _drawn(self, rows: np.ndarray) -> np.ndarray:
+        if self._next_draw is None:
+            return self._draws[rows]
+        self._next_draw += len(rows)
+        return np.arange(self._next_draw - len(rows), self._next_draw)

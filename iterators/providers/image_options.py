@@ -291,7 +291,8 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
         (images, patches, values), ``batch["patch_coord"]``, the row and the column of each patch,
         and ``batch["patch_valid"]``, which of them there are, as timm's NaFlex loader gives them.
         An image is resized, with nearly its aspect, to at most as many patches as its batch has;
-        `data_shape` is None then, or ``(channels, None, None)``.""",
+        `data_shape` is None then, or ``(channels, None, None)``.  With `random_resized_crop` it is
+        a part of the image, and the range of aspect ratios is relative to the image's own.""",
         optional(partial(integer, low=1, high=1 << 10)),
     )
     sequence_lengths: Any = option(

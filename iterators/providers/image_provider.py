@@ -20,7 +20,7 @@ from recordio.formats.jpeg.jpeg import DEFAULT_LIMITS
 from recordio.packs.classes import labels_of_names
 
 from ..core.batch import DataBatch, DataDesc
-from ..core.device import DeviceNormalisation, NumpyDevice, Placement, placement
+from ..core.device import DeviceNormalisation, Placement, placement
 from ..core.dtypes import BATCH_TYPES
 from ..core.field_specs import FieldKind
 from ..core.layout import plan as layout_plan
@@ -55,11 +55,11 @@ from .image_shapes import (
     Shapes,
     bucket_plan,
     describe_batch,
-    images_of_patches,
     patch_data,
     ragged_data,
     sizes_of,
     unknown_size,
+    whole_images,
 )
 from .image_sources import ImageSource, packs_of
 from .mx_data_provider import MXDataProvider
@@ -281,12 +281,12 @@ class RecordImageProvider(PlannedProvider):
         order, unusable = order_of_images(source, options, packs, classes.read)
         limited = partial(plan_class, **options.values(*DEFAULT_LIMITS))
         sizes = None
-        if job.shapes is not None and job.shapes.of_images:
+        if job.shapes is not None and job.shapes.patch:
+            side = job.shapes.patch * max(job.shapes.lengths)
+            limited = partial(limited, largest=(side, side), patch=job.shapes.patch)
+        elif job.shapes is not None and job.shapes.of_images:
             sizes = sizes_of(source, recipes.packs, options)
             limited = partial(limited, largest=tuple(sizes.max(0).tolist()))
-            if job.shapes.patch:
-                side = job.shapes.patch * max(job.shapes.lengths)
-                limited = partial(limited, largest=(side, side), patch=job.shapes.patch)
         mean_image = mean_image_of(source, order, limited, recipes.common, options)
         plans = _plans(job, labels, classes, limited, mean_image)
         caches = open_caches(
@@ -296,7 +296,8 @@ class RecordImageProvider(PlannedProvider):
         self._entries = open_entries(source, options)
         entries = None if self._entries is None else self._entries.store
         taken = options.data_name, options.label_name
-        fields = ImageFields(options.fields, source, len(recipes.views), labels.objects, taken)
+        views, arrays = len(recipes.views), 3 if options.patches else None
+        fields = ImageFields(options.fields, source, views, labels.objects, taken, arrays)
         fields.refuse_mosaics(recipes.packs)
         self._fields, self._image = fields, plans[0]()
         engines = ImageEngines(
@@ -339,7 +340,8 @@ class RecordImageProvider(PlannedProvider):
         if named is not None and named.tail:
             self._tail = PythonTail(named, options, bool(recipes.views))
             provided = [self._tail.described(provided[0])]
-        provided += fields.described(plan, options.batch_size, dtype)
+        slots = provided[0].shape[0] if options.patches else options.batch_size
+        provided += fields.described(plan, slots, dtype)
         super().__init__(
             batches,
             engines(options.batch_size, options.prefetch_buffer),
@@ -355,6 +357,7 @@ class RecordImageProvider(PlannedProvider):
         self.path_imgrec = source.name
         self.packs = packs
         self._make_plans, self._caches, self._normalise = plans, caches, job.normalise
+        self._shapes = job.shapes
         self._seed, self._firsts, self._of_classes = options.seed, source.firsts, labels.of_classes
         self._classes: PackClasses | None = classes
         self._as_buffer, self._patch = options.ragged == "buffer", options.patches or 0
@@ -485,12 +488,7 @@ class RecordImageProvider(PlannedProvider):
             single = all(len(desc.shape) == 1 for desc in self.provide_label)
             classes = self._classes.names() if single or not self._of_classes else None
         if self._patch:
-            parts = [NumpyDevice().send(array) for array in batch.data]
-            images = SeparateArrays(images_of_patches(parts, self._patch))
-            desc = DataDesc("data", (len(images),), images.dtype, "HWC")
-            given, source = batch.provide_label, batch.source
-            batch = RaggedBatch([images], batch.label, batch.pad, batch.index, None, [desc], given)
-            batch.source = source
+            batch = whole_images(batch, self._patch)
         pixels = undo_normalisation(self)
         return show_batch(batch, pixels, title, classes, columns)
 
@@ -531,9 +529,8 @@ class RecordImageProvider(PlannedProvider):
             if self._fields:
                 batch.fields, batch.kinds = self._fields.lists(data), self.fields
             return batch
-        _, labels = self._arrays(data, label)
-        desc = self.provide_data[0]
-        arrays, described = ragged_data(data, desc, self._as_buffer)
+        arrays, described = ragged_data(data, self.provide_data[0], self._as_buffer)
+        _, labels = self._arrays(arrays, label)
         placed = self._placement.place([*arrays, *labels])
         made, labels = placed[: len(arrays)], placed[len(arrays) :]
         return RaggedBatch(
@@ -549,6 +546,8 @@ class RecordImageProvider(PlannedProvider):
         )
 
     def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
+        if isinstance(data, SeparateArrays) and self._as_buffer:
+            data, _ = ragged_data(data, self.provide_data[0], True)
         if self._fields:
             data = self._fields.arrays(data, self._image)
         if self._tail is not None:
@@ -565,7 +564,8 @@ class RecordImageProvider(PlannedProvider):
 
     def _provider_samples(self) -> Any:
         self._fields.refuse_chosen()
-        return super()._provider_samples()
+        samples = super()._provider_samples()
+        return samples if self._shapes is None else self._shapes.joined(samples, self._as_buffer)
 
     def _finish(self, data: Sequence[Any]) -> list[Any]:
         return self._fields.finish(data, self._normalise) if self._normalise else list(data)

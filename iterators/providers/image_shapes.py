@@ -7,7 +7,7 @@ their headers, so that the memory of a batch is known before anything is decoded
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from recordio.keywords.checks import integers
 
 from ..core.batch import DataBatch, DataDesc
+from ..core.device import NumpyDevice
 from ..core.dtypes import numpy_dtype
 from ..core.order import (
     BatchPlan,
@@ -27,24 +28,38 @@ from ..core.order import (
     SequentialOrder,
     ShuffledOrder,
 )
+from ..core.order.cutting import pieces
 from ..core.order.shaped import DrawnShapePlan, ImageSizePlan
 from ..core.order.tokens import TokenPlan
 from ..images.augment.recipe import BaseRecipe
 from ..images.batch_memory import SeparateArrays
 from .image_options import ImageRecordOptions
+from .sample_iterator import Samples
 
 __all__ = [
     "RaggedBatch",
     "Shapes",
     "bucket_plan",
     "describe_batch",
-    "images_of_patches",
     "patch_data",
     "ragged_data",
     "sizes_of",
     "unknown_size",
+    "whole_images",
 ]
 
+#: Of patches, what says of which part of an image they are.
+RANDOM_CROP = frozenset(
+    (
+        *("random_resized_crop", "min_random_area", "max_random_area"),
+        *("min_aspect_ratio", "max_aspect_ratio", "log_aspect_ratio"),
+    )
+)
+#: What a batch of patches has, and one of images one behind the other beside these.
+PATCH_NAMES = ("patches", "patch_coord", "patch_valid")
+RAGGED_NAMES = ("offsets", "sizes")
+#: Images whose sizes are worked out together.
+AT_ONCE = 1 << 20
 #: What a recipe may say of images that keep their size.
 KEEPS_SIZE = frozenset(
     (
@@ -149,7 +164,8 @@ class Shapes:
             return
         if self.patch:
             self._check_patches(options, recipes)
-        if options.fields:
+        # Crops and sizes are numbers of the image; of patches they are known when it is made.
+        if any(spec.stored or not self.patch for spec in (options.fields or {}).values()):
             raise ValueError(
                 "data_shape=None gives images of their own size, which fields cannot follow: drop "
                 "fields, or give a data_shape"
@@ -168,7 +184,7 @@ class Shapes:
                     "data_shape=None needs the sizes of upright images: drop orient=False"
                 )
             for name in recipe.changed():
-                if name not in KEEPS_SIZE:
+                if name not in KEEPS_SIZE | (RANDOM_CROP if self.patch else frozenset()):
                     raise ValueError(
                         f"data_shape=None leaves images their size, and {name} needs one: drop "
                         f"{name}, or give a data_shape"
@@ -202,13 +218,28 @@ class Shapes:
                 order=order,
                 batch_size=batch_size,
                 tail=tail,
-                image_sizes=np.ascontiguousarray(sizes[:, ::-1], np.uint32),  # type: ignore[index]
                 patch=self.patch,
                 lengths=self.lengths,
                 tokens=self.budget,
                 seed=seed,
             )
         return ImageSizePlan(order, batch_size, tail, image_sizes=sizes)
+
+    def joined(self, samples: Samples, as_buffer: bool) -> Samples:
+        """Have what is made of images of their own size put together: a list, or arrays by name."""
+        if not self.of_images:
+            return samples
+        names = [desc.name for desc in samples.stored[0]]
+        if as_buffer:
+            names += RAGGED_NAMES
+        parts = len(PATCH_NAMES) if self.patch else None
+
+        def finish(data: Sequence[Any]) -> list[Any]:
+            if not self.patch and not as_buffer:
+                return [list(data)]
+            return [dict(zip(names[:parts], data, strict=False)), *data[len(names[:parts]) :]]
+
+        return replace(samples, finish=finish)
 
     def described(self) -> str:
         """Describe them for a saved state."""
@@ -230,17 +261,12 @@ def bucket_plan(
         )
     if options.even:
         raise ValueError("buckets give all parts as many batches: drop even")
-    if not hasattr(source, "image_sizes"):
-        raise ValueError(
-            f"{source.name}: buckets need the sizes of images, which are kept beside record files "
-            "and containers: make one of these"
-        )
     return BucketPlan(
         order=order,
         batch_size=options.batch_size,
         tail=tail,
         buckets=buckets,
-        members=Members.of(buckets, [source.image_sizes]),
+        members=Members.of(buckets, source.image_sizes),
         parts=options.num_parts,
         part=options.part_index,
         seed=options.seed if shuffled else None,
@@ -273,15 +299,12 @@ def sizes_of(source: Any, recipes: Sequence[BaseRecipe], options: ImageRecordOpt
 
     A ValueError if the largest images that a batch may have take more memory than is allowed.
     """
-    stored: np.ndarray = source.image_sizes
-    ends = [*source.firsts[1:].tolist(), len(stored)]
-    found = [
-        resized(stored[first:end], recipe, options.max_pixels)
-        for first, end, recipe in zip(source.firsts.tolist(), ends, recipes, strict=True)
-    ]
-    sizes = np.concatenate(found)
-    if options.patches:
-        return sizes
+    sizes, end = np.empty((len(source), 2), np.int32), 0
+    for member, recipe in zip(source.members, recipes, strict=True):
+        for table in member.image_sizes:
+            for piece in pieces(table, AT_ONCE):
+                begin, end = end, end + len(piece)
+                sizes[begin:end] = resized(piece, recipe, options.max_pixels)
     pixels = sizes.astype(np.int64).prod(1)
     largest = np.partition(pixels, -min(options.batch_size, len(pixels)))[-options.batch_size :]
     nbytes = int(largest.sum()) * recipes[0].channels * numpy_dtype(options.dtype).itemsize
@@ -299,10 +322,11 @@ def patch_data(shapes: Shapes, desc: DataDesc, channels: int, most: int) -> list
     length = max(shapes.lengths)
     images = min(max(shapes.budget // length, 1), most)
     values = shapes.patch * shapes.patch * channels
+    shapes_of = ((images, length, values), (images, length, 2), (images, length))
+    dtypes = desc.dtype, np.int64, np.bool_
     return [
-        DataDesc("patches", (images, length, values), desc.dtype, None),
-        DataDesc("patch_coord", (images, length, 2), np.int64, None),
-        DataDesc("patch_valid", (images, length), np.bool_, None),
+        DataDesc(name, shape, dtype, None)
+        for name, shape, dtype in zip(PATCH_NAMES, shapes_of, dtypes, strict=True)
     ]
 
 
@@ -314,6 +338,17 @@ def images_of_patches(arrays: Sequence[np.ndarray], patch: int) -> list[np.ndarr
         parts = patches[: rows * columns].reshape(rows, columns, patch, patch, -1)
         found.append(np.concatenate([np.concatenate(list(row), 1) for row in parts], 0))
     return found
+
+
+def whole_images(batch: DataBatch, patch: int) -> RaggedBatch:
+    """Return a batch of patches as one of images."""
+    parts: list[Any] = [NumpyDevice().send(array) for array in batch.data[: len(PATCH_NAMES)]]
+    images = SeparateArrays(images_of_patches(parts, patch))
+    desc = DataDesc("data", (len(images),), images.dtype, "HWC")
+    given = batch.label, batch.pad, batch.index, None, [desc], batch.provide_label
+    whole = RaggedBatch([images], *given)
+    whole.source = batch.source
+    return whole
 
 
 def unknown_size(desc: DataDesc) -> DataDesc:
@@ -341,9 +376,8 @@ def ragged_data(
     offsets = np.cumsum([0, *(one.size for one in arrays)], dtype=np.int64)
     values = arrays.joined()
     return [values, offsets, sizes], [
-        DataDesc(name, values.shape, dtype, None),
-        DataDesc("offsets", offsets.shape, np.int64, None),
-        DataDesc("sizes", sizes.shape, np.int32, None),
+        DataDesc(own, array.shape, dtype if array is values else array.dtype, None)
+        for own, array in zip((name, *RAGGED_NAMES), (values, offsets, sizes), strict=True)
     ]
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import FieldError, LabelError, RecordIOError
 from recordio.lists import read_entries
+from recordio.packs.sizes import SizedPaths, measured_sizes
 
 from ..core.order import check_of
 from ..images.sources.image_arrays import ImageArrays
@@ -57,6 +58,10 @@ class ImagePack(Protocol):
     @property
     def is_remote(self) -> bool:
         """True if some lie on servers, so that they have to be pinned while they are read."""
+
+    @property
+    def image_sizes(self) -> list[np.ndarray]:
+        """Width and height of every image, upright, or both 0: uint32, (n, 2), for each file."""
 
     def __len__(self) -> int:
         """Number of images."""
@@ -179,6 +184,11 @@ class ImageFileSource:
         """0, where it begins."""
         return np.zeros(1, np.int64)
 
+    @property
+    def image_sizes(self) -> list[np.ndarray]:
+        """Width and height of every image, read from all files now; see `RecordSource`."""
+        return [measured_sizes(SizedPaths(self._paths))]
+
     def bytes_source(self) -> Source:
         """Return what the image stage reads."""
         return ImageFiles(self._paths, self._ids, self._labels)
@@ -243,6 +253,12 @@ class ImageArraySource(ImageFileSource):
 
     def __len__(self) -> int:
         return len(self._images)
+
+    @property
+    def image_sizes(self) -> list[np.ndarray]:
+        """Width and height of every image: the same."""
+        size = np.array(self._images.shape[2:0:-1], np.uint32)
+        return [np.broadcast_to(size, (len(self), 2))]
 
     def bytes_source(self) -> Source:
         """Return what the image stage reads."""

@@ -130,7 +130,7 @@ class PlannedProvider(AbstractDataProvider):
         self._iterators: weakref.WeakSet[ChosenSamples] = weakref.WeakSet()
         self._inside = False
         # Asked for when a batch is submitted, and again when it is delivered.
-        self._batches_left = functools.lru_cache(maxsize=64)(plan.batches)
+        self._any_left = functools.lru_cache(maxsize=64)(plan.any_left)
         self._skipped = SkippedSamples(on_error, error_budget, plan.order.count())
         for error in skipped:
             self._skipped.add(error)
@@ -222,7 +222,7 @@ class PlannedProvider(AbstractDataProvider):
     def _next(self) -> DataBatch:
         position = self._position
         self._provider_current = None
-        if not self._batches_left(position.done, position.epoch):
+        if not self._any_left(position.done, position.epoch):
             self._provider_asked = True  # the rest may be empty; a new loop means the next epoch
             raise StopIteration
         asked = time.perf_counter()
@@ -264,15 +264,15 @@ class PlannedProvider(AbstractDataProvider):
         """Fill a slot with the next good record of the epoch; the slot keeps its draw number."""
         plan, (epoch, done) = self._plan, request.position
 
-        def size_of(record: int) -> Any:
-            return plan.sizes(epoch, 0, done, np.array([record]))[0]
+        # Each slot may have a size of its own.
+        own_size = bool(request.shape) and np.ndim(request.shape[0]) == 2
 
         def refill(records: Iterable[int]) -> int:
-            # Each slot may have a size of its own.
-            sizes = size_of if request.shape and np.ndim(request.shape[0]) == 2 else None
-            return self._skipped.refill(
-                error, self._engine, records, epoch, draw, arrays, slot, sizes
+            found = (
+                (record, *(plan.sizes(epoch, 0, done, np.array([record]))[:1] if own_size else ()))
+                for record in records
             )
+            return self._skipped.refill(error, self._engine, found, epoch, draw, arrays, slot)
 
         if not plan.one_row:
             begin = slot + 1
@@ -305,7 +305,7 @@ class PlannedProvider(AbstractDataProvider):
         self._waited += now - asked
         self._samples += samples
         self._returned = now
-        if self._verbose and not self._batches_left(self._position.done, self._position.epoch):
+        if self._verbose and not self._any_left(self._position.done, self._position.epoch):
             logger.info(
                 "epoch %d: %d samples so far, waited %.1f s for data, %d records skipped",
                 self.epoch,
@@ -371,15 +371,14 @@ class PlannedProvider(AbstractDataProvider):
 
     def _batch_shape(self, epoch: int, done: int, rows: np.ndarray) -> tuple[Any, ...]:
         """Return sizes and number of slots of a batch, nothing for one like all others."""
-        sizes = self._plan.sizes(epoch, 0, done, rows)
-        if sizes is None:
+        if not self._plan.shaped:
             return ()
-        length = self._plan.length(epoch, 0, done)
+        sizes, length = self._plan.sizes(epoch, 0, done, rows), self._plan.length(epoch, 0, done)
         return (sizes, self._plan.slots(epoch, 0, done), *([length] if length else []))
 
     def _settle(self, position: Position) -> Position:
         """Return the position, or, behind the last batch of an epoch, the start of the next one."""
-        while not self._batches_left(position.done, position.epoch):
+        while not self._any_left(position.done, position.epoch):
             position = self._end(position)
             if self._empty:
                 break
@@ -398,7 +397,7 @@ class PlannedProvider(AbstractDataProvider):
         with self._access.lock:
             position, asked = self._position, self._provider_asked
             if asked or position.done > 0:
-                over = not self._batches_left(position.done, position.epoch)
+                over = not self._any_left(position.done, position.epoch)
                 following = Position((position.epoch + 1) & LAST_EPOCH)
                 position = self._end(position) if over else following
             self._go_to(position)
@@ -422,7 +421,9 @@ class PlannedProvider(AbstractDataProvider):
 
     def _provider_samples(self) -> Samples:
         to_device, finish = self._placement.another().place, self._finish
-        return Samples(self._stored, self._form, to_device, finish, self._rng, self._read_samples)
+        return Samples(
+            self._stored, self._form, to_device, finish, self._rng, self._read_samples, self._plan
+        )
 
     @functools.cached_property
     def _rng(self) -> Any:
@@ -430,7 +431,12 @@ class PlannedProvider(AbstractDataProvider):
         return generator(None, DATASET_SEED)
 
     def _read_samples(
-        self, rows: Iterator[Any], batch_size: int, in_file_order: bool, first_draw: int | None
+        self,
+        rows: Iterator[Any],
+        batch_size: int,
+        in_file_order: bool,
+        first_draw: int | None,
+        shaped: bool = False,
     ) -> Callable[[], tuple[list[Any], list[Any], int]]:
         """Begin an epoch of chosen samples; see `Samples.read`."""
         with self._access.lock:
@@ -438,7 +444,7 @@ class PlannedProvider(AbstractDataProvider):
                 raise ValueError("the provider is closed")
             if self._process != os.getpid():
                 raise RuntimeError(Prefetcher.foreign)
-            if self._plan.sizes(0, 0, 0, np.zeros(0, np.int64)) is not None:
+            if self._plan.shaped and not shaped:
                 raise ValueError(
                     "iterator() makes batches of one shape, and this provider has several: loop "
                     "over the provider, or make one with a single data_shape"
@@ -518,7 +524,7 @@ class PlannedProvider(AbstractDataProvider):
         with self._access.lock:
             if plan is not self._plan:
                 self._plan = plan
-                self._batches_left = functools.lru_cache(maxsize=64)(plan.batches)
+                self._any_left = functools.lru_cache(maxsize=64)(plan.any_left)
                 self._engine.cancel()
                 self._requests.clear()
             self._go_to(position)

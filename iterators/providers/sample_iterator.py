@@ -13,6 +13,7 @@ from typing import Any
 from ..core.backend import backend_of
 from ..core.batch import DataDesc
 from ..core.finite_iterator import FiniteDatasetIterator
+from ..core.order import BatchPlan
 from ..core.order.modes import (
     EvenSequencesSubsetIterator,
     SequentialSubsetIterator,
@@ -23,7 +24,7 @@ from ..core.order.modes import (
 from .batch_form import BatchForm, Transfer
 from .form_batches import FormBatch, with_arrays
 
-__all__ = ["DatasetProtocol", "Samples", "chosen_batches", "first_samples"]
+__all__ = ["DatasetProtocol", "Samples", "chosen_batches", "first_samples", "plan_of"]
 
 #: Modes of providers whose batches come in an order of their own.
 OWN_MODES = ("sequential", "even_sequential")
@@ -97,14 +98,14 @@ class Samples:
     finish: Transfer
     #: Random numbers that go on from iterator to iterator.
     rng: Any
-    #: ``read(rows, batch_size, in_file_order, first_draw)`` begins an epoch beside all others.
-    #: `rows` are the positions of the samples of each batch, at most `batch_size` of them, in the
-    #: order in which they are stored or in that of the epoch; with a `first_draw`, not None, a
-    #: sample that comes again has other random numbers.  The result gives data, label and number of
-    #: samples of the next batch.
-    read: Callable[
-        [Iterator[Any], int, bool, int | None], Callable[[], tuple[list[Any], list[Any], int]]
-    ]
+    #: ``read(rows, batch_size, in_file_order, first_draw, shaped)`` begins an epoch beside all
+    #: others.  `rows` are the positions of the samples of each batch, at most `batch_size` of them,
+    #: in the order in which they are stored or in that of the epoch; with a `first_draw`, not None,
+    #: a sample that comes again has other random numbers.  If they are `shaped`, `rows` are
+    #: `ShapedRows`.  The result gives data, label and number of samples of the next batch.
+    read: Callable[..., Callable[[], tuple[list[Any], list[Any], int]]]
+    #: What the epochs of the provider itself are cut by.
+    plan: BatchPlan
 
 
 def _chosen(
@@ -141,17 +142,28 @@ def chosen_batches(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield batches of the samples with these numbers, as they are stored: data, then labels.
 
-    The epoch is that of the provider's next `iterator`; see `Samples.read`.
+    The epoch is that of the provider's next `iterator`; see `Samples.read`.  The `rows` of a
+    provider of several shapes are `ShapedRows`.
     """
     samples: Samples = provider._provider_samples()
     request = _Request(None, *samples.stored, samples.form)
-    read = samples.read(rows, batch_size, True, first_draw)
+    shaped = samples.plan.shaped
+    read = samples.read(rows, batch_size, True, first_draw, shaped)
     while True:
         try:
-            found = read()
+            data, label, count = read()
         except StopIteration:
             return
-        yield request.parts(*found, samples.to_device, samples.finish)
+        if not shaped:  # else it has as many slots as samples
+            data, label = request.samples(data, label, count)
+        placed = samples.to_device([*data, *label])
+        yield (*samples.finish(placed[: len(data)]), *placed[len(data) :])
+
+
+def plan_of(provider: Any) -> BatchPlan:
+    """Return what the epochs of a provider with samples by number are cut by."""
+    plan: BatchPlan = provider._plan
+    return plan
 
 
 # -- batches as they come ---------------------------------------------------------------------

@@ -10,7 +10,6 @@ import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -19,17 +18,23 @@ import torch.utils.data
 
 from recordio.keywords.checks import boolean, entries, integer
 
-from ..core.order import check_of
+from ..core.order import BatchPlan, check_of
 from ..core.order.position import Position
 from ..core.prefetch import Prefetcher
-from ..images.augment.named_recipes import NamedRecipe
 from ..loops.iterator import fetch
+from ..providers.engine import ShapedRows
 from ..providers.image_provider import RecordImageProvider
-from ..providers.sample_iterator import chosen_batches
+from ..providers.sample_iterator import chosen_batches, plan_of
 from .dlpack import mapped
-from .image_sets import ImageSet, image_set, recipe_of
-from .loader_arguments import check_indices, refuse_orders, refuse_processes, refuse_rest
-from .loader_epochs import Batch, Epochs, LoaderSampler, OrderedEpochs, SampledEpochs
+from .image_sets import ImageSet, image_set, in_python, translated
+from .loader_arguments import (
+    check_indices,
+    refuse_orders,
+    refuse_processes,
+    refuse_rest,
+    refuse_shapes,
+)
+from .loader_epochs import Cut, Epochs, LoaderBatch, LoaderSampler, OrderedEpochs, SampledEpochs
 from .world import World
 
 __all__ = ["ImageLoader"]
@@ -96,7 +101,10 @@ class ImageLoader:
         Of `ImageRecordIter`: ``data_shape``, ``dtype``, ``layout``, ``device``, ``on_error``,
         ``cache``, ``rand_mirror``, ...; they win over the transform.  With ``fields``, which a
         pack has, batches are ``(images, field, ..., labels)``; texts and packed objects are
-        refused.
+        refused.  With ``buckets`` or a list of shapes as ``data_shape`` each batch has its shape;
+        with ``patches`` the images are a dict of ``patches``, ``patch_coord`` and ``patch_valid``,
+        with ``data_shape=None`` a list of tensors, or for ``ragged="buffer"`` a dict of one tensor
+        with its ``offsets`` and ``sizes``.
 
     Raises
     ------
@@ -204,7 +212,7 @@ class ImageLoader:
         )
         self._process = os.getpid()
         found = image_set(dataset)
-        self.recipe, found, tail = _translated(found, transform, keywords)
+        self.recipe, found, tail = translated(found, transform, keywords)
         self._found = found
         self._keywords = self._of_provider(found, keywords, prefetch_factor)
         self._provider: RecordImageProvider | None = None
@@ -221,7 +229,16 @@ class ImageLoader:
                 stacklevel=2,
             )
         else:
-            images = self._own_provider().num_samples
+            plan = plan_of(self._own_provider())
+            images = plan.order.count()
+            refuse_shapes(
+                plan,
+                keywords,
+                sampler=sampler,
+                batch_sampler=batch_sampler,
+                drop_last=self.drop_last,
+                collate_fn=collate_fn,
+            )
             self._count = images if self._indices is None else len(self._indices)
             check_indices(found.name, self._indices, images)
         self._classes, self._class_to_idx = found.classes, found.class_to_idx
@@ -280,7 +297,7 @@ class ImageLoader:
             if found.transform is None:
                 raise
             self.recipe = None
-            self._found = _in_python(found, f"{reason}, and at the end of a recipe: {error}")
+            self._found = in_python(found, f"{reason}, and at the end of a recipe: {error}")
             return self._found
         warnings.warn(
             f"{found.name}: {reason}.  {', '.join(self.recipe.tail_names)} run in Python, for one "
@@ -292,9 +309,10 @@ class ImageLoader:
 
     def _made_epochs(self, shuffle: bool, world: World, even: bool) -> Epochs:
         if self.batch_sampler is not None:
-            return SampledEpochs(self._count, self.batch_sampler, None, False)
+            return SampledEpochs(self._count, self.batch_sampler, None, False, self._cut)
         if self._sampler is not None:
-            return SampledEpochs(self._count, self._sampler, self.batch_size, self.drop_last)
+            size, drop_last = self.batch_size, self.drop_last
+            return SampledEpochs(self._count, self._sampler, size, drop_last, self._cut)
         return OrderedEpochs(
             self._count,
             self.batch_size,
@@ -303,7 +321,17 @@ class ImageLoader:
             seed=self._seed,
             even=even,
             tail="drop" if self.drop_last else "pad",
+            cut=self._cut,
         )
+
+    @property
+    def _cut(self) -> Cut:
+        """Return what epochs are cut by: batches of one shape, or of those of the provider."""
+        plan = None if self._provider is None else plan_of(self._provider)
+        if plan is None or not plan.shaped:
+            return BatchPlan
+        indices = self._indices  # without the loader: nothing keeps its threads once it is dropped
+        return lambda order, _, tail: plan.over(order, tail, indices)
 
     # -- what there is ----------------------------------------------------------------------------
 
@@ -336,7 +364,7 @@ class ImageLoader:
 
     def __len__(self) -> int:
         """Return the batches of an epoch of this rank."""
-        return len(self._epochs)
+        return self._epochs.batch_count(self.epoch)
 
     def __repr__(self) -> str:
         how = "in Python" if self._found.open is None else "by threads"
@@ -382,7 +410,9 @@ class ImageLoader:
         if self._loop is loop:
             self._position, self._begun = Position(position.epoch + 1), None
 
-    def _made(self, batches: Iterator[Batch], position: Position) -> Iterator[tuple[Any, int]]:
+    def _made(
+        self, batches: Iterator[LoaderBatch], position: Position
+    ) -> Iterator[tuple[Any, int]]:
         """Yield every batch, with the positions that are done behind it."""
         found = (
             self._fetched(batches) if self._found.open is None else self._read(batches, position)
@@ -390,14 +420,16 @@ class ImageLoader:
         for batch, done in found:
             yield (mapped(batch, _pinned) if self._pins else batch), done
 
-    def _read(self, batches: Iterator[Batch], position: Position) -> Iterator[tuple[Any, int]]:
+    def _read(
+        self, batches: Iterator[LoaderBatch], position: Position
+    ) -> Iterator[tuple[Any, int]]:
         """Yield batches of the provider."""
         waiting: deque[int] = deque()
 
-        def rows() -> Iterator[np.ndarray]:
-            for samples, done in batches:
-                waiting.append(done)
-                yield samples if self._indices is None else self._indices[samples]
+        def rows() -> Iterator[Any]:
+            for batch in batches:
+                waiting.append(batch.done)
+                yield self._chosen(batch)
 
         provider = self._own_provider()
         provider.set_epoch(position.epoch)
@@ -406,16 +438,32 @@ class ImageLoader:
         for parts in chosen_batches(provider, rows(), self._epochs.largest, first_draw):
             yield self._collated(parts, labelled), waiting.popleft()
 
-    def _collated(self, parts: tuple[torch.Tensor, ...], labelled: bool) -> Any:
+    def _chosen(self, batch: LoaderBatch) -> Any:
+        """Return the samples of a batch as numbers among all images, with its shape."""
+        own = (lambda row: row) if self._indices is None else self._indices.__getitem__
+        if batch.others is None:
+            return own(batch.rows)
+        others = batch.others
+        return ShapedRows(
+            own(batch.rows),
+            batch.draws,
+            batch.shape,
+            lambda slot: ((own(row), *size) for row, *size in others(slot)),
+        )
+
+    def _collated(self, parts: tuple[Any, ...], labelled: bool) -> Any:
         """Return images, views and labels as they are, or as `collate_fn` makes them."""
         if self.collate_fn is None:
             return parts if len(parts) > 1 else parts[0]
         if labelled:
             parts = (*parts[:-1], parts[-1].tolist() if parts[-1].ndim == 1 else parts[-1])
+        if isinstance(parts[0], dict):  # of patches: a dict for each image
+            images = zip(*parts[0].values(), strict=True)
+            parts = ([dict(zip(parts[0], image, strict=True)) for image in images], *parts[1:])
         samples: list[Any] = list(zip(*parts, strict=True))
         return self.collate_fn(samples if len(parts) > 1 else [sample for (sample,) in samples])
 
-    def _fetched(self, batches: Iterator[Batch]) -> Iterator[tuple[Any, int]]:
+    def _fetched(self, batches: Iterator[LoaderBatch]) -> Iterator[tuple[Any, int]]:
         """Yield batches of samples that the data set makes."""
         threads = self.num_workers
         collate = self.collate_fn or torch.utils.data.default_collate
@@ -429,8 +477,8 @@ class ImageLoader:
         try:
             while True:
                 while len(waiting) < depth and (found := next(batches, None)) is not None:
-                    prefetcher.submit(found[0], 0)
-                    waiting.append(found[1])
+                    prefetcher.submit(found.rows, 0)
+                    waiting.append(found.done)
                 if not waiting:
                     return
                 batch, _, _, failures = prefetcher.collect()
@@ -455,6 +503,8 @@ class ImageLoader:
         settings = {"dataset": type(self.dataset).__name__}  # its root may lie elsewhere
         if self._found.open is not None:
             settings = self._own_provider().state_dict()["settings"]
+            if plan_of(self._own_provider()).shaped:
+                settings.setdefault("shapes", settings["order"])
         if self._indices is not None:
             settings["indices"] = check_of(self._indices)
         return {**settings, **self._epochs.described()}
@@ -523,42 +573,6 @@ class ImageLoader:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
-
-
-def _translated(
-    found: ImageSet, transform: Any, keywords: dict[str, Any]
-) -> tuple[NamedRecipe | None, ImageSet, str]:
-    """Return the recipe of the images, the data set, and why the recipe ends in Python.
-
-    Where there can be no recipe, the data set is one that makes its own images.
-    """
-    given = transform
-    if given is None:
-        given = keywords.pop("recipe", None)
-    elif "recipe" in keywords:
-        raise ValueError("transform and recipe say the same: give one of both")
-    if given is not None:
-        if found.open is None:
-            raise ValueError(
-                f"transform: the samples of {found.name} are made by its own __getitem__, because "
-                f"{found.reason}: give it the transform"
-            )
-        recipe, reason = recipe_of(given)
-        return recipe, replace(found, transform=None), reason
-    if found.open is None or found.transform is None:
-        return None, found, ""
-    try:
-        recipe, reason = recipe_of(found.transform)
-    except (TypeError, ValueError) as error:
-        return None, _in_python(found, f"its transform has no counterpart: {error}"), ""
-    return recipe, found, reason
-
-
-def _in_python(found: ImageSet, reason: str) -> ImageSet:
-    """Return a data set that makes its own images."""
-    return ImageSet(
-        found.name, reason=reason, class_to_idx=found.class_to_idx, classes=found.classes
-    )
 
 
 def _can_pin() -> bool:

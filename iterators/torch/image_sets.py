@@ -26,7 +26,7 @@ from ..providers.image_record import ImageRecordIter, ImageSourceIter
 from ..providers.image_sources import ImageArraySource, ImageFileSource, listed_images
 from .loader_epochs import table
 
-__all__ = ["ImageSet", "image_set", "recipe_of"]
+__all__ = ["ImageSet", "image_set", "in_python", "translated"]
 
 #: Classes of torchvision whose ``__getitem__`` is understood, by what they have.
 FOLDERS = ("DatasetFolder",)
@@ -74,6 +74,42 @@ def recipe_of(transform: Any) -> tuple[NamedRecipe, str]:
         recipe = NamedRecipe.from_torchvision(transform, python="tail")
         what, _, _ = error.reason.partition(":")
         return recipe, f"{error.transform} {what}"
+
+
+def translated(
+    found: ImageSet, transform: Any, keywords: dict[str, Any]
+) -> tuple[NamedRecipe | None, ImageSet, str]:
+    """Return the recipe of the images, the data set, and why the recipe ends in Python.
+
+    Where there can be no recipe, the data set is one that makes its own images.
+    """
+    given = transform
+    if given is None:
+        given = keywords.pop("recipe", None)
+    elif "recipe" in keywords:
+        raise ValueError("transform and recipe say the same: give one of both")
+    if given is not None:
+        if found.open is None:
+            raise ValueError(
+                f"transform: the samples of {found.name} are made by its own __getitem__, because "
+                f"{found.reason}: give it the transform"
+            )
+        recipe, reason = recipe_of(given)
+        return recipe, replace(found, transform=None), reason
+    if found.open is None or found.transform is None:
+        return None, found, ""
+    try:
+        recipe, reason = recipe_of(found.transform)
+    except (TypeError, ValueError) as error:
+        return None, in_python(found, f"its transform has no counterpart: {error}"), ""
+    return recipe, found, reason
+
+
+def in_python(found: ImageSet, reason: str) -> ImageSet:
+    """Return a data set that makes its own images."""
+    return ImageSet(
+        found.name, reason=reason, class_to_idx=found.class_to_idx, classes=found.classes
+    )
 
 
 def image_set(dataset: Any) -> ImageSet:
@@ -232,12 +268,16 @@ def _arrays(dataset: Any) -> ImageSet:
 
     def opened(keywords: Mapping[str, Any]) -> RecordImageProvider:
         # A recipe does not know of how many channels the images are.
-        given = {"data_shape": shape, **keywords}
+        own_shapes = any(keywords.get(name) is not None for name in ("buckets", "patches"))
+        given = {"data_shape": None if own_shapes else shape, **keywords}
+        if given["data_shape"] is None:
+            given["data_shape"] = shape[0], None, None
         named = keywords.get("recipe")
         if named is not None:
             own = {name: named.keywords[name] for name in named.keywords if name not in unused}
             size = own.pop("data_shape", shape)[1:]
-            given["data_shape"] = keywords.get("data_shape", (shape[0], *size))
+            if not own_shapes:
+                given["data_shape"] = keywords.get("data_shape", (shape[0], *size))
             given["recipe"] = replace(named, keywords=own)
         return ImageSourceIter(source, **given)
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..core.order import BatchPlan, BucketPlan
 from .image_sets import ImageSet
 
-__all__ = ["check_indices", "refuse_orders", "refuse_processes", "refuse_rest"]
+__all__ = ["check_indices", "refuse_orders", "refuse_processes", "refuse_rest", "refuse_shapes"]
 
 #: Keywords of `ImageRecordIter` that say what is the matter of the loader, and who says it here.
 OTHERWISE = {
@@ -61,6 +62,25 @@ def refuse_rest(found: ImageSet, keywords: Mapping[str, Any]) -> None:
         raise ValueError(
             f"{names}: no image of {found.name} is made here, because {found.reason}; drop them"
         )
+
+
+def refuse_shapes(plan: BatchPlan, keywords: Mapping[str, Any], **given: Any) -> None:
+    """Refuse what is given and does not go with batches that have a shape each."""
+    if plan.fills:
+        what = "buckets" if isinstance(plan, BucketPlan) else "patches"
+        for name in ("sampler", "batch_sampler"):
+            if given[name] is not None:
+                raise ValueError(
+                    f"{what} say which images make up a batch, and so does {name}: drop one of "
+                    "both, or give a list of shapes as data_shape"
+                )
+    if isinstance(plan, BucketPlan) and given["drop_last"] and not plan.buckets.carry_over:
+        raise ValueError(
+            "drop_last=True would leave out images of every bucket in every epoch: give "
+            "buckets=Buckets(..., carry_over=True), whose batches are all full, or drop it"
+        )
+    if keywords.get("ragged") == "buffer" and given["collate_fn"] is not None:
+        raise ValueError('collate_fn gets images, which ragged="buffer" puts together: drop one')
 
 
 def check_indices(name: str, indices: np.ndarray | None, count: int) -> None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import base64
 import operator
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -17,10 +17,22 @@ from ..core.order import BatchPlan, DealtOrder, PlainOrder, ShuffledOrder, Tail,
 from ..core.order.cutting import count_batches, pieces
 from .world import World
 
-__all__ = ["Epochs", "LoaderSampler", "OrderedEpochs", "SampledEpochs", "table"]
+__all__ = ["Epochs", "LoaderBatch", "LoaderSampler", "OrderedEpochs", "SampledEpochs", "table"]
 
-#: A batch: numbers of its samples, and the positions that are done behind it.
-Batch = tuple[np.ndarray, int]
+
+class LoaderBatch(NamedTuple):
+    """The samples of a batch, and its shape, if batches have one each."""
+
+    #: Numbers of the samples.
+    rows: np.ndarray
+    #: The positions that are done behind it.
+    done: int
+    #: Numbers that tell occurrences of a sample apart; None for those that are usual.
+    draws: np.ndarray | None = None
+    #: What an engine takes of the shape, and what may take the place of the sample in a slot; see
+    #: `ShapedRows`.
+    shape: tuple[Any, ...] = ()
+    others: Callable[[int], Iterator[tuple[Any, ...]]] | None = None
 
 
 class Epochs(Protocol):
@@ -33,8 +45,8 @@ class Epochs(Protocol):
     def largest(self) -> int:
         """Samples of the largest batch of the epoch that was begun."""
 
-    def __len__(self) -> int:
-        """Batches of an epoch."""
+    def batch_count(self, epoch: int) -> int:
+        """Return the batches of an epoch."""
 
     def begin(self, epoch: int, saved: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Begin an epoch, as it was `saved`; returns what has to be saved of it."""
@@ -45,11 +57,15 @@ class Epochs(Protocol):
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch comes next."""
 
-    def batches(self, epoch: int, done: int) -> Iterator[Batch]:
+    def batches(self, epoch: int, done: int) -> Iterator[LoaderBatch]:
         """Yield the batches behind the first `done` positions of the epoch that was begun."""
 
     def described(self) -> dict[str, str]:
         """Return what a saved state must agree with."""
+
+
+#: ``cut(order, batch_size, tail)`` cuts epochs into batches.
+Cut = Callable[[DealtOrder, int, Tail], BatchPlan]
 
 
 class OrderedEpochs:
@@ -67,44 +83,58 @@ class OrderedEpochs:
         seed: int,
         even: bool,
         tail: Tail,
+        cut: Cut = BatchPlan,
     ) -> None:
         self._count, self.largest, self._world = count, batch_size, world
         self._whole = ShuffledOrder(count, seed) if shuffle else PlainOrder(count)
         self._even, self._tail = even, tail
-        self._seed = seed
+        self._seed, self._cut = seed, cut
+        self._made: BatchPlan | None = None
 
     def _plan(self) -> BatchPlan:
         rank, ranks = self._world.get()
-        order = DealtOrder(self._whole, ranks, rank, self._even and ranks > 1)
-        return BatchPlan(order, self.largest, self._tail)
+        if self._made is None:
+            order = DealtOrder(self._whole, ranks, rank, self._even and ranks > 1)
+            self._made = self._cut(order, self.largest, self._tail)
+            if self._made.fills and ranks > 1 and not self._even:
+                raise ValueError(
+                    "even=False would leave some ranks without an image at some steps: drop it, or "
+                    "use RecordBatches(ImageRecordIter, ...), whose batches count their padding"
+                )
+        return self._made
 
-    def __len__(self) -> int:
-        return len(self._plan())
+    def batch_count(self, epoch: int) -> int:
+        """Return the batches of an epoch."""
+        return self._plan().batches(0, epoch)
 
-    def samples(self) -> int:
+    def samples(self, epoch: int) -> int:
         """Return the samples of this rank in the batches of an epoch."""
         plan = self._plan()
-        return min(plan.order.count(), len(plan) * plan.batch_size)
+        count = plan.count(epoch)
+        return count if plan.fills else min(count, len(plan) * plan.batch_size)
 
     def begin(self, epoch: int, saved: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Begin an epoch: its order follows from its number."""
-        return {}
+        """Begin an epoch: its order follows from its number, and from how many ranks began."""
+        if saved:
+            self._made = self._plan().resumed(saved)
+        return self.saved()
 
     def saved(self) -> dict[str, Any]:
-        """Return nothing: an epoch follows from its number."""
-        return {}
+        """Return how many ranks began, if that counts."""
+        return {} if self._cut is BatchPlan else dict(self._plan().state())
 
     def set_epoch(self, epoch: int) -> None:
         """Do nothing: `batches` is told."""
 
-    def batches(self, epoch: int, done: int) -> Iterator[Batch]:
+    def batches(self, epoch: int, done: int) -> Iterator[LoaderBatch]:
         """Yield the batches behind the first `done` positions."""
         plan = self._plan()
-        step = plan.batch_size * plan.order.stride
-        while plan.batches(done):
+        while plan.any_left(done, epoch):
             rows, _ = plan.rows(epoch, 0, done)
-            done += step
-            yield rows, done
+            draws = plan.draws(0, done, epoch) if plan.shaped else None
+            after = plan.behind(epoch, done)
+            yield LoaderBatch(rows, after, draws, *shape_of(plan, epoch, 0, done, rows))
+            done = after
 
     def described(self) -> dict[str, str]:
         """Return samples, order and seed; the number of ranks may change."""
@@ -123,11 +153,11 @@ class LoaderSampler:
         self._loader, self._epochs = loader, epochs
 
     def __len__(self) -> int:
-        return self._epochs.samples()
+        return self._epochs.samples(self._loader.epoch)
 
     def __iter__(self) -> Iterator[int]:
-        for rows, _ in self._epochs.batches(self._loader.epoch, 0):
-            yield from rows.tolist()
+        for batch in self._epochs.batches(self._loader.epoch, 0):
+            yield from batch.rows.tolist()
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next loop of the loader is."""
@@ -144,15 +174,21 @@ class SampledEpochs:
     repeats = True
 
     def __init__(
-        self, count: int, sampler: Iterable[Any], batch_size: int | None, drop_last: bool
+        self,
+        count: int,
+        sampler: Iterable[Any],
+        batch_size: int | None,
+        drop_last: bool,
+        cut: Cut = BatchPlan,
     ) -> None:
         """Batches of `batch_size`; of a sampler that gives whole batches if that is None."""
-        self._count, self._sampler = count, sampler
+        self._count, self._sampler, self._plan = count, sampler, cut
         self._size, self._drop_last = batch_size, drop_last
         self._drawn: list[np.ndarray] = []
         self.largest = batch_size or 1
 
-    def __len__(self) -> int:
+    def batch_count(self, epoch: int) -> int:
+        """Return the batches of an epoch."""
         found = len(self._sampler)  # type: ignore[arg-type]
         if self._size is None:
             return found
@@ -204,13 +240,14 @@ class SampledEpochs:
                 )
         return [batch for batch in found if len(batch)]
 
-    def batches(self, epoch: int, done: int) -> Iterator[Batch]:
+    def batches(self, epoch: int, done: int) -> Iterator[LoaderBatch]:
         """Yield the batches behind the first `done` samples."""
         behind = 0
-        for batch in self._drawn:
-            behind += len(batch)
+        plan = self._plan(DealtOrder(PlainOrder(self._count)), self.largest, "pad")
+        for number, rows in enumerate(self._drawn):
+            behind += len(rows)
             if behind > done:
-                yield batch, behind
+                yield LoaderBatch(rows, behind, None, *shape_of(plan, epoch, number, 0, rows))
 
     def described(self) -> dict[str, str]:
         """Return the kind of the sampler; what it gave is compared epoch by epoch."""
@@ -220,6 +257,29 @@ class SampledEpochs:
             "order": type(self._sampler).__name__,
             "batch_size": size,
         }
+
+
+def shape_of(
+    plan: BatchPlan, epoch: int, number: int, done: int, rows: np.ndarray
+) -> tuple[Any, ...]:
+    """Return what an engine is told of the shape of a batch, and what may stand in; or nothing."""
+    if not plan.shaped:
+        return ()
+    sizes = plan.sizes(epoch, number, done, rows)
+    own_sizes = np.ndim(sizes) == 2
+    length = plan.length(epoch, number, done)
+
+    def others(slot: int) -> Iterator[tuple[Any, ...]]:
+        following = range(slot + 1, slot + 1 + plan.others(epoch, done))
+        for at in following:
+            found = plan.record(epoch, at, done)
+            size = plan.sizes(epoch, number, done, np.array([found]))[:1] if own_sizes else ()
+            yield found, *size
+
+    return (
+        (sizes[: len(rows)] if own_sizes else sizes, len(rows), *([length] if length else [])),
+        others,
+    )
 
 
 def table(name: str, indices: Any) -> np.ndarray:

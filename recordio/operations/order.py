@@ -194,19 +194,26 @@ def _order(values: np.ndarray, reverse: bool) -> np.ndarray:
 def _pixels(
     pack: ScannedPack, threads: int | None, cancelled: Callable[[], bool]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Count the pixels of each image, and find the records that are images."""
+    """Count the pixels of each image, and find the records that are images.
+
+    Sizes are those beside the pack; the content of a record without one is looked at.
+    """
 
     def measure(number: int, content: memoryview) -> int:
         try:
             width, height = image_size(content)
         except ImageDecodeError as error:
             if not pack.skip_errors:
+                number = int(unknown[number])
                 raise ImageDecodeError(error.reason, **pack.location(number)) from None
             return -1
         return width * height
 
-    looking = pass_over(pack, measure, threads, cancelled=cancelled)
-    values = np.array([pixels for _, some in looking for pixels in some], np.int64)
+    values = pack.image_sizes.astype(np.int64).prod(1)
+    unknown = np.flatnonzero(values == 0)
+    if len(unknown):
+        looking = pass_over(pack.part(unknown), measure, threads, cancelled=cancelled)
+        values[unknown] = [pixels for _, some in looking for pixels in some]
     for number in np.flatnonzero(values < 0).tolist():
         pack.problem(number, "image", "it is no image with a size")
     return values, np.flatnonzero(values >= 0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import struct
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +32,7 @@ from ..ordered import OrderedWork, default_threads
 __all__ = [
     "SUFFIX",
     "SizedFile",
+    "SizedPaths",
     "SizedRecords",
     "SizedSamples",
     "measured_sizes",
@@ -154,6 +155,24 @@ class SizedSamples(SizedFile):
             return [self.file.version(), len(reader), reader.samples.names.tobytes()]
         names = map(reader.samples.name_of, range(len(reader)))
         return [(name, StoredFile(os.path.join(self.file.name, name)).version()) for name in names]
+
+
+class SizedPaths(SizedFile):
+    """Image files that a list names; a file that cannot be read has no size."""
+
+    remote = None
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.paths, self.offsets = paths, np.arange(len(paths))
+        self.spans = np.zeros(len(paths), bool)
+
+    def content(self, row: int) -> Any:
+        """Read a file."""
+        try:
+            with open(self.paths[row], "rb") as file:
+                return file.read()
+        except OSError:
+            return b""
 
 
 # ---- what is kept
@@ -308,7 +327,8 @@ class _Heads:
     def __init__(self, file: SizedFile) -> None:
         self.file = file
         remote, local = file.remote, file.remote is None and bool(file.spans.any())
-        large = len(file) > 0 and file.file.size() // len(file) >= LARGE_RECORD
+        #: Heads are all that is read of large images.
+        large = (local or remote is not None) and file.file.size() // len(file) >= LARGE_RECORD
         #: Heads are fetched without what follows them.
         self._far = large and remote is not None and not remote.mirror.complete
         #: The file on this machine, read without what the system would read ahead, or its bytes.

@@ -19,7 +19,8 @@ import numpy as np
 from recordio.keywords.checks import boolean, integer, real
 
 from ..random import derive_key, permute
-from .epochs import SHUFFLE_KEY, check_of
+from .cutting import Tail
+from .epochs import SHUFFLE_KEY, ShuffledOrder, check_of
 from .image_shapes import MOST_CLASSES, aspect_classes, by_class
 from .plans import BatchPlan
 
@@ -209,6 +210,13 @@ class Members:
         classes = found[0] if len(found) == 1 else np.concatenate(found)
         return cls(*by_class(classes, len(buckets.every_shape)))
 
+    def among(self, chosen: np.ndarray) -> Members:
+        """Return those of some records, which are numbered anew in their order."""
+        classes = np.zeros(len(self.records), np.uint8)
+        for number in range(len(self.counts)):
+            classes[self.of_bucket(number)] = number
+        return Members(*by_class(classes[chosen], len(self.counts)))
+
     def of_bucket(self, number: int) -> np.ndarray:
         """Return the records of a bucket, in the order of the file."""
         return self.records[self.starts[number] : self.starts[number + 1]]
@@ -258,16 +266,20 @@ class BucketPlan(BatchPlan):
     together : int
         Batches of a group; by default as many as there are parts.  An epoch that `together` parts
         began is carried on by any other number.
+    short : bool
+        Give the last batches of a bucket as many slots as the part with most images of them.
     """
 
     fills: ClassVar[bool] = True
     one_row: ClassVar[bool] = False
+    shaped: ClassVar[bool] = True
     buckets: Buckets
     members: Members
     parts: int = 1
     part: int = 0
     seed: int | None = 0
     together: int = 0
+    short: bool = False
     _sizes: np.ndarray = field(init=False, repr=False)
     #: The groups of the epochs that were asked for last.
     _known: dict[int, _Groups] = field(init=False, repr=False, default_factory=dict)
@@ -286,18 +298,24 @@ class BucketPlan(BatchPlan):
         return not len(self.members.records)
 
     def count(self, epoch: int = 0) -> int:
-        """Return the number of images of this part in an epoch, filled positions left out."""
+        """Return the number of images of this part in an epoch, filled positions left out.
+
+        Those that make batches `short` alike count.
+        """
         groups = self._groups(epoch)
         taken = np.diff(groups.starts)
         if not self.buckets.same_shape:
-            return int(taken[self.part :: self.parts].sum())
+            total = len(taken)
+            mine = np.arange(self.part, -(-total // self.parts) * self.parts, self.parts)
+            return int(taken[mine % max(total, 1) if self.short else mine[mine < total]].sum())
         kinds, times = np.unique(taken * MOST_CLASSES + groups.buckets, return_counts=True)
         found = 0
         for kind, count in zip(kinds.tolist(), times.tolist(), strict=True):
             left, bucket = divmod(kind, MOST_CLASSES)
             while left:
                 images = self._taken(left, bucket)
-                found += count * len(range(self.part, images, self.parts))
+                part = 0 if self.short else self.part
+                found += count * len(range(part, images, self.parts))
                 left -= images
         return found
 
@@ -314,13 +332,31 @@ class BucketPlan(BatchPlan):
         size = int(self._sizes[groups.buckets[group]])
         return int(groups.steps[-1] - groups.steps[group + 1]) + -(-left // (size * self.parts))
 
+    def any_left(self, done: int = 0, epoch: int = 0) -> bool:
+        """Return whether a batch is left behind the first `done` positions of an epoch."""
+        return done < int(self._groups(epoch).starts[-1])
+
     def is_over(self, done: int, epoch: int = 0) -> bool:
         """Return whether no part has a batch left: all have as many."""
-        return not self.batches(done, epoch)
+        return not self.any_left(done, epoch)
 
     def behind(self, epoch: int, done: int) -> int:
         """Return the `done` behind the batch that begins there."""
         return self._step(epoch, done).after
+
+    def over(self, order: Any, tail: Tail, chosen: np.ndarray | None = None) -> BucketPlan:
+        """Return a plan for another `DealtOrder`; see `BatchPlan.over`."""
+        return replace(
+            self,
+            order=order,
+            tail="wrap",  # a slot that other parts fill is filled
+            members=self.members if chosen is None else self.members.among(chosen),
+            parts=order.num_parts,
+            part=order.part_index,
+            seed=order.whole.seed if isinstance(order.whole, ShuffledOrder) else None,
+            together=0,
+            short=True,
+        )
 
     def carried(self, epoch: int) -> int:
         """Return the images that are left for the next epoch, of all parts."""
@@ -464,7 +500,8 @@ class BucketPlan(BatchPlan):
         )
         images = self._taken(end - done, bucket)
         is_last = end - start < int(self._group_sizes[bucket])
-        slots = int(self._sizes[bucket]) if is_last else -(-images // self.parts)
+        fills = is_last and not self.short
+        slots = int(self._sizes[bucket]) if fills else -(-images // self.parts)
         first = int(groups.firsts[group]) + done - start
         return _Step(bucket, first, images, slots, done + images)
 
@@ -483,7 +520,7 @@ class BucketPlan(BatchPlan):
         bucket = int(groups.buckets[mine % total])
         images = int(groups.starts[mine % total + 1] - groups.starts[mine % total])
         after = int(groups.starts[min(group + self.parts, total)])
-        size = int(self._sizes[bucket])
+        size = images if self.short else int(self._sizes[bucket])
         if mine >= total:  # the last step: what is there is repeated, so that all have as many
             return _Step(bucket, int(groups.firsts[mine % total]), 0, size, after)
         return _Step(bucket, int(groups.firsts[mine]), images, size, after)

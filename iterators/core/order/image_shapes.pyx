@@ -3,7 +3,6 @@
 They run without the GIL, and are exact: the same results on every machine.
 """
 
-from libc.math cimport ceil
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
@@ -104,23 +103,14 @@ def by_class(const uint8_t[::1] classes not None, int number):
     return records, starts
 
 
-cdef inline double patches_of(double scaled, int patch) noexcept nogil:
-    """Count the patches of a side, at least one; the product of two may be beyond 64 bits."""
-    cdef double count = ceil(scaled / patch)
-    return count if count > 1 else 1
-
-
 def patch_sizes(const uint32_t[:, ::1] sizes not None, int patch, int length):
     """Find the largest size with the aspect of each image that has at most `length` patches.
 
-    `sizes` are widths and heights; the result, int32, has heights and widths, multiples of `patch`.
-    The search is timm's, and so are its results: a scale from 1e-6 to 100 is halved until 1e-5 is
-    left.  An image without a size counts as a square.  Where even the least scale gives too many
-    patches, both sides are cut down to what is possible.
+    `sizes` are widths and heights; the result, int32, has heights and widths, multiples of `patch`;
+    see `patch_size`.  An image without a size counts as a square.
     """
     cdef Py_ssize_t count = sizes.shape[0], i
-    cdef double low, high, middle, height, width
-    cdef int64_t down, across
+    cdef bint empty
     if sizes.shape[1] != 2:
         raise ValueError("sizes have two numbers each")
     if patch < 1 or length < 1:
@@ -129,43 +119,32 @@ def patch_sizes(const uint32_t[:, ::1] sizes not None, int patch, int length):
     cdef int32_t[:, ::1] targets = found
     with nogil:
         for i in range(count):
-            width, height = sizes[i, 0], sizes[i, 1]
-            if width == 0 or height == 0:
-                width = height = patch
-            low, high = 1e-5 / 10.0, 100.0
-            while high - low >= 1e-5:
-                middle = (low + high) / 2.0
-                if patches_of(height * middle, patch) * patches_of(width * middle, patch) <= length:
-                    low = middle
-                else:
-                    high = middle
-            down = <int64_t>patches_of(height * low, patch)
-            across = <int64_t>patches_of(width * low, patch)
-            if down * across > length:
-                down, across = min(down, <int64_t>length), min(across, <int64_t>length)
-                if height >= width:
-                    across = max(length // down, <int64_t>1)
-                else:
-                    down = max(length // across, <int64_t>1)
-            targets[i, 0], targets[i, 1] = <int32_t>(down * patch), <int32_t>(across * patch)
+            empty = sizes[i, 0] == 0 or sizes[i, 1] == 0
+            patch_size(patch if empty else sizes[i, 1], patch if empty else sizes[i, 0], patch,
+                       length, <int*>&targets[i, 0], <int*>&targets[i, 1])
     return found
 
 
-def count_steps(uint64_t key, int64_t done, int64_t end, const int64_t[::1] sizes not None):
+def count_steps(uint64_t key, int64_t done, int64_t end, const int64_t[::1] sizes not None,
+                bint whole=False):
     """Count the steps from a position to the end, each as long as one of `sizes`, drawn for it.
 
-    `draw` says which.
+    `draw` says which.  A last step that is cut short counts unless they are to be `whole`.  The
+    position behind the last step comes with the number.
     """
-    cdef int64_t steps = 0
+    cdef int64_t steps = 0, step
     cdef Py_ssize_t count = sizes.shape[0], i
     for i in range(count):
         if sizes[i] < 1:
             raise ValueError("a step has at least one position")
     with nogil:
         while done < end:
-            done += sizes[drawn_at(key, done, count)]
+            step = sizes[drawn_at(key, done, count)]
+            if whole and done + step > end:
+                break
+            done += step
             steps += 1
-    return steps
+    return steps, done
 
 
 def draw(uint64_t key, int64_t position, Py_ssize_t count):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -46,6 +46,8 @@ class BatchPlan:
     fills: ClassVar[bool] = False
     #: The positions of an epoch are one row of records, of which a batch has neighbours.
     one_row: ClassVar[bool] = True
+    #: Batches have a shape each.
+    shaped: ClassVar[bool] = False
 
     def __len__(self) -> int:
         return self.batches()
@@ -67,6 +69,10 @@ class BatchPlan:
         """Return the number of batches left behind the first `done` positions of the epoch."""
         return self._batches(self.order.count(done))
 
+    def any_left(self, done: int = 0, epoch: int = 0) -> bool:
+        """Return whether a batch is left behind the first `done` positions of an epoch."""
+        return self.batches(done, epoch) > 0
+
     def behind(self, epoch: int, done: int) -> int:
         """Return the `done` behind the batch that begins there: positions that all parts take."""
         return done + self._positions_taken
@@ -74,6 +80,13 @@ class BatchPlan:
     @cached_property
     def _positions_taken(self) -> int:
         return self.batch_size * self.order.stride
+
+    def over(self, order: Any, tail: Tail, chosen: np.ndarray | None = None) -> BatchPlan:
+        """Return a plan that cuts an order of the same records, or of those `chosen`, as this does.
+
+        A last batch has as many slots as the part with most images of it.
+        """
+        return replace(self, order=order, tail=tail)
 
     def sizes(self, epoch: int, number: int, done: int, rows: np.ndarray) -> Any:
         """Return height and width of the images of a batch, or of each of its slots.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..random import derive_key
+from .cutting import Tail
 from .plans import BatchPlan
 
 __all__ = ["DrawnShapePlan", "ImageSizePlan"]
@@ -28,6 +30,7 @@ class DrawnShapePlan(BatchPlan):
     [32, 48, 32, 32, 48]
     """
 
+    shaped: ClassVar[bool] = True
     shapes: tuple[tuple[int, int], ...] = ()
     seed: int = 0
 
@@ -44,7 +47,14 @@ class ImageSizePlan(BatchPlan):
     `image_sizes` are height and width of every record.
     """
 
+    shaped: ClassVar[bool] = True
     image_sizes: np.ndarray | None = None
+
+    def over(self, order: Any, tail: Tail, chosen: np.ndarray | None = None) -> ImageSizePlan:
+        """Return a plan for another order; see `BatchPlan.over`."""
+        assert self.image_sizes is not None
+        sizes = self.image_sizes if chosen is None else self.image_sizes[chosen]
+        return replace(self, order=order, tail=tail, image_sizes=sizes)
 
     def rows(self, epoch: int, number: int, done: int = 0) -> tuple[np.ndarray, int]:
         """Return record numbers of one batch and how many of its positions are padding."""

@@ -56,10 +56,8 @@ class TokenPlan(BatchPlan):
         What is cut.
     batch_size : int
         The most images that a batch has.
-    tail : {"wrap", "pad"}
+    tail : {"wrap", "pad", "drop"}
         As for `BatchPlan`, for the last batch of an epoch.
-    image_sizes : numpy.ndarray of uint32, (records, 2)
-        Width and height of every image.
     patch : int
         Pixels of the sides of a patch.
     lengths : sequence of int
@@ -71,8 +69,8 @@ class TokenPlan(BatchPlan):
     """
 
     fills: ClassVar[bool] = True
+    shaped: ClassVar[bool] = True
     order: DealtOrder
-    image_sizes: np.ndarray
     patch: int
     lengths: Sequence[int]
     tokens: int
@@ -86,14 +84,23 @@ class TokenPlan(BatchPlan):
         """Return the sequence length of a batch."""
         return self._length(epoch, self._done(epoch, number, done))
 
+    def count(self, epoch: int = 0) -> int:
+        """Return the number of samples of this part in an epoch."""
+        return self.order.count() - self.order.count(self._steps(0, epoch)[1])
+
     def batches(self, done: int = 0, epoch: int = 0) -> int:
         """Return the number of batches left behind the first `done` positions of an epoch."""
-        steps = [self.images(length) * self.order.stride for length in self.lengths]
-        return count_steps(self._key(epoch), done, self.order.whole.size, np.array(steps, np.int64))
+        return self._steps(done, epoch)[0]
+
+    def any_left(self, done: int = 0, epoch: int = 0) -> bool:
+        """Return whether a batch is left behind the first `done` positions of an epoch."""
+        if self.tail == "drop":
+            return self.behind(epoch, done) <= self.order.whole.size
+        return done < self.order.whole.size
 
     def is_over(self, done: int, epoch: int = 0) -> bool:
         """Return whether no part has a batch left: all have as many."""
-        return done >= self.order.whole.size
+        return not self.any_left(done, epoch)
 
     def behind(self, epoch: int, done: int) -> int:
         """Return the `done` behind the batch that begins there."""
@@ -118,14 +125,6 @@ class TokenPlan(BatchPlan):
         """Return the number of slots of a batch."""
         return self.images(self.length(epoch, number, done))
 
-    def sizes(self, epoch: int, number: int, done: int, rows: np.ndarray) -> np.ndarray:
-        """Return height and width of every image of a batch, and of its empty slots."""
-        length = self.length(epoch, number, done)
-        found = np.full((max(len(rows), self.images(length)), 2), self.patch, np.int32)
-        sizes = np.ascontiguousarray(self.image_sizes[rows], np.uint32)
-        found[: len(rows)] = patch_sizes(sizes, self.patch, length)
-        return found
-
     def described(self) -> str:
         """Describe what must stay the same for a saved position to stay valid."""
         lengths = ", ".join(map(str, self.lengths))
@@ -140,6 +139,12 @@ class TokenPlan(BatchPlan):
         order = self.order
         fills = np.arange(pad) * order.num_parts + order.part_index
         return mine, fills % order.whole.size
+
+    def _steps(self, done: int, epoch: int) -> tuple[int, int]:
+        """Count the batches behind some positions, and find where the last of them ends."""
+        sizes = [self.images(length) * self.order.stride for length in self.lengths]
+        end, drop = self.order.whole.size, self.tail == "drop"
+        return count_steps(self._key(epoch), done, end, np.array(sizes, np.int64), drop)
 
     def _length(self, epoch: int, done: int) -> int:
         return self.lengths[draw(self._key(epoch), done, len(self.lengths))]

@@ -1,5 +1,5 @@
 from libc.stddef cimport ptrdiff_t
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t
 
 from iterators.images.augment.draw cimport ImageKey
 
@@ -8,7 +8,8 @@ cdef enum:
     MAX_STEPS = 9
 
 
-# Where a finished image goes, and how large it is there; its strides are in elements.
+# Where a finished image goes, and how large it is there; its strides are in elements.  An image in
+# patches is as large as its own size, or that of its crop, lets: `length` patches at most.
 cdef struct Target:
     void* data
     int height
@@ -16,7 +17,10 @@ cdef struct Target:
     ptrdiff_t row_stride
     ptrdiff_t pixel_stride
     ptrdiff_t channel_stride
-    bint stretches          # the first resize is that to this size
+    int patch               # side of the patches; 0 for an image that is not cut into any
+    int length
+    int64_t* coordinates         # row and column of each patch
+    uint8_t* marks          # whether there is one
 
 
 cdef enum StepKind:

@@ -16,6 +16,7 @@ from iterators.images.augment.draw cimport (
     DRAW_AREA, DRAW_CROP, DRAW_METHOD, DRAW_MIRROR, DRAW_STRETCH, DRAW_WARP, ImageKey, draw,
     draw_between, draw_integer, draw_key, philox_block, philox_unit,
 )
+from iterators.core.order.image_shapes cimport patch_size
 from iterators.images.augment.random_warps cimport (
     WARP_KINDS, DrawnWarp, WarpKind, WarpRecipe, draw_warp, load_warps,
 )
@@ -58,6 +59,8 @@ cdef enum Position:
 cdef struct GeometryRecipe:
     int width
     int height
+    int patch               # side of the patches that the image is cut into, or 0
+    int length              # patches at most
     FirstResize resize
     bint torchvision        # crops and pads as its transforms do
     bint pad_if_needed
@@ -273,6 +276,7 @@ cdef int crop_area(const GeometryRecipe* recipe, const ImageKey* image, int widt
     """Random area and aspect ratio; NO_AREA when no try fits, as may happen to very long images."""
     cdef double area, ratio
     cdef int crop_width, crop_height, i
+    cdef bint exchanged
     cdef philox_block block, position
     if (not recipe.torchvision and recipe.min_area == 1 and recipe.max_area == 1
             and recipe.min_ratio == 1 and recipe.max_ratio == 1):
@@ -285,9 +289,13 @@ cdef int crop_area(const GeometryRecipe* recipe, const ImageKey* image, int widt
         else:
             ratio = draw_between(block.word[1], recipe.min_ratio, recipe.max_ratio)
         area *= <double>width * height
+        exchanged = not recipe.log_ratio and block.word[2] >= <uint32_t>1 << 31
+        if recipe.patch:
+            # As timm draws it: how many times the ratio of the image itself.
+            ratio = (1 / ratio if exchanged else ratio) * own_ratio(recipe, width, height)
         crop_height = <int>c_round(sqrt(area / ratio))
         crop_width = <int>c_round(sqrt(area * ratio))
-        if not recipe.log_ratio and block.word[2] >= <uint32_t>1 << 31:
+        if exchanged and not recipe.patch:
             crop_width, crop_height = crop_height, crop_width
         if 1 <= crop_width <= width and 1 <= crop_height <= height:
             position = draw(image, DRAW_CROP)
@@ -295,18 +303,25 @@ cdef int crop_area(const GeometryRecipe* recipe, const ImageKey* image, int widt
                 recipe, image, draw_integer(position.word[0], 0, width - crop_width),
                 draw_integer(position.word[1], 0, height - crop_height), crop_width, crop_height,
                 geometry)
-    return crop_allowed(recipe, image, width, height, geometry) if recipe.torchvision else NO_AREA
+    if recipe.torchvision or recipe.patch:
+        return crop_allowed(recipe, image, width, height, geometry)
+    return NO_AREA
+
+
+cdef double own_ratio(const GeometryRecipe* recipe, int width, int height) noexcept nogil:
+    """Return what the range of aspect ratios is relative to."""
+    return <double>width / height if recipe.patch else 1
 
 
 cdef int crop_allowed(const GeometryRecipe* recipe, const ImageKey* image, int width, int height,
                       Geometry* geometry) noexcept nogil:
     """Crop as much as an allowed ratio lets, at the centre: torchvision's rule if no try fits."""
-    cdef double ratio = <double>width / height
+    cdef double ratio = <double>width / height, own = own_ratio(recipe, width, height)
     cdef int crop_width = width, crop_height = height
-    if ratio < recipe.min_ratio:
-        crop_height = <int>rint(width / recipe.min_ratio)
-    elif ratio > recipe.max_ratio:
-        crop_width = <int>rint(height * recipe.max_ratio)
+    if ratio < recipe.min_ratio * own:
+        crop_height = <int>rint(width / (recipe.min_ratio * own))
+    elif ratio > recipe.max_ratio * own:
+        crop_width = <int>rint(height * (recipe.max_ratio * own))
     if crop_width < 1 or crop_height < 1:
         return GEOMETRY_TOO_LARGE
     return crop_and_resize(recipe, image, (width - crop_width) // 2, (height - crop_height) // 2,
@@ -336,13 +351,16 @@ cdef int crop_square(const GeometryRecipe* recipe, const ImageKey* image, int wi
 cdef int crop_and_resize(const GeometryRecipe* recipe, const ImageKey* image, int x, int y,
                          int width, int height, Geometry* geometry) noexcept nogil:
     """Crop a rectangle of the current image, resized to the target."""
-    cdef int method = choose_method(recipe.resize.inter_method, image, METHOD_CROP, width, height,
-                                    recipe.width, recipe.height)
+    cdef int out_width = recipe.width, out_height = recipe.height, method
     cdef Step* step
+    if recipe.patch:
+        patch_size(height, width, recipe.patch, recipe.length, &out_height, &out_width)
+    method = choose_method(recipe.resize.inter_method, image, METHOD_CROP, width, height,
+                           out_width, out_height)
     if geometry.count:
         keep_rectangle(geometry, x, y, width, height)
         x = y = 0
-    step = add_step(geometry, STEP_RESAMPLE, method, &width, &height, recipe.width, recipe.height)
+    step = add_step(geometry, STEP_RESAMPLE, method, &width, &height, out_width, out_height)
     if step == NULL:
         return GEOMETRY_TOO_LARGE
     step.x, step.y = x, y
@@ -507,13 +525,16 @@ cdef class RecipeGeometry(GeometryDrawer):
         cdef int status = GEOMETRY_OK
         cdef Step* step
         self.recipe.width, self.recipe.height = target.width, target.height
-        if target.stretches:
-            self.recipe.resize.new_width = target.width
-            self.recipe.resize.new_height = target.height
+        self.recipe.patch, self.recipe.length = target.patch, target.length
+        if target.patch and not recipe.random_resized_crop:
+            patch_size(height, width, target.patch, target.length, &self.recipe.height,
+                       &self.recipe.width)
+            self.recipe.resize.new_width = recipe.width
+            self.recipe.resize.new_height = recipe.height
         geometry.count = 0
         draw_mirrors(recipe, image, geometry)
-        status = resize_first(&recipe.resize, image, &width, &height, geometry, target.width,
-                              target.height)
+        status = resize_first(&recipe.resize, image, &width, &height, geometry, recipe.width,
+                              recipe.height)
         if status:
             return status
         if recipe.warps:
@@ -552,7 +573,7 @@ def drawn_steps(recipe, key, epoch, record, int width, int height, occurrence=0)
     cdef ImageKey image
     cdef Target target
     _, target.height, target.width = recipe.data_shape
-    target.stretches = False
+    target.patch = target.length = 0
     image.key, image.epoch, image.record = draw_key(key, occurrence), epoch, record
     cdef int status = drawer.draw_steps(&image, width, height, &target, &geometry)
     if status:

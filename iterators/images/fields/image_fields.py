@@ -81,7 +81,8 @@ class ImageFields:
     None stands for the kind that the packs say.
 
     Of detection images, boxes without a pack are those in the labels: `own_objects` is the number
-    of values of each and of objects at most.  No field is called as one of those `taken`.
+    of values of each and of objects at most.  No field is called as one of those `taken`.  Images
+    are so many `arrays` of a batch, by default one for each view.
     """
 
     def __init__(
@@ -91,11 +92,12 @@ class ImageFields:
         views: int = 0,
         own_objects: tuple[int, int] | None = None,
         taken: Iterable[str | None] = (),
+        arrays: int | None = None,
     ) -> None:
         self.specs = _resolved(specs or {}, source)
         self._source = source
         self._names = field_names(self.specs, views)
-        self._num_images = max(views, 1)
+        self._num_images = arrays or max(views, 1)
         taken = {*taken, "features", "targets"}
         for name in [*array_names(self.specs), *(name for name, *_ in self._names)]:
             if name in taken:

@@ -246,10 +246,9 @@ class RecordSource:
         return labels, errors
 
     @property
-    def image_sizes(self) -> np.ndarray:
-        """Width and height of every image, upright, both 0 where there is none: uint32, (n, 2)."""
-        tables = [file.image_sizes for file in self.files]
-        return tables[0] if len(tables) == 1 else np.concatenate(tables)
+    def image_sizes(self) -> list[np.ndarray]:
+        """Width and height of every image, upright, or both 0: uint32, (n, 2), for each file."""
+        return [file.image_sizes for file in self.files]
 
     def longest_label(self, limit: int) -> Longest:
         """Find how long the labels of detection records are, and the first one beyond a limit.

@@ -72,6 +72,30 @@ def test_blocks_outlive_their_pool():
     assert (array == 3).all()
 
 
+def test_blocks_of_sizes_that_vary_take_the_place_of_each_other():
+    allocated = []
+
+    def allocate(size):
+        allocated.append(size)
+        return np.zeros(size, np.uint8)
+
+    pool = BufferPool(0, keep=3, allocate=allocate)
+    sizes = np.random.default_rng(0).integers(600, 1000, 200).tolist()
+    held = []
+    for size in [1000, *sizes]:
+        held.append(np.frombuffer(pool.take(size), np.uint8))
+        assert len(held[-1]) == size
+        held = held[-3:]
+    assert len(allocated) <= 4 and set(allocated) == {1000}
+    # Small ones are no burden to anybody who keeps them, and there may be more of them.
+    held = [pool.take(200) for _ in range(8)]
+    assert allocated[4:] == [250] * 8 or allocated[4:] == [250] * len(allocated[4:])
+    held.clear()
+    before = len(allocated)
+    held = [pool.take(240) for _ in range(8)]
+    assert len(allocated) == before
+
+
 def test_a_free_block_serves_for_less_than_it_has_but_not_for_a_scrap():
     pool = BufferPool(1 << 16, keep=2)
     large = np.frombuffer(pool.take(), np.uint8)

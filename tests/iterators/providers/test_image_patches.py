@@ -1,14 +1,20 @@
 """Batches of images in patches: what is in them, how they are drawn, and how a run goes on."""
 
+import math
+
 import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 import recordio
 from iterators import ImageDetRecordIter, ImageRecordIter
 from iterators.core.order.tokens import naflex_size
+from iterators.core.random import philox
+from iterators.fields import Crop, Mask, Size
+from iterators.images.view_plans import augment_key
 
 COUNT = 29
 SIZES = {5: (1, 70), 6: (70, 1), 7: (1, 1)}
@@ -106,6 +112,107 @@ def test_patches_are_those_of_the_resized_image(pack, side, lengths, channels, d
         np.testing.assert_array_equal(patches[:count], cut(whole.data[0][number], side))
 
 
+# -- random crops ----------------------------------------------------------------------------------
+
+#: Numbers of what is drawn: the tries of a crop, and its position.
+DRAW_AREA, DRAW_CROP = 16, 1
+CROPS = {"random_resized_crop": True, "min_random_area": 0.2, "log_aspect_ratio": True}
+CROPS |= {"min_aspect_ratio": 0.8, "max_aspect_ratio": 1.25}
+
+
+def timms_crop(width, height, area, ratio, epoch, record, seed=5):
+    """The crop of timm's RandomResizedCropToSequence, with our random numbers in its place."""
+
+    def words(purpose):
+        return [word / 2**32 for word in philox(augment_key(seed), (purpose, epoch, record, 0))]
+
+    def between(unit, low, high):
+        return low + unit * (high - low)
+
+    own = width / height
+    for trial in range(10):
+        first, second, *_ = words(DRAW_AREA + trial)
+        wanted = width * height * between(first, *area)
+        aspect = own * math.exp(between(second, math.log(ratio[0]), math.log(ratio[1])))
+        high, wide = round(math.sqrt(wanted / aspect)), round(math.sqrt(wanted * aspect))
+        if 0 < wide <= width and 0 < high <= height:
+            x, y, *_ = words(DRAW_CROP)
+            return int(x * (width - wide + 1)), int(y * (height - high + 1)), wide, high
+    wide, high = width, height
+    if own < own * ratio[0]:
+        high = min(round(wide / (own * ratio[0])), height)
+    elif own > own * ratio[1]:
+        wide = min(round(high * own * ratio[1]), width)
+    high, wide = max(1, high), max(1, wide)
+    return (width - wide) // 2, (height - high) // 2, wide, high
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"mirror": True}, {"min_aspect_ratio": 1.5, "max_aspect_ratio": 2.0}]
+)
+def test_random_crops_are_timms_for_the_same_draws(pack, more):
+    given = {**CROPS, "dtype": "uint8", "fields": {"crop": Crop(), "size": Size()}, **more}
+    ratio = given["min_aspect_ratio"], given["max_aspect_ratio"]
+    epochs = []
+    with in_patches(pack, **given) as provider:
+        for epoch in range(3):
+            seen_here = {}
+            for batch in provider:
+                length = batch["patches"].shape[1]
+                rows = zip(*batch.data, batch.index.tolist(), strict=True)
+                for patches, coord, valid, crop, size, number in rows:
+                    height, width = image_of(number).shape[:2]
+                    assert size.tolist() == [width, height]
+                    x, y, wide, high = timms_crop(width, height, (0.2, 1.0), ratio, epoch, number)
+                    np.testing.assert_allclose(crop, [x, y, wide, high], atol=1e-3)
+                    down, across = naflex_size(wide, high, 4, length)
+                    image = Image.fromarray(image_of(number)[:, :, ::-1]).crop(
+                        (x, y, x + wide, y + high)
+                    )
+                    pixels = np.array(image.resize((across, down), Image.Resampling.BICUBIC))
+                    pixels = pixels[:, ::-1] if more.get("mirror") else pixels
+                    count = down * across // 16
+                    assert valid.sum() == count and valid[:count].all()
+                    np.testing.assert_array_equal(patches[:count], cut(pixels, 4))
+                    assert not patches[count:].any() and not coord[count:].any()
+                    seen_here[number] = x, y, wide, high
+            epochs.append(seen_here)
+    assert all(len(one) == COUNT for one in epochs) and epochs[0] != epochs[1] != epochs[2]
+
+
+def test_ratios_without_a_logarithm_are_relative_too(pack):
+    given = {**CROPS, "log_aspect_ratio": False, "min_random_area": 0.5}
+    found = []
+    with in_patches(pack, fields={"crop": Crop(), "size": Size()}, **given) as provider:
+        for _ in range(8):
+            for batch in provider:
+                ratios = batch["crop"][:, 2:] / batch["size"]
+                found += [
+                    (wide / high, wide * high)
+                    for (wide, high), size in zip(ratios.tolist(), batch["size"], strict=True)
+                    if size.min() > 20
+                ]
+    ratios, areas = np.array(found).T
+    assert 0.75 < ratios.min() < 0.85 and 1.18 < ratios.max() < 1.33
+    assert 0.45 < areas.min() < 0.6 and areas.max() <= 1
+    assert 0.3 < (ratios > 1).mean() < 0.7
+
+
+def test_runs_with_random_crops_go_on_and_depend_on_no_thread(pack):
+    given = {**CROPS, "fields": {"crop": Crop()}, "rand_mirror": True}
+    with in_patches(pack, preprocess_threads=1, **given) as one:
+        wanted = [*seen(one), *seen(one)]
+    with in_patches(pack, preprocess_threads=5, **given) as many:
+        assert_same([*seen(many), *seen(many)], wanted)
+    with in_patches(pack, **given) as first:
+        for _ in range(3):
+            first.next()
+        state = first.state_dict()
+    with in_patches(pack, **given) as second:
+        second.load_state_dict(state)
+        assert_same([*seen(second), *seen(second)], wanted[3:])
+
+
 @pytest.mark.parametrize("threads", [2, 5])
 def test_threads_change_nothing(pack, threads):
     with in_patches(pack, preprocess_threads=1, prefetch_buffer=1) as one:
@@ -180,12 +287,14 @@ def test_a_damaged_image_is_replaced_in_its_slot(tmp_path):
         return {3: data[:-40], 9: b"nothing", 10: b""}.get(number, data)
 
     path = written(tmp_path / "bad.rec", damaged)
-    given = {"shuffle": False, "on_error": "skip"}
+    given = {"shuffle": False, "on_error": "skip", "fields": {"size": Size()}}
     with in_patches(path, **given) as provider, in_patches(path, **given) as other:
         for batch in provider:
-            for patches, coord, valid, label in zip(*batch.data, batch.label[0], strict=True):
+            rows = zip(*batch.data, batch.label[0], strict=True)
+            for patches, coord, valid, stored, label in rows:
                 assert label not in (3, 9, 10)
                 height, width = image_of(int(label)).shape[:2]
+                assert stored.tolist() == [width, height]
                 size = naflex_size(width, height, 4, len(valid))
                 assert valid.sum() == size[0] * size[1] // 16
                 assert (coord[valid].max(0) + 1).tolist() == [size[0] // 4, size[1] // 4]
@@ -223,7 +332,8 @@ def test_tensors_bfloat16_and_pictures(pack):
         ({"data_shape": (3, 8, 8)}, "give data_shape=None"),
         ({"data_shape": [(3, 8, 8), (3, 9, 9)]}, "give data_shape=None"),
         ({"resize": 30}, "drop resize"),
-        ({"random_resized_crop": True, "min_random_area": 0.3}, "random_resized_crop needs one"),
+        ({"rand_crop": True}, "rand_crop needs one"),
+        ({"fields": {"mask": Mask()}}, "fields cannot follow"),
         ({"random_erasing": 0.5}, "random_erasing needs one"),
         ({"layout": "NHWC"}, "drop layout"),
         ({"num_parts": 2, "shuffle": False}, "give shuffle=True"),

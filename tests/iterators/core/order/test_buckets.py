@@ -105,6 +105,37 @@ def test_64_parts_are_followed_by_7(steps):
         assert plan.rows(2, 0, done)[0].tolist() == other.rows(2, 0, done)[0].tolist()
 
 
+@pytest.mark.parametrize("same_shape", [True, False])
+@pytest.mark.parametrize("parts", [1, 2, 7, 64])
+def test_an_order_of_others_has_short_batches_that_are_even(parts, same_shape):
+    (whole,) = plans(Buckets(SHAPES, same_shape=same_shape), 1)
+    chosen = np.arange(0, 1000, 2)
+    for rows in (None, chosen):
+        count = 1000 if rows is None else len(rows)
+        found = [
+            whole.over(DealtOrder(ShuffledOrder(count, 9), parts, part), "pad", rows)
+            for part in range(parts)
+        ]
+        assert {plan.seed for plan in found} == {9}
+        seen, counts, done, twice = Counter(), [0] * parts, 0, 0
+        for _ in range(found[0].batches(0, 2)):
+            sizes = set()
+            for part, plan in enumerate(found):
+                batch, pad = plan.rows(2, 0, done)
+                assert len(batch) == plan.slots(2, 0, done) and pad <= (1 if same_shape else 4)
+                members = whole.members.of_bucket(plan.bucket(2, 0, done))
+                assert np.isin(batch if rows is None else chosen[batch], members).all()
+                seen.update(batch.tolist())
+                counts[part] += len(batch)
+                twice += pad
+                sizes.add(len(batch))
+            assert 0 not in sizes and (len(sizes) == 1 or not same_shape)
+            (done,) = {plan.behind(2, done) for plan in found}
+        assert set(seen) == set(range(count)) and sum(seen.values()) == count + twice
+        assert counts == [plan.count(2) for plan in found]
+        assert found[0].is_over(done, 2) and not found[0].any_left(done, 2)
+
+
 def test_without_its_number_of_parts_a_state_is_incomplete():
     (plan,) = plans(Buckets(SHAPES), 1)
     with pytest.raises(ValueError, match="incomplete"):

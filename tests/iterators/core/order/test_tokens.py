@@ -22,10 +22,9 @@ LENGTHS = (128, 256, 576, 784, 1024)
 
 
 def plans(parts, count=1000, tokens=4096, lengths=LENGTHS, tail="wrap", seed=0):
-    sizes = np.exp(np.random.default_rng(0).normal(6, 0.5, (count, 2))).astype(np.uint32)
     return [
         TokenPlan(
-            order=DealtOrder(ShuffledOrder(count, seed), parts, part), image_sizes=sizes,
+            order=DealtOrder(ShuffledOrder(count, seed), parts, part),
             batch_size=tokens // min(lengths), tail=tail, patch=16, lengths=lengths,
             tokens=tokens, seed=seed,
         )
@@ -47,9 +46,6 @@ def taken(all_parts, epoch, done=0, steps=10**9):
             rows, pad = plan.rows(epoch, 0, done)
             slots = plan.slots(epoch, 0, done)
             assert slots * length <= plan.tokens or slots == 1
-            sizes = plan.sizes(epoch, 0, done, rows)
-            assert sizes.shape == (slots, 2) and sizes.dtype == np.int32
-            assert (sizes % 16 == 0).all() and (sizes // 16).prod(1).max() <= length
             assert len(plan.draws(0, done, epoch)) == len(rows)
             seen.update(rows[: slots - pad].tolist())
         (done,) = {plan.behind(epoch, done) for plan in all_parts}
@@ -76,6 +72,18 @@ def test_any_number_of_parts_goes_on(count, parts, others, epoch, data):
     seen, _, done = taken(before, epoch, steps=steps)
     rest, _, _ = taken(plans(others, count), epoch, done)
     assert seen + rest == Counter(range(count))
+
+
+@pytest.mark.parametrize("parts", [1, 3, 64])
+def test_a_short_last_batch_is_dropped(parts):
+    found = plans(parts, tail="drop")
+    for epoch in range(4):
+        seen, lengths, done = taken(found, epoch)
+        assert max(seen.values(), default=1) == 1 and len(lengths) == found[0].batches(0, epoch)
+        assert sum(seen.values()) == done == sum(plan.count(epoch) for plan in found) <= 1000
+        assert done == sum(found[0].images(length) for length in lengths) * parts
+        length = found[0].length(epoch, 0, done)
+        assert done + found[0].images(length) * parts > 1000
 
 
 def test_64_parts_are_followed_by_7():
@@ -158,4 +166,8 @@ def test_steps_are_those_that_are_drawn(key, done, end):
     steps, at = 0, done
     while at < end:
         at, steps = at + int(sizes[draw(key, at, 3)]), steps + 1
-    assert count_steps(key, done, end, sizes) == steps
+    assert count_steps(key, done, end, sizes) == (steps, at)
+    at = done
+    while at + int(sizes[draw(key, at, 3)]) <= end:
+        at += int(sizes[draw(key, at, 3)])
+    assert count_steps(key, done, end, sizes, True) == (steps - (at < end), at)
