@@ -143,6 +143,8 @@ class ImageFields:
             field.read(0)  # which fetches it
         last = -1 if spec.most is None else 1 if source.is_remote else FEW
         width, most = scan_objects(field, least, last)
+        if not most and isinstance(spec, Keypoints) and width % POINT:
+            width = 0  # there are none, and what is stated is no width of points
         return width or least, spec.most or max(most, 1)
 
     def refuse_mosaics(self, recipes: Sequence[Any]) -> None:

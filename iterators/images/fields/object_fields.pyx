@@ -76,8 +76,8 @@ cdef int find_objects(const Encoded* record, int least, Py_ssize_t* first, Objec
 def scan_objects(Source source not None, int least, int64_t last=-1):
     """Return the values of the first object and the most such objects of a record.
 
-    Records from number `last` on are not looked at, and those of no use do not count.  (0, 0) if
-    there is no object.
+    Records from number `last` on are not looked at, and those of no use do not count.  Without any
+    object they are the values that a label without objects states, or 0, and 0.
     """
     cdef Scratch scratch
     cdef Encoded found
@@ -85,7 +85,7 @@ def scan_objects(Source source not None, int least, int64_t last=-1):
     cdef Objects objects
     cdef Py_ssize_t first, most = 0
     cdef int64_t number
-    cdef int width = 0
+    cdef int width = 0, stated = 0
     scratch.bytes, scratch.capacity = NULL, 0
     with nogil:
         for number in range(source.count if last < 0 else min(last, source.count)):
@@ -96,10 +96,12 @@ def scan_objects(Source source not None, int least, int64_t last=-1):
             if find_objects(&found, least, &first, &objects, &outcome) == RENDER_OK:
                 if width == 0 and objects.count:
                     width = objects.width
+                if stated == 0:
+                    stated = objects.width
                 if objects.width == width:
                     most = max(most, objects.count)
     free(scratch.bytes)
-    return width, most
+    return width or stated, most
 
 
 cdef class ObjectPlan(FieldPlan):

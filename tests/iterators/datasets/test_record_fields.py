@@ -6,6 +6,7 @@ import pickle
 import cv2
 import numpy as np
 import pytest
+from range_server import RangeServer
 
 import recordio
 from iterators import Conv2DSpace, ImageRecordDataset, ImageRecordIter, concat_examples, show
@@ -299,3 +300,28 @@ def test_arrays_are_shown_as_samples():
     d = Dataset({"input": pixels, "mask": masks}, fields_meta=meta)
     assert (np.asarray(show(d)) != np.asarray(show(d.input))).any()
     assert show(Dataset(pixels.transpose(0, 3, 1, 2))).size == show(d.input).size
+
+
+def test_fields_on_a_server(path, tmp_path):
+    pytest.importorskip("obstore")
+    server = RangeServer()
+    try:
+        for file in path.parent.glob("a.*"):
+            if file.suffix in (".rec", ".idx", ".json"):
+                server.objects[file.name] = file.read_bytes()
+        url, cache = f"{server.url}/a.rec", {"remote_cache": str(tmp_path / "mirrors")}
+        fields = {"same": None, "caption": None, "points": Keypoints(most=2)}
+        for augmentation in ({}, AUGMENTATION):
+            local = ImageRecordDataset(path, fields=fields, **augmentation)
+            data = ImageRecordDataset(url, fields=fields, **cache, **augmentation)
+            assert len(data.source.files[0].field_names) == 7  # the server lists no files
+            for example, expected in zip(data[:], local[:], strict=True):
+                for one, other in zip(example, expected, strict=True):
+                    equal(one, other)
+        with pytest.raises(ValueError, match="points lies on a server, .* give it most"):
+            ImageRecordDataset(url, fields={"points": Keypoints()}, **cache)
+        server.objects["a.fields.json"] = b"{"
+        with pytest.raises(FieldError, match="it is no JSON"):
+            ImageRecordDataset(url, fields=["same"], remote_cache=str(tmp_path / "others"))
+    finally:
+        server.stop()

@@ -313,6 +313,14 @@ def test_headers_are_counted(pack):
     assert scan_objects(RecordSource.open(pack / "a.rec").bytes_source(), 5) == (0, 0)
 
 
+def test_labels_without_objects_state_their_width(tmp_path):
+    with recordio.RecordWriter(tmp_path / "a.rec") as writer:
+        for label in ([2, 9], [2, 6], [2, 6, *[0.5, 0.5, 2] * 2]):
+            writer.write(recordio.pack(IRHeader(0, label, 0, 0), b""))
+    source = RecordSource.open(tmp_path / "a.rec").bytes_source()
+    assert scan_objects(source, 3) == (6, 1) and scan_objects(source, 3, 2) == (9, 0)
+
+
 def test_an_epoch_is_the_same_with_any_threads_and_resumed(pack):
     def content(batches):
         return [
