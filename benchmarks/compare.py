@@ -25,7 +25,16 @@ from packs import Packs, Unavailable
 from peers.jobs import JOBS
 
 FOR_KIND = {
-    "images": ("mxnet", "dali", "torch", "webdataset", "tensorflow"),
+    "images": ("mxnet", "dali", "torch", "spdl", "litdata", "webdataset", "tensorflow"),
+    "decode": (
+        "simplejpeg",
+        "torchcodec",
+        "torchvision",
+        "kornia",
+        "imagecodecs",
+        "opencv",
+        "pillow",
+    ),
     "table": ("mxnet", "pyarrow", "polars", "numpy"),
 }
 LIMITS = ("full_decode", "coefficients")
@@ -131,7 +140,7 @@ class Comparison:
         as many for all.
         """
         steps = self._options.seconds * answer["steps"] / answer["elapsed"]
-        if job.kind == "table":
+        if job.kind != "images":
             return max(1, round(steps))
         return self._options.threads * max(4, round(steps / self._options.threads))
 

@@ -52,10 +52,24 @@ CONTENDERS = {
         "torchvision v2, tensors", "with_torchvision.py", "torch", ("tensors",)
     ),
     "webdataset": Contender("WebDataset + OpenCV", "with_webdataset.py", "torch"),
+    "spdl": Contender("SPDL + OpenCV", "with_spdl.py", "torch"),
+    "litdata": Contender("LitData + OpenCV", "with_litdata.py", "torch"),
     "tensorflow": Contender("tf.data", "with_tensorflow.py", "tensorflow"),
     "pyarrow": Contender("pyarrow", "with_pyarrow.py", "tables"),
     "polars": Contender("polars", "with_polars.py", "tables"),
     "numpy": Contender("numpy.loadtxt", "with_numpy.py"),
+    **{
+        name: Contender(title, "with_decoder.py", environment, (decoder,))
+        for name, title, environment, decoder in (
+            ("simplejpeg", "simplejpeg", "decoders", "simplejpeg"),
+            ("imagecodecs", "imagecodecs", "decoders", "imagecodecs"),
+            ("kornia", "kornia-rs", "decoders", "kornia-rs"),
+            ("opencv", "OpenCV", "decoders", "OpenCV"),
+            ("pillow", "Pillow", "decoders", "Pillow"),
+            ("torchvision", "torchvision", "torch", "torchvision"),
+            ("torchcodec", "torchcodec", "torch", "torchcodec"),
+        )
+    },
     "full_decode": Contender("limit: full decode", "with_libjpeg.py", arguments=("full_decode",)),
     "coefficients": Contender(
         "limit: coefficients only", "with_libjpeg.py", arguments=("read_coefficients",)

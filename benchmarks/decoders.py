@@ -4,6 +4,8 @@
 progressive JPEG and as PNG, and resized to 112 x 112 pixels as faces are.  Decoders are those of
 `DECODERS` that can be imported: ``pip install simplejpeg imagecodecs kornia-rs torchvision
 torchcodec`` brings others.  Each round decodes all images once with each; the best round counts.
+
+The table is for programs of other environments, too: nothing but NumPy is imported with it.
 """
 
 from __future__ import annotations
@@ -18,15 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
-
-from recordio import decode_image, encode_image
 
 ROUNDS, IMAGES, FACE = 5, 100, 112
 Decoder = Callable[[bytes], Any]
 
 
 def ours() -> Decoder:
+    from recordio import decode_image
+
     return decode_image
 
 
@@ -37,6 +38,8 @@ def mx_image() -> Decoder:
 
 
 def pillow() -> Decoder:
+    from PIL import Image
+
     return lambda data: np.array(Image.open(io.BytesIO(data)).convert("RGB"))
 
 
@@ -106,6 +109,8 @@ DECODERS = {
 
 def material(folder: Path) -> dict[str, list[bytes]]:
     """Images of each kind, as files in memory."""
+    from recordio import decode_image, encode_image
+
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg"))
     photos = [path.read_bytes() for path in paths[:IMAGES]]
     pixels = [decode_image(data) for data in photos]

@@ -33,7 +33,18 @@ ENVIRONMENTS = {
     "mxnet": Environment(("mxnet==1.9.1", "numpy<1.24"), newest=(3, 11)),
     "dali": Environment(("nvidia-dali-cuda120",)),
     "torch": Environment(
-        ("torch==2.13.0", "torchvision", "opencv-python-headless>=4.11", "webdataset")
+        (
+            "torch==2.13.0",
+            "torchvision",
+            "torchcodec",
+            "opencv-python-headless>=4.11",
+            "webdataset",
+            "spdl-core",
+            "litdata",
+        )
+    ),
+    "decoders": Environment(
+        ("simplejpeg", "imagecodecs", "kornia-rs", "opencv-python-headless>=4.11", "pillow")
     ),
     "tensorflow": Environment(("tensorflow-cpu",)),
     "tables": Environment(("pyarrow", "polars", "numpy")),

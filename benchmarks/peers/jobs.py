@@ -61,7 +61,8 @@ class Job:
     name, title : str
         On the command line, and for people.
     kind : str
-        "images" (an epoch after the other, in batches) or "table" (a file, whole).
+        "images" (an epoch after the other, in batches), "decode" (files to arrays, by one thread)
+        or "table" (a file, whole).
     pack : str
         What is read: the name of a method of `packs.Packs`.
     unit : str
@@ -281,6 +282,35 @@ JOBS = {
             "webp_photos",
             batch=128,
             recipe=RANDOM_RESIZED,
+        ),
+        Job(
+            "decode",
+            "Photographs, JPEG, whole images to RGB arrays by one thread",
+            "decode",
+            "photos",
+            bars={"simplejpeg": 1.6},
+        ),
+        Job(
+            "decode_progressive",
+            "Progressive photographs, whole images to RGB arrays by one thread",
+            "decode",
+            "progressive_photos",
+            bars={"simplejpeg": 2.0},
+        ),
+        Job(
+            "decode_faces",
+            "Faces 112 x 112, JPEG, to RGB arrays by one thread",
+            "decode",
+            "faces",
+            bars={"simplejpeg": 1.5},
+        ),
+        Job(
+            "decode_png",
+            "Photographs as PNG, short side 256, whole images to RGB arrays by one thread",
+            "decode",
+            "png_photos",
+            contenders=("torchcodec", "torchvision", "imagecodecs", "opencv", "pillow"),
+            bars={"imagecodecs": 2.8, "opencv": 2.8, "pillow": 2.8},
         ),
         Job(
             "csv_floats",

@@ -20,7 +20,7 @@ from jobs import JOBS
 __all__ = ["Unsupported", "serve"]
 
 # More batches than any contender prepares ahead: afterwards all that is delivered is new.
-LEAD = {"images": 8, "table": 0}
+LEAD = {"images": 8, "table": 0, "decode": 0}
 WARM_UP_SECONDS = 1.0
 
 

@@ -1,12 +1,14 @@
-"""This project: `ImageRecordIter`, `read_csv`.
+"""This project: `ImageRecordIter`, `read_csv`, `decode_image`.
 
 `prefetch_buffer=4`; with `shuffle` a permutation of all records; bilinear.
 """
 
 import importlib.metadata
+from functools import partial
 
 import numpy
 from protocol import serve
+from with_decoder import decode
 
 from iterators import ImageRecordIter
 from recordio import read_csv
@@ -42,4 +44,4 @@ if __name__ == "__main__":
         "NumPy": numpy.__version__,
         "decoder": codec.describe(),
     }
-    serve(versions, images=images, table=table)
+    serve(versions, images=images, table=table, decode=partial(decode, "ours"))

@@ -267,6 +267,7 @@ class ImageIterKeywords(ImageProviderKeywords, total=False):
 
     data_shape: Any
     path_imgrec: Any
+    entry_points: Any
     path_imglist: str | os.PathLike[str] | None
     path_root: str | os.PathLike[str] | None
     aug_list: Any

@@ -33,5 +33,5 @@ class OpenEntries:
 
 def open_entries(source: Any, options: Any) -> OpenEntries | None:
     """Open what `entry_points` asks for; None for nothing."""
-    wanted = getattr(options, "entry_points", False)  # `ImageIter` has no such keyword
+    wanted = options.entry_points
     return OpenEntries(source, wanted == "pack") if wanted else None

@@ -193,7 +193,7 @@ def _augmentation(
 
 def refuse_for_functions(options: ImageIterOptions) -> None:
     """Refuse what images that functions make cannot have."""
-    for name in ("cache", "strict"):
+    for name in ("cache", "strict", "entry_points"):
         if getattr(options, name):
             raise ValueError(
                 f"{name} is for images that CreateAugmenter describes: drop it, or give what "
@@ -220,6 +220,11 @@ def open_images(files: ImageFileSource | None, job: ImageJob) -> ImageSource:
         return open_packs(job.packs, job.options, FlooredPacks)
     if job.options.verify:
         raise ValueError("verify needs path_imgrec: image files have no checksums")
+    if job.options.entry_points == "pack":
+        raise ValueError(
+            'entry_points="pack" needs path_imgrec, beside which the points are kept: give it, or '
+            "entry_points=True"
+        )
     return files
 
 

@@ -443,6 +443,7 @@ class ImageIterOptions(ImageProviderOptions):
         `ImageRecordIter`.""",
         packs_or_paths,
     )
+    entry_points: Any = described(ImageRecordOptions, "entry_points")
     path_imglist: str = option(
         None,
         "str or os.PathLike, optional",

@@ -382,6 +382,7 @@ def all_seeds() -> dict[str, dict[str, bytes]]:
             "deep": b"P6\n1 1\n65535\n123456",
         },
         "image": images(),
+        "decode_image": images(),
         "upright_size": turned_doors(),
         "channel_sums": doors(),
         "picture_hash": doors(),

@@ -11,6 +11,7 @@ from .archives import CIFAR, TFRECORD, WEBDATASET
 from .caches import CACHE
 from .checksums import CHECKSUMS
 from .containers import CONTAINER_INDEX, DALI_INDEX, TAR_FILES
+from .decoding import DECODE_IMAGE
 from .detection import DETECTION
 from .expressions import EXPRESSIONS
 from .fields import FIELDS
@@ -56,6 +57,7 @@ TARGETS = {
         WEBP,
         PNM,
         IMAGE,
+        DECODE_IMAGE,
         UPRIGHT_SIZE,
         CHANNEL_SUMS,
         PICTURE_HASH,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from iterators import ImageDetRecordIter, ImageRecordIter, Pack
+from iterators import ImageDetRecordIter, ImageIter, ImageRecordIter, Pack
 from iterators.testing import copies, encode_jpeg, maker, picture, same, write_pack
 from recordio.packs.entry_points import SUFFIX
 
@@ -159,3 +159,29 @@ def test_detection_records_with_mosaics(tmp_path):
     for one, other in zip(*found, strict=True):
         assert all(map(same, one, other))
         assert all(np.isfinite(batch.data[0]).all() for batch in one)
+
+
+def test_image_iter_notes_and_uses_points(pack, tmp_path):
+    """Of record files in memory and beside them, of image files in memory alone."""
+    shape = {"batch_size": 4, "data_shape": (3, 64, 64), "rand_crop": True, "rand_resize": True}
+    with ImageIter(path_imgrec=pack, **shape) as provider:
+        wanted = [copies(provider) for _ in range(2)]
+    with ImageIter(path_imgrec=pack, entry_points=True, **shape) as provider:
+        for epoch in wanted:
+            same(copies(provider), epoch)
+        assert store_of(provider).images
+    files = []
+    for number in range(4):
+        (tmp_path / f"{number}.jpg").write_bytes(encode_jpeg(picture(300, 400, number), quality=95))
+        files.append([float(number), f"{number}.jpg"])
+    listed = {"imglist": files, "path_root": str(tmp_path), **shape}
+    with ImageIter(**listed) as provider:
+        wanted = [copies(provider) for _ in range(2)]
+    with ImageIter(entry_points=True, **listed) as provider:
+        for epoch in wanted:
+            same(copies(provider), epoch)
+        assert store_of(provider).images == 4
+    with pytest.raises(ValueError, match="needs path_imgrec"):
+        ImageIter(entry_points="pack", **listed)
+    with pytest.raises(ValueError, match="entry_points is for images that CreateAugmenter"):
+        ImageIter(4, (3, 64, 64), path_imgrec=pack, entry_points=True, aug_list=[lambda x: x])
