@@ -264,7 +264,7 @@ def test_measured_numbers_have_a_source():
     linked = re.findall(r"\]\(([^)#\s]+)", table.read_text())
     listed = {(table.parent / target).resolve() for target in linked}
     measured = re.compile(r"\d (?:times as (?:fast|many|much)|ms|ns|µs|microseconds|[GM]B/s)\b")
-    for path in [*pages(), ROOT / "README.md"]:
+    for path in pages():
         prose = FENCE.sub("", path.read_text())
         if path.parent.name != "measurements" and measured.search(prose):
             assert path in listed, f"{path}: add it to {table}"
