@@ -1,18 +1,21 @@
 """Draws the pictures of the augmentations before the pages are read.
 
-``make_pictures.py`` draws what iterators make, ``make_recipe_pictures.py`` ours beside Pillow's.
+``make_pictures.py`` draws what iterators make, ``make_recipe_pictures.py`` ours beside Pillow's,
+``make_shape_pictures.py`` batches of many shapes.
 """
 
 from pathlib import Path
 
 import make_pictures
 import make_recipe_pictures
+import make_shape_pictures
 
 
 def draw(app):
     """All pictures, into ``_pictures``."""
     make_pictures.main(Path(app.srcdir, "_pictures"))
     make_recipe_pictures.main(Path(app.srcdir, "_pictures"))
+    make_shape_pictures.main(Path(app.srcdir, "_pictures"))
 
 
 def setup(app):
