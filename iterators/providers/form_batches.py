@@ -196,7 +196,9 @@ def form_type(structure: Any) -> type[Any]:
 def with_arrays(batch: DataBatch, data: Sequence[Any], label: Sequence[Any], **fields: Any) -> Any:
     """Make a batch of the same kind with other arrays in place of its own, one for each."""
     if not isinstance(batch, FormBatch):
-        return type(batch)(data, label, **fields)
+        made = type(batch)(data, label, **fields)
+        made.kinds = batch.kinds
+        return made
     replaced = {
         id(old): new for old, new in zip([*batch.data, *batch.label], [*data, *label], strict=True)
     }

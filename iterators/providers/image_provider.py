@@ -490,7 +490,7 @@ class RecordImageProvider(PlannedProvider):
         if self._patch:
             batch = whole_images(batch, self._patch)
         pixels = undo_normalisation(self)
-        return show_batch(batch, pixels, title, classes, columns)
+        return show_batch(batch, pixels, title, classes, columns, described=self._fields.said())
 
     def _upcoming(self) -> DataBatch:
         """Make the batch that `next` delivers next, and stay where it is; replace no record."""

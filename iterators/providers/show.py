@@ -124,10 +124,11 @@ def show_batch(
     columns: int,
     most: int | None = None,
     fields: Mapping[str, FieldKind] | None = None,
+    described: Mapping[str, FieldMeta] = MappingProxyType({}),
 ) -> Image:
     """A batch, or the first `most` of its images, with fields, as a contact sheet; see `show`."""
     names = _names(classes)
-    tiles, note = tiles_of(batch, pixels, names, most, fields)
+    tiles, note = tiles_of(batch, pixels, names, most, fields, described)
     count = batch.count_samples()
     words = [title, f"{count} images", f"pad {batch.pad}" if batch.pad else "", note]
     return contact_sheet(tiles, ", ".join(part for part in words if part), columns, names)

@@ -57,7 +57,30 @@ def packs(tmp_path_factory, photos):
     offset = int((folder / "damaged.idx").read_text().split()[5])
     data[offset : offset + 4] = b"XXXX"
     (folder / "damaged.rec").write_bytes(data)
-    return [str(folder / f"{name}.rec") for name in ("photos", "harmful", "damaged")]
+    write_fields(folder, photos)
+    return [str(folder / f"{name}.rec") for name in ("photos", "harmful", "damaged", "fields")]
+
+
+def write_fields(folder, photos):
+    """Six images with a mask, key points, boxes and a caption each."""
+    import cv2
+    import numpy as np
+
+    def write(name, rows):
+        with RecordWriter(folder / f"{name}.rec", folder / f"{name}.idx") as writer:
+            for key, (label, content) in enumerate(rows):
+                writer.write(pack(IRHeader(0, label, key, 0), content), key=key)
+
+    image = cv2.resize(photos["chelsea"], (300, 200))
+    mask = np.zeros((200, 300), np.uint8)
+    mask[40:150, 30:200], mask[:60, 240:] = 1, 255
+    images = [cv2.imencode(".png", one)[1].tobytes() for one in (image[..., ::-1], mask)]
+    write("fields", [(0.0, images[0])] * 6)
+    write("fields.mask", [(0.0, images[1])] * 6)
+    points = [2, 9, 0.2, 0.3, 2, 0.5, 0.6, 1, 0, 0, 0]
+    write("fields.points", [(points, b"")] * 6)
+    write("fields.boxes", [([2, 5, 0, 0.1, 0.2, 0.7, 0.75], b"")] * 6)
+    write("fields.caption", [(0.0, f"a cat, {HARMFUL}".encode())] * 6)
 
 
 class Viewer:

@@ -24,6 +24,10 @@ PAGES = [
     "/pack/harmful/",
     "/pack/harmful/record/1",
     "/pack/harmful/record/2",
+    "/pack/fields/",
+    "/pack/fields/record/2",
+    "/pack/fields/record/2?hide=mask",
+    "/pack/fields/training",
     "/nowhere",
 ]
 PHONE = {"viewport": {"width": 375, "height": 760}}
@@ -44,7 +48,7 @@ def loaded(page):
 
 def test_the_printed_address_leads_to_the_packs(open_tab):
     page = open_tab("/").page
-    assert page.locator(".card").count() == 3
+    assert page.locator(".card").count() == 4
     page.click("text=photos")
     page.wait_for_url("**/pack/photos/")
     assert positions(page) == list(range(60))
@@ -148,6 +152,35 @@ def test_a_batch_and_the_sixteen_epochs_of_a_record(open_tab):
     tile.hover()
     assert page.locator(".crops .on").get_attribute("data-epoch") == "6"
     assert all(size for size in loaded(page))
+
+
+PIXELS = """i => {
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [i.naturalWidth, i.naturalHeight];
+    const context = canvas.getContext("2d");
+    context.drawImage(i, 0, 0);
+    return [...context.getImageData(100, 80, 1, 1).data];
+}"""
+
+
+def test_fields_are_drawn_and_switched_off(open_tab):
+    page = open_tab("/pack/fields/record/2").page
+    loaded(page)
+    picture = page.locator(".content .picture img").first
+    drawn = picture.evaluate(PIXELS)
+    assert "a cat" in page.inner_text(".text") and "ignored" in page.inner_text(".legend")
+    page.click("text=mask >> nth=0")
+    page.wait_for_url("**?hide=mask")
+    loaded(page)
+    assert picture.evaluate(PIXELS) != drawn
+    page.keyboard.press("ArrowRight")  # it stays switched off
+    page.wait_for_url("**/record/3?hide=mask")
+    page.click("text=As training sees it")
+    page.wait_for_selector("text=in epochs 0 to 15")
+    assert all(loaded(page))
+    page.click("text=Show a batch")
+    page.wait_for_selector(".digest")
+    assert page.locator("text=mask as .npy").count() == 1
 
 
 def test_a_call_is_pasted(open_tab):

@@ -167,8 +167,13 @@ def _literal(name: str, node: ast.expr) -> Any:
         ) from None
 
 
-def _field_kind(node: ast.expr) -> FieldKind:
-    """Make a kind of `iterators.fields` of a call with literals; one that it refuses is refused."""
+def _field_kind(node: ast.expr) -> FieldKind | None:
+    """Make a kind of `iterators.fields` of a call with literals; one that it refuses is refused.
+
+    None stands for the kind that the pack says.
+    """
+    if isinstance(node, ast.Constant) and node.value is None:
+        return None
     function = getattr(node, "func", None)
     name = str(getattr(function, "attr", getattr(function, "id", "")))
     if name not in iterators.fields.__all__ or not isinstance(node, ast.Call) or node.args:

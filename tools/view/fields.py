@@ -21,6 +21,7 @@ from iterators.core.field_specs import (
     Mask,
     Objects,
     Text,
+    field_of,
 )
 from iterators.images.contact_sheet import COLOURS, Layer
 from iterators.images.fields.values import decode_values
@@ -29,7 +30,6 @@ from recordio.boxes import LEAST_OBJECT, objects_of
 from recordio.errors import FieldError, ImageDecodeError, RecordIOError
 from recordio.formats.table import IMAGE_KINDS, kind_of
 from recordio.header import unpack
-from recordio.packs.fields_meta import FieldMeta
 from recordio.packs.open_pack import FieldPack, OpenPack
 
 from ..payloads import describe
@@ -99,7 +99,8 @@ class ShownFields:
                 self._packs[name] = opened.field(name)
                 versions.append(self._packs[name].version())
                 meta = opened.fields_meta.get(name)
-                kind = self._found_kind(name) if meta is None else _kind_said(meta)
+                said = None if meta is None or meta.kind == "bytes" else field_of(name, meta)
+                kind = self._found_kind(name) if meta is None else said
                 if kind is not None:
                     self.kinds[name] = kind
             except (RecordIOError, OSError) as error:
@@ -227,20 +228,6 @@ class ShownFields:
         text = read_content(stored.content, stored.kind).text
         text = text if len(text) <= MOST_WORDS else f"{text[:MOST_WORDS]}..."
         return FieldOnPage(name, word, text, text if isinstance(kind, Text) else "")
-
-
-def _kind_said(meta: FieldMeta) -> FieldKind | None:
-    """Return the kind of a field as ``PREFIX.fields.json`` says; None of mere bytes."""
-    if meta.kind == "mask":
-        ignore = 255 if meta.ignore is None else meta.ignore
-        wide = not 0 <= ignore <= 255 or meta.dtype == "uint16"
-        return Mask(ignore=ignore, dtype="int32" if wide else "uint8")
-    if meta.kind == "image":
-        return Image(dtype="uint16") if meta.dtype == "uint16" else Image()
-    if meta.kind == "keypoints":
-        return Keypoints(swap=meta.swap)
-    kinds: Mapping[str, type[FieldKind]] = {"boxes": Boxes, "text": Text, "json": Json}
-    return kinds[meta.kind]() if meta.kind in kinds else None
 
 
 def _kind_of(stored: Stored) -> FieldKind | None:

@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from recordio.packs.fields_meta import FieldMeta
+
 from ...core.batch import DataDesc
 from ...core.field_specs import (
     Boxes,
@@ -169,6 +171,11 @@ class ImageFields:
                     f"field {name!r} is a list, and batches of chosen samples consist of arrays: "
                     "iterate over an ImageRecordIter, or drop the field"
                 )
+
+    def said(self) -> dict[str, FieldMeta]:
+        """Return what the packs say of their fields, by name: the first one that does."""
+        files = getattr(self._source, "files", ())
+        return {name: meta for file in files[::-1] for name, meta in file.fields_meta.items()}
 
     def kinds(self) -> dict[str, FieldKind]:
         """Return what the fields of a batch are, by name."""

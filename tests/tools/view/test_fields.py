@@ -271,6 +271,10 @@ def test_settings_with_fields_are_an_address_and_a_call():
     settings = Settings(keywords={"fields": fields, "batch_size": 3})
     assert parse_fields(settings.query()) == settings
     assert parse_call(settings.text())[0] == settings
+    for given in (["mask"], {"mask": None}):  # the pack says which kinds
+        assert (
+            parse_call(Settings(keywords={"fields": given}).text())[0].keywords["fields"] == given
+        )
 
 
 def test_the_colours_of_pages_are_those_of_pictures():

@@ -20,6 +20,7 @@ from iterators import (
 from iterators.fields import Boxes, Crop, Image, Keypoints, Mask, Size, Text
 from recordio import IRHeader
 from recordio.errors import FieldError
+from recordio.packs.fields_meta import FieldMeta, format_fields
 
 COUNT = 8
 
@@ -147,6 +148,24 @@ def test_pictures_show_fields(path):
             show(copied, fields=["mask"])
     with provider(path, {"mask": Mask()}, views=[{}, {}]) as views:
         views.show()
+
+
+def test_pictures_have_names_and_skeletons_of_the_pack(path, tmp_path):
+    for file in path.parent.glob("a.*"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    fields = {"points": Keypoints(), "boxes": Boxes()}
+    with provider(tmp_path / "a.rec", fields, rand_crop=False) as batches:
+        plain = np.asarray(batches.show(classes={}))
+        named = np.asarray(batches.show(classes={1: "tree"}))
+    described = {
+        "points": FieldMeta(kind="keypoints", points=["a", "b"], skeleton=[(0, 1)]),
+        "boxes": FieldMeta(kind="boxes", classes={1: "tree"}),
+    }
+    (tmp_path / "a.fields.json").write_bytes(format_fields(described))
+    with provider(tmp_path / "a.rec", fields, rand_crop=False) as batches:
+        sheet = np.asarray(batches.show(classes={}))
+    assert (sheet != plain).any() and (sheet != named).any()  # with a name, and a line
+    assert (sheet != plain).sum() > (named != plain).sum() * 0.5
 
 
 def test_a_loader_gives_fields_between_images_and_labels(path):

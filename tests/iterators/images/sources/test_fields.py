@@ -366,21 +366,40 @@ def test_boxes_and_points_are_rows_of_json_everywhere(tmp_path):
                 labels = [2, len(own[0]) if own else 5, *(v for row in own for v in row)]
                 writer.write(pack(IRHeader(0, labels, key, 0), b""), key)
     settings = {
-        "data_shape": (3, 16, 16), "batch_size": 3, "rand_crop": True, "rand_mirror": True,
+        "data_shape": (3, 16, 16), "rand_crop": True, "rand_mirror": True,
         "seed": 3, "shuffle": True, "fields": {"boxes": Boxes(), "points": Keypoints()},
     }  # fmt: skip
 
     def delivered(path):
-        with ImageRecordIter(path_imgrec=str(path), **settings) as provider:
+        with ImageRecordIter(path_imgrec=str(path), batch_size=3, **settings) as provider:
             for _ in range(3):
                 for batch in provider:
                     yield [batch[name] for name in ("data", "boxes", "points")]
 
+    def resumed(path):
+        """The same, each batch by a provider of its own that goes on where the last one was."""
+        state = None
+        for _ in range(5):  # on into the second epoch
+            with ImageRecordIter(path_imgrec=str(path), **settings, batch_size=1) as provider:
+                if state is not None:
+                    provider.load_state_dict(state)
+                batch = provider.next()
+                state = provider.state_dict()
+            yield [batch[name] for name in ("data", "boxes", "points")]
+
     expected = list(delivered(tmp_path / "p.rec"))
+    resumed_pack = list(resumed(tmp_path / "p.rec"))
+    with ImageRecordIter(path_imgrec=str(tmp_path / "p.rec"), **settings, batch_size=1) as whole:
+        for found, wanted in zip(resumed_pack, [b for _ in range(2) for b in whole], strict=False):
+            for one, name in zip(found, ("data", "boxes", "points"), strict=True):
+                np.testing.assert_array_equal(one, wanted[name])
     count = 0
     for path in containers(tmp_path):
         count += 1
         for found, wanted in zip(delivered(path), expected, strict=True):
+            for one, other in zip(found, wanted, strict=True):
+                np.testing.assert_array_equal(one, other, err_msg=str(path))
+        for found, wanted in zip(resumed(path), resumed_pack, strict=True):
             for one, other in zip(found, wanted, strict=True):
                 np.testing.assert_array_equal(one, other, err_msg=str(path))
         pack_of = RecordSource.open(path).files[0]
