@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import recordio
-from recordio import ImageDecodeError
+from recordio import ImageDecodeError, decode_image
 from recordio.formats.jpeg import jpeg
 from recordio.formats.png import png
 
@@ -204,16 +204,15 @@ def test_eight_threads_decode_at_once(kind):
     ]
     settings = {"progressive": True} if kind == "progressive" else {}
     files = [encoded(image, "png" if kind == "png" else "jpeg", **settings) for image in images]
-    decode = (png if kind == "png" else jpeg).decode
     regions = [(3, 2, 9, 11), None]
-    wanted = [[decode(file, region=region) for file in files] for region in regions]
+    wanted = [[decode_image(file, region=region) for file in files] for region in regions]
 
     def work(number):
         for step in range(10 * len(files)):
             i, region = (step * 5 + number) % len(files), (step + number) % 2
-            found = decode(files[i], region=regions[region])
+            found = decode_image(files[i], region=regions[region])
             assert np.array_equal(found, wanted[region][i])
             with contextlib.suppress(ImageDecodeError):  # errors are no reason to change the next
-                decode(files[i][: len(files[i]) // 4])
+                decode_image(files[i][: len(files[i]) // 4])
 
     at_once(work)
