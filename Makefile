@@ -15,7 +15,7 @@ SECONDS ?= 60
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: demo test test-arm test-ray test-frameworks test-browser docs faults fuzz sanitize sanitize-threads bench bench-peers bench-growth lint wheel clean help
+.PHONY: demo test test-arm test-ray test-frameworks test-browser docs faults fuzz sanitize sanitize-threads bench bench-peers bench-growth lint types wheel clean help
 
 # "cpython-311", or "unsuitable" when $(PYTHON) is missing or too old.
 TAG := $(or $(shell $(PYTHON) -c 'import sys; v = sys.version_info; \
@@ -125,6 +125,11 @@ lint: .venv-lint/installed  ## style, types, and stubs against the compiled modu
 	.venv-lint/bin/python -c 'from rattler_build import Stage0Recipe, VariantConfig; \
 		Stage0Recipe.from_file("packaging/conda/recipe.yaml").render(VariantConfig())'
 	.venv-lint/bin/zizmor --offline --quiet --min-severity medium .github
+
+# basedpyright brings Node, 290 MB in all: not for every change.
+types: .venv-lint/installed  ## the share of public names whose types are known, at least 98 %
+	.venv-lint/bin/python -m pip install --quiet 'basedpyright>=1.31'
+	.venv-lint/bin/python .ci/typed.py
 
 # Linux; NASM has to be there (Debian: nasm) on x86.  Elsewhere cibuildwheel does the same steps.
 wheel: .venv-wheel/$(TAG)  ## a wheel with its libraries inside, tried in an empty environment [ARGS="-k name"]

@@ -49,7 +49,8 @@ HEADER_FIELDS = np.dtype(
 )
 HEADER = struct.Struct("<" + "".join(code for _, code in FIELDS))
 #: Offsets of the label and the id in it, in bytes.
-LABEL_OFFSET, ID_OFFSET = (HEADER_FIELDS.fields[n][1] for n in ("label", "id"))  # type: ignore[index]
+LABEL_OFFSET: int = HEADER_FIELDS.fields["label"][1]  # type: ignore[index]
+ID_OFFSET: int = HEADER_FIELDS.fields["id"][1]  # type: ignore[index]
 #: The same with labels of 64 bits, as ``struct.pack("IdQQ", ...)`` lays it out: 4 bytes are unused.
 WIDE_HEADER = struct.Struct("<IIdQQ")
 

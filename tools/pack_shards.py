@@ -22,6 +22,7 @@ from recordio.operations.division import check_older, shard_names
 from recordio.packs.fields_meta import SUFFIX
 from recordio.packs.manifest import (
     Shard,
+    ShardField,
     ShardManifest,
     described_shard,
     sha256_of,
@@ -126,12 +127,13 @@ class ShardTask:
     def _is_there(self, shard: Shard | None) -> bool:
         if shard is None:
             return True
+        files: list[Shard | ShardField] = [shard, *shard.fields]
         try:
             folder = os.path.dirname(self.prefix)
             return all(
                 os.path.getsize(os.path.join(folder, one.file)) == one.bytes
                 and sha256_of(os.path.join(folder, one.index)) == one.index_sha256
-                for one in (shard, *shard.fields)
+                for one in files
             )
         except FileNotFoundError:
             return False

@@ -104,7 +104,7 @@ class ConcatWithAsyncTransfer(Converter):
     """
 
     def __init__(self, stream: Any = None, compute_stream: Any = None) -> None:
-        self.stream = stream
+        self.stream: Any = stream
         self.compute_stream = compute_stream
         self._device: Any = None
         self._fixed = False

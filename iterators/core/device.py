@@ -67,7 +67,7 @@ class CudaPlacement(Placement):
         self.torch = torch
         self.device = device
         self.ring = ring
-        self.stream = torch.cuda.Stream(device)
+        self.stream: Any = torch.cuda.Stream(device)
         self.in_flight: deque[tuple[Any, Sequence[np.ndarray]]] = deque()
 
     def allocate(self, nbytes: int) -> np.ndarray:  # type: ignore[override]
@@ -123,9 +123,9 @@ class DeviceNormalisation:
     """
 
     def __init__(self, layout: str, mean: Sequence[float], factor: Sequence[float], dtype: str):
-        self.shape = [len(mean) if axis == "C" else 1 for axis in layout]
-        self.mean = np.array(mean, np.float32).reshape(self.shape)
-        self.factor = np.array(factor, np.float32).reshape(self.shape)
+        self.shape: list[int] = [len(mean) if axis == "C" else 1 for axis in layout]
+        self.mean: np.ndarray = np.array(mean, np.float32).reshape(self.shape)
+        self.factor: np.ndarray = np.array(factor, np.float32).reshape(self.shape)
         self.dtype = dtype
         self._constants: dict[Any, tuple[Any, Any]] = {}
 

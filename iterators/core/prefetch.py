@@ -50,7 +50,7 @@ class Prefetcher(Workers):
 
     def __init__(
         self,
-        produce: Callable[[Any, int], tuple[Any, Any, Any, list]],
+        produce: Callable[[Any, int], tuple[Any, Any, Any, list[Any]]],
         depth: int,
         *,
         threads: int = 1,
@@ -95,7 +95,7 @@ class Prefetcher(Workers):
             if self._idle:
                 self._work_came.notify()
 
-    def collect(self) -> tuple[Any, Any, Any, list]:
+    def collect(self) -> tuple[Any, Any, Any, list[Any]]:
         """Wait for the oldest batch and return what `produce` returned for it.
 
         If that call raised, the result is ``(None, None, None, [(0, error)])``.

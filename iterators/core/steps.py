@@ -41,16 +41,16 @@ class Step:
     )
 
     def __init__(self, src: Layout, dst: Layout) -> None:
-        self.src = src
-        self.dst = dst
-        self.known = self._merge_sizes()
+        self.src: Layout = src
+        self.dst: Layout = dst
+        self.known: dict[str, int] = self._merge_sizes()
         # A flattened axis that both have in the same way is one axis: nobody needs its parts.
         whole = {a for a in src.axes if a in dst.axes and src.orders.get(a) == dst.orders.get(a)}
-        self.src_groups = _groups(src, whole)
-        self.dst_groups = _groups(dst, whole)
+        self.src_groups: list[str] = _groups(src, whole)
+        self.dst_groups: list[str] = _groups(dst, whole)
         have, want = "".join(self.src_groups), "".join(self.dst_groups)
         #: The axis that labels become, or nothing.
-        self.one_hot = src.index_of if src.index_of and src.index_of in want else ""
+        self.one_hot: str = src.index_of if src.index_of and src.index_of in want else ""
         if src.index_of != dst.index_of and not self.one_hot:
             raise self._impossible(
                 f"the elements are labels of axis {src.index_of or dst.index_of!r} in one of them"
@@ -58,10 +58,12 @@ class Step:
         if self.one_hot and self.one_hot not in self.known:
             raise self._impossible(f"the size of axis {self.one_hot!r} is not known")
         gone = [axis for axis in have if axis not in want]
-        self.selected = {a: dst.at[a] for a in gone if a in dst.at}
+        self.selected: dict[str, int] = {a: dst.at[a] for a in gone if a in dst.at}
         # Axes of which nothing is left: of size 1, or the slots that one-hot puts together.
-        self.gone = [axis for axis in gone if axis not in self.selected]
-        self.inserted = [axis for axis in want if axis not in have and axis != self.one_hot]
+        self.gone: list[str] = [axis for axis in gone if axis not in self.selected]
+        self.inserted: list[str] = [
+            axis for axis in want if axis not in have and axis != self.one_hot
+        ]
         for axis in self.inserted:
             self._must_be_one(axis, dst)
         for axis in [] if self.one_hot else self.gone:
@@ -69,13 +71,13 @@ class Step:
         for axis, position in self.selected.items():
             if position >= self.known.get(axis, position + 1):
                 raise self._impossible(f"axis {axis!r} has size {self.known[axis]}")
-        self.kept = "".join(axis for axis in have if axis in want)
+        self.kept: str = "".join(axis for axis in have if axis in want)
         present = self.inserted + list(self.kept)
-        self.order = [present.index(axis) for axis in want if axis != self.one_hot]
+        self.order: list[int] = [present.index(axis) for axis in want if axis != self.one_hot]
         #: The shape that came last, with the sizes of all axes.
         self.seen: tuple[Any, dict[str, int]] = (None, {})
         alike = src.axes == dst.axes and self.src_groups == self.dst_groups
-        self.trivial = alike and not self.one_hot
+        self.trivial: bool = alike and not self.one_hot
 
     def _merge_sizes(self) -> dict[str, int]:
         """Return the sizes of the axes that both speak of, and of those that only one has."""

@@ -167,8 +167,8 @@ class RecordFileDataset(GluonDataset):
     """
 
     def __init__(self, filename: Path) -> None:
-        self.filename = os.fspath(filename)
-        self.idx_file = os.path.splitext(self.filename)[0] + ".idx"
+        self.filename: str = os.fspath(filename)
+        self.idx_file: str = os.path.splitext(self.filename)[0] + ".idx"
         index = self.idx_file if os.path.exists(self.idx_file) else None
         self._records = RecordDataset(self.filename, index)
 

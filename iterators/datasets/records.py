@@ -116,7 +116,7 @@ class RecordDataset(DatasetMixin):
 
     def __init__(self, *values: Any, **keywords: Unpack[RecordDatasetKeywords]) -> None:
         options = RecordDatasetOptions.of(type(self).__name__, keywords, values)
-        self.reader = OpenPack(options.path, options.index, settings=options.remote).reader
+        self.reader: Any = OpenPack(options.path, options.index, settings=options.remote).reader
         self._header = options.header
         self._copy = options.copy
 
@@ -310,10 +310,10 @@ class ImageRecordDataset(DatasetMixin):
         found = as_packs(options.path)
         if options.index and found:
             raise ValueError("index belongs to one pack: give path_imgidx to that Pack")
-        self.packs = found or (Pack(options.path, path_imgidx=options.index),)
+        self.packs: tuple[Pack, ...] = found or (Pack(options.path, path_imgidx=options.index),)
         _refuse_mixing(self.packs)
         settings = options.remote
-        self.source = Packs(self.packs, remote=settings)
+        self.source: Packs = Packs(self.packs, remote=settings)
         self._add_fields(options)
         self._lists = [_labels_of_list(pack.path_imglist, settings) for pack in self.packs]
         self._changes, self._count_classes = label_changes(

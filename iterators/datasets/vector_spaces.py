@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from ..core.finite_iterator import DATASET_SEED, FiniteDatasetIterator, Request, iterate
 from ..core.layout import Layout
 from ..core.order.modes import generator
@@ -25,7 +27,7 @@ class FieldDataset:
     """Fields of equal length, by name; the base of the data sets in memory."""
 
     def __init__(self, rng: Any) -> None:
-        self.rng = generator(rng, DATASET_SEED)
+        self.rng: np.random.Generator | np.random.RandomState = generator(rng, DATASET_SEED)
         self._iteration: tuple[Any, ...] = (None, None, None, None)
 
     def _hold(
@@ -188,7 +190,7 @@ class VectorSpacesDataset(FieldDataset):
         lengths = {part.shape[specs[name].layout.axis("b")] for name, part in fields.items()}
         if len(lengths) != 1:
             raise SpecError(f"the fields have different numbers of examples: {sorted(lengths)}")
-        self.data_specs = (space, source)
+        self.data_specs: tuple[Form, Any] = (space, source)
         self._data = data
         super().__init__(rng)
         self._hold(fields, specs, (space, source))
@@ -366,7 +368,7 @@ class TransformerIterator:
         dataset: TransformerDataset,
         raw: Any,
         wanted: list[tuple[Any, str]],
-        nest: Callable[[Any], tuple],
+        nest: Callable[[Any], tuple[Any, ...]],
         return_tuple: bool,
     ) -> None:
         self._dataset = dataset

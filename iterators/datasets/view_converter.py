@@ -39,14 +39,14 @@ class DefaultViewConverter:
     def __init__(self, shape: Any, axes: Any = ("b", 0, 1, "c")) -> None:
         if len(shape) != 3:
             raise SpecError(f"shape={shape!r}: expected rows, columns and channels")
-        self.shape = tuple(int(size) for size in shape)
-        self.axes = tuple(axes)
+        self.shape: tuple[int, ...] = tuple(int(size) for size in shape)
+        self.axes: tuple[Any, ...] = tuple(axes)
         rows, columns, channels = self.shape
         sizes = {"h": rows, "w": columns, "c": channels}
-        self.topo_layout = Layout(self.axes, **sizes)
+        self.topo_layout: Layout = Layout(self.axes, **sizes)
         if sorted(self.topo_layout.axes) != sorted("bhwc"):
             raise SpecError(f"axes={axes!r}: expected 'b', 'c', 0 and 1 in some order")
-        self.row_layout = Layout("bf", f_order="chw", **sizes)
+        self.row_layout: Layout = Layout("bf", f_order="chw", **sizes)
 
     def view_shape(self) -> tuple[int, ...]:
         """Return rows, columns, channels."""

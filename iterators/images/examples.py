@@ -112,8 +112,9 @@ class AugmentedExamples:
         for each in recipes:
             refuse_ineffective(options, each)
         warn_of_ineffective(options, recipe)
-        self.recipes, self.options = recipes, options
-        self.epoch = SharedNumber()
+        self.recipes: tuple[Any, ...] = recipes
+        self.options: ExampleOptions = options
+        self.epoch: SharedNumber = SharedNumber()
         #: The fields of the records, which `fields_of` makes.
         self.fields: ImageFields | None = None
         self._limits: dict[str, Any] = limits

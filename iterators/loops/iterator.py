@@ -118,8 +118,8 @@ class DatasetIterator(Iterator):
         order_sampler: Any = None,
     ) -> None:
         self.dataset = dataset
-        self.batch_size = integer("batch_size", batch_size, low=1)
-        self.repeat = boolean("repeat", repeat)
+        self.batch_size: int = integer("batch_size", batch_size, low=1)
+        self.repeat: bool = boolean("repeat", repeat)
         if shuffle is not None and order_sampler is not None:
             raise ValueError("give shuffle or order_sampler, not both: the sampler is the order")
         if order_sampler is None and (shuffle is None or boolean("shuffle", shuffle)):

@@ -100,7 +100,8 @@ class MultiprocessIterator(PrefetchingIterator):
     ) -> None:
         if n_processes is None:
             n_processes = os.cpu_count() or 1
-        self.n_processes = integer("n_processes", n_processes, low=1)
+        self.n_processes: int = integer("n_processes", n_processes, low=1)
+        self.n_prefetch: int
         self.n_prefetch = self._ahead = integer("n_prefetch", n_prefetch, low=1)
         if shared_mem is not None:
             shared_mem = integer("shared_mem", shared_mem, low=0)
@@ -113,7 +114,7 @@ class MultiprocessIterator(PrefetchingIterator):
         self.maxtasksperchild = maxtasksperchild
         if context is None or isinstance(context, str):
             context = multiprocessing.get_context(context)
-        self.context = context
+        self.context: Any = context
         super().__init__(dataset, batch_size, repeat, shuffle, order_sampler)
 
     def __next__(self) -> list[Any]:

@@ -52,7 +52,7 @@ class MultithreadIterator(PrefetchingIterator):
         n_threads: int = 1,
         order_sampler: Any = None,
     ) -> None:
-        self.n_threads = integer("n_threads", n_threads, low=1)
+        self.n_threads: int = integer("n_threads", n_threads, low=1)
         super().__init__(dataset, batch_size, repeat, shuffle, order_sampler)
 
     def _prepare(self) -> None:

@@ -68,7 +68,7 @@ class MemoryPlan:
 
     def __init__(self, limit: int | None) -> None:
         self.limit = limit
-        self.sizes = {True: 0, False: 0}
+        self.sizes: dict[bool, int] = {True: 0, False: 0}
         self.writes: list[tuple[MemoryPiece, Callable[[memoryview], None]]] = []
 
     def add(self, nbytes: int, write: Callable[[memoryview], None]) -> MemoryPiece:
@@ -195,7 +195,7 @@ class Segment:
     """Shared memory of the process that creates it, rounded up to whole pages."""
 
     def __init__(self, nbytes: int) -> None:
-        self.nbytes = max(-(-nbytes // PAGE), 1) * PAGE
+        self.nbytes: int = max(-(-nbytes // PAGE), 1) * PAGE
         self.name: str | None = None
         self._descriptor = -1
         self._owner: SharedMemory | None = None
@@ -210,7 +210,7 @@ class Segment:
             except BaseException:
                 os.close(self._descriptor)
                 raise
-        self.memory = memoryview(self._mapping)
+        self.memory: memoryview = memoryview(self._mapping)
 
     def send(self, connection: Connection) -> None:
         """Hand the memory over, after the message that tells the other process to `receive`."""

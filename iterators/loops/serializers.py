@@ -128,7 +128,9 @@ class NpzDeserializer(Deserializer):
         self.path = path
         self.strict = strict
         names = ignore_names
-        self.ignore_names = [names] if isinstance(names, str) or callable(names) else names or []
+        self.ignore_names: list[Any] | Any = (
+            [names] if isinstance(names, str) or callable(names) else names or []
+        )
 
     def __getitem__(self, key: str) -> NpzDeserializer:
         path = f"{self.path}{key.strip('/')}/"
@@ -166,7 +168,7 @@ class NpzDeserializer(Deserializer):
         return kind(saved[()])
 
 
-def _holds(kind: type, saved: np.dtype) -> bool:
+def _holds(kind: type[Any], saved: np.dtype) -> bool:
     """Return whether a type of single values holds every number of the saved type.
 
     The rule is Chainer's.

@@ -102,10 +102,10 @@ class Worker:
         self.slots: dict[int, Segment] = {}
         self.free: list[int] = []
         self.dropped: list[int] = []
-        self.count = 0
+        self.count: int = 0
         self.broken: Failure | None = None
         try:
-            self.dataset = parcel.open()
+            self.dataset: Any = parcel.open()
         except BaseException as error:  # told with the first answer
             self.broken = failure(error)
 

@@ -77,7 +77,7 @@ class WorkerHandle:
         self.kept_slots = kept_slots
         self.process = process
         self.connection = connection
-        self.sent = 0
+        self.sent: int = 0
         self.tasks: deque[tuple[int, bytes]] = deque()  # under way, in their order
         self.slots: dict[int, Slot] = {}
         self.given_back: deque[int] = deque()
@@ -132,7 +132,7 @@ class WorkerPool:
         kept_slots: int,
         entropy: tuple[int, ...],
     ) -> None:
-        self.owner = os.getpid()
+        self.owner: int = os.getpid()
         self._parcel = DatasetParcel(dataset)
         self._context = context
         self._shared = shared
@@ -148,7 +148,9 @@ class WorkerPool:
         self._warned = False
         self._workers: list[WorkerHandle] = []
         self._retired: list[Any] = []
-        self.finalizer = weakref.finalize(self, stop, self._workers, self._retired, self.owner)
+        self.finalizer: weakref.finalize[..., WorkerPool] = weakref.finalize(
+            self, stop, self._workers, self._retired, self.owner
+        )
         try:
             for _ in range(processes):
                 self._workers.append(self._new_worker())

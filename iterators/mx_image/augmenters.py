@@ -173,7 +173,8 @@ class ResizeAug(ImageAugmenter):
 
     def __init__(self, size: int, interp: int = 2) -> None:
         super().__init__(size=size, interp=interp)
-        self.size, self.interp = size, interp
+        self.size: int = size
+        self.interp: int = interp
 
     def __call__(self, src: Any) -> np.ndarray:
         return resize_short(src, self.size, self.interp)
@@ -184,7 +185,8 @@ class _ToSize(ImageAugmenter):
 
     def __init__(self, size: Sequence[int], interp: int = 2) -> None:
         super().__init__(size=size, interp=interp)
-        self.size, self.interp = size, interp
+        self.size: Sequence[int] = size
+        self.interp: int = interp
 
 
 class ForceResizeAug(_ToSize):
@@ -253,7 +255,10 @@ class RandomSizedCropAug(ImageAugmenter):
     ) -> None:
         area = renamed_area(area, min_area)
         super().__init__(size=size, area=area, ratio=ratio, interp=interp)
-        self.size, self.area, self.ratio, self.interp = size, area, ratio, interp
+        self.size: Sequence[int] = size
+        self.area: Any = area
+        self.ratio: Sequence[float] = ratio
+        self.interp: int = interp
 
     def __call__(self, src: Any) -> np.ndarray:
         return random_size_crop(src, self.size, self.area, self.ratio, self.interp)[0]
@@ -494,7 +499,8 @@ class LightingAug(ImageAugmenter):
     def __init__(self, alphastd: float, eigval: Any, eigvec: Any) -> None:
         super().__init__(alphastd=alphastd, eigval=eigval, eigvec=eigvec)
         self.alphastd = alphastd
-        self.eigval, self.eigvec = np.asarray(eigval), np.asarray(eigvec)
+        self.eigval: np.ndarray = np.asarray(eigval)
+        self.eigvec: np.ndarray = np.asarray(eigvec)
 
     def __call__(self, src: Any) -> np.ndarray:
         image = rgb(src)
@@ -518,8 +524,8 @@ class ColorNormalizeAug(ImageAugmenter):
 
     def __init__(self, mean: Any, std: Any) -> None:
         super().__init__(mean=mean, std=std)
-        self.mean = None if mean is None else np.asarray(mean, np.float32)
-        self.std = None if std is None else np.asarray(std, np.float32)
+        self.mean: np.ndarray | None = None if mean is None else np.asarray(mean, np.float32)
+        self.std: np.ndarray | None = None if std is None else np.asarray(std, np.float32)
 
     def __call__(self, src: Any) -> np.ndarray:
         return color_normalize(src, self.mean, self.std)

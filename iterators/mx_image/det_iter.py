@@ -65,7 +65,7 @@ __all__ = [
     "objects_of",
 ]
 
-logger = logging.getLogger("iterators")
+logger: logging.Logger = logging.getLogger("iterators")
 
 #: Filling of a label behind the objects of its image.
 PADDING = -1.0
@@ -257,6 +257,8 @@ class ImageDetIter(ImageIter):
             shape = (self.batch_size, *self._label_shape)
             label = [DataDesc(desc.name, shape, desc.dtype, desc.layout) for desc in label]
             self._stored = [data], label
+            self.provide_data: Sequence[DataDesc]
+            self.provide_label: Sequence[DataDesc]
             self.provide_data, self.provide_label = self._stored
             if self._form is not None:
                 self.provide_data, self.provide_label = self._form.bind(*self._stored)

@@ -112,11 +112,13 @@ class DetRandomSelectAug(DetAugmenter):
 
     def __init__(self, aug_list: Any, skip_prob: float = 0) -> None:
         super().__init__(skip_prob=skip_prob)
-        steps = list(aug_list) if isinstance(aug_list, (list, tuple)) else [aug_list]
+        steps: list[DetAugmenter] = (
+            list(aug_list) if isinstance(aug_list, (list, tuple)) else [aug_list]
+        )
         for step in steps:
             if not isinstance(step, DetAugmenter):
                 raise TypeError(f"aug_list has {step!r}: expected DetAugmenter")
-        self.aug_list = steps
+        self.aug_list: list[DetAugmenter] = steps
         self.skip_prob = skip_prob if steps else 1
 
     def dumps(self) -> list[Any]:
@@ -212,9 +214,11 @@ class DetRandomCropAug(DetAugmenter):
         _check_range("aspect_ratio_range", aspect_ratio_range, 0)
         if not 0 <= area_range[0] <= area_range[1] or area_range[1] <= 0:
             raise ValueError(f"area_range={area_range}: expected two shares, ascending, above 0")
-        self.min_object_covered, self.min_eject_coverage = min_object_covered, min_eject_coverage
+        self.min_object_covered: float = min_object_covered
+        self.min_eject_coverage: float = min_eject_coverage
         self.max_attempts = max_attempts
-        self.aspect_ratio_range, self.area_range = aspect_ratio_range, area_range
+        self.aspect_ratio_range: tuple[float, float] = aspect_ratio_range
+        self.area_range: tuple[float, float] = area_range
 
     def __call__(self, src: Any, label: np.ndarray) -> Found:
         image = image_of(src)
@@ -320,8 +324,10 @@ class DetRandomPadAug(DetAugmenter):
         _check_range("area_range", area_range, 0)
         if area_range[1] <= 1:
             raise ValueError(f"area_range={area_range}: expected a larger one above 1")
-        self.aspect_ratio_range, self.area_range = aspect_ratio_range, area_range
-        self.max_attempts, self.pad_val = max_attempts, pad_val
+        self.aspect_ratio_range: tuple[float, float] = aspect_ratio_range
+        self.area_range: tuple[float, float] = area_range
+        self.max_attempts: int = max_attempts
+        self.pad_val: float | Sequence[float] = pad_val
 
     def __call__(self, src: Any, label: np.ndarray) -> Found:
         image = image_of(src)

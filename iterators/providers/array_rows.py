@@ -287,7 +287,9 @@ class Columns:
             [column.describe(self.batch_size) for column in self.label],
         )
 
-    def __call__(self, rows: np.ndarray, epoch: int) -> tuple[list, list, np.ndarray, list]:
+    def __call__(
+        self, rows: np.ndarray, epoch: int
+    ) -> tuple[list[Any], list[Any], np.ndarray, list[Any]]:
         """Data, labels, row numbers and bad slots of a batch."""
         ids = np.zeros(self.batch_size, np.uint64)
         ids[: len(rows)] = rows
@@ -301,7 +303,9 @@ class Columns:
             else [],
         )
 
-    def replace(self, row: int, data: list, label: list, ids: np.ndarray, slot: int) -> None:
+    def replace(
+        self, row: int, data: list[Any], label: list[Any], ids: np.ndarray, slot: int
+    ) -> None:
         """Put another row into a slot of a batch, or raise what is wrong with it."""
         if row in self.bad_rows:
             # A copy, because an error that was raised keeps the frames that it went through.

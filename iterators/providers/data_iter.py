@@ -61,6 +61,8 @@ class DataIter(AbstractDataProvider):
     """
 
     #: MXNet's base class asks for no descriptions.
+    provide_data: tuple[Any, ...]
+    provide_label: tuple[Any, ...]
     provide_data = provide_label = ()
 
     _provider_asked = None

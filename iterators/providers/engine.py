@@ -109,9 +109,11 @@ class ClosedEngine:
     """The counters of an engine that was closed, and nothing else that it held."""
 
     def __init__(self, engine: Engine) -> None:
-        self.depth, self.pending, self._stats = engine.depth, 0, engine.stats()
+        self.depth: int = engine.depth
+        self.pending: int = 0
+        self._stats = engine.stats()
         #: How images were made, where they are made in Python.
-        self.plan = getattr(engine, "plan", None)
+        self.plan: Any | None = getattr(engine, "plan", None)
 
     def stats(self) -> dict[str, float]:
         """The counters as they were in the end."""
@@ -133,7 +135,7 @@ class SkippedSamples:
     """Records that could not be used, once each, and the budget for them."""
 
     def __init__(self, on_error: str, budget: float | None, num_samples: int) -> None:
-        self.on_error = choice("on_error", on_error, ("raise", "skip"))
+        self.on_error: Any = choice("on_error", on_error, ("raise", "skip"))
         # By file and position in it: the positions of several files are counted apart.
         self.records: dict[tuple[str | None, int | None], tuple[int | None, str]] = {}
         self.limit: float | None = None

@@ -75,7 +75,7 @@ class FetchedAhead:
     ) -> None:
         self._engine, self._source, self._stripe = engine, source, stripe
         self._most_pinned = most_pinned
-        self.depth = engine.depth + ahead
+        self.depth: int = engine.depth + ahead
         self._waiting: deque[_Batch] = deque()
         self._inside: deque[PinnedRecords] = deque()  # of the batches that the engine works on
         self._closed = False

@@ -45,7 +45,7 @@ CGROUP_FILES = (
     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
 )
 
-logger = logging.getLogger("iterators")
+logger: logging.Logger = logging.getLogger("iterators")
 
 
 class _Versioned(Protocol):

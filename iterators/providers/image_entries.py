@@ -18,7 +18,7 @@ class OpenEntries:
     """Entry points of all records of a provider, and the packs beside which they are kept."""
 
     def __init__(self, source: Any, kept: bool) -> None:
-        self.store = EntryStore(len(source))
+        self.store: EntryStore = EntryStore(len(source))
         self._packs = list(zip(source.files, source.starts.tolist(), strict=True)) if kept else []
         self._process = os.getpid()
         for pack, first in self._packs:

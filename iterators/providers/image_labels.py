@@ -95,7 +95,9 @@ class PackClasses:
     def __init__(
         self, source: ImageSource, packs: Sequence[Pack], labels: Labels, on_error: str
     ) -> None:
-        self.source, self._listed, self._on_error = source, labels.listed, on_error
+        self.source: ImageSource = source
+        self._listed = labels.listed
+        self._on_error = on_error
         self.changes: list[LabelChange]
         self.changes, self.count = label_changes(
             [

@@ -522,7 +522,7 @@ class ImageIterOptions(ImageProviderOptions):
 class ImageClassIterOptions(NamedRecipeOptions, ImageIterOptions):
     """The keywords of `ImageIter`."""
 
-    positional = ImageIterOptions.positional
+    positional: ClassVar[str] = ImageIterOptions.positional
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -76,7 +76,7 @@ __all__ = ["DTYPES", "ImageEngines", "ImageJob", "RecordImageProvider", "undo_no
 #: Element types of images; the first one when none is asked for.
 DTYPES = tuple(BATCH_TYPES)
 
-logger = logging.getLogger("iterators")
+logger: logging.Logger = logging.getLogger("iterators")
 
 
 @dataclass(frozen=True)
@@ -354,7 +354,7 @@ class RecordImageProvider(PlannedProvider):
             settings=settings | (more or {}),
             form=job.form,
         )
-        self.path_imgrec = source.name
+        self.path_imgrec: str = source.name
         self.packs = packs
         self._make_plans, self._caches, self._normalise = plans, caches, job.normalise
         self._shapes = job.shapes

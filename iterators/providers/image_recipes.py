@@ -47,7 +47,7 @@ SHARED = ("data_shape", "label_pad_width", "label_pad_value", "max_label_width")
 #: Images that a mean image is made from at a time.
 MEAN_BATCH = 64
 
-logger = logging.getLogger("iterators")
+logger: logging.Logger = logging.getLogger("iterators")
 
 
 class Recipes(NamedTuple):

@@ -127,13 +127,13 @@ class ImageSourceIter(RecordImageProvider):
 class ImageRecordUInt8Iter(ImageRecordIter):
     """`ImageRecordIter` with ``dtype="uint8"``: pixels as they are, without normalisation."""
 
-    dtypes = ("uint8",)
+    dtypes: tuple[str, ...] = ("uint8",)
 
 
 class ImageRecordInt8Iter(ImageRecordIter):
     """`ImageRecordIter` with ``dtype="int8"``: pixels minus the rounded mean, saturated."""
 
-    dtypes = ("int8",)
+    dtypes: tuple[str, ...] = ("int8",)
 
 
 class ImageRecordIter_v1(ImageRecordIter):

@@ -148,6 +148,7 @@ class MixBatches(Wrapper):
         options = MixOptions.of(type(self).__name__, keywords, values)
         super().__init__(None, 0)
         self._options = options
+        self.provider: Any
         self.provider = inside = options.provider
         self._check(options)
         self._around([inside])

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MNISTIter", "MNISTProvider"]
 
-logger = logging.getLogger("iterators")
+logger: logging.Logger = logging.getLogger("iterators")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,7 +40,7 @@ __all__ = ["FullBatch", "PlannedProvider", "RollingProvider"]
 STATE_VERSION = 1
 LAST_EPOCH = (1 << 32) - 1  # 32 bits of the random numbers' counter are the epoch's; then 0 again
 
-logger = logging.getLogger("iterators")
+logger: logging.Logger = logging.getLogger("iterators")
 
 
 @dataclass(slots=True)
@@ -109,13 +109,14 @@ class PlannedProvider(AbstractDataProvider):
         #: Whether `pad` counts samples of the epoch before, which are no padding.
         self._rolls_over = plan.first_done < 0
         if self._rolls_over:
-            self.batch_type = FullBatch
+            self.batch_type: type[DataBatch] = FullBatch
         self._engine: Engine = engine
         self._make_engine: MakeEngine | None = make_engine
         self._form = form
         #: What the engine makes; what is handed out may have another form.
         self._stored = (data_desc, label_desc)
-        self.provide_data, self.provide_label = data_desc, label_desc
+        self.provide_data: Sequence[DataDesc] = data_desc
+        self.provide_label: Sequence[DataDesc] = label_desc
         if form is not None:
             self.provide_data, self.provide_label = form.bind(data_desc, label_desc)
             self.batch_type = form.batch_type

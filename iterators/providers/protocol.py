@@ -7,7 +7,7 @@ and on anything else that has the same methods.  They copy out of batches and ne
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -119,7 +119,7 @@ class _Current:
     No property: a class written for MXNet may keep a number of its own under the name `current`.
     """
 
-    def __get__(self, provider: Any, owner: type | None = None) -> DataBatch:
+    def __get__(self, provider: Any, owner: type[Any] | None = None) -> DataBatch:
         return self if provider is None else _current(provider)  # type: ignore[return-value]
 
 
@@ -137,7 +137,7 @@ class MXNetProtocol:
     """
 
     _provider_current: DataBatch | None = None
-    current = _Current()
+    current: ClassVar[_Current] = _Current()
 
     def __next__(self: Any) -> DataBatch:
         return self.next()
@@ -227,7 +227,7 @@ def named(provider: Any, batch: Any) -> DataBatch:
     return batch
 
 
-def eltype(provider: Any) -> type:
+def eltype(provider: Any) -> type[Any]:
     """Class of the batches."""
     return provider.batch_type
 

@@ -107,7 +107,8 @@ class PythonImages(Prefetcher):
     ) -> None:
         """Make other batches from now on, of as many images; those under way are forgotten."""
         self.cancel()
-        self.plan, self._changes = plan, changes
+        self.plan: RenderPlan = plan
+        self._changes = changes
         channels, height, width = plan.recipe.data_shape
         self._image_shape = height, width, channels
         self._limits: dict[str, Any] = plan.limits
@@ -129,7 +130,9 @@ class PythonImages(Prefetcher):
         """Put another record into a slot of a collected batch."""
         self._fill(record, epoch, draw, self._rows(data), label, ids, slot)
 
-    def _batch(self, job: tuple[np.ndarray, np.ndarray], epoch: int) -> tuple[Any, Any, Any, list]:
+    def _batch(
+        self, job: tuple[np.ndarray, np.ndarray], epoch: int
+    ) -> tuple[Any, Any, Any, list[Any]]:
         records, draws = job
         data = np.frombuffer(self._pool.take(), self._dtype).reshape(self._shape)
         label = np.zeros(self._label_shape, np.float32)

@@ -33,7 +33,7 @@ class Axes:
                 f"data_layout={own!r}: {name} has {count} axes, so it needs {count} different "
                 "letters, the first being N"
             )
-        self.own = own or KNOWN_AXES.get(count)
+        self.own: str | None = own or KNOWN_AXES.get(count)
         if wanted is not None and self.own is None:
             raise ValueError(
                 f"layout={wanted!r}: {name} has {count} axes, and only those of 1, 2 or 4 axes "
@@ -41,9 +41,9 @@ class Axes:
             )
         if wanted is not None and sorted(wanted) != sorted(self.own or ""):
             raise ValueError(f"layout={wanted!r}: {name} has the axes {self.own!r}, in any order")
-        self.wanted = wanted or self.own
+        self.wanted: str | None = wanted or self.own
         #: Whether batches are delivered as they are gathered.
-        self.same = self.own == self.wanted
+        self.same: bool = self.own == self.wanted
         self._order = tuple(range(count))
         if not self.same:
             assert self.own is not None

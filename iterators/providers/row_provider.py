@@ -52,10 +52,14 @@ class RowSource(Protocol):
     def settings(self) -> Mapping[str, Any]:
         """Return what a saved state must agree with."""
 
-    def __call__(self, rows: np.ndarray, epoch: int) -> tuple[list, list, np.ndarray, list]:
+    def __call__(
+        self, rows: np.ndarray, epoch: int
+    ) -> tuple[list[Any], list[Any], np.ndarray, list[Any]]:
         """Data, labels, row numbers and failed slots of a batch; see `Prefetcher`."""
 
-    def replace(self, row: int, data: list, label: list, ids: np.ndarray, slot: int) -> None:
+    def replace(
+        self, row: int, data: list[Any], label: list[Any], ids: np.ndarray, slot: int
+    ) -> None:
         """Put another row into a slot of a batch, or raise what is wrong with that row."""
 
     def another(self) -> RowSource:

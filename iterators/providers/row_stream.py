@@ -39,15 +39,15 @@ class RowStream:
         self.first = first
         self.axes = axes
         self.scalar = scalar
-        self.batch_size = 0
-        self.head = np.empty((0, *reader.shape), reader.dtype)
+        self.batch_size: int = 0
+        self.head: np.ndarray = np.empty((0, *reader.shape), reader.dtype)
         self.head_bad: dict[int, TextFormatError] = {}
         self.rows: Iterator[np.ndarray] | None = None
-        self.chunk = self.head
+        self.chunk: np.ndarray = self.head
         self.bad: dict[int, TextFormatError] = {}  # rows of the chunk that cannot be read
-        self.chunk_begin = 0  # number of the first row of `chunk`
-        self.at = 0  # number of the next row
-        self.given = 0  # rows of the chunk before this one are somebody's batch
+        self.chunk_begin: int = 0  # number of the first row of `chunk`
+        self.at: int = 0  # number of the next row
+        self.given: int = 0  # rows of the chunk before this one are somebody's batch
         # What was read last to replace bad rows: first row, rows, bad ones.
         self.spare: tuple[int, np.ndarray, dict[int, TextFormatError]] = (0, self.head, {})
 
@@ -59,9 +59,9 @@ class RowStream:
     def prepare(self, batch_size: int, keep: int, allocate: Callable[[int], Any] | None) -> None:
         """Get ready for batches of that size, `keep` of which may wait to be used again."""
         self.batch_size = batch_size
-        self.may_share = allocate is None
+        self.may_share: bool = allocate is None
         nbytes = math.prod((batch_size, *self.reader.shape)) * self.reader.dtype.itemsize
-        self.pool = BufferPool(nbytes, keep, allocate)
+        self.pool: BufferPool = BufferPool(nbytes, keep, allocate)
 
     def describe(self) -> DataDesc:
         """Describe a batch."""
@@ -225,7 +225,7 @@ class StreamedRows:
         self.streams = streams
         self.constant_label = constant_label
         self.owns_readers = owns_readers
-        self.batch_size = 0
+        self.batch_size: int = 0
 
     def __len__(self) -> int:
         return self.count
@@ -251,7 +251,9 @@ class StreamedRows:
         """Return what a saved state must agree with."""
         return {stream.name: f"{self.count} rows, {stream.row_shape}" for stream in self.streams}
 
-    def __call__(self, rows: np.ndarray, epoch: int) -> tuple[list, list, np.ndarray, list]:
+    def __call__(
+        self, rows: np.ndarray, epoch: int
+    ) -> tuple[list[Any], list[Any], np.ndarray, list[Any]]:
         """Data, labels, row numbers and bad slots of a batch."""
         try:
             made = [stream.batch(rows) for stream in self.streams]
@@ -270,7 +272,9 @@ class StreamedRows:
             ids = np.concatenate([ids, np.zeros(self.batch_size - len(rows), np.uint64)])
         return [data], labels, ids, sorted(failed.items())
 
-    def replace(self, row: int, data: list, label: list, ids: np.ndarray, slot: int) -> None:
+    def replace(
+        self, row: int, data: list[Any], label: list[Any], ids: np.ndarray, slot: int
+    ) -> None:
         """Put another row into a slot of a batch, or raise what is wrong with that row."""
         try:
             values = [stream.row(row) for stream in self.streams]

@@ -145,11 +145,12 @@ class Wrapper(AbstractDataProvider):
         data, label = ([described(desc, desc[0]) for desc in part or ()] for part in (data, label))
         self._batch_size = batch_size
         self._described = data  # before the form is applied
-        self.provide_data, self.provide_label = data, label
+        self.provide_data: Sequence[DataDesc] = data
+        self.provide_label: Sequence[DataDesc] = label
         if data_specs is None:
             return
         form = BatchForm(data_specs, [desc[0] for desc in data], [desc[0] for desc in label])
-        self.batch_type = form.batch_type
+        self.batch_type: type[DataBatch] = form.batch_type
         self.provide_data, self.provide_label = form.bind(data, label)
         self._form = form
 

@@ -69,14 +69,14 @@ class ResizeIter(Wrapper):
         epoch: int = 0,
     ) -> None:
         super().__init__(device, epoch)
-        self.data_iter = _provider(data_iter)
-        self.size = integer("size", size, low=1)
-        self.reset_internal = boolean("reset_internal", reset_internal)
+        self.data_iter: AbstractDataProvider = _provider(data_iter)
+        self.size: int = integer("size", size, low=1)
+        self.reset_internal: bool = boolean("reset_internal", reset_internal)
         self._around([self.data_iter])
         inside = self.data_iter
         self._describe(inside.provide_data, inside.provide_label, data_specs, inside.batch_size)
         if self._form is None:
-            self.batch_type = inside.batch_type
+            self.batch_type: type[DataBatch] = inside.batch_type
 
     def __len__(self) -> int:
         """Number of batches of an epoch."""
@@ -179,7 +179,7 @@ class PrefetchingIter(Wrapper):
         epoch: int = 0,
     ) -> None:
         super().__init__(device, epoch)
-        self.iters = [
+        self.iters: list[AbstractDataProvider] = [
             _provider(it) for it in (iters if isinstance(iters, (list, tuple)) else [iters])
         ]
         if not self.iters:
@@ -196,7 +196,7 @@ class PrefetchingIter(Wrapper):
             raise ValueError(f"the iterators have different batch sizes: {sorted(sizes)}")
         self._describe(data, label, data_specs, sizes.pop())
         if self._form is None:
-            self.batch_type = _joined([it.batch_type for it in self.iters])
+            self.batch_type: type[DataBatch] = _joined([it.batch_type for it in self.iters])
         self._around(self.iters)
         self._states = [_state_of(it) for it in self.iters]
         self._engines = [
@@ -302,7 +302,7 @@ class PrefetchingIter(Wrapper):
 
 def _advance(
     it: AbstractDataProvider, records: Any, epoch: int
-) -> tuple[DataBatch | None, Any, None, list]:
+) -> tuple[DataBatch | None, Any, None, list[Any]]:
     """The next batch of an iterator or why there is none, and the state behind it."""
     try:
         batch, failures = it.next(), []

@@ -151,7 +151,9 @@ class Minibatches(Dataset):
             batches = range(count_batches(int(length), batch_size, "drop" if drop_last else "pad"))
         self._become(source, int(batch_size), batches, ())
 
-    def _become(self, source: Dataset, batch_size: int, batches: Any, index: tuple) -> None:
+    def _become(
+        self, source: Dataset, batch_size: int, batches: Any, index: tuple[Any, ...]
+    ) -> None:
         """Apply `index` to every batch from now on."""
         self._source = source
         self._batch_size = batch_size
@@ -160,7 +162,7 @@ class Minibatches(Dataset):
         self._set(None, source._entries, source._own_meta, source._is_readonly, None,
                   source._fields_meta)  # fmt: skip
 
-    def _like(self, source: Dataset, batches: Any, index: tuple) -> Minibatches:
+    def _like(self, source: Dataset, batches: Any, index: tuple[Any, ...]) -> Minibatches:
         view = Minibatches.__new__(Minibatches)
         view._become(source, self._batch_size, batches, index)
         return view
@@ -171,7 +173,7 @@ class Minibatches(Dataset):
         return batch[self._index] if self._index else batch
 
     def __getitem__(self, index: Any) -> Any:
-        rest: tuple = ()
+        rest: tuple[Any, ...] = ()
         if isinstance(index, tuple):
             index, *others = index
             rest = tuple(others)

@@ -23,10 +23,10 @@ class Selector:
     def __init__(self, index: Any) -> None:
         parts = index if isinstance(index, tuple) else (index,)
         self.first: Any = parts[0] if parts else slice(None)
-        self.rest: tuple = tuple(parts[1:])
+        self.rest: tuple[Any, ...] = tuple(parts[1:])
 
     @property
-    def index(self) -> tuple:
+    def index(self) -> tuple[Any, ...]:
         """The whole expression."""
         return (self.first, *self.rest)
 
@@ -53,7 +53,7 @@ class Group:
     __slots__ = ("parts",)
 
     def __init__(self, parts: dict[str, Any]) -> None:
-        self.parts = parts
+        self.parts: Any = parts
 
     @property
     def selects(self) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -108,13 +108,13 @@ class Endless:
     __slots__ = ("start", "step")
 
     def __init__(self, start: int = 0, step: int = 1) -> None:
-        self.start = start
-        self.step = step
+        self.start: int = start
+        self.step: int = step
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Endless) and (self.start, self.step) == (other.start, other.step)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):

@@ -11,7 +11,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -83,7 +83,7 @@ class Sample(SeesData):
     #: Axis of the data that selectors are about.
     _field_axis = 0
     __array_ufunc__ = None  # otherwise ``array == sample`` would be answered element by element
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -451,9 +451,9 @@ class Later:
     __slots__ = ("index", "name", "owner")
 
     def __init__(self, owner: Sample, name: str, index: Any) -> None:
-        self.owner = owner
-        self.name = name
-        self.index = index
+        self.owner: Sample = owner
+        self.name: str = name
+        self.index: Any = index
 
     def __call__(self) -> Any:
         return self.owner._field(self.name)[self.index]

@@ -19,7 +19,7 @@ from .region import Endless, FailedRegion, ReadOnlyError, Region, is_index_list,
 __all__ = ["Rows", "SequenceRegion", "region_of", "stacked"]
 
 
-class Rows(list):
+class Rows(list[Any]):
     """Rows that belong together: several values that are read of them make one array."""
 
 
@@ -57,7 +57,7 @@ class SequenceRegion(Region):
     `data` takes numbers in ``__getitem__``; a number as `rows` stands for that row itself.
     """
 
-    def __init__(self, data: Any, rows: Any = None, steps: tuple = ()) -> None:
+    def __init__(self, data: Any, rows: Any = None, steps: tuple[Any, ...] = ()) -> None:
         self._data = data
         self._rows = rows
         self._steps = steps
@@ -80,7 +80,7 @@ class SequenceRegion(Region):
             if isinstance(index, tuple) and len(index) == 1:
                 (index,) = index
             return type(self)(self._data, self._rows, (*self._steps, index))
-        rest: tuple = ()
+        rest: tuple[Any, ...] = ()
         if isinstance(index, tuple):
             if not rowwise and len(index) > 1:
                 raise TypeError(f"a {type(self._data).__name__} takes no tuple of indices: {index}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from .dataset import Dataset
 from .fields import Selector, check_name, is_selector
@@ -51,7 +51,7 @@ class StreamDataset:
     _factory: Callable[[], Iterable[Any]]
     _own_meta: dict[str, Any]
     _step: tuple | None
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __init__(
         self,

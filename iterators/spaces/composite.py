@@ -59,8 +59,8 @@ class CompositeSpace(Space):
         for component in self.components:
             if not isinstance(component, Space):
                 raise TypeError(f"the components of a CompositeSpace are spaces, not {component!r}")
-        self.validate_callbacks = list(validate_callbacks)
-        self.np_validate_callbacks = list(np_validate_callbacks)
+        self.validate_callbacks: list[Callback] = list(validate_callbacks)
+        self.np_validate_callbacks: list[Callback] = list(np_validate_callbacks)
 
     @classmethod
     def describing(cls, spec: Any) -> CompositeSpace | None:
@@ -396,8 +396,8 @@ class DataSpecsMapping:
     def __init__(self, data_specs: tuple[Any, Any]) -> None:
         space, source = check_data_specs(data_specs)
         self.specs_to_index: dict[tuple[Space, str], int] = {}
-        self.spec_mapping = self._number(space, source)
-        self.n_unique_specs = len(self.specs_to_index)
+        self.spec_mapping: Any = self._number(space, source)
+        self.n_unique_specs: int = len(self.specs_to_index)
 
     def _number(self, space: Any, source: Any) -> Any:
         if space.is_null:

@@ -46,8 +46,8 @@ class _LabelSpace(SimpleSpace):
     """Base of the spaces of labels."""
 
     def __init__(self, max_labels: int, dim: int, dtype: Any = "int64", **callbacks: Any) -> None:
-        self.max_labels = dimension("max_labels", max_labels)
-        self.dim = dimension("dim", dim)
+        self.max_labels: int = dimension("max_labels", max_labels)
+        self.dim: int = dimension("dim", dim)
         super().__init__(dtype, **callbacks)
         if self.dtype is None or "int" not in self.dtype:
             raise SpecError(f"dtype={dtype!r}: labels have an integer type")
@@ -176,8 +176,8 @@ class OneHotFormatter:
     """
 
     def __init__(self, max_labels: int, dtype: Any = None) -> None:
-        self.max_labels = dimension("max_labels", max_labels)
-        self.dtype = None if dtype is None else dtype_name(dtype)
+        self.max_labels: int = dimension("max_labels", max_labels)
+        self.dtype: str | None = None if dtype is None else dtype_name(dtype)
 
     def format(self, targets: np.ndarray, mode: str = "stack", sparse: bool = False) -> Any:
         """Return the one-hot form of labels.

@@ -336,8 +336,8 @@ class SimpleSpace(Space):
         np_validate_callbacks: Sequence[Callback] = (),
     ) -> None:
         self.dtype = dtype
-        self.validate_callbacks = list(validate_callbacks)
-        self.np_validate_callbacks = list(np_validate_callbacks)
+        self.validate_callbacks: list[Callback] = list(validate_callbacks)
+        self.np_validate_callbacks: list[Callback] = list(np_validate_callbacks)
 
     @property
     @abc.abstractmethod

@@ -79,8 +79,8 @@ class VectorSpace(SimpleSpace):
     """
 
     def __init__(self, dim: int, sparse: bool = False, dtype: Any = "floatX", **callbacks: Any):
-        self.dim = dimension("dim", dim)
-        self.sparse = bool(sparse)
+        self.dim: int = dimension("dim", dim)
+        self.sparse: bool = bool(sparse)
         super().__init__(dtype, **callbacks)
 
     @classmethod
@@ -204,7 +204,7 @@ class Conv2DSpace(SimpleSpace):
     [[0.0, 4.0, 8.0, 1.0, 5.0, 9.0, 2.0, 6.0, 10.0, 3.0, 7.0, 11.0]]
     """
 
-    default_axes = ("b", 0, 1, "c")
+    default_axes: tuple[str, int, int, str] = ("b", 0, 1, "c")
 
     def __init__(
         self,
@@ -220,13 +220,13 @@ class Conv2DSpace(SimpleSpace):
         if not hasattr(shape, "__len__") or len(shape) != 2:
             raise SpecError(f"shape={shape!r}: expected two numbers, rows and columns")
         rows, columns = (positive("shape", size) for size in shape)
-        self.shape = (rows, columns)
-        self.num_channels = positive(
+        self.shape: tuple[int, int] = (rows, columns)
+        self.num_channels: int = positive(
             "num_channels", channels if num_channels is None else num_channels
         )
         axes = self.default_axes if axes is None else axes
         try:
-            self.axes = tuple(
+            self.axes: tuple[str | int, ...] = tuple(
                 axis if isinstance(axis, str) else operator.index(axis) for axis in axes
             )
             layout = Layout(self.axes)
@@ -348,7 +348,7 @@ class VectorSequenceSpace(SequenceSpace):
     """
 
     def __init__(self, dim: int, dtype: Any = "floatX", **callbacks: Any) -> None:
-        self.dim = dimension("dim", dim)
+        self.dim: int = dimension("dim", dim)
         super().__init__(dtype, **callbacks)
 
     @property

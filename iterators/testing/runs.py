@@ -253,7 +253,7 @@ def _saved(it: Any) -> Any:
 
 def _run_with_states(
     it: Any, loop: Callable[[Any], Iterable[Any]], resets: bool
-) -> tuple[list, list]:
+) -> tuple[list[Any], list[Any]]:
     """Run four epochs, and save at all positions of the first two.
 
     A state comes with the name of its position, its epoch and the number of items before it.

@@ -193,12 +193,15 @@ class ImageLoader:
     ) -> None:
         refuse_processes(timeout, worker_init_fn, multiprocessing_context)
         refuse_orders(keywords)
-        self.dataset, self._sampler, self.batch_sampler = dataset, sampler, batch_sampler
-        self.batch_size = integer("batch_size", batch_size, low=1)
-        self.drop_last = boolean("drop_last", drop_last)
-        self.num_workers = integer("num_workers", num_workers, low=0)
-        self.collate_fn, self.generator = collate_fn, generator
-        self.pin_memory = boolean("pin_memory", pin_memory)
+        self.dataset: Any = dataset
+        self._sampler = sampler
+        self.batch_sampler: Iterable[Sequence[int]] | None = batch_sampler
+        self.batch_size: int = integer("batch_size", batch_size, low=1)
+        self.drop_last: bool = boolean("drop_last", drop_last)
+        self.num_workers: int = integer("num_workers", num_workers, low=0)
+        self.collate_fn = collate_fn
+        self.generator: Any | None = generator
+        self.pin_memory: bool = boolean("pin_memory", pin_memory)
         self._pins = self.pin_memory and _can_pin()
         shuffle = boolean("shuffle", False if shuffle is None else shuffle)
         self._check_sampler(shuffle)

@@ -85,7 +85,9 @@ class OrderedEpochs:
         tail: Tail,
         cut: Cut = BatchPlan,
     ) -> None:
-        self._count, self.largest, self._world = count, batch_size, world
+        self._count = count
+        self.largest: int = batch_size
+        self._world = world
         self._whole = ShuffledOrder(count, seed) if shuffle else PlainOrder(count)
         self._even, self._tail = even, tail
         self._seed, self._cut = seed, cut
@@ -185,7 +187,7 @@ class SampledEpochs:
         self._count, self._sampler, self._plan = count, sampler, cut
         self._size, self._drop_last = batch_size, drop_last
         self._drawn: list[np.ndarray] = []
-        self.largest = batch_size or 1
+        self.largest: int = batch_size or 1
 
     def batch_count(self, epoch: int) -> int:
         """Return the batches of an epoch."""

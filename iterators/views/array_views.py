@@ -5,10 +5,10 @@ This module lists their forms; `DataView` does the work.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypeVar
 
-from ..core.layout import Layout
+from ..core.layout import Layout, LayoutPlan
 from . import view_layouts as forms
 from .data_view import DataView, to_form
 
@@ -31,11 +31,11 @@ class ImageView(DataView):
     """
 
     letters = forms.LETTERS
-    offered = ("default", "bf", "b", "bhwc", "bchw", "chwb")
+    offered: ClassVar[tuple[str, ...]] = ("default", "bf", "b", "bhwc", "bchw", "chwb")
 
-    bhwc = to_form("bhwc")
-    bchw = to_form("bchw")
-    chwb = to_form("chwb")
+    bhwc: Callable[..., LayoutPlan] = to_form("bhwc")
+    bchw: Callable[..., LayoutPlan] = to_form("bchw")
+    chwb: Callable[..., LayoutPlan] = to_form("chwb")
 
 
 class SequenceView(DataView):
@@ -51,10 +51,10 @@ class SequenceView(DataView):
     """
 
     letters = forms.LETTERS
-    offered = ("default", "bf", "b", "bwc", "bcw")
+    offered: ClassVar[tuple[str, ...]] = ("default", "bf", "b", "bwc", "bcw")
 
-    bwc = to_form("bwc")
-    bcw = to_form("bcw")
+    bwc: Callable[..., LayoutPlan] = to_form("bwc")
+    bcw: Callable[..., LayoutPlan] = to_form("bcw")
 
 
 Self = TypeVar("Self", bound="ClassView")
@@ -77,7 +77,7 @@ class ClassView(DataView):
     """
 
     letters = forms.LETTERS
-    offered = ("default", "b", "bt")
+    offered: ClassVar[tuple[str, ...]] = ("default", "b", "bt")
 
     def __init__(self, view: str | None = None, data: Any = None) -> None:
         super().__init__(view, data)
@@ -108,4 +108,4 @@ class ClassView(DataView):
             return self._layout, self._layout
         return forms.primary(self._layout) if name == "b" else forms.slots(self._layout)
 
-    bt = to_form("bt")
+    bt: Callable[..., LayoutPlan] = to_form("bt")

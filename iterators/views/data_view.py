@@ -244,9 +244,9 @@ class DataView(View):
         assert self._layout is not None
         return plan(*forms.permuted(self._layout, view))
 
-    default = to_form("default")
-    bf = to_form("bf")
-    b = to_form("b")
+    default: Callable[..., LayoutPlan] = to_form("default")
+    bf: Callable[..., LayoutPlan] = to_form("bf")
+    b: Callable[..., LayoutPlan] = to_form("b")
 
     # -- gradients ------------------------------------------------------------------------------
 

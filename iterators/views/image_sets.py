@@ -115,8 +115,10 @@ class ImageClassSet(MadeSet):
         extensions: Sequence[str] = EXTENSIONS,
         **limits: int | None,
     ) -> None:
-        self.load_size = integers("load_size", load_size, length=3, low=1)
-        self.sample_size = integers("sample_size", sample_size or load_size, length=3, low=1)
+        self.load_size: tuple[int, ...] = integers("load_size", load_size, length=3, low=1)
+        self.sample_size: tuple[int, ...] = integers(
+            "sample_size", sample_size or load_size, length=3, low=1
+        )
         channels, *sides = self.load_size
         if channels not in MODES:
             raise ValueError(f"load_size={load_size}: expected 1, 3 or 4 channels")
@@ -130,10 +132,10 @@ class ImageClassSet(MadeSet):
         if not found:
             raise ValueError(f"no images in subfolders of {', '.join(map(str, folders))}")
         classes = sorted({name for name, _ in found})
-        self.paths = [path for _, path in found]
-        self.labels = np.array([classes.index(name) for name, _ in found], np.int64)
-        self.random_seed = integer("random_seed", random_seed)
-        self.n_thread = integer("n_thread", n_thread, low=0)
+        self.paths: list[str] = [path for _, path in found]
+        self.labels: np.ndarray = np.array([classes.index(name) for name, _ in found], np.int64)
+        self.random_seed: int = integer("random_seed", random_seed)
+        self.n_thread: int = integer("n_thread", n_thread, low=0)
         self._limits = complete_limits(limits)
         self._requests = 0
         self._waiting: deque[tuple[np.ndarray, list[Future[np.ndarray]]]] = deque()

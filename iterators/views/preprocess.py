@@ -109,8 +109,8 @@ class _Rowwise(Preprocess):
     form: str
 
     def __init__(self, batch_size: int, progress: bool) -> None:
-        self.batch_size = integer("batch_size", batch_size, low=1)
-        self.progress = boolean("progress", progress)
+        self.batch_size: int = integer("batch_size", batch_size, low=1)
+        self.progress: bool = boolean("progress", progress)
 
     @_of_views
     def apply(self, view: View, can_fit: bool = False) -> None:
@@ -152,9 +152,9 @@ class Standardize(Preprocess):
     def __init__(
         self, global_mean: bool = False, global_std: bool = False, std_eps: float = 1e-4
     ) -> None:
-        self.global_mean = boolean("global_mean", global_mean)
-        self.global_std = boolean("global_std", global_std)
-        self.std_eps = real("std_eps", std_eps, low=0)
+        self.global_mean: bool = boolean("global_mean", global_mean)
+        self.global_std: bool = boolean("global_std", global_std)
+        self.std_eps: float = real("std_eps", std_eps, low=0)
         self.mean: Any = None
         self.std: Any = None
 
@@ -219,11 +219,11 @@ class GCN(_Rowwise):
         progress: bool = True,
     ) -> None:
         super().__init__(batch_size, progress)
-        self.substract_mean = boolean("substract_mean", substract_mean)
-        self.scale = real("scale", scale)
-        self.sqrt_bias = real("sqrt_bias", sqrt_bias, low=0)
-        self.use_std = boolean("use_std", use_std)
-        self.min_divisor = real("min_divisor", min_divisor, low=0)
+        self.substract_mean: bool = boolean("substract_mean", substract_mean)
+        self.scale: float = real("scale", scale)
+        self.sqrt_bias: float = real("sqrt_bias", sqrt_bias, low=0)
+        self.use_std: bool = boolean("use_std", use_std)
+        self.min_divisor: float = real("min_divisor", min_divisor, low=0)
 
     def transform(self, x: np.ndarray) -> np.ndarray:
         """Normalised rows (n, f)."""
@@ -270,13 +270,13 @@ class ZCA(Preprocess):
         compute_undo: bool = False,
         progress: bool = True,
     ) -> None:
-        self.n_component = (
+        self.n_component: int | None = (
             None if n_component is None else integer("n_component", n_component, low=1)
         )
-        self.n_drop_component = integer("n_drop_component", n_drop_component or 0, low=0)
-        self.filter_bias = real("filter_bias", filter_bias, low=0)
-        self.compute_undo = boolean("compute_undo", compute_undo)
-        self.progress = boolean("progress", progress)
+        self.n_drop_component: int = integer("n_drop_component", n_drop_component or 0, low=0)
+        self.filter_bias: float = real("filter_bias", filter_bias, low=0)
+        self.compute_undo: bool = boolean("compute_undo", compute_undo)
+        self.progress: bool = boolean("progress", progress)
         self.mean: Any = None
         self.whitening: Any = None
         self.colouring: Any = None
@@ -387,15 +387,15 @@ class LeCunLCN(_Rowwise):
         progress: bool = True,
     ) -> None:
         super().__init__(batch_size, progress)
-        self.kernel_size = integer("kernel_size", kernel_size, low=1)
+        self.kernel_size: int = integer("kernel_size", kernel_size, low=1)
         if self.kernel_size % 2 == 0:
             raise ValueError(f"kernel_size={kernel_size}: expected an odd number")
-        self.kernel_std = real("kernel_std", kernel_std, low=0)
+        self.kernel_std: float = real("kernel_std", kernel_std, low=0)
         if not self.kernel_std:
             raise ValueError("kernel_std=0: expected a number above 0")
-        self.threshold = real("threshold", threshold, low=0)
-        self.divide_by_std = boolean("divide_by_std", divide_by_std)
-        self.channels = integers("channels", channels, low=0)
+        self.threshold: float = real("threshold", threshold, low=0)
+        self.divide_by_std: bool = boolean("divide_by_std", divide_by_std)
+        self.channels: tuple[int, ...] = integers("channels", channels, low=0)
         offsets = np.arange(self.kernel_size) - self.kernel_size // 2
         kernel = np.exp(-(offsets**2) / (2 * self.kernel_std**2))
         # The two-dimensional Gaussian is the product of this with itself.
@@ -450,7 +450,7 @@ class Binarize(Preprocess):
     """
 
     def __init__(self, threshold: float) -> None:
-        self.threshold = real("threshold", threshold)
+        self.threshold: float = real("threshold", threshold)
 
     @_of_views
     def apply(self, view: View, can_fit: bool = False) -> None:
@@ -466,7 +466,7 @@ class _OfSteps(Preprocess):
     """Base of the preprocesses that are made of others."""
 
     def __init__(self, steps: Iterable[Any]) -> None:
-        self.steps = tuple(steps)
+        self.steps: tuple[Any, ...] = tuple(steps)
         for number, step in enumerate(self.steps):
             if not callable(getattr(step, "apply", None)):
                 raise TypeError(f"step {number} is a {type(step).__name__}, which has no apply()")

@@ -118,12 +118,12 @@ class Sampler:
         ppf: Callable[[Batch], Batch] | None = None,
         gc_freq: int = -1,
     ) -> None:
-        self.batch_size = integer("batch_size", batch_size, low=1)
-        self.epoch_size = integer("epoch_size", epoch_size, low=-1)
+        self.batch_size: int = integer("batch_size", batch_size, low=1)
+        self.epoch_size: int = integer("epoch_size", epoch_size, low=-1)
         if self.epoch_size != -1 and self.epoch_size < self.batch_size:
             raise ValueError(f"epoch_size={epoch_size} is below batch_size={batch_size}")
         self.ppf = ppf
-        self.gc_freq = integer("gc_freq", gc_freq, low=-1)
+        self.gc_freq: int = integer("gc_freq", gc_freq, low=-1)
         self._position = Position()
         self._seen = 0  # rows of the running epoch; 0 again when it is over
         self._goes_on = False  # with the epoch of a state that was loaded
@@ -291,7 +291,7 @@ class ShuffleSampler(Sampler):
         random_seed: int = 777,
     ) -> None:
         super().__init__(batch_size, epoch_size, ppf, gc_freq)
-        self.random_seed = integer("random_seed", random_seed)
+        self.random_seed: int = integer("random_seed", random_seed)
 
     def _begin(self) -> None:
         turn, start = self._position

@@ -303,8 +303,8 @@ class DataSource:
         self.train_set = train_set
         self.valid_set = valid_set
         self.test_set = test_set
-        self.input_preprocess = _pipeline(input_preprocess)
-        self.target_preprocess = _pipeline(target_preprocess)
+        self.input_preprocess: Any = _pipeline(input_preprocess)
+        self.target_preprocess: Any = _pipeline(target_preprocess)
         if self.input_preprocess is None and self.target_preprocess is None:
             return
         for data_set in (train_set, valid_set, test_set):
@@ -400,7 +400,7 @@ class MadeSet(DataSet):
     def __init__(self, which_set: str, n_sample: int | None, classes: Any = None) -> None:
         super().__init__(which_set)
         self.n_sample = n_sample
-        self.classes = None if classes is None else list(classes)
+        self.classes: list[Any] | None = None if classes is None else list(classes)
 
     def _make(self, batch: Batch, numbers: np.ndarray) -> None:
         """Put inputs and targets for these rows into a batch."""

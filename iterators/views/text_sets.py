@@ -37,7 +37,7 @@ class _Windows(MadeSet):
     def __init__(self, which_set: str, context_size: int, recurrent: bool, words: Any) -> None:
         super().__init__(which_set, None, words)
         self.context_size = context_size
-        self.recurrent = boolean("recurrent", recurrent)
+        self.recurrent: bool = boolean("recurrent", recurrent)
 
     @property
     def context_size(self) -> int:
@@ -111,7 +111,7 @@ class TextSet(_Windows):
         recurrent: bool = False,
         words: Sequence[str] | None = None,
     ) -> None:
-        self.data = _words("data", data)
+        self.data: np.ndarray = _words("data", data)
         super().__init__(which_set, context_size, recurrent, words)
 
     @property
@@ -177,12 +177,12 @@ class SentenceSet(_Windows):
         words: Sequence[str] | None = None,
     ) -> None:
         parts = [_words(f"sentence {i}", sentence) for i, sentence in enumerate(sentences)]
-        self.lengths = np.array([len(part) for part in parts], np.int64)
+        self.lengths: np.ndarray = np.array([len(part) for part in parts], np.int64)
         if not len(parts) or not self.lengths.all():
             raise ValueError("there must be sentences, and a word in each of them")
-        self.data = np.concatenate(parts)
-        self.starts = np.cumsum(self.lengths) - self.lengths
-        self.start_id = integer("start_id", start_id)
+        self.data: np.ndarray = np.concatenate(parts)
+        self.starts: np.ndarray = np.cumsum(self.lengths) - self.lengths
+        self.start_id: int = integer("start_id", start_id)
         self._begin = np.repeat(self.starts, self.lengths)
         super().__init__(which_set, context_size, recurrent, words)
 
@@ -261,7 +261,9 @@ class TextSource(DataSource):
             with io.StringIO(text) if string else open_text(os.path.join(data_path, text)) as lines:
                 whole = lines.read()
             texts[which] = whole.replace("\n", f" {END} ").split()
-        self.vocab = {word: i for i, word in enumerate(dict.fromkeys(chain(*texts.values())))}
+        self.vocab: dict[str, int] = {
+            word: i for i, word in enumerate(dict.fromkeys(chain(*texts.values())))
+        }
         self._counts = Counter(chain(texts.get("train", ()), texts.get("valid", ())))
         sets: dict[str, Any] = {}
         for which, words in texts.items():

@@ -40,15 +40,15 @@ class _TypeNames:
     def to(self, dtype: Any) -> Any:
         raise TypeError("only views can be converted")
 
-    byte = _named("uint8")
-    char = _named("int8")
-    short = _named("int16")
-    int = _named("int32")
-    long = _named("int64")
-    half = _named("float16")
-    float = _named("float32")
-    double = _named("float64")
-    cuda = _named("cuda")
+    byte: Callable[..., Any] = _named("uint8")
+    char: Callable[..., Any] = _named("int8")
+    short: Callable[..., Any] = _named("int16")
+    int: Callable[..., Any] = _named("int32")
+    long: Callable[..., Any] = _named("int64")
+    half: Callable[..., Any] = _named("float16")
+    float: Callable[..., Any] = _named("float32")
+    double: Callable[..., Any] = _named("float64")
+    cuda: Callable[..., Any] = _named("cuda")
 
     def type(self, dtype: Any) -> Any:
         """Convert; dp's name for `View.to`."""

@@ -142,11 +142,12 @@ class AtomicOutput(Output):
         if not paths:
             raise TypeError("AtomicOutput needs at least one path")
         super().__init__()
-        self.paths = tuple(os.path.realpath(os.fsdecode(path)) for path in paths)
+        self.paths: tuple[str, ...] = tuple(os.path.realpath(os.fsdecode(path)) for path in paths)
         if len(set(self.paths)) != len(self.paths):
             raise RecordIOError("the same file is given twice as an output", path=self.paths[0])
         self._without = tuple(os.path.realpath(os.fsdecode(path)) for path in without)
-        self.kept, self._durable = 0, durable
+        self.kept: int = 0
+        self._durable = durable
         self._temporary: list[Temporary] = []
         self._cleanup = at_end(self, _remove, self._temporary, self._owner)
         try:
@@ -219,7 +220,7 @@ class AtomicOutput(Output):
         except BaseException:
             self.discard()
             raise
-        self.closed = True
+        self.closed: bool = True
         self._cleanup.detach()
         for temporary in self._temporary:
             temporary.release()

@@ -44,7 +44,7 @@ class Temporary:
     """
 
     def __init__(self, target: str, folder: bool = False) -> None:
-        self.path = ""
+        self.path: str = ""
         self.descriptor: int | None = None
         self._target = target
         self._lock: int | None = None

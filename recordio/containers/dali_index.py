@@ -25,7 +25,7 @@ MOST_BYTES = 1 << 31
 #: Headers that are fetched at once.
 AT_ONCE = 4096
 
-logger = logging.getLogger("recordio")
+logger: logging.Logger = logging.getLogger("recordio")
 
 
 def take_index(

@@ -11,6 +11,7 @@ import numpy as np
 from ..bytes.files import StoredFile
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import RecordIOError
+from ..frames.mirrored import RemoteRecords
 from .container import Container
 from .reader import ContainedRecords
 from .samples import ContainedSamples
@@ -90,10 +91,16 @@ class JoinedRecords(ContainedRecords):
     """The records of several files, in their order, with the interface of one."""
 
     def __init__(self, parts: Sequence[ContainedRecords], path: str) -> None:
-        self.parts, self.path = parts, path
-        self.file, self.container = parts[0].file, parts[0].container
-        self.first, self.closed, self.remote = 0, False, None
-        self.samples = joined([part.samples for part in parts], [part.path for part in parts])
+        self.parts: Sequence[ContainedRecords] = parts
+        self.path: str = path
+        self.file: StoredFile = parts[0].file
+        self.container: Container = parts[0].container
+        self.first: int = 0
+        self.closed: bool = False
+        self.remote: RemoteRecords | None = None
+        self.samples: ContainedSamples = joined(
+            [part.samples for part in parts], [part.path for part in parts]
+        )
         self._firsts = np.array([part.first for part in parts])
 
     def part_of(self, row: int) -> tuple[ContainedRecords, int]:

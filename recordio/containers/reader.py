@@ -26,7 +26,7 @@ from ..frames.mirrored import RemoteRecords
 from ..header import IRHeader, pack
 from .container import Container, ContentReader
 from .index import samples_of
-from .samples import NO_CONTENT
+from .samples import NO_CONTENT, ContainedSamples
 
 __all__ = ["ContainedRecords"]
 
@@ -50,16 +50,19 @@ class ContainedRecords:
         skip_errors: bool = False,
         verify: bool = False,
     ) -> None:
-        self.file, self.container, self.settings, self.verify = file, container, settings, verify
+        self.file: StoredFile = file
+        self.container: Container = container
+        self.settings: RemoteSettings | None = settings
+        self.verify: bool = verify
         self._ways = {"skip_errors": skip_errors, "verify": verify}
-        self.path = shown(file.name)
+        self.path: str = shown(file.name)
         self._version = file.version()
-        self.samples = samples_of(file, container, settings)
+        self.samples: ContainedSamples = samples_of(file, container, settings)
         if not skip_errors:
             for row, reason in self.samples.damage.items():
                 raise CorruptRecordError(reason, path=self.path, record=row)
         self.first = 0
-        self.closed = False
+        self.closed: bool = False
         self.remote: RemoteRecords | None = None
         if not file.is_local and container.rows is None:
             self.remote = RemoteRecords(file.mirrored(settings), file.name, settings)

@@ -31,7 +31,9 @@ class RemoteRecords:
     """The records of one mirrored file; `url` is the full one."""
 
     def __init__(self, mirror: Mirror, url: str, settings: RemoteSettings | None) -> None:
-        self.mirror, self.url, self._settings = mirror, url, settings
+        self.mirror: Mirror = mirror
+        self.url: str = url
+        self._settings = settings
         self._table: np.ndarray | None = None
         self._asked = 0
         self._before = dict(mirror.counters)

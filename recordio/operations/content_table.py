@@ -56,9 +56,14 @@ class ContentTable:
 
     def __init__(self, pack: ScannedPack, looks: bool, **limits: Unpack[Limits]) -> None:
         count = len(pack)
-        self.pack, self.looks, self.limits = pack, looks, complete_limits(limits)
-        self.contents = np.zeros((count, HASH_BYTES // 8), np.uint64)
-        self.pictures = np.zeros(count, np.uint64)
+        self.pack: ScannedPack = pack
+        self.looks: bool = looks
+        self.limits: dict[str, int] = complete_limits(limits)
+        self.contents: np.ndarray = np.zeros((count, HASH_BYTES // 8), np.uint64)
+        self.pictures: np.ndarray = np.zeros(count, np.uint64)
+        self.damaged: np.ndarray
+        self.empty: np.ndarray
+        self.has_picture: np.ndarray
         self.empty, self.has_picture, self.damaged = np.zeros((3, count), bool)
 
     def find(

@@ -80,8 +80,9 @@ class Copier:
     def __init__(
         self, sources: Sequence[ScannedPack], edits: Sequence[Edit], window: int | None = None
     ) -> None:
-        self.sources, self.edits = sources, edits
-        self.window = window or BLOCK
+        self.sources: Sequence[ScannedPack] = sources
+        self.edits: Sequence[Edit] = edits
+        self.window: int = window or BLOCK
 
     def blocks(
         self, packs: np.ndarray, records: np.ndarray, first: int

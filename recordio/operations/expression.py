@@ -100,14 +100,15 @@ class Condition:
         except (ValueError, RecursionError, MemoryError) as error:
             raise ExpressionError(f"{error}: {text!r:.200}", column=1) from None
         self._text, self._indent = text, len(text) - len(text.lstrip())
-        self._classes, self.names_classes = classes, False
+        self._classes = classes
+        self.names_classes: bool = False
         for node in ast.walk(self._tree):
             if isinstance(node, ast.Compare):
                 self._number_classes(node)
         self._names: set[str] = set()
         if (kind := self._check(self._tree, 0)) != "true or false":
             raise self._error(self._tree, f"it is {kind}, and no condition that holds or not")
-        self.names = frozenset(self._names)
+        self.names: frozenset[str] = frozenset(self._names)
 
     def __call__(self, count: int, column: Columns) -> np.ndarray:
         """Find out which of `count` records fulfil it: bool, (count,).

@@ -86,9 +86,9 @@ class FieldCopies:
     ) -> None:
         self.name = name
         self.sources = sources
-        self.packs = [scan_field(source, name) for source in sources]
+        self.packs: list[ScannedPack] = [scan_field(source, name) for source in sources]
         #: For each record of each source the row of its field, -1 where there is none.
-        self.rows = [
+        self.rows: list[np.ndarray] = [
             rows_of(source.keys, pack.keys)
             for source, pack in zip(sources, self.packs, strict=True)
         ]

@@ -25,7 +25,7 @@ LEAST_SIDE = 2 * SIDE
 #: The resampler's mean over areas.
 AREA = 3
 #: The lowest frequencies of the cosine transform, (CORNER, SIDE).
-WAVES = np.cos(np.pi / SIDE * np.outer(np.arange(CORNER), np.arange(SIDE) + 0.5))
+WAVES: np.ndarray = np.cos(np.pi / SIDE * np.outer(np.arange(CORNER), np.arange(SIDE) + 0.5))
 WAVES *= np.where(np.arange(CORNER) == 0, SIDE**-0.5, (SIDE / 2) ** -0.5)[:, None]
 
 

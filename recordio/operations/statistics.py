@@ -349,8 +349,9 @@ class RecordCounts:
         self.sizes: collections.Counter[int] = collections.Counter()
         self.widths: collections.Counter[int] = collections.Counter()
         self.labels: collections.Counter[float] = collections.Counter()
-        self.more_labels = False
-        self.least, self.greatest = math.inf, -math.inf
+        self.more_labels: bool = False
+        self.least: float = math.inf
+        self.greatest: float = -math.inf
         self._most_labels = math.inf if most_labels is None else most_labels
 
     def add(

@@ -84,6 +84,8 @@ class SoundRecords:
             self._reader = pack.reader
             bad = [problem.key for problem in report.problems if problem.key is not None]
             rows = np.setdiff1d(np.arange(len(pack.reader)), bad)
+            self.numbers: np.ndarray
+            self.offsets: np.ndarray
             self.offsets = self.numbers = rows
             self._keys: dict[int, int] | None = None
             return

@@ -140,7 +140,9 @@ class Identities:
     """The identities of a pack, by the keys of the records that list them."""
 
     def __init__(self, read: RecordsByKey, keys: range, path: str) -> None:
-        self.read, self.keys, self.path = read, keys, path
+        self.read = read
+        self.keys: range = keys
+        self.path: str = path
         self._all: np.ndarray | None = None
 
     def __len__(self) -> int:
@@ -340,6 +342,7 @@ def first_key(reader: Any, offsets: np.ndarray) -> int:
     pair = label_pair(record)
     if pair is None or not 1 < pair[0] < pair[1] == float(np.float32(len(offsets))):
         return 0
+    assert record is not None  # it has two labels
     return int(HEADER.unpack_from(record)[2] == 0)
 
 

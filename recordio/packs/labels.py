@@ -132,7 +132,7 @@ class ClassCount:
     """The number of classes of packs: labels are read for it when it is first asked for."""
 
     def __init__(self) -> None:
-        self.found = 0
+        self.found: int = 0
         self._uncounted: list[LabelSource] = []
 
     def add(self, source: LabelSource, change: LabelChange) -> None:

@@ -78,17 +78,18 @@ class OpenPack:
         shards: Sequence[StoredFile] = (),
     ) -> None:
         files = list(shards) or [StoredFile.at(file)]
-        self.file = files[0]
-        self.index = None if index is None else StoredFile.at(index)
+        self.file: StoredFile = files[0]
+        self.index: StoredFile | None = None if index is None else StoredFile.at(index)
         #: All files with records or an index.
         self.files: list[StoredFile] = files if self.index is None else [*files, self.index]
         #: The files with records.
         self.shards = files
         #: The names as messages show them, and that of the record file without its suffix.
-        self.path = shown(os.fsdecode(file) if len(files) > 1 else self.file.name)  # type: ignore[arg-type]
-        self.index_path = shown(self.index.name) if self.index else None
-        self.prefix = pack_prefix(self.path)
-        self.skip_errors, self.everything = skip_errors, everything
+        self.path: str = shown(os.fsdecode(file) if len(files) > 1 else self.file.name)  # type: ignore[arg-type]
+        self.index_path: str | None = shown(self.index.name) if self.index else None
+        self.prefix: str = pack_prefix(self.path)
+        self.skip_errors: bool = skip_errors
+        self.everything: bool = everything
         #: The manifest that names the file, if it was opened by one.
         self.manifest = manifest
         self._trusted, self._verify, self._settings = trusted, verify, settings
@@ -393,7 +394,8 @@ class FieldPack(OpenPack):
         **keywords: Any,
     ) -> None:
         super().__init__(file, index, everything=True, **keywords)
-        self.main, self.name = main, name
+        self.main: OpenPack = main
+        self.name: str = name
 
     @cached_property
     def container(self) -> Container | None:

@@ -48,7 +48,7 @@ class ScannedContainer(ScannedPack):
     `offsets` and `ends` are those of a record file, as far as sizes are known.
     """
 
-    TABLES = ("keys", "numbers", "_heads")
+    TABLES: tuple[str, ...] = ("keys", "numbers", "_heads")
     is_framed = False
 
     def __init__(
@@ -59,14 +59,14 @@ class ScannedContainer(ScannedPack):
         if field and self.container is not None:
             self.container = self.container.of_field(field)
         self.problems: list[Problem] = []
-        self.identities = None
+        self.identities: int | None = None
         self.numbers = self.keys = np.arange(len(self.reader))
         self.skip_errors = skip_errors
         #: Bytes of each content, -1 where they are not known yet, and why some cannot be used.
         self._content_sizes, faults = self.reader.content_sizes()
         if skip_errors and self.container is not None and self.container.rows is not None:
             faults |= self._unreadable(faults)
-        self.versions = [self._version(file) for file in files]
+        self.versions: list[tuple[int, int] | None] = [self._version(file) for file in files]
         for row in sorted(faults):
             if not skip_errors:
                 raise RecordIOError(faults[row], **self.reader.location(row))

@@ -31,12 +31,13 @@ from .open_pack import OpenPack
 
 __all__ = ["CHUNK", "ClassLabels", "ScannedPack", "whole_records"]
 
-logger = logging.getLogger("recordio")
+logger: logging.Logger = logging.getLogger("recordio")
 
 #: Records whose tables are worked on at a time.
 CHUNK = 1 << 16
 #: Words of the image header, and where a single label stands in it.
-HEADER_WORDS, LABEL_WORD = HEADER.size // 4, LABEL_OFFSET // 4
+HEADER_WORDS: int = HEADER.size // 4
+LABEL_WORD: int = LABEL_OFFSET // 4
 #: More labels than these are rather the first bytes of something else than an image header.
 USUAL_LABELS = 4096
 
@@ -89,11 +90,14 @@ class ScannedPack(OpenPack):
         #: What is left out, and why: only where errors are skipped.
         self.problems: list[Problem] = []
         #: All bytes of the file, mapped.
-        self.data = self.file.map()
+        self.data: memoryview = self.file.map()
         #: The file as words of 4 bytes, little-endian: records begin at whole words.
-        self.words = np.frombuffer(self.data, "<u4", len(self.data) // 4)
+        self.words: np.ndarray = np.frombuffer(self.data, "<u4", len(self.data) // 4)
         #: Sizes and times of change of both files, by which a run that goes on knows them.
-        self.versions = [self.file.version(), self.index.version() if self.index else None]
+        self.versions: list[tuple[int, int] | None] = [
+            self.file.version(),
+            self.index.version() if self.index else None,
+        ]
         self._find_records()
         #: How many identities a face-recognition pack has; None for an ordinary pack.
         self.identities: int | None = None
@@ -125,7 +129,8 @@ class ScannedPack(OpenPack):
         self.offsets = self.all_offsets = offsets
         self.keys = self.all_keys = keys
         #: Where each record ends, and its number in the file: int64.
-        self.ends, self.numbers = ends, numbers
+        self.ends: np.ndarray = ends
+        self.numbers = numbers
 
     def number_of(self, row: int) -> int:
         """Return the number of a record in the file, damaged ones counted."""

@@ -110,10 +110,13 @@ class SizedRecords(SizedFile):
         offsets: np.ndarray,
         settings: RemoteSettings | None = None,
     ) -> None:
-        self.file, self.reader, self.remote = file, reader, reader.remote
-        self.settings, self.offsets = settings, offsets
-        self.spans = np.ones(len(self.offsets), bool)
-        self.beside = file.beside(SUFFIX)
+        self.file: StoredFile = file
+        self.reader: Any = reader
+        self.remote: Any = reader.remote
+        self.settings: RemoteSettings | None = settings
+        self.offsets: np.ndarray = offsets
+        self.spans: np.ndarray = np.ones(len(self.offsets), bool)
+        self.beside: StoredFile = file.beside(SUFFIX)
 
     def within(self, rows: slice, heads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Find contents behind the frame and the image header."""
@@ -134,11 +137,14 @@ class SizedSamples(SizedFile):
     """A container, behind its reader."""
 
     def __init__(self, reader: ContainedRecords) -> None:
-        self.file, self.reader, self.remote = reader.file, reader, reader.remote
-        self.settings, self.offsets = reader.settings, reader.samples.offsets
+        self.file: StoredFile = reader.file
+        self.reader: ContainedRecords = reader
+        self.remote: Any = reader.remote
+        self.settings: RemoteSettings | None = reader.settings
+        self.offsets: np.ndarray = reader.samples.offsets
         packed = reader.packed if not reader.container.is_folder else np.ones(len(reader), bool)
-        self.spans = ~packed & (reader.samples.sizes > 0)
-        self.beside = StoredFile(reader.file.name.rstrip("/") + SUFFIX)
+        self.spans: np.ndarray = ~packed & (reader.samples.sizes > 0)
+        self.beside: StoredFile = StoredFile(reader.file.name.rstrip("/") + SUFFIX)
 
     def within(self, rows: slice, heads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Contents begin where samples do."""

@@ -79,11 +79,11 @@ class RecordDatasink(Datasink):
             raise ValueError(f'encoding={encoding!r}: expected ".jpg" or ".png"')
         if not isinstance(quality, int) or not 0 <= quality <= 100:
             raise ValueError(f"quality={quality!r}: expected 0 to 100")
-        self.prefix = os.path.abspath(pack_prefix(output_path(path)))
+        self.prefix: str = os.path.abspath(pack_prefix(output_path(path)))
         folder = os.path.dirname(self.prefix)
         if not os.path.isdir(folder):
             raise FileNotFoundError(2, "the folder for the shards does not exist", folder)
-        self.manifest = f"{self.prefix}{SUFFIX}"
+        self.manifest: str = f"{self.prefix}{SUFFIX}"
         self.shard_bytes = shard_bytes
         self._encoding = encoding
         # For PNG `pack_img` takes a level of compression; 3 is OpenCV's own choice.

@@ -64,7 +64,7 @@ class CSVFormat:
         max_array_bytes: SupportsIndex | None,
         remote_options: Mapping[str, Any] | None,
     ) -> None:
-        self.dtype = np.dtype(dtype)
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
         if self.dtype not in _DTYPES:
             raise ValueError(f"dtype must be one of {', '.join(_DTYPES.values())}, not {dtype}")
         if (
@@ -78,21 +78,25 @@ class CSVFormat:
                 f"delimiter must be one ASCII character that no number contains, not {delimiter!r}"
             )
         self.delimiter = delimiter
-        self.skip_header = whole_number("skip_header", skip_header, 0)
-        self.threads = default_threads() if threads is None else whole_number("threads", threads, 1)
-        self.max_line_bytes = whole_number("max_line_bytes", max_line_bytes, 1)
+        self.skip_header: int = whole_number("skip_header", skip_header, 0)
+        self.threads: int = (
+            default_threads() if threads is None else whole_number("threads", threads, 1)
+        )
+        self.max_line_bytes: int = whole_number("max_line_bytes", max_line_bytes, 1)
         self.max_array_bytes: int | None = None
         if max_array_bytes is not None:
             self.max_array_bytes = whole_number("max_array_bytes", max_array_bytes, 1)
-        self.path = path if isinstance(path, str) else os.fsdecode(path)
+        self.path: str = path if isinstance(path, str) else os.fsdecode(path)
         self.remote_options = remote_options
         if shape is None:
             shape = _count_fields(
                 self.path, delimiter, self.skip_header, self.max_line_bytes, remote_options
             )
         lengths = shape if isinstance(shape, Sequence) or np.iterable(shape) else (shape,)
-        self.shape = tuple(whole_number("every length in shape", length, 1) for length in lengths)
-        self.columns = int(np.prod(self.shape, dtype=object))
+        self.shape: tuple[int, ...] = tuple(
+            whole_number("every length in shape", length, 1) for length in lengths
+        )
+        self.columns: int = int(np.prod(self.shape, dtype=object))
         if self.columns >= 1 << 40:
             raise ValueError(f"shape {self.shape} is too large for a line of text")
 

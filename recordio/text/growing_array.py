@@ -31,7 +31,7 @@ class Table:
         self._arrays: list[NDArray[Any]] = []
         self._used: list[int] = []  # rows handed out of each array
         self._gaps: dict[int, list[tuple[int, int]]] = {}  # id of an array: first row, rows
-        self.reserved = 0  # rows handed out
+        self.reserved: int = 0  # rows handed out
         self._bytes = 0  # of the text that they come from
 
     def reserve(self, rows: int, length: int) -> tuple[NDArray[Any], int]:

@@ -50,7 +50,7 @@ class Context:
         if isinstance(device_type, Context):
             device_type, device_id = device_type.device_type, device_type.device_id
         self.device_type: str = choice("device_type", device_type, KINDS)
-        self.device_id = integer("device_id", device_id, low=0)
+        self.device_id: int = integer("device_id", device_id, low=0)
         self._before: list[Context | None] = []
 
     def __eq__(self, other: object) -> bool:

@@ -29,7 +29,7 @@ def giving(function: Callable[..., Any]) -> Callable[..., Any]:
     return given
 
 
-def step_giving(kind: type, module: str) -> Any:
+def step_giving(kind: type[Any], module: str) -> Any:
     """Return an augmenter class that is called with images and gives them as NDArrays."""
 
     def called(self: Any, src: Any, *label: Any) -> Any:
@@ -39,7 +39,7 @@ def step_giving(kind: type, module: str) -> Any:
     return _derived(kind, module, {"__call__": called})
 
 
-def delivering(kind: type, module: str, **members: Any) -> Any:
+def delivering(kind: type[Any], module: str, **members: Any) -> Any:
     """Return a provider class whose batches hold NDArrays."""
 
     def delivered(self: Any) -> Any:
@@ -64,12 +64,12 @@ class ToNDArray(ImageAugmenter):
         return as_nd(src)
 
 
-def without_examples(kind: type) -> str:
+def without_examples(kind: type[Any]) -> str:
     """Return the docstring of a class up to its examples, which are of other arrays."""
     return re.split(r"\n *Examples\n", kind.__doc__ or "")[0]
 
 
-def _derived(kind: type, module: str, members: dict[str, Any]) -> Any:
+def _derived(kind: Any, module: str, members: dict[str, Any]) -> Any:
     """Return a subclass of the same name in a module, so that it can be pickled."""
     about = {"__module__": module, "__doc__": without_examples(kind), "__qualname__": kind.__name__}
     return type(kind)(kind.__name__, (kind,), {**about, **members})

@@ -18,18 +18,18 @@ from ...providers.wrappers import PrefetchingIter as _PrefetchingIter
 from ...providers.wrappers import ResizeIter as _ResizeIter
 from .delivery import delivering
 
-CSVIter = delivering(_CSVIter, __name__)
-ImageDetRecordIter = delivering(_ImageDetRecordIter, __name__)
-ImageRecordInt8Iter = delivering(_ImageRecordInt8Iter, __name__)
-ImageRecordIter = delivering(_ImageRecordIter, __name__)
-ImageRecordIter_v1 = delivering(_ImageRecordIter_v1, __name__)
+CSVIter: type[_CSVIter] = delivering(_CSVIter, __name__)
+ImageDetRecordIter: type[_ImageDetRecordIter] = delivering(_ImageDetRecordIter, __name__)
+ImageRecordInt8Iter: type[_ImageRecordInt8Iter] = delivering(_ImageRecordInt8Iter, __name__)
+ImageRecordIter: type[_ImageRecordIter] = delivering(_ImageRecordIter, __name__)
+ImageRecordIter_v1: type[_ImageRecordIter_v1] = delivering(_ImageRecordIter_v1, __name__)
 ImageRecordUInt8Iter = ImageRecordUInt8Iter_v1 = delivering(_ImageRecordUInt8Iter, __name__)
-LibSVMIter = delivering(_LibSVMIter, __name__)
-MNISTIter = delivering(_MNISTIter, __name__)
-MXDataIter = delivering(_MXDataProvider, __name__)
-NDArrayIter = delivering(_NDArrayIter, __name__)
-PrefetchingIter = delivering(_PrefetchingIter, __name__)
-ResizeIter = delivering(_ResizeIter, __name__)
+LibSVMIter: type[_LibSVMIter] = delivering(_LibSVMIter, __name__)
+MNISTIter: type[_MNISTIter] = delivering(_MNISTIter, __name__)
+MXDataIter: type[_MXDataProvider] = delivering(_MXDataProvider, __name__)
+NDArrayIter: type[_NDArrayIter] = delivering(_NDArrayIter, __name__)
+PrefetchingIter: type[_PrefetchingIter] = delivering(_PrefetchingIter, __name__)
+ResizeIter: type[_ResizeIter] = delivering(_ResizeIter, __name__)
 
 #: The class of all iterators that MXNet did not write in Python.
 for _native in (
@@ -45,6 +45,6 @@ for _native in (
     MXDataIter.register(_native)
 
 # MXNet.jl
-ArrayDataProvider = delivering(_ArrayDataProvider, __name__)
+ArrayDataProvider: type[_ArrayDataProvider] = delivering(_ArrayDataProvider, __name__)
 CSVProvider, ImageRecordProvider, MNISTProvider = CSVIter, ImageRecordIter, MNISTIter
 MXDataProvider = MXDataIter

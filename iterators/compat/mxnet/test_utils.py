@@ -79,9 +79,10 @@ class DummyIter:
 
     def __init__(self, real_iter: Any) -> None:
         self.real_iter = real_iter
-        self.provide_data, self.provide_label = real_iter.provide_data, real_iter.provide_label
-        self.batch_size = real_iter.batch_size
-        self.the_batch = next(iter(real_iter))
+        self.provide_data: Any = real_iter.provide_data
+        self.provide_label: Any = real_iter.provide_label
+        self.batch_size: Any = real_iter.batch_size
+        self.the_batch: Any = next(iter(real_iter))
 
     def __iter__(self) -> DummyIter:
         return self

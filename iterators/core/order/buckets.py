@@ -200,8 +200,9 @@ class Members:
     """
 
     def __init__(self, records: np.ndarray, starts: np.ndarray) -> None:
-        self.records, self.starts = records, starts
-        self.counts = np.diff(starts)
+        self.records: np.ndarray = records
+        self.starts: np.ndarray = starts
+        self.counts: np.ndarray = np.diff(starts)
 
     @classmethod
     def of(cls, buckets: Buckets, tables: Iterable[np.ndarray]) -> Members:

@@ -186,7 +186,7 @@ class ClassOrder:
         self._starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         self._images, self._classes = images, classes
         whole = len(usable) if size is None else size
-        self.batch = images * classes
+        self.batch: int = images * classes
         self._size = whole // self.batch * self.batch
         if not self._size:
             raise ValueError(

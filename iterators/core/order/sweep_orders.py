@@ -154,7 +154,7 @@ class SeededOrderSampler(OrderSampler):
     """
 
     def __init__(self, seed: int = 0) -> None:
-        self.seed = integer("seed", seed, low=-(1 << 63), high=(1 << 64) - 1)
+        self.seed: int = integer("seed", seed, low=-(1 << 63), high=(1 << 64) - 1)
         self._sweep = 0
 
     def __call__(self, current_order: np.ndarray, current_position: int) -> np.ndarray:

@@ -96,7 +96,7 @@ class ImageFields:
         taken: Iterable[str | None] = (),
         arrays: int | None = None,
     ) -> None:
-        self.specs = _resolved(specs or {}, source)
+        self.specs: dict[str, FieldKind] = _resolved(specs or {}, source)
         self._source = source
         self._names = field_names(self.specs, views)
         self._num_images = arrays or max(views, 1)

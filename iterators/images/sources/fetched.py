@@ -121,9 +121,9 @@ class FetchedFiles:
         self._files = list(found.values())
         mirrors = [file.mirror for file in self._files]
         #: Bytes of all, whether all of them stay on the disk, and what mirrors may take there.
-        self.size = sum(mirror.size for mirror in mirrors)
-        self.resident = all(mirror.resident for mirror in mirrors)
-        self.limit = max(mirror.folder.limit for mirror in mirrors)
+        self.size: int = sum(mirror.size for mirror in mirrors)
+        self.resident: bool = all(mirror.resident for mirror in mirrors)
+        self.limit: int = max(mirror.folder.limit for mirror in mirrors)
 
     def counters(self) -> dict[str, float]:
         """Add up the counters of all files since they were opened."""

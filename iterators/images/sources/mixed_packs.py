@@ -166,15 +166,15 @@ class Pack:
         for name, value in augmentation.items():
             _check_augmentation(name, value, known)
         self.path: str | tuple[str, ...] = options.path
-        self.share = options.share
-        self.repeat = options.repeat
-        self.labels = options.labels
-        self.classes = options.classes
-        self.weights = options.weights
+        self.share: float | None = options.share
+        self.repeat: float | None = options.repeat
+        self.labels: Any = options.labels
+        self.classes: int | None = options.classes
+        self.weights: Any = options.weights
         self.path_imgidx: str | tuple[str, ...] = options.path_imgidx
         self.path_imglist: str = options.path_imglist
         self.cache: str = options.cache
-        self.cache_size = options.cache_size
+        self.cache_size: int | None = options.cache_size
         self.augmentation: Mapping[str, Any] = augmentation
 
     @property
@@ -227,10 +227,10 @@ class Packs(RecordSource):
         verify: bool = False,
         remote: RemoteSettings | None = None,
     ) -> None:
-        self.packs = tuple(packs)
+        self.packs: tuple[Pack, ...] = tuple(packs)
         # Files on servers are opened together, because they share the room on the disk.
         together = listed_files(_urls(packs), ".rec", remote) if len(packs) > 1 else []
-        self.members = [
+        self.members: list[RecordSource] = [
             RecordSource.open(pack.path, pack.path_imgidx, on_error, verify, remote)
             for pack in packs
         ]
@@ -241,7 +241,7 @@ class Packs(RecordSource):
             any(member.indexed or member.faces for member in self.members),
         )
         #: Number of the first record of each.
-        self.firsts = np.cumsum([0, *map(len, self.members[:-1])]).astype(np.int64)
+        self.firsts: np.ndarray = np.cumsum([0, *map(len, self.members[:-1])]).astype(np.int64)
         self.faces = self.members[0].faces if len(packs) == 1 else []
 
     def pack_of(self, record: int) -> int:

@@ -63,12 +63,14 @@ class RecordSource:
     """
 
     def __init__(self, files: Sequence[OpenPack], name: str, indexed: bool) -> None:
-        self.files, self.name, self.indexed = files, name, indexed
+        self.files: Sequence[OpenPack] = files
+        self.name: str = name
+        self.indexed: bool = indexed
         tables = [file.offsets for file in files]
         #: Offset of every record in its file, ascending within it.
-        self.offsets = tables[0] if len(files) == 1 else np.concatenate(tables)
+        self.offsets: np.ndarray = tables[0] if len(files) == 1 else np.concatenate(tables)
         #: Number of the first record of each file.
-        self.starts = np.cumsum([0, *map(len, tables[:-1])]).astype(np.int64)
+        self.starts: np.ndarray = np.cumsum([0, *map(len, tables[:-1])]).astype(np.int64)
         self._fields: dict[str, RecordSource] = {}
 
     @classmethod

@@ -61,7 +61,7 @@ class BlockTable:
     """
 
     def __init__(self, path: str, size: int) -> None:
-        self.count = -(-size // BLOCK)
+        self.count: int = -(-size // BLOCK)
         wanted = _header(size)
         states = _OFFSET + _CHECKSUM * self.count
         if not self.is_at(path, size):
@@ -69,10 +69,10 @@ class BlockTable:
                 file.write(wanted.ljust(_OFFSET, b"\0"))
                 file.truncate(states + self.count)
             os.replace(f"{path}.new", path)
-        self.descriptor = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
+        self.descriptor: int = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
         self._map = mmap.mmap(self.descriptor, states + self.count)
-        self.checksums = np.frombuffer(self._map, np.uint32, self.count, _OFFSET)
-        self.states = np.frombuffer(self._map, np.uint8, self.count, states)
+        self.checksums: np.ndarray = np.frombuffer(self._map, np.uint32, self.count, _OFFSET)
+        self.states: np.ndarray = np.frombuffer(self._map, np.uint8, self.count, states)
         if self._map[: len(wanted)] != wanted:  # of an earlier boot
             self.states[self.states == WRITTEN] = ABSENT
             self._map[: len(wanted)] = wanted
@@ -164,7 +164,7 @@ class Pins:
     def __init__(self, table: BlockTable) -> None:
         self._table = table
         self._counts: dict[int, int] = {}
-        self.everywhere = False
+        self.everywhere: bool = False
 
     def pin_all(self) -> None:
         """Have all blocks stay from now on."""

@@ -40,8 +40,13 @@ class Job:
     __slots__ = ("begun", "done", "error", "first", "last", "nbytes", "run", "wanted")
 
     def __init__(self, first: int, last: int, nbytes: int, run: Callable[[Job], None]) -> None:
-        self.first, self.last, self.nbytes, self.run = first, last, nbytes, run
-        self.begun, self.done, self.wanted = False, False, 1
+        self.first: int = first
+        self.last: int = last
+        self.nbytes: int = nbytes
+        self.run: Callable[[Job], None] = run
+        self.begun: bool = False
+        self.done: bool = False
+        self.wanted: int = 1
         self.error: BaseException | None = None
 
     @property
@@ -61,10 +66,10 @@ class Fetcher:
     """
 
     def __init__(self) -> None:
-        self.process = os.getpid()
+        self.process: int = os.getpid()
         #: Guards all jobs, and is notified when one is over.
         lock = threading.RLock()
-        self.changed = threading.Condition(lock)
+        self.changed: threading.Condition = threading.Condition(lock)
         self._queue: deque[Job] = deque()
         self._work = threading.Condition(lock)
         self._threads = self._idle = self._bytes = 0

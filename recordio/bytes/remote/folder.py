@@ -42,7 +42,7 @@ LOCK_NAME = ".lock"
 #: A share of the limit, one in so many, is given up beyond what is needed.
 SLACK = 64
 
-logger = logging.getLogger("recordio")
+logger: logging.Logger = logging.getLogger("recordio")
 
 
 class MirrorFolder:
@@ -51,7 +51,7 @@ class MirrorFolder:
     def __init__(self, path: str) -> None:
         os.makedirs(path, exist_ok=True)
         self.path = path
-        self.limit = 0
+        self.limit: int = 0
         self._mirrors: weakref.WeakSet[Mirror] = weakref.WeakSet()
         self._used: OrderedDict[tuple[int, int], None] = OrderedDict()
         self._looked, self._others = -LOOK_SECONDS, 0

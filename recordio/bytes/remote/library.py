@@ -153,7 +153,9 @@ class GaveUp(Exception):
 
     def __init__(self, attempts: int, seconds: float, cause: Exception) -> None:
         super().__init__(attempts, seconds, cause)
-        self.attempts, self.seconds, self.cause = attempts, seconds, cause
+        self.attempts: int = attempts
+        self.seconds: float = seconds
+        self.cause = cause
 
     @property
     def effort(self) -> str:

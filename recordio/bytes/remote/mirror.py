@@ -35,7 +35,7 @@ SYNC_BYTES = 1 << 28
 OTHER_SECONDS, MOST_OTHER_SECONDS = 0.01, 0.1
 PUNCH_HOLE, KEEP_SIZE = 2, 1
 
-logger = logging.getLogger("recordio")
+logger: logging.Logger = logging.getLogger("recordio")
 
 
 def blocks_of(begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -171,22 +171,27 @@ class Mirror:
     """
 
     def __init__(self, remote: RemoteObject, folder: Room, directory: str) -> None:
-        self._remote, self.folder, self.timeout = remote, folder, remote.access.timeout
-        self.url, (self.size, self.tag) = remote.url, remote.version
-        self.path = os.path.join(directory, "data")
-        self.process = os.getpid()
+        self._remote = remote
+        self.folder: Room = folder
+        self.timeout: float = remote.access.timeout
+        self.url: str = remote.url
+        self.size: int = remote.version.size
+        self.tag: str = remote.version.tag
+        self.path: str = os.path.join(directory, "data")
+        self.process: int = os.getpid()
         self.counters: dict[str, float] = dict.fromkeys(
             ("bytes", "requests", "retries", "wait_seconds", "hits", "misses", "evicted"), 0
         )
         self._jobs: dict[int, Job] = {}
         self._unsynced = 0
         self._files = _Files(directory, self.size)
-        self.table, self._descriptor = self._files.table, self._files.descriptor
+        self.table: BlockTable = self._files.table
+        self._descriptor = self._files.descriptor
         self._pins = Pins(self.table)
         # Blocks that were compared with their checksums, or written, by this process.
         self._compared = np.zeros(self.table.count, bool)
         self._warned = False
-        self.view = map_file(self.path)
+        self.view: memoryview = map_file(self.path)
         if self.size:
             # Views of records keep the locks, and so the blocks, when the mirror itself is gone.
             cast(Any, self.view.obj).keeper = self._files

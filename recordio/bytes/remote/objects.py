@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from recordio.bytes.remote.by_fsspec import Fsspec
 from recordio.bytes.remote.by_obstore import Obstore
 from recordio.bytes.remote.fetching import in_background
-from recordio.bytes.remote.library import Access, GaveUp, Library, redacted, retried, shown
+from recordio.bytes.remote.library import Access, GaveUp, Library, Version, redacted, retried, shown
 from recordio.errors import RemoteChangedError, RemoteFileError, RemoteMissingError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ DENIED = {"PermissionError", "PermissionDeniedError", "UnauthenticatedError"}
 #: Bytes that are read ahead of a stream of ranges.
 STREAM_BYTES = 1 << 20
 
-logger = logging.getLogger("recordio")
+logger: logging.Logger = logging.getLogger("recordio")
 
 
 def library_of(url: str, access: Access, text: bool = False) -> type[Library]:
@@ -62,9 +62,10 @@ class RemoteObject:
     """
 
     def __init__(self, url: str, access: Access) -> None:
-        self.url, self.access = shown(url), access
+        self.url: str = shown(url)
+        self.access: Access = access
         self._library = library_of(url, access)(url, access)
-        self.version = self._library.head()
+        self.version: Version = self._library.head()
 
     def read(self, start: int, end: int) -> memoryview:
         """Read the bytes ``[start, end)`` by one request; errors are those of the library, too."""

@@ -70,14 +70,14 @@ class RemoteOutput(Output):
             raise RecordIOError("the same URL is given twice as an output", path=shown(urls[0]))
         self._settings = RemoteSettings() if settings is None else settings
         self._urls, self._without = urls, tuple(without)
-        self.paths = tuple(map(shown, urls))
+        self.paths: tuple[str, ...] = tuple(map(shown, urls))
         self.files = tuple(Upload(url, self._settings) for url in urls)
         self._cleanup = at_end(self, _discard, self.files, self._owner)
 
     def commit(self) -> None:
         """Publish all objects; on an error give them up, see above."""
         self.check_usable()
-        self.closed = True
+        self.closed: bool = True
         try:
             self._publish()
         finally:
@@ -148,14 +148,15 @@ class Upload:
     """
 
     def __init__(self, url: str, settings: RemoteSettings) -> None:
-        self.url, self._settings = shown(url), settings
+        self.url: str = shown(url)
+        self._settings = settings
         try:
             self._writer = part_writer(url, settings)
         except (ImportError, RemoteFileError):
             raise
         except Exception as error:
             raise self._failure(error) from None
-        self.published = False
+        self.published: bool = False
         self._part = bytearray()
         self._sent = 0
         self._steps: queue.Queue[tuple[bytearray, bool]] = queue.Queue(1)

@@ -213,13 +213,13 @@ def _by_numpy(function: Callable[..., Any]) -> Callable[..., NDArray]:
     return of_arrays
 
 
-abs = _by_numpy(np.absolute)
-ceil = _by_numpy(np.ceil)
-exp = _by_numpy(np.exp)
-floor = _by_numpy(np.floor)
-log = _by_numpy(np.log)
-maximum = _by_numpy(np.maximum)
-minimum = _by_numpy(np.minimum)
-round = _by_numpy(np.round)
-sqrt = _by_numpy(np.sqrt)
-square = _by_numpy(np.square)
+abs: Callable[..., NDArray] = _by_numpy(np.absolute)
+ceil: Callable[..., NDArray] = _by_numpy(np.ceil)
+exp: Callable[..., NDArray] = _by_numpy(np.exp)
+floor: Callable[..., NDArray] = _by_numpy(np.floor)
+log: Callable[..., NDArray] = _by_numpy(np.log)
+maximum: Callable[..., NDArray] = _by_numpy(np.maximum)
+minimum: Callable[..., NDArray] = _by_numpy(np.minimum)
+round: Callable[..., NDArray] = _by_numpy(np.round)
+sqrt: Callable[..., NDArray] = _by_numpy(np.sqrt)
+square: Callable[..., NDArray] = _by_numpy(np.square)

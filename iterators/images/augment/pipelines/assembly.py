@@ -28,7 +28,7 @@ class Assembly:
     """
 
     def __init__(self, base: Mapping[str, Any]) -> None:
-        self.keywords = dict(base)
+        self.keywords: dict[str, Any] = dict(base)
         self.mixing: dict[str, Any] = {}
         self.notes: list[str] = []
         self.steps: list[dict[str, Any]] = []

@@ -31,7 +31,9 @@ has no counterpart: drop it
     """
 
     def __init__(self, reason: str, transform: str, position: tuple[int, ...] = ()) -> None:
-        self.reason, self.transform, self.position = reason, transform, position
+        self.reason: str = reason
+        self.transform: str = transform
+        self.position: tuple[int, ...] = position
         where = "".join(f"[{index}]" for index in position)
         super().__init__(f"{f'transform {where}, ' if where else ''}{transform}: {reason}")
 

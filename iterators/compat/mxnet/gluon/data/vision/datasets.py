@@ -56,8 +56,8 @@ def _of_files(kind: Any) -> Any:
     return type(name, (kind,), {"__module__": __name__, **members})
 
 
-ImageRecordDataset = _of_files(_gluon.ImageRecordDataset)
-ImageFolderDataset = _of_files(_gluon.ImageFolderDataset)
+ImageRecordDataset: Any = _of_files(_gluon.ImageRecordDataset)
+ImageFolderDataset: Any = _of_files(_gluon.ImageFolderDataset)
 
 
 class _InMemory(_gluon.GluonDataset):

@@ -67,7 +67,8 @@ class RandomApply(Sequential):
 
     def __init__(self, transforms: Any, p: float = 0.5) -> None:
         super().__init__()
-        self.transforms, self.p = transforms, p
+        self.transforms: Any = transforms
+        self.p: float = p
 
     def forward(self, x: Any, *args: Any) -> Any:
         """Return the array itself, or what the transform makes of it."""
