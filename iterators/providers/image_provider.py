@@ -446,11 +446,7 @@ class RecordImageProvider(PlannedProvider):
         return CacheInfo.of(opened)
 
     def show(
-        self,
-        batch: DataBatch | None = None,
-        *,
-        classes: Classes = None,
-        columns: int = 8,
+        self, batch: DataBatch | None = None, *, classes: Classes = None, columns: int = 8
     ) -> Image:
         """The images of a batch side by side, as they were before they were normalised.
 
