@@ -357,10 +357,9 @@ class RecordImageProvider(PlannedProvider):
         self.path_imgrec: str = source.name
         self.packs = packs
         self._make_plans, self._caches, self._normalise = plans, caches, job.normalise
-        self._shapes = job.shapes
         self._seed, self._firsts, self._of_classes = options.seed, source.firsts, labels.of_classes
         self._classes: PackClasses | None = classes
-        self._as_buffer, self._patch = options.ragged == "buffer", options.patches or 0
+        self._shapes, self._as_buffer = job.shapes, options.ragged == "buffer"
         if options.verbose:
             logger.info(
                 "%s: %d of %d records, %d threads",
@@ -483,8 +482,8 @@ class RecordImageProvider(PlannedProvider):
         if classes is None and self._classes is not None:
             single = all(len(desc.shape) == 1 for desc in self.provide_label)
             classes = self._classes.names() if single or not self._of_classes else None
-        if self._patch:
-            batch = whole_images(batch, self._patch)
+        if self._shapes is not None and self._shapes.patch:
+            batch = whole_images(batch, self._shapes.patch)
         pixels = undo_normalisation(self)
         return show_batch(batch, pixels, title, classes, columns, described=self._fields.said())
 
