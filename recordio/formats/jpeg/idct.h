@@ -23,8 +23,8 @@ typedef struct {
     jpeg_transform transforms[MAX_COMPONENTS]; /* the library's */
     JDIMENSION ends[MAX_COMPONENTS];           /* columns of the output that there are */
     JDIMENSION
-        group[MAX_COMPONENTS]; /* blocks that lie one behind the other before those of another component */
-    JCOEFPTR done;             /* the block that was transformed with the one before it */
+    group[MAX_COMPONENTS]; /* blocks that lie one behind the other before those of another component */
+    JCOEFPTR done;         /* the block that was transformed with the one before it */
 } jpeg_idct;
 
 /* Transform pairs of blocks from now on, of an image that is started and not yet read.  The library crops to
