@@ -375,9 +375,10 @@ def ragged_data(
     sizes = np.array([[one.shape[layout.index(axis)] for axis in "HW"] for one in arrays], np.int32)
     offsets = np.cumsum([0, *(one.size for one in arrays)], dtype=np.int64)
     values = arrays.joined()
-    return [values, offsets, sizes], [
+    made: list[Any] = [values, offsets, sizes]
+    return made, [
         DataDesc(own, array.shape, dtype if array is values else array.dtype, None)
-        for own, array in zip((name, *RAGGED_NAMES), (values, offsets, sizes), strict=True)
+        for own, array in zip((name, *RAGGED_NAMES), made, strict=True)
     ]
 
 
