@@ -124,6 +124,18 @@ def test_seeds_are_of_this_module_alone():
     assert (np.random.get_state()[1] == before).all()
 
 
+@pytest.mark.parametrize("factor", [0.0, 0.1, -0.3, 0.5, 0.77, 2.25])
+def test_hues_turn_as_opencv_turns_them(factor):
+    cv2 = pytest.importorskip("cv2")
+    image = np.random.default_rng(0).integers(0, 256, (80, 60, 3)).astype(np.uint8)
+    image[:9], image[9:12, :, 0], image[12:15, :, 1:] = image[:9, :, :1], 255, 0
+    colours = cv2.cvtColor(image.astype(np.float32) / 255, cv2.COLOR_RGB2HLS)
+    colours[..., 0] = (colours[..., 0] + factor * 360) % 360
+    expected = cv2.cvtColor(colours, cv2.COLOR_HLS2RGB) * 255
+    turned = mx.nd.image.random_hue(an(image), factor, factor).asnumpy()
+    assert np.abs(turned - expected).max() < 0.01
+
+
 @pytest.mark.parametrize("factor", [0.5, 1.0, 1.3])
 def test_bytes_stay_bytes(factor):
     image = an(np.random.default_rng(0).integers(0, 256, (5, 6, 3)), "uint8")

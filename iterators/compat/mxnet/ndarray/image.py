@@ -124,16 +124,27 @@ def random_saturation(data: Any, min_factor: float, max_factor: float) -> NDArra
     return _of_type(pixels * factor + _grey(pixels) * (1 - factor), image.dtype)
 
 
+#: Channels of a full colour: they rise or fall with the distance of its hue from a middle, in
+#: sixths of a turn, and are at least 0 and at most 1.
+MIDDLES, RISES, FROM = np.array([[3, 2, 4], [1, -1, -1], [-1, 2, 2]], np.float32)
+
+
 def random_hue(data: Any, min_factor: float, max_factor: float) -> NDArray:
     """Turn the hue of all pixels, in hue, lightness and saturation, by a random part of a turn."""
-    import cv2
-
-    factor = drawn(min_factor, max_factor)
+    turn = np.float32(drawn(min_factor, max_factor) * 6)
 
     def one(image: np.ndarray) -> np.ndarray:
-        colours = cv2.cvtColor(image.astype(np.float32) / np.float32(255), cv2.COLOR_RGB2HLS)
-        colours[..., 0] = (colours[..., 0] + np.float32(factor * 360)) % 360
-        turned = cv2.cvtColor(colours, cv2.COLOR_HLS2RGB) * np.float32(255)
+        # Lightness and saturation are those of the largest and least channel, which stay.
+        colours = image.astype(np.float32)
+        most, least = colours.max(-1), colours.min(-1)
+        spread = most - least
+        red, green, blue = np.moveaxis(colours, -1, 0)
+        first = [most == red, most == green]
+        ahead = np.select(first, [green - blue, blue - red], red - green)
+        sixths = ahead / np.maximum(spread, np.float32(1e-9)) + np.select(first, [0, 2], 4)
+        hue = np.mod(sixths + turn, 6)[..., None]
+        shares = np.clip(FROM + RISES * np.abs(hue - MIDDLES), 0, 1)
+        turned = least[..., None] + spread[..., None] * shares
         return np.asarray(_of_type(turned, image.dtype))
 
     return _each(one, data)
