@@ -505,7 +505,8 @@ class RecordImageProvider(PlannedProvider):
         super().close()
         if self._entries is not None:
             self._entries.close()
-        self._classes = None  # with it goes the source
+        self._classes = None  # with it and the fields goes the source
+        self._fields.close()
         # The stage has given them up as well: these are the last references to their memory.
         self._caches = [cache and cache._replace(images=None) for cache in self._caches]
 

@@ -28,7 +28,7 @@ _BUFFER = 1 << 17
 
 
 class Writable(Protocol):
-    """What takes bytes."""
+    """File or object to which bytes are written."""
 
     def write(self, data: Buffer, /) -> int:
         """Append bytes and return how many they were."""

@@ -315,4 +315,4 @@ def _together(name: str, one: tuple[str, FieldMeta], other: tuple[str, FieldMeta
                 f"them alike in their files {SUFFIX}, or name the fields to keep, fields=[...]",
                 path=path,
             )
-    return replace(before, classes={**meta.classes, **before.classes})
+    return replace(before, classes={**before.classes, **meta.classes})

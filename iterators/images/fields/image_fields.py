@@ -97,7 +97,7 @@ class ImageFields:
         arrays: int | None = None,
     ) -> None:
         self.specs: dict[str, FieldKind] = _resolved(specs or {}, source)
-        self._source = source
+        self._source: FieldSource | None = source
         self._names = field_names(self.specs, views)
         self._num_images = arrays or max(views, 1)
         taken = {*taken, "features", "targets"}
@@ -126,8 +126,10 @@ class ImageFields:
     @cached_property
     def _sources(self) -> dict[str, Source | None]:
         """Open the packs of the fields."""
+        source = self._source
+        assert source is not None, "closed"
         return {
-            name: self._source.field(name) if spec.stored and name not in self._own else None
+            name: source.field(name) if spec.stored and name not in self._own else None
             for name, spec in self.specs.items()
         }
 
@@ -171,6 +173,11 @@ class ImageFields:
                     f"field {name!r} is a list, and batches of chosen samples consist of arrays: "
                     "iterate over an ImageRecordIter, or drop the field"
                 )
+
+    def close(self) -> None:
+        """Give up the source, and with it what it holds of files on servers."""
+        self._source = None
+        self.__dict__.pop("_sources", None)
 
     def said(self) -> dict[str, FieldMeta]:
         """Return what the packs say of their fields, by name: the first one that does."""

@@ -3,8 +3,9 @@
 import sys
 from pathlib import Path
 
-# Where helpers of tests are found, and the modules of `faces`, before the targets ask for them.
-sys.path.append(str(Path(__file__).parents[2]))
+# Where helpers of tests are found, and the modules of `faces`, before the targets ask for them;
+# and the packages, which the folders of their tests would hide.
+sys.path += map(str, (Path(__file__).parents[3], Path(__file__).parents[2]))
 
 from .annotations import COCO, VOC, YOLO
 from .archives import CIFAR, TFRECORD, WEBDATASET

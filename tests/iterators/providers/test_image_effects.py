@@ -191,7 +191,7 @@ def test_the_page_names_every_parameter_of_the_rules(page, families):
     text = (PAGES / page).read_text()
     if page != "image-record-iter.md":
         text += (PAGES / "image-record-iter.md").read_text()
-    section = text[text.index("## Parameters that do nothing") :]
+    section = text[text.index("## Parameters without effect") :]
     names = {name for family in families for rule in family.rules for name in rule.names.split()}
     assert not [name for name in sorted(names) if f"`{name}`" not in section]
 
