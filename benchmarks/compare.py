@@ -83,7 +83,8 @@ class Comparison:
         self._pythons = {None: sys.executable, **options.python}
         self.versions: dict[str, dict] = {}
 
-    def _python(self, environment):
+    def python(self, environment):
+        """The interpreter of an environment; `Failed` if there is none."""
         if environment not in self._pythons:
             try:
                 self._pythons[environment] = python_of(environment, self._options.environments)
@@ -115,7 +116,7 @@ class Comparison:
                 files = own_pack if name == OURS else pack
                 try:
                     contender: Contender = CONTENDERS[name]
-                    python = self._python(contender.environment)
+                    python = self.python(contender.environment)
                     process = stack.enter_context(Process(contender, python))
                     answer = process.ask(job=job.name, files=files, threads=self._options.threads)
                 except Failed as reason:

@@ -1,11 +1,11 @@
 """A recipe done with OpenCV, for the contenders that bring no image operations of their own."""
 
-import math
 import random
 
 import cv2
 import numpy as np
 from protocol import Unsupported
+from random_part import random_part
 
 __all__ = ["Transform"]
 
@@ -33,22 +33,7 @@ class Transform:
             left = random.randint(0, width - recipe.size)
             image = image[top : top + recipe.size, left : left + recipe.size]
         elif recipe.crop == "random_resized":
-            image = cv2.resize(self._random_part(image), (recipe.size, recipe.size))
+            left, top, width, height = random_part(width, height, recipe)
+            part = image[top : top + height, left : left + width]
+            image = cv2.resize(part, (recipe.size, recipe.size))
         return cv2.flip(image, 1) if random.random() < 0.5 else np.ascontiguousarray(image)
-
-    def _random_part(self, image):
-        height, width = image.shape[:2]
-        for _ in range(10):
-            area = height * width * random.uniform(*self.recipe.area)
-            aspect = math.exp(random.uniform(*map(math.log, self.recipe.aspect)))
-            part_width, part_height = (
-                round(math.sqrt(area * aspect)),
-                round(math.sqrt(area / aspect)),
-            )
-            if part_width <= width and part_height <= height:
-                top = random.randint(0, height - part_height)
-                left = random.randint(0, width - part_width)
-                return image[top : top + part_height, left : left + part_width]
-        side = min(height, width)
-        top, left = (height - side) // 2, (width - side) // 2
-        return image[top : top + side, left : left + side]

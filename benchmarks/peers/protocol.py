@@ -2,8 +2,8 @@
 
 `{"job": NAME, "files": {...}, "threads": N}` prepares a job and warms up, `{"steps": N}` measures N
 steps (batches, or whole files); each is answered by the items done and the elapsed and processor
-seconds.  Between the requests the process is stopped by whoever asks.  Standard library only,
-Python 3.8 or newer, Linux.
+seconds.  `{"memory": true}` is answered by the memory of its processes.  Between the requests the
+process is stopped by whoever asks.  Standard library only, Python 3.8 or newer, Linux.
 """
 
 from __future__ import annotations
@@ -28,18 +28,37 @@ class Unsupported(Exception):
     """This contender cannot do the job, for the reason given."""
 
 
-def processor_seconds():
-    """Processor time of all processes of this group, ended children included."""
-    ticks, group = 0, os.getpgrp()
-    for path in glob.glob("/proc/[0-9]*/stat"):
+def processes():
+    """Each process of this group: its folder in /proc, and its `stat` from the state on."""
+    group = os.getpgrp()
+    for path in glob.glob("/proc/[0-9]*"):
         try:
-            with open(path) as file:
+            with open(path + "/stat") as file:
                 fields = file.read().rpartition(")")[2].split()
         except OSError:  # ended meanwhile
             continue
         if int(fields[2]) == group:
-            ticks += sum(map(int, fields[11:15]))
+            yield path, fields
+
+
+def processor_seconds():
+    """Processor time of all processes of this group, ended children included."""
+    ticks = sum(sum(map(int, fields[11:15])) for _, fields in processes())
     return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def memory():
+    """Bytes of all processes of this group: PSS, which divides a page among those that have it."""
+    found = {"processes": 0, "bytes": 0}
+    for path, _ in processes():
+        try:
+            with open(path + "/smaps_rollup") as file:
+                (line,) = [line for line in file if line.startswith("Pss:")]
+        except (OSError, ValueError):  # ended meanwhile
+            continue
+        found["processes"] += 1
+        found["bytes"] += 1024 * int(line.split()[1])
+    return found
 
 
 def measure(items, lead, steps=None):
@@ -86,6 +105,8 @@ def serve(versions, **kinds):
                     raise Unsupported(f"has nothing for {job.kind}")
                 items = kinds[job.kind](job, request["files"], request["threads"])
                 answer = {"versions": versions, **measure(items, LEAD[job.kind])}
+            elif "memory" in request:
+                answer = memory()
             else:
                 answer = measure(items, LEAD[job.kind], request["steps"])
         except Unsupported as reason:
