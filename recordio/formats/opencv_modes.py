@@ -1,7 +1,7 @@
 """Images as ``cv2.imdecode`` gives them for a mode: with OpenCV by OpenCV, without it the same.
 
-Without OpenCV, images with alpha have 8 bits, and Pillow decodes what is neither JPEG, PNG, WebP
-nor PNM.
+Without OpenCV, images with alpha must have 8 bits, and Pillow decodes what is neither JPEG, PNG,
+WebP nor PNM.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recordio.errors import ImageDecodeError
+from recordio.extras import command
 from recordio.formats import by_opencv, by_pillow
 from recordio.formats.decode import decode_image, image_info
 from recordio.formats.general import is_foreign
@@ -66,7 +67,13 @@ def imdecode(data: Buffer, mode: int, limits: dict[str, Any]) -> NDArray[Any] | 
         channels = (
             3 if row.kind == "jpeg" and info.channels != 1 else STORED.get(info.channels or 3, 3)
         )
-        deep = info.bits == 16 and channels != 4
+        deep = info.bits == 16
+        if deep and channels == 4:
+            raise ModuleNotFoundError(
+                f"only OpenCV reads four channels of 16 bits as they are stored: {command('cv2')}, "
+                "or ask for colours or grey",
+                name="cv2",
+            )
         pixels = decode_image(
             data, channels=channels, dtype="uint16" if deep else "uint8", orient=False, **limits
         )

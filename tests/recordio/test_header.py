@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordio import IRHeader, RecordHeaderError, pack, pack_img, unpack, unpack_img
+from recordio.formats import by_opencv
 
 IDS = st.integers(0, 2**64 - 1)
 FLOATS = st.floats(width=32, allow_nan=False)
@@ -142,6 +143,8 @@ IMAGE = (np.arange(20 * 30 * 3) % 251).astype(np.uint8).reshape(20, 30, 3)
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 @pytest.mark.parametrize("suffix", [".png", ".PNG"])
 def test_png_keeps_pixels(shape, dtype, suffix):
+    if dtype == np.uint16 and shape[2:] == (4,) and not by_opencv.available():
+        pytest.skip("only OpenCV reads four channels of 16 bits")
     image = np.arange(np.prod(shape)).astype(dtype).reshape(shape)
     header, decoded = unpack_img(pack_img((0, 2.0, 7, 0), image, img_fmt=suffix))
     assert header == IRHeader(0, 2.0, 7, 0)
@@ -172,11 +175,9 @@ def test_png_compression_is_clamped():
 
 
 def test_other_formats_and_unknown_ones():
-    import cv2
-
     _, decoded = unpack_img(pack_img((0, 0, 0, 0), IMAGE, img_fmt=".bmp"))
     assert np.array_equal(decoded, IMAGE)
-    with pytest.raises(cv2.error):
+    with pytest.raises(by_opencv.errors()):
         pack_img((0, 0, 0, 0), IMAGE, img_fmt="jpg")
 
 

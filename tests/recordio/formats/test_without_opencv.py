@@ -10,7 +10,13 @@ import pytest
 from PIL import Image
 
 from iterators.testing import picture
-from recordio import IRHeader, RecordWriter, pack
+from recordio import (
+    IRHeader,
+    RecordWriter,
+    encode_image,
+    pack,
+    unpack_img,
+)
 from recordio.formats import by_opencv
 
 PHOTO = picture(45, 61)
@@ -164,3 +170,12 @@ def test_the_report_says_once_what_is_slower(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("opencv-python-headless") == 1
     assert "Pillow for everything else, with slower resizing" in done.stdout
+
+
+def test_alpha_of_16_bits_is_refused_as_it_is_stored(monkeypatch):
+    image = np.arange(6 * 5 * 4).reshape(6, 5, 4).astype(np.uint16) * 500
+    record = pack(IRHeader(0, 1.0, 0, 0), encode_image(image, "png"))
+    monkeypatch.setattr(by_opencv, "available", lambda: False)
+    with pytest.raises(ModuleNotFoundError, match="four channels of 16 bits"):
+        unpack_img(record)
+    assert unpack_img(record, 1)[1].shape == (6, 5, 3)
