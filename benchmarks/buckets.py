@@ -147,11 +147,21 @@ def usual(pack: str) -> tuple[int, float]:
     return len(records), time.process_time() - start
 
 
+def datago(python: str, photos: str, count: int, pack: str) -> tuple[int, float]:
+    """Go through an epoch of datago over the files, which it decodes and brings to its buckets."""
+    program = Path(__file__).parent / "peers" / "datago_buckets.py"
+    command = [python, program, photos, "256", "32", "2", count]
+    done = subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True)
+    images, seconds = done.stdout.split()
+    return int(images), float(seconds)
+
+
 def main() -> None:
     """Measure what the command line names."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("photos", nargs="?", help="a folder of JPEG files")
     parser.add_argument("--images", type=int, default=10**8, help="images of the plan")
+    parser.add_argument("--datago", help="a Python that has datago, to compare with")
     parser.add_argument("--plan", nargs=2, help=argparse.SUPPRESS)
     settings = parser.parse_args()
     if settings.plan:
@@ -171,6 +181,8 @@ def main() -> None:
         # One shape that loses as little of an image as a bucket does, and so decodes as much.
         stretched = functools.partial(fixed, resize=(256, 256))
         ways = {"buckets": ours, "one shape": fixed, "stretched": stretched, "DataLoader": usual}
+        if settings.datago:
+            ways["datago"] = functools.partial(datago, settings.datago, settings.photos, len(files))
         rates: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(REPEATS):
             for name, way in ways.items():
@@ -178,9 +190,9 @@ def main() -> None:
                 rates[name].append(images / seconds)
         middle = {name: statistics.median(values) for name, values in rates.items()}
         print(", ".join(f"{name}: {rate:.0f} images/s" for name, rate in middle.items()))
-        print(f"buckets to one shape: {middle['buckets'] / middle['one shape']:.2f}, "
-              f"to one that is stretched: {middle['buckets'] / middle['stretched']:.2f}, "
-              f"to the DataLoader: {middle['buckets'] / middle['DataLoader']:.2f}")  # fmt: skip
+        others = [name for name in ways if name != "buckets"]
+        ratios = (f"{name} {middle['buckets'] / middle[name]:.2f}" for name in others)
+        print("buckets to", ", ".join(ratios))
 
 
 SUFFIXES = (".jpg", ".jpeg")
