@@ -164,8 +164,9 @@ void jpeg_idct_install(jpeg_idct* idct, j_decompress_ptr library, JDIMENSION fir
     idct->done = NULL;
     for (i = 0; i < library->num_components; i++) {
         const jpeg_component_info* component = &library->comp_info[i];
-        const JDIMENSION step =
-            (JDIMENSION)(library->num_components == 1 ? 1 : library->max_h_samp_factor) * DCTSIZE;
+        /* Of the output, which may be scaled where blocks of colours keep all of their size. */
+        const JDIMENSION step = (JDIMENSION)((library->num_components == 1 ? 1 : library->max_h_samp_factor) *
+                                             SMALLEST_BLOCK_SIZE(library));
         const JDIMENSION across = (JDIMENSION)(library->num_components == 1 ? 1 : component->h_samp_factor);
         idct->group[i] = several ? 0 : (JDIMENSION)component->MCU_width;
         if (!component->component_needed || BLOCK_SIZE(component) != DCTSIZE || idct->group[i] == 1 ||
