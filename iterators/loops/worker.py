@@ -28,6 +28,8 @@ __all__ = ["Answer", "DatasetParcel", "Failure", "Task", "WorkerError", "work"]
 LOOK = 1.0
 #: Examples with less memory than this travel with their description.
 LEAST_SHARED = 1 << 14
+#: Freed blocks up to this size move the thresholds of glibc's malloc (DEFAULT_MMAP_THRESHOLD_MAX).
+MOST_FOR_THRESHOLDS = (1 << 25) - (1 << 16)
 
 
 class WorkerError(RuntimeError):
@@ -158,6 +160,10 @@ class Worker:
             self.slots.pop(slot).close()
         self.dropped, self.free = self.free, []
         segment = Segment(nbytes + nbytes // 8)  # examples of other sizes may come
+        # The examples of a batch are freed together.  glibc keeps twice the largest block that was
+        # freed so far (mallopt(3)) and returns the rest to the system, which has to clear every
+        # page again for the next batch: two thirds of a worker's time.  So free one of this size.
+        np.empty(min(segment.nbytes, MOST_FOR_THRESHOLDS), np.uint8)
         slot, self.count = self.count, self.count + 1
         self.slots[slot] = segment
         return slot, (segment.nbytes, segment.name), segment

@@ -5,6 +5,7 @@ import faulthandler
 import gc
 import multiprocessing
 import os
+import platform
 import select
 import signal
 import subprocess
@@ -229,6 +230,28 @@ def test_memory_is_used_again():
     del batches
     gc.collect()
     assert maps() == 0
+
+
+class Faults:
+    """Examples of 100 kB made anew, with the page faults of their process so far."""
+
+    def __len__(self):
+        return 3200
+
+    def __getitem__(self, i):
+        import resource  # there is none on Windows
+
+        return np.full(25_000, i, np.float32), resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="how glibc's malloc keeps memory")
+def test_workers_take_the_memory_of_examples_again():
+    # Spawned, so that the worker has not inherited what malloc learnt in the tests before.
+    with MultiprocessIterator(
+        Faults(), 32, shuffle=False, n_processes=1, n_prefetch=2, context="spawn"
+    ) as batches:
+        seen = [next(batches)[-1][1] for _ in range(40)]
+    assert seen[39] - seen[19] < 20 * 32  # 24 for each example when its memory is given back
 
 
 def test_examples_of_a_batch_lie_side_by_side_and_can_be_joined_without_a_copy():
