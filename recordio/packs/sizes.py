@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import struct
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +35,7 @@ __all__ = [
     "SizedPaths",
     "SizedRecords",
     "SizedSamples",
+    "kept_sizes",
     "measured_sizes",
     "stored_sizes",
     "write_sizes",
@@ -81,10 +82,16 @@ class SizedFile:
         """Read the content of one record."""
         raise NotImplementedError
 
+    def offset_pieces(self) -> Iterable[np.ndarray]:
+        """Give the offsets in their order, in one piece or several."""
+        return [self.offsets]
+
     def bound(self, magic: bytes = MAGIC) -> bytes:
         """Return the start of a file, of sizes or whatever, that belongs to this one as it is."""
         size, _ = self.file.version()
-        check = crc32c(np.ascontiguousarray(self.offsets, "<i8").data)
+        check = 0
+        for piece in self.offset_pieces():
+            check = crc32c(np.ascontiguousarray(piece, "<i8").data, check)
         if self.remote is not None:
             _, *ends = StoredFile(self.file.name, self.remote.mirror).ends(ENDS)
         elif os.path.isfile(self.file.name):
@@ -197,6 +204,14 @@ def stored_sizes(file: SizedFile) -> np.ndarray:
         if file.bound() == bound:  # else somebody writes it just now
             keep_at(_paths(file), _pieces(bound, found))
     return found
+
+
+def kept_sizes(file: SizedFile) -> np.ndarray | None:
+    """Return the sizes, as `stored_sizes` has them, if they are kept; None if they are not."""
+    kept = any(map(os.path.exists, _paths(file))) or (
+        not file.file.is_local and file.beside.exists()
+    )
+    return _kept(file, file.bound()) if kept else None
 
 
 def write_sizes(

@@ -25,7 +25,7 @@ from recordio.frames.walk import walk
 
 from .lines import BLOCK, Lines, NotCounted
 
-__all__ = ["FrameLocations", "IndexLocations", "Location", "SampleLocations"]
+__all__ = ["FrameLocations", "IndexLocations", "Location", "Locations", "SampleLocations"]
 
 #: Packs with more records are shown by key only if their keys ascend.
 MOST_SORTED = 1 << 22
@@ -51,6 +51,17 @@ class Locations:
     def count(self) -> int | None:
         """Number of records; None while they are counted."""
         raise NotImplementedError
+
+    def wait_for(self, position: int, seconds: float) -> None:
+        """Wait until a position is known, or all are counted; `NotCounted` if it takes longer."""
+        raise NotImplementedError
+
+    def counted(self, cancelled: Callable[[], bool]) -> int | None:
+        """Wait until all are counted, and return their number; None if it was cancelled before."""
+        while self.count is None and not cancelled():
+            with contextlib.suppress(NotCounted):
+                self.wait_for(1 << 62, 0.2)
+        return self.count
 
     def table(self, first: int, stop: int) -> np.ndarray:
         """Read keys and offsets of some positions, fewer at the end: int64, (records, 2)."""

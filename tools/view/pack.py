@@ -30,6 +30,7 @@ from recordio.packs.open_pack import open_pack
 
 from ..payloads import labels_of, number_text
 from .fields import ShownFields
+from .kept_sizes import KeptSizes
 from .lines import Lines, NotCounted
 from .locations import FrameLocations, IndexLocations, Location, SampleLocations
 
@@ -115,6 +116,7 @@ class ShownPack:
         listed = self.opened.list_path
         self.list = None if listed is None else Lines(listed)
         self._closing = threading.Event()
+        self.sizes = KeptSizes(self.opened, self.locations, self._closing.is_set)
 
     def start(self) -> None:
         """Count records and lines of the list in the background."""

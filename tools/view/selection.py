@@ -27,6 +27,8 @@ __all__ = ["Found", "by_contents", "by_heads", "matching", "search"]
 CHUNK = 256
 #: Names in conditions whose values are in the heads of plain records.
 IN_HEADS = frozenset({"label", "labels", "objects", "bytes", "id", "key"})
+#: Names whose values are known without the records, where sizes are kept beside the pack.
+KEPT = frozenset({"width", "height", "key"})
 #: Values for a record that cannot be read.
 OF_DAMAGED = {"format": "damaged", "decodable": False}
 
@@ -87,13 +89,16 @@ def search(
     yet.
     """
     latest = time.monotonic() + seconds
-    quick = condition.names <= IN_HEADS and pack.samples is None
-    size = BLOCK if quick else 1 if "decodable" in condition.names else CHUNK
+    look, size = by_contents, 1 if "decodable" in condition.names else CHUNK
+    kept = condition.names & {"width", "height"} and pack.sizes.found(seconds / 3)
+    if kept and condition.names <= KEPT:
+        look, size = by_sizes, BLOCK
+    elif condition.names <= (IN_HEADS | KEPT if kept else IN_HEADS) and pack.samples is None:
+        look, size = by_heads, BLOCK
     found: list[ShownRecord] = []
     begin = end = start
     for first, stop in _chunks(pack, start, backwards, size):
         table = pack.locations.table(first, stop)
-        look = by_heads if quick else by_contents
         good = look(pack, condition, first, table)
         if backwards:
             found, begin = (good + found)[-count:], first
@@ -117,6 +122,19 @@ def by_contents(
     return matching(condition, _records(pack, first, table, range(len(table))))
 
 
+def by_sizes(
+    pack: ShownPack, condition: Condition, first: int, table: np.ndarray
+) -> list[ShownRecord]:
+    """Return such records for a condition on kept sizes and keys; no other record is read."""
+    known = {"key": table[:, 0], **_sizes(pack, first, table)}
+    wanted = condition(len(table), lambda name, rows: known[name][rows])
+    return _records(pack, first, table, np.flatnonzero(wanted))
+
+
+def _sizes(pack: ShownPack, first: int, table: np.ndarray) -> dict[str, np.ndarray]:
+    return dict(zip(("width", "height"), pack.sizes.of(first, table).T, strict=True))
+
+
 def _records(pack: ShownPack, first: int, table: np.ndarray, rows: Any) -> list[ShownRecord]:
     return pack.records(Location(first + int(row), *table[row].tolist()) for row in rows)
 
@@ -124,7 +142,7 @@ def _records(pack: ShownPack, first: int, table: np.ndarray, rows: Any) -> list[
 def by_heads(
     pack: ShownPack, condition: Condition, first: int, table: np.ndarray
 ) -> list[ShownRecord]:
-    """Return such records for a condition on labels, sizes, ids and keys, many times as fast.
+    """Return such records for a condition on labels, bytes, ids and keys, and on kept sizes.
 
     The heads of records in one part with one label are read by NumPy; all others are looked at one
     by one.
@@ -149,6 +167,9 @@ def by_heads(
         "id": heads["id"][rows],
         "key": keys[rows],
     }
+    if not condition.names <= IN_HEADS:
+        sizes = _sizes(pack, first, table)
+        known |= {name: values[rows] for name, values in sizes.items()}
 
     def column(name: str, chosen: np.ndarray) -> Any:
         if name == "labels":

@@ -7,6 +7,7 @@ that what is shown after a tenth of the time is much like what is shown at the e
 from __future__ import annotations
 
 import collections
+import contextlib
 import math
 import threading
 from typing import Any, NamedTuple
@@ -95,14 +96,11 @@ class Statistics:
 
     def _count(self) -> None:
         locations = self.pack.locations
-        while locations.count is None:
-            if self.pack.closing:
-                return
-            try:
-                locations.wait_for(1 << 62, 0.2)
-            except NotCounted:
-                continue
-        blocks = -(-locations.count // BLOCK)
+        count = locations.counted(lambda: self.pack.closing)
+        if count is None:
+            return
+        kept = self.pack.sizes.found()
+        blocks = -(-count // BLOCK)
         step = max(round(blocks * GOLDEN), 1)
         while math.gcd(step, blocks) > 1:
             step += 1
@@ -111,27 +109,31 @@ class Statistics:
             for start in range(first, first + BLOCK, 256):
                 if self.pack.closing:
                     return
-                records = self.pack.records(locations.read(start, min(start + 256, first + BLOCK)))
-                self._add(records)
+                stop = min(start + 256, first + BLOCK)
+                records = self.pack.records(locations.read(start, stop))
+                if kept:
+                    sizes = self.pack.sizes.of(start, locations.table(start, stop))
+                else:
+                    sizes = np.array([_sizes_of(record) for record in records]).reshape(-1, 2)
+                self._add(records, sizes)
 
-    def _add(self, records: list[ShownRecord]) -> None:
-        measured = [_sizes_of(record) for record in records]
+    def _add(self, records: list[ShownRecord], sizes: np.ndarray) -> None:
         with self._lock:
             self.done += len(records)
             self.counts.add(
                 [record.kind for record in records],
                 labels=[label for record in records for label in _classes_of(record)],
             )
-            for record, size in zip(records, measured, strict=True):
+            for record, (width, height) in zip(records, sizes.tolist(), strict=True):
                 if record.damage:
                     self.damaged += 1
                     continue
                 self._fine["bytes"][_octave(len(record.content))] += 1
-                if size is not None:
+                if record.is_image and width == width:
                     self.images += 1
-                    self._fine["width"][size[0] // PIXELS] += 1
-                    self._fine["height"][size[1] // PIXELS] += 1
-                    self._fine["ratio"][_octave(size[0] / size[1])] += 1
+                    self._fine["width"][int(width) // PIXELS] += 1
+                    self._fine["height"][int(height) // PIXELS] += 1
+                    self._fine["ratio"][_octave(width / height)] += 1
 
     # -- what is shown --------------------------------------------------------------------------
 
@@ -163,14 +165,12 @@ class Statistics:
         ]
 
 
-def _sizes_of(record: ShownRecord) -> tuple[int, int] | None:
-    if not record.is_image:
-        return None
-    try:
-        width, height = upright_size(record.content)
-    except ImageDecodeError:
-        return None
-    return (width, height) if width and height else None
+def _sizes_of(record: ShownRecord) -> tuple[float, float]:
+    with contextlib.suppress(ImageDecodeError):
+        width, height = upright_size(record.content) if record.is_image else (0, 0)
+        if width and height:
+            return width, height
+    return math.nan, math.nan
 
 
 def _classes_of(record: ShownRecord) -> list[float]:

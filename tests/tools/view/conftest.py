@@ -1,6 +1,7 @@
 """Packs to look at, and a client of their pages."""
 
 import io
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +75,18 @@ def faces(tmp_path_factory):
     pixels = [np.full((20, 20, 3), 20 * key, np.uint8) for key in range(1, 13)]
     path = write_faces(tmp_path_factory.mktemp("faces") / "faces.rec", [3] * 4, pixels)
     return str(path.with_suffix(""))
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """Copy a pack and its index, without what else lies beside them; returns the new prefix."""
+
+    def copy(prefix):
+        for file in Path(prefix).parent.glob(f"{Path(prefix).name}.[ri]*"):
+            shutil.copy2(file, tmp_path)
+        return str(tmp_path / Path(prefix).name)
+
+    return copy
 
 
 @pytest.fixture

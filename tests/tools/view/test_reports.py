@@ -8,6 +8,7 @@ import pytest
 
 import recordio
 from recordio.operations.expression import Condition
+from recordio.packs.open_pack import open_pack
 from recordio.tools.view.damage import Check
 from recordio.tools.view.selection import search
 from recordio.tools.view.site import bytes_text
@@ -126,3 +127,15 @@ def test_packs_side_by_side(client):
     answer = client.get("/side?pack=plain&pack=faces&at=16&n=2")
     assert answer.text.count("no such record") == 1
     assert client.get("/side?pack=nothing").status_code == 404
+
+
+@pytest.mark.parametrize("name", ["plain", "mixed", "damaged", "faces"])
+def test_kept_sizes_give_the_same_numbers(opened, copied, request, name):
+    prefix = copied(request.getfixturevalue(name))
+    measured = counted(opened(prefix))
+    open_pack(prefix, skip_errors=True, everything=True).image_sizes  # noqa: B018
+    pack = opened(prefix)
+    assert pack.sizes.found()
+    kept = counted(pack)
+    assert kept.distributions() == measured.distributions()
+    assert (kept.images, kept.damaged) == (measured.images, measured.damaged)

@@ -1,9 +1,14 @@
 """Conditions over what pages show, compared with `recordio.filter`."""
 
+from pathlib import Path
+
 import pytest
+from made_tars import tar
 
 import recordio
 from recordio.operations.expression import Condition
+from recordio.packs.open_pack import open_pack
+from recordio.tools.cli import main
 from recordio.tools.view.selection import by_contents, by_heads, search
 
 
@@ -108,7 +113,6 @@ def test_heads_say_the_same_as_contents(opened, request, name, text):
 
 def test_heads_of_damaged_files_say_the_same(opened, plain, tmp_path):
     import random
-    from pathlib import Path
 
     data = Path(f"{plain}.rec").read_bytes()
     draw = random.Random(5)
@@ -127,3 +131,59 @@ def test_heads_of_damaged_files_say_the_same(opened, plain, tmp_path):
                 for look in (by_contents, by_heads)
             )
             assert one == other, text
+
+
+SIZE_CONDITIONS = [
+    "width > 55", "width > 55 or key % 3 == 0", "not width >= 60", "width > 45 and label != 1",
+    "height > width and bytes > 300", "width < 60 and format == 'png'",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["plain", "mixed", "damaged", "faces", "turned"])
+@pytest.mark.parametrize("text", SIZE_CONDITIONS)
+def test_kept_sizes_find_the_same_records(opened, copied, request, name, text):
+    prefix = copied(request.getfixturevalue("plain" if name == "turned" else name))
+    if name == "turned":  # positions in another order than the records
+        lines = Path(f"{prefix}.idx").read_text().splitlines()
+        Path(f"{prefix}.idx").write_text("".join(f"{line}\n" for line in lines[::-1]))
+    condition = Condition(text)
+    expected = [r.position for r in search(opened(prefix), condition, 0, 100, seconds=60).records]
+    open_pack(prefix, skip_errors=True, everything=True).image_sizes  # noqa: B018
+    pack = opened(prefix)
+    assert pack.sizes.found()
+    assert [r.position for r in search(pack, condition, 0, 100, seconds=60).records] == expected
+
+
+@pytest.mark.parametrize("text", ["width > 55", "width > 55 and label == 1"])
+def test_records_with_kept_sizes_are_not_read_to_be_compared(opened, copied, plain, text):
+    prefix = copied(plain)
+    assert main(["index", prefix, "--sizes"]) == 0
+    pack, read = opened(prefix), []
+    look = pack.at
+    pack.at = lambda location: read.append(location.position) or look(location)
+    found = search(pack, Condition(text), 0, 100, seconds=60)
+    assert 0 < len(found.records) < 30
+    assert read == [record.position for record in found.records]
+
+
+def test_sizes_of_another_pack_are_not_used(opened, copied, plain, faces):
+    prefix, other = copied(plain), copied(faces)
+    main(["index", other, "--sizes"])
+    Path(f"{other}.sizes").replace(f"{prefix}.sizes")
+    pack = opened(prefix)
+    assert len(search(pack, Condition("width == 60"), 0, 100, seconds=60).records) == 16
+    assert not pack.sizes.found()
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_kept_sizes_of_containers(opened, images, tmp_path, count):
+    for number in range(count):
+        files = [(f"{n}.png", images.png(20 + number, 30 + n)) for n in range(4)]
+        (tmp_path / f"{number}.tar").write_bytes(tar(*files))
+    path = f"{tmp_path}/{{0..{count - 1}}}.tar" if count > 1 else f"{tmp_path}/0.tar"
+    for text in ("width > 31", "height > 31 or width == 20", "width > 31 and label == 0"):
+        expected = [r.position for r in search(opened(path), Condition(text), 0, 99).records]
+        open_pack(path).image_sizes  # noqa: B018
+        pack = opened(path)
+        assert pack.sizes.found()
+        assert [r.position for r in search(pack, Condition(text), 0, 99).records] == expected
