@@ -129,7 +129,8 @@ def as_flags(text: str) -> str:
 def _help(text: str, default: Any) -> str:
     """Write a description as ``--help`` has it, with the default unless the text says it."""
     text = as_flags(text).replace("``", "").replace("%", "%%").rstrip(".")
-    has_none = default is None or default is False or default is MISSING or "default:" in text
+    none = default is False or default in (None, MISSING, ())
+    has_none = none or "default:" in text
     shown = "" if has_none else f" (default: {default})"
     first = text[0] if text[1].isupper() else text[0].lower()
     return f"{first}{text[1:]}{shown}"

@@ -1,7 +1,8 @@
-"""The directive ``commands``: what the argparse parsers of the console commands say, as sections.
+"""Pages about the console commands, from their argparse parsers.
 
-Its argument names a function that returns a parser, ``module:function``.  Commands with
-sub-commands have a section for each of them.
+The directive ``commands`` makes sections of everything that a parser says; its argument names a
+function that returns one, ``module:function``, and sub-commands have a section each.  ``options``
+makes a list of one group of options, ``im2rec: changing images``.
 """
 
 import argparse
@@ -10,6 +11,9 @@ from importlib import import_module
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
+from recordio.tools import arguments, subcommands
+
+PARSERS = {"im2rec": arguments.build_parser, "recordio": subcommands.build_parser}
 TITLES = {"positional arguments": "arguments"}
 
 
@@ -31,13 +35,13 @@ class Commands(SphinxDirective):
         self.state.document.note_explicit_target(section)
         section += paragraphs(parser.description)
         section += literal(usage(parser))
-        subcommands = []
+        inner_parsers = []
         for group in parser._action_groups:
             shown = []
-            for action in group._group_actions:
+            for action in shown_actions(group):
                 if isinstance(action, argparse._SubParsersAction):
-                    subcommands += action.choices.values()
-                elif action.help != argparse.SUPPRESS:
+                    inner_parsers += action.choices.values()
+                else:
                     shown.append(action)
             if shown:
                 section += nodes.rubric(text=TITLES.get(group.title, group.title).capitalize())
@@ -45,7 +49,39 @@ class Commands(SphinxDirective):
                 section += entries(parser, shown)
         if parser.epilog:
             section += literal(parser.epilog.strip())
-        return [section, *(node for inner in subcommands for node in self.sections(inner))]
+        return [section, *(node for inner in inner_parsers for node in self.sections(inner))]
+
+
+class Options(SphinxDirective):
+    """A list of the options in one group of a command."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self):
+        """Make the list; a group that does not exist is an error of the page."""
+        command, _, title = self.arguments[0].partition(": ")
+        parser = parser_of(command)
+        for group in parser._action_groups:
+            if group.title == title:
+                shown = shown_actions(group)
+                return [entries(parser, [a for a in shown if a.dest != "help"])]
+        raise self.error(f"{command} has no group {title!r}")
+
+
+def parser_of(command):
+    """Return the parser of a command such as ``recordio from-coco``."""
+    first, *words = command.split()
+    parser = PARSERS[first]()
+    for word in words:
+        (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+        parser = commands.choices[word]
+    return parser
+
+
+def shown_actions(group):
+    """Return the options of a group that ``--help`` shows."""
+    return [action for action in group._group_actions if action.help != argparse.SUPPRESS]
 
 
 def usage(parser):
@@ -81,6 +117,7 @@ def entries(parser, actions):
 
 
 def setup(app):
-    """Register the directive."""
+    """Register the directives."""
     app.add_directive("commands", Commands)
+    app.add_directive("options", Options)
     return {"parallel_read_safe": True}

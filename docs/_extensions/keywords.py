@@ -1,17 +1,22 @@
-"""The directive ``keywords``: all parameters of a provider, from the tables that check them.
+"""Parameters on the pages, from the tables that check them.
 
-Its arguments name families of options, ``module:Class``.  What a parameter accepts is not written
-down anywhere else: it is what the check of that parameter says when it is given something wrong.
+The directive ``keywords`` makes a table of all parameters of a provider, and ``rules`` one of the
+combinations that are refused or warned of; their arguments name families of options,
+``module:Class``.  The values that a parameter accepts are those that its check names when it is
+given something wrong.  The role ``default`` is the default of a parameter of a class or function of
+`iterators`, as code: ``{default}`ImageRecordIter.resize```.
 """
 
+import inspect
 import re
 from dataclasses import MISSING
 from importlib import import_module
 
 from docutils import nodes
 from docutils.statemachine import StringList
-from sphinx.util.docutils import SphinxDirective
+from sphinx.util.docutils import SphinxDirective, SphinxRole
 
+import iterators
 from recordio.keywords.options import _described
 
 #: Values that are wrong for nearly every parameter: of no type, and out of every range.
@@ -19,11 +24,12 @@ WRONG = (object(), -(2**70), 2**70, "\0")
 POWERS = {2**n: f"2^{n}" for n in range(20, 71)} | {2**n - 1: f"2^{n} - 1" for n in range(20, 71)}
 
 
-class Keywords(SphinxDirective):
-    """A table of parameters: name and default, what is accepted, meaning."""
+class Table(SphinxDirective):
+    """A table of the families that the arguments name."""
 
     required_arguments = 1
     final_argument_whitespace = True
+    widths = ()
 
     def run(self):
         """Make the table."""
@@ -35,11 +41,11 @@ class Keywords(SphinxDirective):
             ".. list-table::",
             "   :header-rows: 1",
             "   :class: keywords",
-            "   :widths: 32 20 48",
+            f"   :widths: {' '.join(map(str, self.widths))}",
             "",
         ]
-        for cells in [("Parameter and default", "Accepts", "Meaning"), *rows(families)]:
-            bullets = ("   * - ", "     - ", "     - ")
+        for cells in self.rows(families):
+            bullets = ("   * - ", *["     - "] * (len(cells) - 1))
             lines += [bullet + cell for bullet, cell in zip(bullets, cells, strict=True)]
         node = nodes.container()
         source = self.get_source_info()[0]
@@ -47,12 +53,64 @@ class Keywords(SphinxDirective):
         return node.children
 
 
+class Keywords(Table):
+    """A table of parameters: name and default, accepted values, meaning."""
+
+    widths = (32, 20, 48)
+
+    def rows(self, families):
+        """Return head and rows."""
+        return [("Parameter and default", "Accepts", "Meaning"), *rows(families)]
+
+
+class Rules(Table):
+    """A table of combinations: parameters, the text of the message, error or warning."""
+
+    widths = (38, 48, 14)
+
+    def rows(self, families):
+        """Return head and rows, without a rule that two families share."""
+        found = dict.fromkeys(rule for family in families for rule in family.rules)
+        return [("Parameter", "Message", "Result"), *(ruled(rule) for rule in found)]
+
+
+class Default(SphinxRole):
+    """The default of one parameter or option, as code."""
+
+    def run(self):
+        """Look it up; a name that does not exist is an error of the page."""
+        try:
+            text = default(self.text)
+        except LookupError as error:
+            message = self.inliner.reporter.error(str(error), line=self.lineno)
+            return [self.inliner.problematic(self.rawtext, self.rawtext, message)], [message]
+        return [nodes.literal(text=text)], []
+
+
+def default(text):
+    """Return the default of ``Class.parameter`` as one writes it."""
+    owner, _, name = text.partition(".")
+    parameters = inspect.signature(getattr(iterators, owner)).parameters
+    if name not in parameters:
+        raise LookupError(f"no parameter {text!r}")
+    return shown(parameters[name].default)
+
+
+def ruled(rule):
+    """Return a row for one rule."""
+    names = ", ".join(f"``{name}``" for name in rule.names.split())
+    return names, rule.text, "error" if rule.refused else "warning"
+
+
 def rows(families):
     """Return the rows of the table; parameters that share a description share a row."""
     result = []
     for item in _described(families, ()):
         required = item.default is MISSING
-        text, name = item.metadata["text"], item.name if required else f"{item.name}={shown(item)}"
+        text, name = (
+            item.metadata["text"],
+            item.name if required else f"{item.name}={shown(item.default)}",
+        )
         name = f"``{name}``" + (" (required)" if required else "")
         if text is ...:
             names, accepts, old = result[-1]
@@ -62,9 +120,8 @@ def rows(families):
     return result
 
 
-def shown(item):
-    """A default as one writes it."""
-    value = item.default
+def shown(value):
+    """Write a default as one does in code."""
     return POWERS.get(value, repr(value)) if isinstance(value, int) else repr(value)
 
 
@@ -84,6 +141,8 @@ def accepted(item):
 
 
 def setup(app):
-    """Register the directive."""
+    """Register directives and role."""
     app.add_directive("keywords", Keywords)
+    app.add_directive("rules", Rules)
+    app.add_role("default", Default())
     return {"parallel_read_safe": True}

@@ -258,6 +258,22 @@ def test_code_fits_the_site():
                     assert len(shown) <= 88, f"{path}:{number}: {len(shown)} columns"
 
 
+@pytest.mark.parametrize("page", ["image-record-iter", "im2rec", "recordio-command"])
+def test_defaults_are_those_of_the_code(page):
+    """Columns of defaults hold the role `default`, and nothing that was written by hand."""
+    column, by_hand = None, []
+    for line in (DOCS / "reference" / f"{page}.md").read_text().split("\n"):
+        cells = [cell.strip() for cell in line.split(" | ")] if line.startswith("|") else []
+        if not cells:
+            column = None
+        elif column is not None and len(cells) > column and cells[column].strip("-|"):
+            written = re.sub(r"\{default\}`\w+\.\w+`(, )?", "", cells[column])
+            by_hand += [line] if written not in ("", "required") else []
+        elif "Default" in cells:
+            column = cells.index("Default")
+    assert by_hand == []
+
+
 def test_measured_numbers_have_a_source():
     """Pages with times and rates are in the table of `measurements/numbers.md`."""
     table = DOCS / "measurements" / "numbers.md"
