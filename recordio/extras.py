@@ -30,6 +30,7 @@ PACKAGES = {
     "PIL": ("Pillow", "pillow"),
     "cv2": ("OpenCV", "opencv-python-headless"),
     "jinja2": ("Jinja2", "jinja2"),
+    "nvidia": ("nvImageCodec", "'nvidia-nvimgcodec-cu13[nvjpeg]'"),
     "scipy": ("SciPy", "scipy"),
     "yaml": ("PyYAML", "pyyaml"),
 }

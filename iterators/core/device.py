@@ -24,6 +24,7 @@ __all__ = [
     "Placement",
     "TorchDevice",
     "get_device",
+    "handing_over",
     "placement",
     "to_device",
 ]
@@ -34,6 +35,8 @@ class Placement:
 
     #: ``allocate(nbytes)`` for host memory that this placement likes best, or None for any.
     allocate: Callable[[int], Any] | None = None
+    #: The `torch.device` that arrays are copied to, or None if none are.
+    device: Any = None
 
     def place(self, arrays: Sequence[np.ndarray]) -> list[Any]:
         """Return the same arrays on the device."""
@@ -102,7 +105,12 @@ class CudaPlacement(Placement):
 
 
 def as_tensor(torch: Any, array: Any) -> Any:
-    """Return the torch tensor over an array's memory; a scipy CSR array becomes a sparse tensor."""
+    """Return the torch tensor over an array's memory; a scipy CSR array becomes a sparse tensor.
+
+    What is a tensor already, of an engine that makes them on the device, stays one.
+    """
+    if is_tensor(array):
+        return array
     if not hasattr(array, "indptr"):
         return tensor_over(array)
     parts = (torch.from_numpy(part) for part in (array.indptr, array.indices, array.data))
@@ -111,8 +119,33 @@ def as_tensor(torch: Any, array: Any) -> Any:
     with warnings.catch_warnings():
         # Torch calls its sparse tensors beta, once; whoever asks for a device with sparse data
         # wants them nevertheless.
-        warnings.filterwarnings("ignore", "Sparse CSR", UserWarning)
+        # Later releases say as well that they check nothing, which is asked for here.
+        warnings.filterwarnings("ignore", "Sparse (CSR|invariant)", UserWarning)
         return torch.sparse_csr_tensor(*parts, size=array.shape, check_invariants=False)
+
+
+def handing_over(arrays: Sequence[Any]) -> Callable[[], None]:
+    """Note what the streams of this thread still do to CUDA tensors.
+
+    The function that is returned is called by the thread that uses them: its streams wait for that.
+    Arrays in host memory need nothing.
+    """
+    tensors = [one for one in arrays if is_tensor(one) and one.is_cuda]
+    if not tensors:
+        return lambda: None
+    import torch
+
+    current = torch.cuda.current_stream
+    noted = {one.device: current(one.device).record_event() for one in tensors}
+
+    def receive() -> None:
+        for device, event in noted.items():
+            current(device).wait_event(event)
+        for one in tensors:
+            if one.layout == torch.strided:
+                one.record_stream(current(one.device))
+
+    return receive
 
 
 class DeviceNormalisation:

@@ -355,6 +355,7 @@ class ImageClassKeywords(NamedRecipeKeywords, ImageRecordKeywords, total=False):
     """Of `ImageClassOptions`."""
 
     buckets: Any
+    decode_on: str
 
 
 class GeometryKeywords(TypedDict, total=False):

@@ -32,6 +32,7 @@ from ..images.linear_render import LinearPlan
 from ..images.plan import RenderPlan
 from ..images.sources.mixed_packs import as_packs
 from ..images.sources.record_source import read_label_vectors
+from ..providers.image_engines import ImageEngines
 from ..providers.image_iter import (
     TAILS,
     ImageIter,
@@ -46,7 +47,7 @@ from ..providers.image_iter import (
 )
 from ..providers.image_labels import Labels, distinct_classes
 from ..providers.image_options import ImageDetIterOptions
-from ..providers.image_provider import ImageEngines, ImageJob, RecordImageProvider
+from ..providers.image_provider import ImageJob, RecordImageProvider
 from ..providers.image_sources import ImageFileSource, listed_items
 from ..providers.python_images import PythonImages, listed_labels
 from .create import CreateDetAugmenter, DetAugmenterOptions

@@ -379,6 +379,15 @@ class ImageClassOptions(NamedRecipeOptions, ImageRecordOptions):
         state serves any number of parts.""",
         optional(lambda name, value: Buckets.of(value)),
     )
+    decode_on: str = option(
+        "host",
+        '{"host", "device"}',
+        """With "device" and ``device="cuda"`` nvImageCodec decodes sequential JPEG images on the
+        GPU, where they are resized, cropped, mirrored and normalised as well; others are made on
+        the processor.  Crops are the same, pixels within a grey level as a rule; it pays only where
+        there are very few cores for a GPU.""",
+        partial(choice, allowed=("host", "device")),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recordio.formats.jpeg.entry_store import EntryStore
 from recordio.formats.jpeg.jpeg import DEFAULT_LIMITS
 from recordio.packs.classes import labels_of_names
 
@@ -30,14 +29,13 @@ from ..images.augment.named_recipes import NamedRecipe
 from ..images.batch_memory import SeparateArrays
 from ..images.fields.image_fields import ImageFields, array_names
 from ..images.plan import RenderPlan
-from ..images.sections import Section
 from ..images.sources.mixed_packs import Pack
-from ..images.stage import Stage
 from ..images.view_plans import augment_key, with_views
 from .batch_form import BatchForm
-from .engine import Engine, engine_apart, made
-from .fetched_ahead import fetched_ahead
+from .device_images import check_on_device
+from .engine import engine_apart, made
 from .image_caching import CacheInfo, open_caches, steady_records
+from .image_engines import ImageEngines
 from .image_entries import open_entries
 from .image_labels import Labels, PackClasses, refuse_classes
 from .image_options import ImageRecordOptions, element_type
@@ -64,14 +62,14 @@ from .image_shapes import (
 from .image_sources import ImageSource, packs_of
 from .mx_data_provider import MXDataProvider
 from .planned import PlannedProvider
-from .python_images import ImageChange, PythonImages
+from .python_images import ImageChange
 from .python_tail import PythonTail
 from .show import Classes, Pixels, show_batch
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["DTYPES", "ImageEngines", "ImageJob", "RecordImageProvider", "undo_normalisation"]
+__all__ = ["DTYPES", "ImageJob", "RecordImageProvider", "undo_normalisation"]
 
 #: Element types of images; the first one when none is asked for.
 DTYPES = tuple(BATCH_TYPES)
@@ -121,10 +119,13 @@ class ImageJob:
         if options.ragged != "list" and (shapes is None or not shapes.of_images):
             raise ValueError(f"ragged={options.ragged!r} needs data_shape=None")
         normalise = None
-        if options.normalise_on == "device":
+        device = placement(options.device, ring=options.prefetch_buffer)
+        decodes_there = getattr(options, "decode_on", "host") == "device"
+        if decodes_there:
+            check_on_device(options, found.packs, device.device, shapes is not None)
+        if options.normalise_on == "device" or (decodes_there and options.dtype != "uint8"):
             normalise = device_normalisation(found, options)
             options = replace(options, dtype="uint8")
-        device = placement(options.device, ring=options.prefetch_buffer)
         return cls(options, packs, found, form, normalise, device, shapes)
 
     @property
@@ -204,53 +205,6 @@ def _batches(
             'one permutation cannot agree on: use "pad" or "discard" with num_parts and shuffle'
         )
     return RollOverPlan(order, batch_size, pads_new=True)
-
-
-@dataclass(frozen=True)
-class ImageEngines:
-    """Makes engines over the same images: ``make(batch_size, depth)``."""
-
-    source: ImageSource
-    plans: list[partial[RenderPlan]]
-    caches: list[Any]
-    options: ImageRecordOptions
-    placement: Placement
-    key: int
-    #: ``change(plan)`` returns what is called for every image of a pack, if that is done in Python.
-    change: Callable[[RenderPlan], ImageChange] | None
-    #: Of the labels of an image that come of it.
-    label_shape: tuple[int, ...]
-    fields: ImageFields
-    entries: EntryStore | None = None
-
-    def __call__(self, batch_size: int, depth: int) -> Engine:
-        """Make one."""
-        source, options = self.source, self.options
-        plans = [make() for make in self.plans]
-        sizes: dict[str, Any] = {
-            "batch_size": batch_size,
-            "threads": options.preprocess_threads,
-            "depth": min(depth, options.prefetch_buffer),
-            "allocate": self.placement.allocate,
-        }
-        engine: Engine
-        if self.change is None:
-            parts = zip(plans, self.caches, source.firsts.tolist(), strict=True)
-            sections = (Section(*part) for part in parts)
-            engine = Stage(
-                source.bytes_source(),
-                *sections,
-                strict=options.strict,
-                fields=self.fields.plans(plans[0]),
-                entries=self.entries,
-                **sizes,
-            )
-        else:
-            changes = [self.change(plan) for plan in plans]
-            engine = PythonImages(
-                source, plans[0], changes, self.label_shape, key=self.key, **sizes
-            )
-        return fetched_ahead(engine, source, batch_size, options)
 
 
 @MXDataProvider.register

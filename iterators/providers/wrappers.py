@@ -14,6 +14,7 @@ from typing import Any
 from recordio.keywords.checks import boolean, integer
 
 from ..core.batch import DataBatch, DataDesc
+from ..core.device import handing_over
 from ..core.order.cutting import count_batches
 from ..core.prefetch import Prefetcher
 from .abstract import AbstractDataProvider
@@ -220,6 +221,9 @@ class PrefetchingIter(Wrapper):
         for error in errors:
             if not isinstance(error, StopIteration):
                 raise error
+        for _, _, receive, failures in collected:
+            if not failures:
+                receive()
         batches = [batch for batch, _, _, failures in collected if not failures]
         if not batches:
             raise StopIteration
@@ -302,13 +306,15 @@ class PrefetchingIter(Wrapper):
 
 def _advance(
     it: AbstractDataProvider, records: Any, epoch: int
-) -> tuple[DataBatch | None, Any, None, list[Any]]:
-    """The next batch of an iterator or why there is none, and the state behind it."""
+) -> tuple[DataBatch | None, Any, Callable[[], None], list[Any]]:
+    """The next batch of an iterator or why there is none, the state behind it, what receives it."""
+    arrays: list[Any] = []
     try:
         batch, failures = it.next(), []
+        arrays = [*batch.data, *(batch.label or ())]
     except Exception as error:
         batch, failures = None, [(0, error)]
-    return batch, _state_of(it), None, failures
+    return batch, _state_of(it), handing_over(arrays), failures
 
 
 def _joined(kinds: Sequence[type[DataBatch]]) -> type[DataBatch]:
