@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from recordio.extras import need
 
+from ..core.layout import plan as layout_plan
 from .augment.recipe import FILTERS, FIRST_FILTER
 
 __all__ = ["INTERPOLATIONS", "DeviceDecoder", "DrawnStep", "resampled"]
@@ -23,6 +24,7 @@ INTERPOLATIONS = {
     FIRST_FILTER + FILTERS.index("bilinear"): ("bilinear", True),
     FIRST_FILTER + FILTERS.index("bicubic"): ("bicubic", True),
 }
+CHANNELS_FIRST = layout_plan("hwc", "chw")
 
 
 class DrawnStep(NamedTuple):
@@ -48,7 +50,7 @@ def resampled(image: Any, steps: Sequence[DrawnStep], mirror: bool, flip: bool) 
     """
     import torch
 
-    pixels = image.permute(2, 0, 1).unsqueeze(0).to(torch.float32)
+    pixels = CHANNELS_FIRST(image)[None].to(torch.float32)
     for number, step in enumerate(steps):
         if number:
             pixels = pixels[..., step.y : step.y + step.height, step.x : step.x + step.width]
@@ -65,13 +67,7 @@ def resampled(image: Any, steps: Sequence[DrawnStep], mirror: bool, flip: bool) 
 
 
 class DeviceDecoder:
-    """nvImageCodec on one device, for images of 1 or 3 channels, with so many threads of its own.
-
-    Parameters
-    ----------
-    device : torch.device
-    channels, threads : int
-    """
+    """nvImageCodec on a `torch.device`, for images of 1 or 3 channels, with threads of its own."""
 
     def __init__(self, device: Any, channels: int, threads: int) -> None:
         self._codec = codec = need(
@@ -95,10 +91,7 @@ class DeviceDecoder:
     ) -> list[Any]:
         """Decode the rectangle of a step of each image, on a stream of torch.
 
-        Returns
-        -------
-        list of torch.Tensor or None
-            uint8, (height, width, channels); None for an image that cannot be decoded there.
+        Each is a uint8 tensor (height, width, channels), or None if it cannot be decoded there.
         """
         import torch
 

@@ -18,6 +18,7 @@ from recordio.formats.decode import image_info
 from recordio.header import pack
 
 from ..core.device import handing_over
+from ..core.layout import plan as layout_plan
 from ..core.prefetch import Prefetcher
 from ..images.augment.recipe import PLAIN, Recipe
 from ..images.device_decode import INTERPOLATIONS, DeviceDecoder, DrawnStep, resampled
@@ -87,7 +88,7 @@ def check_on_device(
 
 
 class _Worker(NamedTuple):
-    """Who makes a batch: renderers by member of the source, and a decoder with its stream."""
+    """Makes one batch at a time: renderers by member of the source, a decoder and its stream."""
 
     renderers: list[Renderer]
     decode: Decode
@@ -120,7 +121,7 @@ class DeviceImages(Prefetcher):
         self._source, self._bytes = source, source.bytes_source()
         self._plans, plan = plans, plans[0]
         self._shape, self._label_shape = plan.shape(batch_size), (batch_size, plan.label_width)
-        self._axes = [plan.layout.index(axis) for axis in "NCHW"]
+        self._rows = layout_plan(plan.layout, "NCHW")
         self._make_decoder = (
             partial(DeviceDecoder, device, plan.recipe.channels, threads)
             if decode is None
@@ -154,7 +155,7 @@ class DeviceImages(Prefetcher):
             renderer = self._spare[self._member(record)]
             packed = pack(*self._bytes.image(record))
             *_, label[slot], ids[slot] = renderer.drawn(packed, epoch, record, draw)
-            row = data.permute(self._axes)[slot]
+            row = self._rows(data)[slot]
             self._render(renderer, packed, epoch, record, draw, row)
         except Exception as error:
             raise self._located(error, record) from None
@@ -177,7 +178,7 @@ class DeviceImages(Prefetcher):
         worker = self._free.pop() if self._free else self._worker()
         with self._torch.cuda.stream(worker.stream):  # none is the one that is current
             data = self._torch.zeros(self._shape, dtype=self._torch.uint8, device=self._device)
-            rows, failures = data.permute(self._axes), []
+            rows, failures = self._rows(data), []
             waiting = []
             for slot, (record, draw) in enumerate(
                 zip(records.tolist(), draws.tolist(), strict=True)
@@ -216,7 +217,7 @@ class DeviceImages(Prefetcher):
     ) -> None:
         """Make one image on the processor."""
         image, _, _ = renderer.sample(packed, epoch, record, draw)
-        row.copy_(self._torch.from_numpy(image).permute(self._axes)[0])
+        row.copy_(self._torch.from_numpy(self._rows(image)[0]))
         self._on_host += 1
 
     def _member(self, record: int) -> int:
