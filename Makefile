@@ -15,7 +15,7 @@ SECONDS ?= 60
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: demo test test-arm test-ray test-frameworks test-browser docs faults fuzz sanitize sanitize-threads bench bench-peers bench-growth lint types wheel clean help
+.PHONY: demo test test-without-opencv test-arm test-ray test-frameworks test-browser docs faults fuzz sanitize sanitize-threads bench bench-peers bench-growth lint types wheel clean help
 
 # "cpython-311", or "unsuitable" when $(PYTHON) is missing or too old.
 TAG := $(or $(shell $(PYTHON) -c 'import sys; v = sys.version_info; \
@@ -37,6 +37,10 @@ TSAN_TESTS := tests/recordio/frames/test_reader.py tests/iterators/core/test_poo
 	test_csv.py::test_threads_end_with_the_iteration_an_early_close_or_the_last_reference \
 	test_libsvm.py::test_same_matrix_with_any_number_of_threads)
 
+# What is decoded, encoded and resized by other code where OpenCV is not installed.
+OPENCV_TESTS := tests/recordio/formats tests/recordio/operations tests/tools/convert/test_arrays.py \
+	tests/tools/test_encode.py tests/tools/test_im2rec_mxnet.py
+
 # Everything that needs Ray; without it these tests are skipped.
 RAY_TESTS := recordio/ray iterators/ray tests/recordio/ray tests/iterators/ray \
 	tests/tools/test_ray_shards.py tests/examples/test_train_ray.py
@@ -56,6 +60,10 @@ demo: .venv/installed  ## pack images, stream batches, train a small network [PH
 
 test: .venv-test/installed  ## the whole test suite, doctests included [ARGS="-k name"]
 	.venv-test/bin/python -m pytest -n auto --maxprocesses 8 --dist loadfile $(ARGS)
+
+test-without-opencv: .venv-test/installed  ## images, with OpenCV hidden from the package [TESTS="tests"] [ARGS="-k name"]
+	RECORDIO_TESTS_HIDE_OPENCV=1 .venv-test/bin/python -m pytest -n auto --maxprocesses 8 \
+		--dist loadfile $(or $(TESTS),$(OPENCV_TESTS)) $(ARGS)
 
 # It installs no system packages; those that are missing are named.
 test-arm: .venv-test/installed  ## kernels on an emulated ARM processor, with NEON and without [ARGS=]

@@ -37,6 +37,7 @@ settings.load_profile("untimed")
 
 def pytest_runtest_setup(item):
     """Skip what is about images decoded by libraries that were not found."""
+    from recordio.formats import by_opencv
     from recordio.formats.jpeg import jpeg
     from recordio.formats.png import png
     from recordio.formats.webp import webp
@@ -47,6 +48,8 @@ def pytest_runtest_setup(item):
         pytest.skip("built without libdeflate")
     if item.get_closest_marker("libwebp") and not webp.available():
         pytest.skip("built without libwebp")
+    if item.get_closest_marker("opencv") and not by_opencv.available():
+        pytest.skip("the package does not see OpenCV")
 
 
 @pytest.fixture

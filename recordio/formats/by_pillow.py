@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recordio.errors import ImageDecodeError
+from recordio.extras import command
 from recordio.formats import by_opencv
 from recordio.formats.image_size import check_limits, image_size, open_within_limits
 from recordio.formats.table import FORMATS, Format
@@ -102,7 +103,18 @@ def decode(
             raise
         except Exception as error:  # plugins raise what they like
             raise ImageDecodeError(f"the {row.name} image is damaged ({error})") from error
+        if deep and pixels.dtype == np.uint8 and _stored_otherwise(data, row, image):
+            raise ImageDecodeError(
+                f"Pillow decodes this {row.name} to 8 bits: {command('cv2')}, or ask for uint8"
+            )
     return pixels[:, :, None] if pixels.ndim == 2 else pixels
+
+
+def _stored_otherwise(data: memoryview, row: Format, image: Any) -> bool:
+    """Return True if the samples have more than 8 bits, or a sign."""
+    facts, tags = row.facts(data), getattr(image, "tag_v2", {})
+    bits = facts[0] if facts is not None else max(tags.get(0x102, (8,)))  # BitsPerSample
+    return bits > 8 or 2 in tags.get(0x153, ())  # SampleFormat
 
 
 def _pixels(image: Any, deep: bool) -> NDArray[Any]:

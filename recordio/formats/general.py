@@ -161,12 +161,7 @@ def _decode_values(
     pixels = _by_opencv(data, flag | cv2.IMREAD_ANYDEPTH, limits)
     if channels == 3:
         pixels = pixels[:, :, ::-1]
-    values = np.ascontiguousarray(pixels.reshape(*pixels.shape[:2], channels), np.float32)
-    if not np.can_cast(pixels.dtype, np.float32) and not np.array_equal(
-        values, pixels.reshape(values.shape), equal_nan=True
-    ):
-        raise ImageDecodeError(f"the image holds {pixels.dtype} values that float32 cannot")
-    return values
+    return _as_float32(pixels.reshape(*pixels.shape[:2], channels))
 
 
 def _values_of_pillow(
@@ -174,14 +169,19 @@ def _values_of_pillow(
 ) -> NDArray[np.float32]:
     """Decode to float32 by Pillow."""
     pixels = by_pillow.decode(data, row, limits, upright, deep=True)
-    facts = row.facts(data)
-    if pixels.dtype == np.uint8 and facts is not None and facts[0] > 8:
-        raise ImageDecodeError(
-            f"Pillow decodes this {row.name} to 8 bits: {command('cv2')}, or ask for uint8"
-        )
     if pixels.dtype == np.uint8 or pixels.shape[2] == channels:
-        return _with_channels(pixels, channels).astype(np.float32)
-    return np.repeat(pixels, 3, 2).astype(np.float32)  # only grey has more than 8 bits
+        return _as_float32(_with_channels(pixels, channels))
+    return _as_float32(np.repeat(pixels, 3, 2))  # only grey has more than 8 bits
+
+
+def _as_float32(pixels: NDArray[Any]) -> NDArray[np.float32]:
+    """Return the values as they are, or raise an error."""
+    values = np.ascontiguousarray(pixels, np.float32)
+    if not np.can_cast(pixels.dtype, np.float32) and not np.array_equal(
+        values, pixels, equal_nan=True
+    ):
+        raise ImageDecodeError(f"the image holds {pixels.dtype} values that float32 cannot")
+    return values
 
 
 def _by_opencv(data: memoryview, mode: int, limits: dict[str, int]) -> NDArray[Any]:

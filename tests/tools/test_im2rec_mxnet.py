@@ -75,7 +75,9 @@ def test_passed_through_records_have_the_same_bytes(output, name, source, option
         ("enlarge", ["--resize", 40]),
         ("crop", ["--center-crop"]),
         ("grey", ["--color", 0, "--resize", 9]),
-        ("asis", ["--color", -1, "--center-crop", "--resize", 10]),
+        pytest.param(  # one has 16 bits
+            "asis", ["--color", -1, "--center-crop", "--resize", 10], marks=pytest.mark.opencv
+        ),
     ],
 )
 def test_changed_images_have_the_same_pixels_and_headers(output, name, options):

@@ -617,6 +617,8 @@ def test_a_provider_that_is_dropped_half_way_frees_its_cache(pack, tmp_path):
 FILLER = """
 import sys
 sys.path.insert(0, {folder!r})
+sys.path.append({root!r})
+import conftest  # hides OpenCV here, too
 from test_image_caching import *
 with provider_of(sys.argv[1], cache=sys.argv[2], **resized) as provider:
     print("ready", flush=True)
@@ -628,10 +630,10 @@ with provider_of(sys.argv[1], cache=sys.argv[2], **resized) as provider:
 def test_a_training_that_is_killed_leaves_a_cache_that_can_be_used(tmp_path):
     images = [smooth(i, 100, 100 + i % 50) for i in range(400)]
     path = write_pack(tmp_path / "many.rec", images, kind=".jpg")
-    file = tmp_path / "images.cache"
+    file, folder = tmp_path / "images.cache", Path(__file__).parent
     expected = run(provider_of, 110, path=path, **resized)
     for images in (1, 200):
-        program = FILLER.format(folder=str(Path(__file__).parent))
+        program = FILLER.format(folder=str(folder), root=str(folder.parents[2]))
         process = subprocess.Popen(
             [sys.executable, "-c", program, str(path), str(file)], stdout=subprocess.PIPE, text=True
         )

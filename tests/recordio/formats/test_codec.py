@@ -225,7 +225,10 @@ VALUES = {
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [("tiff", name) for name in VALUES]
+    [
+        pytest.param("tiff", name, marks=[pytest.mark.opencv] * (name in ("int8", "float64")))
+        for name in VALUES
+    ]
     + [(kind, name) for kind in ("png", "pgm") for name in ("uint8", "uint16")],
 )
 def test_values_keep_every_bit(kind, name):
@@ -238,7 +241,7 @@ def test_values_keep_every_bit(kind, name):
 
 
 @pytest.mark.parametrize("kind", ["png", "tiff"])
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+@pytest.mark.parametrize("dtype", [np.uint8, pytest.param(np.uint16, marks=pytest.mark.opencv)])
 def test_values_of_colours(kind, dtype):
     colours = (COLOUR.astype(np.uint16) * 251).astype(dtype)
     data = cv2.imencode(f".{kind}", colours[..., ::-1])[1].tobytes()
@@ -261,6 +264,10 @@ def test_values_that_float32_cannot_hold_are_refused():
         data = cv2.imencode(".tiff", np.full((2, 3), value, np.int32))[1].tobytes()
         with pytest.raises(ImageDecodeError, match="int32 values that float32 cannot"):
             decode_image(data, channels=1, dtype="float32")
+
+
+@pytest.mark.opencv
+def test_doubles_that_float32_cannot_hold_are_refused():
     data = cv2.imencode(".tiff", np.array([[0.1, np.nan]]))[1].tobytes()
     with pytest.raises(ImageDecodeError, match="float64 values that float32 cannot"):
         decode_image(data, channels=1, dtype="float32")
@@ -275,6 +282,16 @@ def test_values_that_float32_cannot_hold_are_refused():
         decode_image(data, channels=4, dtype="float32")
 
 
+@pytest.mark.parametrize(("dtype", "channels"), [("uint16", 3), ("int8", 1)])
+def test_values_that_pillow_would_cut_to_bytes_are_refused(monkeypatch, dtype, channels):
+    monkeypatch.setattr(by_opencv, "available", lambda: False)
+    monkeypatch.setattr(by_pillow, "reader_of", lambda kind: "Pillow")
+    data = cv2.imencode(".tiff", COLOUR[..., :channels].astype(dtype))[1].tobytes()
+    with pytest.raises(ImageDecodeError, match="to 8 bits: pip install opencv"):
+        decode_image(data, channels=channels, dtype="float32")
+
+
+@pytest.mark.opencv
 def test_values_of_formats_that_only_pillow_reads_are_refused(monkeypatch):
     monkeypatch.setattr(codec.by_pillow, "reader_of", lambda kind: "Pillow")
     with pytest.raises(ImageDecodeError, match="AVIF has 8 bits here: ask for uint8"):
@@ -291,6 +308,7 @@ def test_limits_hold_for_values():
             decode_image(data[: len(data) // 2], channels=1, dtype="float32")
 
 
+@pytest.mark.opencv
 def test_describe_names_both(with_libjpeg):
     text = codec.describe()
     assert cv2.__version__ in text
@@ -320,6 +338,7 @@ def test_report_names_the_commands_that_bring_what_is_missing(monkeypatch):
     assert lines["scipy"] == "not installed; pip install 'recordio-iterators[libsvm]'"
 
 
+@pytest.mark.opencv
 def test_opencv_comes_before_pillow():
     assert by_pillow.reader_of("webp") == "OpenCV"
 
@@ -338,23 +357,27 @@ def test_report_without_opencv(monkeypatch):
 
 def test_missing_memory_is_no_fault_of_the_image(monkeypatch):
     """Not an `ImageDecodeError`, which would be skipped on request."""
-    data = cv2.imencode(".bmp", np.zeros((4, 5, 3), np.uint8))[1].tobytes()
 
     def hungry(*arguments, **keywords):
         raise MemoryError
+
+    data = save(COLOUR, "gif")
+    monkeypatch.setitem(Image.OPEN, "GIF", (hungry, None))
+    with pytest.raises(MemoryError):
+        decode_image(data)
+
+
+@pytest.mark.opencv
+def test_memory_that_opencv_misses_is_no_fault_of_the_image(monkeypatch):
+    data = cv2.imencode(".bmp", np.zeros((4, 5, 3), np.uint8))[1].tobytes()
 
     def hungry_opencv(*arguments):
         error = cv2.error("Failed to allocate 60 bytes")
         error.code, error.err = cv2.Error.StsNoMem, "Failed to allocate 60 bytes"
         raise error
 
-    with monkeypatch.context() as patch:
-        patch.setattr(cv2, "imdecode", hungry_opencv)
-        with pytest.raises(MemoryError, match="Failed to allocate"):
-            decode_image(data)
-    data = save(COLOUR, "gif")
-    monkeypatch.setitem(Image.OPEN, "GIF", (hungry, None))
-    with pytest.raises(MemoryError):
+    monkeypatch.setattr(cv2, "imdecode", hungry_opencv)
+    with pytest.raises(MemoryError, match="Failed to allocate"):
         decode_image(data)
 
 

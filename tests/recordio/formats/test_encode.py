@@ -54,6 +54,10 @@ def test_packs_have_the_bytes_of_opencv(suffix, quality):
     for image in (PHOTO, PHOTO[..., 0], PHOTO[..., :1], PHOTO[::2, ::-1]):
         theirs = cv2.imencode(suffix, np.ascontiguousarray(image), options)[1].tobytes()
         assert encode_as_opencv(image, suffix, quality) == theirs
+
+
+@pytest.mark.opencv
+def test_packs_have_the_pngs_of_opencv():
     assert encode_as_opencv(PHOTO, ".png", 3) == cv2.imencode(".png", PHOTO, [16, 3])[1].tobytes()
 
 

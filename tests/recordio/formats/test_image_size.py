@@ -178,6 +178,7 @@ def test_unpack_img_refuses_what_is_too_large():
         assert unpack_img(pack(IRHeader(0, 1.0, 5, 0), b"GIF89a"), max_pixels=limit)[1] is None
 
 
+@pytest.mark.opencv
 def test_unpack_img_reads_what_has_no_known_header_when_asked_to():
     done, hdr = cv2.imencode(".hdr", np.ones((4, 6, 3), np.float32))
     assert done

@@ -190,7 +190,7 @@ def test_random_bytes_are_a_sample_or_an_error(tail, start):
     assert data.shape == (1, 3, 5, 5)
 
 
-@pytest.mark.parametrize("maximum", ["254", "65535"])
+@pytest.mark.parametrize("maximum", [pytest.param("254", marks=pytest.mark.opencv), "65535"])
 def test_other_largest_values_are_what_the_general_decoder_makes_of_them(maximum):
     data = f"P5\n20 20\n{maximum}\n".encode() + NOISE.tobytes()[:800]
     plan = RenderPlan(Recipe(data_shape=(1, 8, 8)))

@@ -150,9 +150,10 @@ def close(one, other, most):
 
 @pytest.mark.libjpeg
 @pytest.mark.libdeflate
+@pytest.mark.opencv
 def test_results_are_the_same_without_opencv(results):
     mine, without = results
-    assert mine.pop("opencv") == by_opencv.available() and not without.pop("opencv")
+    assert mine.pop("opencv") and not without.pop("opencv")
     assert mine.keys() == without.keys() and len(mine) > 150
     training = zip(mine.pop("training"), without.pop("training"), strict=True)
     assert all(np.array_equal(one, other) for one, other in training)

@@ -59,6 +59,7 @@ def test_contents(packs, pictures, where, expected):
     assert kept(packs, where, drop=True) == [row for row in range(6) if row not in expected]
 
 
+@pytest.mark.opencv
 def test_decodable_is_what_training_decodes_and_not_what_pillow_does(packs):
     jpeg, png = image("jpeg", 60, 40), image("png", 30, 50)
     wide = io.BytesIO()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from iterators.testing import write_pack
+from recordio.formats import by_opencv
 from recordio.tools.images import decode_content
 
 
@@ -43,6 +44,8 @@ def test_labels_come_back(tmp_path, command, labels):
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 @pytest.mark.parametrize("channels", [None, 1, 3, 4])
 def test_images_in_png_are_lossless(tmp_path, command, contents, dtype, channels):
+    if channels == 4 and dtype == np.uint16 and not by_opencv.available():
+        pytest.skip("four channels of 16 bits are refused without OpenCV")
     shape = (3, 5, 6) if channels is None else (3, 5, 6, channels)
     data = np.random.default_rng(0).integers(0, np.iinfo(dtype).max, shape, dtype)
     np.save(tmp_path / "a.npy", data)
