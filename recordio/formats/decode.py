@@ -11,7 +11,7 @@ import io
 import itertools
 import operator
 import threading
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from recordio.ordered import default_threads
 
 __all__ = ["ImageInfo", "decode_image", "decode_many", "image_info"]
 
+#: Memory of the caller, which is returned.
+Given = TypeVar("Given")
+
 DTYPES = ("uint8", "uint16", "float32")
 CHANNELS = (1, 3, 4)
 LAYOUTS = ("HWC", "CHW")
@@ -33,6 +36,36 @@ SCALES = {1: 1, 1 / 2: 2, 1 / 4: 4, 1 / 8: 8}
 MOST_PIXELS = 1 << 28
 
 
+@overload
+def decode_image(
+    data: Any,
+    *,
+    channels: int = 3,
+    dtype: Any = "uint8",
+    region: tuple[int, int, int, int] | None = None,
+    scale: float = 1,
+    size: tuple[int, int] | None = None,
+    orient: bool = True,
+    layout: str = "HWC",
+    out: None = None,
+    strict: bool = False,
+    **limits: int | None,
+) -> np.ndarray[Any, Any]: ...
+@overload
+def decode_image(
+    data: Any,
+    *,
+    channels: int = 3,
+    dtype: Any = "uint8",
+    region: tuple[int, int, int, int] | None = None,
+    scale: float = 1,
+    size: tuple[int, int] | None = None,
+    orient: bool = True,
+    layout: str = "HWC",
+    out: Given,
+    strict: bool = False,
+    **limits: int | None,
+) -> Given: ...
 def decode_image(
     data: Any,
     *,
@@ -157,6 +190,33 @@ def decode_image(
     return found if out is None else out
 
 
+@overload
+def decode_many(
+    images: Any,
+    *,
+    threads: int | None = None,
+    out: None = None,
+    size: None = None,
+    **settings: Any,
+) -> list[np.ndarray[Any, Any]]: ...
+@overload
+def decode_many(
+    images: Any,
+    *,
+    threads: int | None = None,
+    out: None = None,
+    size: tuple[int, int],
+    **settings: Any,
+) -> np.ndarray[Any, Any]: ...
+@overload
+def decode_many(
+    images: Any,
+    *,
+    threads: int | None = None,
+    out: Given,
+    size: tuple[int, int] | None = None,
+    **settings: Any,
+) -> Given: ...
 def decode_many(
     images: Any,
     *,
