@@ -92,7 +92,8 @@ def get_mnist(
 
 
 #: Fashion-MNIST and Kuzushiji-MNIST, whose files have MNIST's names.
-get_fashion_mnist = get_kuzushiji_mnist = get_mnist
+get_fashion_mnist = get_mnist
+get_kuzushiji_mnist = get_mnist
 
 
 def get_cifar10(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, ClassVar, Never
 
 import numpy as np
 
 from recordio.boxes import LEAST_HEADER, LEAST_OBJECT, ROW_PREFIX
 from recordio.errors import LabelError, RecordIOError
-from recordio.keywords.options import accepts, divided
+from recordio.keywords.options import Options, accepts, divided
 
 from ..images.augment.det_labels import longest_listed, without_flat_objects
 from ..images.augment.det_recipe import DetRecipe
@@ -104,7 +104,7 @@ class ImageDetRecordIter(RecordImageProvider):
     """
 
     #: What the keywords are checked by: those of augmentation the last.
-    families = (ImageDetOptions, DetRecipe)
+    families: ClassVar[tuple[type[Options], ...]] = (ImageDetOptions, DetRecipe)
 
     def __init__(self, *values: Never, **keywords: Unpack[ImageDetRecordIterParameters]) -> None:
         own, augmentation = divided(type(self).__name__, keywords, *self.families, values=values)

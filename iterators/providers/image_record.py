@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, ClassVar, Never
 
-from recordio.keywords.options import accepts, divided
+from recordio.keywords.options import Options, accepts, divided
 
 from ..core.order import Buckets
 from ..images.augment.named_recipes import NamedRecipe, expanded
@@ -98,7 +98,7 @@ class ImageRecordIter(RecordImageProvider):
     """
 
     #: What the keywords are checked by: those of augmentation the last.
-    families = (ImageClassOptions, Recipe)
+    families: ClassVar[tuple[type[Options], ...]] = (ImageClassOptions, Recipe)
     #: Element types; the first one when none is asked for.
     dtypes: tuple[str, ...] = DTYPES
 

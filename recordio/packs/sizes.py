@@ -176,8 +176,9 @@ class SizedPaths(SizedFile):
     remote = None
 
     def __init__(self, paths: Sequence[str]) -> None:
-        self.paths, self.offsets = paths, np.arange(len(paths))
-        self.spans = np.zeros(len(paths), bool)
+        self.paths: Sequence[str] = paths
+        self.offsets: np.ndarray = np.arange(len(paths))
+        self.spans: np.ndarray = np.zeros(len(paths), bool)
 
     def content(self, row: int) -> Any:
         """Read a file."""
