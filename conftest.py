@@ -10,6 +10,11 @@ import traceback
 from importlib.util import find_spec
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says more about the machine than about the code; doctests draw as well.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 OPTIONAL = {"cv2", "torch", "ray", "pyarrow", "ml_dtypes"}
 MISSING = {name for name in OPTIONAL if find_spec(name) is None}

@@ -10,7 +10,6 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import settings
 
 # Scripts that import MXNet, and which `iterators/compat/test_scripts.py` runs.
 collect_ignore_glob = ["compat_scripts/*"]
@@ -28,11 +27,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 # Nodes of a busy machine take their time.
 os.environ["RAY_raylet_start_wait_time_s"] = "120"  # noqa: SIM112
-
-
-# How long an example takes says more about the machine than about the code.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
 
 
 def pytest_runtest_setup(item):
