@@ -60,6 +60,40 @@ REQUIRES = ["filelock>=3.12", "lazy-loader>=0.4", "numpy>=2", "pillow>=10", "tqd
 #: Everything works without it, some of it slower.  It has no wheels for interpreters without the
 #: GIL and for musl, and markers know neither; but each of our wheels has requirements of its own.
 OPENCV = "opencv-python-headless>=4.8"
+#: Modules without loops over pixels, records or numbers: compiled for size, they make wheels 320 kB
+#: smaller (5.5 %); docs/measurements/performance.md has the rates.
+SMALL = frozenset(
+    {
+        SHARED,
+        "recordio.bytes.mapping",
+        "recordio.formats.codec_rows",
+        "recordio.formats.general_rows",
+        "recordio.formats.image_decoder",
+        "recordio.formats.jpeg.entry_store",
+        "recordio.formats.status",
+        "iterators.core.order.class_draw",
+        "iterators.core.pool",
+        "iterators.images.batch_memory",
+        "iterators.images.cache.file_image_cache",
+        "iterators.images.cache.image_cache",
+        "iterators.images.det_render",
+        "iterators.images.fields.field",
+        "iterators.images.fields.field_set",
+        "iterators.images.fields.object_fields",
+        "iterators.images.fields.path",
+        "iterators.images.fields.plain_fields",
+        "iterators.images.label_reader",
+        "iterators.images.linear_render",
+        "iterators.images.patch_render",
+        "iterators.images.plan",
+        "iterators.images.render",
+        "iterators.images.sections",
+        "iterators.images.sources.contained",
+        "iterators.images.sources.image_arrays",
+        "iterators.images.sources.source",
+        "iterators.images.stage",
+    }
+)
 #: Fused multiply-add would make results depend on the machine; batches must not.
 COMPILE_ARGS = (
     ["/O2", "/fp:precise"] if sys.platform == "win32" else ["-O3", "-ffp-contract=off", "-pthread"]
@@ -297,6 +331,12 @@ def included(sources):
     return {name for name in found if name.endswith(".h")}
 
 
+def compile_args(name):
+    """Flags of a module, without those of libraries."""
+    small = [] if SANITIZERS or name not in SMALL else ["-Os"]
+    return [*COMPILE_ARGS, *(["/O1"] if small and sys.platform == "win32" else small)]
+
+
 def extension(source, name):
     """One ``.pyx`` and what belongs to it."""
     own = filter(Path.exists, [source.with_suffix(".pxd")])  # cimported without a word
@@ -305,7 +345,7 @@ def extension(source, name):
         [source.as_posix(), *C_SOURCES.get(name, [])],
         depends=sorted(included([source, *own, *map(Path, C_SOURCES.get(name, []))])),
         include_dirs=["."],
-        extra_compile_args=list(COMPILE_ARGS),
+        extra_compile_args=compile_args(name),
         extra_link_args=list(LINK_ARGS),
     )
 
@@ -315,7 +355,9 @@ def extensions():
     compiled = os.environ.get("RECORDIO_COMPILED")
     in_place = not {"--inplace", "-i", "editable_wheel"}.isdisjoint(sys.argv)
     if not compiled:
-        yield Extension(SHARED, [], extra_compile_args=COMPILE_ARGS, extra_link_args=LINK_ARGS)
+        yield Extension(
+            SHARED, [], extra_compile_args=compile_args(SHARED), extra_link_args=LINK_ARGS
+        )
         for package in PACKAGES:
             for source in sorted(Path(package).rglob("*.pyx")):
                 yield extension(source, ".".join(source.with_suffix("").parts))

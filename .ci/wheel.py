@@ -41,7 +41,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILT = ROOT / "build" / "libraries"
 WORK = ROOT / "build" / "wheel"
 #: Bytes that a wheel may have.
-LIMIT = 6_000_000
+LIMIT = 5_000_000
 #: Where a wheel lists the libraries inside, by PEP 770.
 SBOM = "sboms/libraries.cdx.json"
 #: What a machine without development packages does not have.
@@ -145,9 +145,9 @@ def complete(wheel):
     with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as target:
         for item, data in files.items():
             if item.filename not in changed:
-                target.writestr(item, data)
+                target.writestr(item, data, compresslevel=9)
         for path, data in changed.items():
-            target.writestr(path, data)
+            target.writestr(path, data, compresslevel=9)
     new.replace(wheel)
 
 
