@@ -90,12 +90,8 @@ class CudaPlacement(Placement):
             ]
             done = self.stream.record_event()
         current.wait_event(done)
-        for tensor in tensors:
-            if tensor.layout != torch.strided:
-                continue  # a sparse tensor is copied synchronously: its memory is not page-locked
-            # The memory belongs to the side stream's allocator pool; the consumer uses it
-            # elsewhere.
-            tensor.record_stream(current)
+        # The memory belongs to the side stream's allocator pool; the consumer uses it elsewhere.
+        keep_for(current, tensors)
         self.in_flight.append((done, arrays))
         return tensors
 
@@ -142,10 +138,20 @@ def handing_over(arrays: Sequence[Any]) -> Callable[[], None]:
         for device, event in noted.items():
             current(device).wait_event(event)
         for one in tensors:
-            if one.layout == torch.strided:
-                one.record_stream(current(one.device))
+            keep_for(current(one.device), [one])
 
     return receive
+
+
+def keep_for(stream: Any, tensors: Sequence[Any]) -> None:
+    """Have the memory of CUDA tensors, once freed, wait for what a stream still does with them."""
+    import torch
+
+    for one in tensors:
+        if one.layout == torch.strided:
+            one.record_stream(stream)
+        elif one.layout == torch.sparse_csr:
+            keep_for(stream, [one.crow_indices(), one.col_indices(), one.values()])
 
 
 class DeviceNormalisation:
@@ -196,6 +202,8 @@ def placement(device: Any, ring: int = 4) -> Placement:
         raise ValueError(f"device={device!r}: torch finds no CUDA device on this machine")
     if target.index is not None and target.index >= torch.cuda.device_count():
         raise ValueError(f"device={device!r}: there are {torch.cuda.device_count()} CUDA devices")
+    if target.index is None:  # this thread's, whatever the current device of others is
+        target = torch.device("cuda", torch.cuda.current_device())
     return CudaPlacement(torch, target, ring)
 
 

@@ -81,7 +81,7 @@ class DeviceDecoder:
         kinds = codec.BackendKind
         backends = kinds.HW_GPU_ONLY, kinds.GPU_ONLY, kinds.HYBRID_CPU_GPU
         self._decoder = codec.Decoder(
-            device_id=device.index or 0,
+            device_id=device.index,
             max_num_cpu_threads=max(min(threads, (os.cpu_count() or 1) - 1), 1),
             backends=[codec.Backend(kind) for kind in backends],
         )

@@ -28,7 +28,7 @@ from ..images.render import Renderer
 if TYPE_CHECKING:
     from .image_sources import ImageSource
 
-__all__ = ["DeviceImages", "check_on_device"]
+__all__ = ["DeviceImages", "check_on_device", "decoded_there"]
 
 #: Keywords of a recipe that a device can follow.
 ON_DEVICE = {
@@ -57,6 +57,11 @@ HOST_ONLY: dict[str, tuple[Any, ...]] = {
 END_OF_IMAGE, TRAILING = b"\xff\xd9", 256
 
 Decode = Callable[[Sequence[bytes], Sequence[DrawnStep], Any], list[Any]]
+
+
+def decoded_there(options: Any) -> bool:
+    """Return whether images are decoded on the device; not every provider has the keyword."""
+    return getattr(options, "decode_on", "host") == "device"
 
 
 def check_on_device(
@@ -130,7 +135,7 @@ class DeviceImages(Prefetcher):
         #: Those that make no batch now; the first tells at once if there is no decoder.
         self._free = [self._worker()]
         self._spare = [Renderer(plan) for plan in plans]
-        self._on_device = self._on_host = 0
+        self._counts = {"device_images": 0, "host_images": 0}
 
     def submit(self, records: Any, epoch: int, draws: Any = None) -> None:
         """Start work on a batch; `draws` tells occurrences of a record in the epoch apart."""
@@ -162,8 +167,11 @@ class DeviceImages(Prefetcher):
 
     def stats(self) -> dict[str, float]:
         """Counters of the prefetcher, and of images decoded on the device and on the processor."""
-        counts = {"device_images": self._on_device, "host_images": self._on_host}
-        return {**super().stats(), **counts}
+        return {**super().stats(), **self._counts}
+
+    def _count(self, name: str) -> None:
+        with self._lock:
+            self._counts[name] += 1
 
     def _worker(self) -> _Worker:
         stream = self._torch.cuda.Stream(self._device) if self._device.type == "cuda" else None
@@ -172,10 +180,20 @@ class DeviceImages(Prefetcher):
     def _batch(
         self, job: tuple[np.ndarray, np.ndarray], epoch: int
     ) -> tuple[Any, Any, Any, list[Any]]:
-        records, draws = job
+        try:
+            worker = self._free.pop()
+        except IndexError:  # all are at work
+            worker = self._worker()
+        try:
+            return self._made(worker, *job, epoch)
+        finally:
+            self._free.append(worker)
+
+    def _made(
+        self, worker: _Worker, records: np.ndarray, draws: np.ndarray, epoch: int
+    ) -> tuple[Any, Any, Any, list[Any]]:
         label = np.zeros(self._label_shape, np.float32)
         ids = np.zeros(len(label), np.uint64)
-        worker = self._free.pop() if self._free else self._worker()
         with self._torch.cuda.stream(worker.stream):  # none is the one that is current
             data = self._torch.zeros(self._shape, dtype=self._torch.uint8, device=self._device)
             rows, failures = self._rows(data), []
@@ -205,11 +223,10 @@ class DeviceImages(Prefetcher):
                         render(rows[slot])
                     else:
                         rows[slot].copy_(resampled(image, *drawn))
-                        self._on_device += 1
+                        self._count("device_images")
                 except Exception as error:
                     failures.append((slot, self._located(error, record)))
             receive = handing_over([data])
-        self._free.append(worker)
         return (data, receive), label, ids, sorted(failures, key=lambda failure: failure[0])
 
     def _render(
@@ -218,7 +235,7 @@ class DeviceImages(Prefetcher):
         """Make one image on the processor."""
         image, _, _ = renderer.sample(packed, epoch, record, draw)
         row.copy_(self._torch.from_numpy(self._rows(image)[0]))
-        self._on_host += 1
+        self._count("host_images")
 
     def _member(self, record: int) -> int:
         return int(np.searchsorted(self._source.firsts, record, side="right")) - 1

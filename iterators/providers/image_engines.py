@@ -17,7 +17,7 @@ from ..images.fields.image_fields import ImageFields
 from ..images.plan import RenderPlan
 from ..images.sections import Section
 from ..images.stage import Stage
-from .device_images import DeviceImages
+from .device_images import DeviceImages, decoded_there
 from .engine import Engine
 from .fetched_ahead import fetched_ahead
 from .image_options import ImageRecordOptions
@@ -54,7 +54,7 @@ class ImageEngines:
             "depth": min(depth, options.prefetch_buffer),
         }
         engine: Engine
-        if getattr(options, "decode_on", "host") == "device":
+        if decoded_there(options):
             engine = DeviceImages(source, plans, self.placement.device, **sizes)
         elif self.change is None:
             parts = zip(plans, self.caches, source.firsts.tolist(), strict=True)

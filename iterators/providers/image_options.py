@@ -384,8 +384,8 @@ class ImageClassOptions(NamedRecipeOptions, ImageRecordOptions):
         '{"host", "device"}',
         """With "device" and ``device="cuda"`` nvImageCodec decodes sequential JPEG images on the
         GPU, where they are resized, cropped, mirrored and normalised as well; others are made on
-        the processor.  Crops are the same, pixels within a grey level as a rule; it pays only where
-        there are very few cores for a GPU.""",
+        the processor.  Crops are the same, and pixels within a grey level of those of
+        ``scaled_decode=False`` as a rule; it pays only with very few cores for a GPU.""",
         partial(choice, allowed=("host", "device")),
     )
 

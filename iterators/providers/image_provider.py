@@ -32,7 +32,7 @@ from ..images.plan import RenderPlan
 from ..images.sources.mixed_packs import Pack
 from ..images.view_plans import augment_key, with_views
 from .batch_form import BatchForm
-from .device_images import check_on_device
+from .device_images import check_on_device, decoded_there
 from .engine import engine_apart, made
 from .image_caching import CacheInfo, open_caches, steady_records
 from .image_engines import ImageEngines
@@ -120,10 +120,11 @@ class ImageJob:
             raise ValueError(f"ragged={options.ragged!r} needs data_shape=None")
         normalise = None
         device = placement(options.device, ring=options.prefetch_buffer)
-        decodes_there = getattr(options, "decode_on", "host") == "device"
-        if decodes_there:
+        if decoded_there(options):
             check_on_device(options, found.packs, device.device, shapes is not None)
-        if options.normalise_on == "device" or (decodes_there and options.dtype != "uint8"):
+        if options.normalise_on == "device" or (
+            decoded_there(options) and options.dtype != "uint8"
+        ):
             normalise = device_normalisation(found, options)
             options = replace(options, dtype="uint8")
         return cls(options, packs, found, form, normalise, device, shapes)
@@ -271,6 +272,8 @@ class RecordImageProvider(PlannedProvider):
             job, order, tail or ("wrap" if options.round_batch else "pad"), sizes, source
         )
         settings = {"file": source.fingerprint(), "order": describe_order(order), **options.saved()}
+        if decoded_there(options):  # to pixels of its own
+            settings["decode_on"] = "device"
         if isinstance(batches, BucketPlan):
             settings["order"] = batches.described()
         elif job.shapes is not None:

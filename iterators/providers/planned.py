@@ -221,16 +221,16 @@ class PlannedProvider(AbstractDataProvider):
                 self._inside = False
 
     def _next(self) -> DataBatch:
+        if self._process != os.getpid():  # a forked child, which freeing a CUDA tensor would end
+            raise RuntimeError(Prefetcher.foreign)
+        self._provider_current = None
         position = self._position
         if not self._any_left(position.done, position.epoch):
-            self._provider_current = None
             self._provider_asked = True  # the rest may be empty; a new loop means the next epoch
             raise StopIteration
         asked = time.perf_counter()
         self._keep_busy(position)
-        # Refuses to work in a forked child, which a CUDA tensor that is freed there would end.
         data, label, ids, failures = self._engine.collect()
-        self._provider_current = None
         request = self._requests.popleft()
         following = request.behind
         try:

@@ -10,7 +10,9 @@ from iterators.core.device import (
     DeviceNormalisation,
     NumpyDevice,
     TorchDevice,
+    as_tensor,
     get_device,
+    keep_for,
     placement,
     to_device,
 )
@@ -60,6 +62,26 @@ def test_cuda_tensors_are_valid_on_the_current_stream():
         memory[:] = value
         (tensor,) = place.place([memory])
         assert float(tensor.sum()) == value * (1 << 18)
+
+
+def test_the_device_that_is_current_is_meant_whoever_asks_later(monkeypatch):
+    """A number is found where the placement is made: other threads have other current devices."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 3)
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device: device)
+    place = placement("cuda")
+    assert place.device == place.stream == place.another().stream == torch.device("cuda:3")
+
+
+def test_all_parts_of_a_sparse_tensor_are_kept_for_a_stream(monkeypatch):
+    noted = []
+    monkeypatch.setattr(
+        torch.Tensor, "record_stream", lambda one, stream: noted.append((one.data_ptr(), stream))
+    )
+    dense, sparse = torch.ones(3), as_tensor(torch, scipy.sparse.csr_array(np.eye(4)))
+    keep_for("consumer's", [dense, sparse])
+    parts = dense, sparse.crow_indices(), sparse.col_indices(), sparse.values()
+    assert noted == [(part.data_ptr(), "consumer's") for part in parts]
 
 
 def test_another_placement_has_copies_of_its_own():

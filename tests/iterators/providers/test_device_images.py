@@ -6,7 +6,7 @@ The decoder is this project's; everything else is what runs on a device, see `te
 import numpy as np
 import pytest
 
-from iterators import ImageRecordIter
+from iterators import ImageRecordIter, Pack
 from iterators.core import device as devices
 from iterators.providers import image_engines, image_provider
 from iterators.providers.device_images import DeviceImages
@@ -159,3 +159,52 @@ def test_a_device_is_needed(pack):
     for device in (None, "cpu"):
         with pytest.raises(ValueError, match='decode_on="device" needs device="cuda"'):
             made(pack, device=device, decode_on="device")
+
+
+def test_labels_packs_and_images_of_the_size_that_is_wanted(tmp_path):
+    same = [encode_jpeg(picture(64, 64, seed=i)) for i in range(5)]
+    other = [encode_jpeg(picture(70, 80, seed=10 + i)) for i in range(5)]
+    labels = [[i, 2 * i, 5] for i in range(5)]
+    packs = [
+        Pack(str(write_pack(tmp_path / "same.rec", same, labels))),
+        Pack(str(write_pack(tmp_path / "other.rec", other, labels)), rand_mirror=True),
+    ]
+    asked = {"path_imgrec": packs, "label_width": 3, "shuffle": True, "scaled_decode": False}
+    with there(None, **asked) as ours, made(None, **asked) as wanted:
+        for one, found in zip(wanted, ours, strict=True):
+            assert np.array_equal(found.label[0], one.label[0])
+            assert np.array_equal(found.source, one.source)
+            assert np.abs(found.data[0].numpy() - one.data[0]).max() <= 1
+        assert ours.stats()["device_images"] >= 10
+
+
+def test_a_worker_that_fails_works_on(pack, monkeypatch):
+    """A batch that the decoder gives up is raised, and its worker makes the next one."""
+    failing = [True]
+
+    def decoder(contents, steps, stream):
+        if failing and failing.pop():
+            raise RuntimeError("out of memory")
+        return decode(contents, steps, stream)
+
+    workers = []
+    real = DeviceImages._worker
+
+    def counted(engine):
+        workers.append(engine)
+        return real(engine)._replace(decode=decoder)
+
+    monkeypatch.setattr(DeviceImages, "_worker", counted)
+    with there(pack, prefetch_buffer=1) as provider:
+        with pytest.raises(RuntimeError, match="out of memory"):
+            provider.next()
+        provider.next()
+        assert len(workers) == 1
+
+
+def test_a_state_is_of_the_decoder_that_made_the_pixels(pack):
+    with there(pack, dtype="uint8") as ours, made(pack, dtype="uint8") as other:
+        with pytest.raises(ValueError, match="decode_on"):
+            other.load_state_dict(ours.state_dict())
+        with pytest.raises(ValueError, match="decode_on"):
+            ours.load_state_dict(other.state_dict())

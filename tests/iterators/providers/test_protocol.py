@@ -194,3 +194,15 @@ def test_a_provider_is_freed_as_soon_as_it_is_dropped(whole):
         assert alive() is None
     finally:
         gc.enable()
+
+
+def test_no_batch_is_current_after_a_failure(provider, monkeypatch):
+    def fail():
+        raise OSError("the disk is gone")
+
+    assert provider.iter_next()
+    monkeypatch.setattr(provider._engine, "collect", fail)
+    with pytest.raises(OSError, match="disk"):
+        provider.next()
+    with pytest.raises(RuntimeError, match="no current batch"):
+        provider.current  # noqa: B018
