@@ -68,7 +68,10 @@ def test_it_ends_on_a_signal_and_leaves_nothing(started, plain, tmp_path, number
 def listening(process):
     """Addresses and ports at which a process listens, in the form of Linux."""
     folder = Path(f"/proc/{process.pid}")
-    links = {os.readlink(link) for link in (folder / "fd").iterdir()}
+    links = set()
+    for link in (folder / "fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            links.add(os.readlink(link))
     lines = [line.split() for name in ("tcp", "tcp6")
              for line in (folder / "net" / name).read_text().splitlines()[1:]]  # fmt: skip
     return {line[1] for line in lines if line[3] == "0A" and f"socket:[{line[9]}]" in links}
