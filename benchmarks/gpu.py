@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from contenders import CONTENDERS, Failed, Process
-from gpu_feeds import FEEDS
+from gpu_feeds import FEEDS, provider
 from gpu_models import MODELS, Training
 from harness import markdown_table
 from material import NEARBY_PHOTOS, Material
@@ -84,15 +84,7 @@ def rate(items, seconds, warm):
 
 def counts(job, files, threads, **more):
     """Images in each batch of this project, on the processor."""
-    with ImageRecordIter(
-        path_imgrec=files["records"],
-        path_imgidx=files["index"],
-        preprocess_threads=threads,
-        prefetch_buffer=4,
-        verbose=False,
-        **job.record_iter_parameters(),
-        **more,
-    ) as source:
+    with provider(job, files, threads, **more) as source:
         if more:  # the first epoch fills the cache
             for _ in source:
                 pass

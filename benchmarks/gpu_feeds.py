@@ -10,7 +10,7 @@ import torch
 
 from iterators import ImageRecordIter
 
-__all__ = ["FEEDS"]
+__all__ = ["FEEDS", "provider"]
 
 
 def synthetic(job, files, batch, threads):
@@ -23,26 +23,23 @@ def synthetic(job, files, batch, threads):
         yield images, labels
 
 
-def provider(job, files, batch, threads, **more):
-    """This project's provider for a job, with its batches on the device."""
-    parameters = {**job.record_iter_parameters(), "batch_size": batch, **more}
+def provider(job, files, threads, **more):
+    """This project's provider for a job, with other keywords."""
     return ImageRecordIter(
         path_imgrec=files["records"],
         path_imgidx=files["index"],
         preprocess_threads=threads,
         prefetch_buffer=4,
         verbose=False,
-        layout="NHWC",
-        dtype="bfloat16",
-        label_dtype="int64",
-        device="cuda",
-        **parameters,
+        **{**job.record_iter_parameters(), **more},
     )
 
 
 def ours(job, files, batch, threads, **more):
     """Batches of this project, decoded on the processor and normalised on the device."""
-    with provider(job, files, batch, threads, **{"normalise_on": "device", **more}) as source:
+    form = {"layout": "NHWC", "dtype": "bfloat16", "label_dtype": "int64", "batch_size": batch}
+    where = {"device": "cuda", "normalise_on": "device", **more}
+    with provider(job, files, threads, **form, **where) as source:
         while True:
             for made in source:
                 yield made.data[0].permute(0, 3, 1, 2), made.label[0]
