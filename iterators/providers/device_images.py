@@ -244,8 +244,7 @@ class DeviceImages(Prefetcher):
         """Return the error with the place of its record, as the stage's errors have it."""
         if not isinstance(error, RecordIOError) or error.path is not None:
             return error
-        location = self._source.location_of(record)
-        return type(error)(error.reason, record_id=error.record_id, **location)
+        return error.at(**self._source.location_of(record))
 
 
 def decodes(content: bytes) -> bool:

@@ -174,7 +174,7 @@ class PythonImages(Prefetcher):
         except RecordIOError as error:
             if error.path is not None:
                 raise
-            raise type(error)(error.reason, record_id=number, **location) from None
+            raise error.at(record_id=number, **location) from None
         except Exception as error:
             if hasattr(error, "add_note"):  # Python 3.11
                 error.add_note(f"raised by aug_list for image {number}: {location}")
