@@ -174,6 +174,8 @@ class SkippedSamples:
         """
         if arrays[0] is None or self.on_error == "raise" or not isinstance(error, RecordIOError):
             raise error
+        if isinstance(error, RemoteFileError):
+            raise error  # nothing is known about the record
         self.add(error)
         for bad, (record, *size) in enumerate(records):
             try:

@@ -212,6 +212,25 @@ def test_a_server_that_fails_while_a_bad_record_is_replaced(provider, server, pa
     assert found == expected
 
 
+def test_a_record_that_the_server_does_not_give_is_not_skipped(provider, monkeypatch):
+    with provider(on_error="skip") as it:
+        expected = rest(it)
+    failures = [[(3, RemoteFileError("a server that is not there", path="x"))], []]
+    collect = FetchedAhead.collect
+
+    def failing(engine):
+        *arrays, failed = collect(engine)
+        return *arrays, [*failed, *(failures.pop() if failures else [])]
+
+    monkeypatch.setattr(FetchedAhead, "collect", failing)
+    with provider(on_error="skip") as it:
+        found = [content(it.next())]
+        with pytest.raises(RemoteFileError):
+            it.next()
+        assert found + rest(it) == expected
+        assert not failures and not it.skipped
+
+
 SCRIPT = textwrap.dedent("""
     import sys
     from iterators import ImageRecordIter
