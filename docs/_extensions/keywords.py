@@ -2,15 +2,17 @@
 
 The directive ``keywords`` makes a table of all parameters of a provider, and ``rules`` one of the
 combinations that are refused or warned of; their arguments name families of options,
-``module:Class``.  The values that a parameter accepts are those that its check names when it is
-given something wrong.  The role ``default`` is the default of a parameter of a class or function of
-`iterators`, as code: ``{default}`ImageRecordIter.resize```.
+``module:Class``.  ``:only:`` chooses parameters by name, and ``:without:`` leaves out those that
+other families describe in the same way.  The values that a parameter accepts are those that its
+check names when it is given something wrong.  The role ``default`` is the default of a parameter of
+a class or function of `iterators`, as code: ``{default}`ImageRecordIter.resize```; or a constant,
+``{default}`module:NAME```.
 """
 
 import inspect
+import pkgutil
 import re
 from dataclasses import MISSING
-from importlib import import_module
 
 from docutils import nodes
 from docutils.statemachine import StringList
@@ -33,10 +35,7 @@ class Table(SphinxDirective):
 
     def run(self):
         """Make the table."""
-        families = []
-        for name in self.arguments[0].split():
-            module, _, kind = name.partition(":")
-            families.append(getattr(import_module(module), kind))
+        families = [pkgutil.resolve_name(name) for name in self.arguments[0].split()]
         lines = [
             ".. list-table::",
             "   :header-rows: 1",
@@ -57,10 +56,16 @@ class Keywords(Table):
     """A table of parameters: name and default, accepted values, meaning."""
 
     widths = (32, 20, 48)
+    option_spec = {"only": str.split, "without": str.split}
 
     def rows(self, families):
-        """Return head and rows."""
-        return [("Parameter and default", "Accepts", "Meaning"), *rows(families)]
+        """Return head and rows; a parameter that does not exist is an error of the page."""
+        others = [pkgutil.resolve_name(name) for name in self.options.get("without", ())]
+        try:
+            items = chosen(families, self.options.get("only"), others)
+        except LookupError as error:
+            raise self.error(f"no parameter {error}") from None
+        return [("Parameter and default", "Accepts", "Meaning"), *rows(items)]
 
 
 class Rules(Table):
@@ -88,7 +93,9 @@ class Default(SphinxRole):
 
 
 def default(text):
-    """Return the default of ``Class.parameter`` as one writes it."""
+    """Return the default of ``Class.parameter`` as one writes it, or a constant."""
+    if ":" in text:
+        return shown(pkgutil.resolve_name(text))
     owner, _, name = text.partition(".")
     parameters = inspect.signature(getattr(iterators, owner)).parameters
     if name not in parameters:
@@ -102,10 +109,21 @@ def ruled(rule):
     return names, rule.text, "error" if rule.refused else "warning"
 
 
-def rows(families):
+def chosen(families, only, others):
+    """Return the parameters: some in the given order, without those of other families."""
+    items = {item.name: item for item in _described(families, ())}
+    if only is not None:
+        items = {name: items[name] for name in only}
+    known = [(item.name, item.default, item.metadata) for item in _described(others, ())]
+    return [
+        item for item in items.values() if (item.name, item.default, item.metadata) not in known
+    ]
+
+
+def rows(items):
     """Return the rows of the table; parameters that share a description share a row."""
     result = []
-    for item in _described(families, ()):
+    for item in items:
         required = item.default is MISSING
         text, name = (
             item.metadata["text"],
