@@ -350,6 +350,17 @@ def extension(source, name):
     )
 
 
+def long_description():
+    """Return the README for a package index, where pictures and links beside it do not exist."""
+    text = Path("README.md").read_text(encoding="utf-8")
+    pages = (
+        "The folder `docs` of the source distribution has the pages; `make docs` builds the site."
+    )
+    text = re.sub(r"(?ms)^## Read on\n.*?(?=^## )", f"## Read on\n\n{pages}\n\n", text)
+    text = re.sub(r"(?m)^!\[[^]]*\]\((?!https:)[^)]*\)\n+", "", text)
+    return re.sub(r"\[([^]]*)\]\((?!https:|#)[^)]*\)", r"\1", text)
+
+
 def extensions():
     """One extension for every ``.pyx``, and what they share."""
     compiled = os.environ.get("RECORDIO_COMPILED")
@@ -371,6 +382,8 @@ if __name__ == "__main__":
     setup(
         cmdclass={"build_ext": BuildExt},
         install_requires=requirements(),
+        long_description=long_description(),
+        long_description_content_type="text/markdown",
         options={"build": {"build_base": BUILD_BASE}},
         ext_modules=cythonize(
             list(extensions()),

@@ -1,5 +1,6 @@
 """What a release consists of: one version, and every file of the repository in the sdist."""
 
+import ast
 import re
 import subprocess
 from pathlib import Path
@@ -44,3 +45,16 @@ def test_the_changelog_begins_with_what_is_not_released_and_groups_what_changed(
     assert all(re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", text) for text in headings[1:])
     kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
     assert set(re.findall(r"^### (.+)$", text, re.M)) <= kinds
+
+
+def test_the_description_on_an_index_has_no_link_into_the_repository(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    program = ast.parse(ROOT.joinpath("setup.py").read_text())
+    program.body = [
+        part for part in program.body if getattr(part, "name", "") == "long_description"
+    ]
+    space = {"re": re, "Path": Path}
+    exec(compile(program, "setup.py", "exec"), space)
+    text = space["long_description"]()
+    assert "## A network that trains" in text and "## Licence" in text
+    assert re.findall(r"\]\((?!https:|#)[^)]*\)|<img", text) == []
