@@ -29,11 +29,12 @@ __all__ = [
     "Identities",
     "count_identities",
     "find_identities",
-    "first_key",
     "identity_keys",
     "joined_identities",
+    "keys_without_index",
     "label_pair",
     "records_by_key",
+    "row_of_zero",
 ]
 
 #: Records with some keys; None where there is none, nothing in it where it is damaged.
@@ -330,20 +331,43 @@ def label_pair(record: memoryview | bytes | None) -> tuple[int, int] | None:
     return (int(first), int(second)) if first.is_integer() and second.is_integer() else None
 
 
-def first_key(reader: Any, offsets: np.ndarray) -> int:
-    """Find the key of the first record of a file without index, in which keys count up from it.
+def row_of_zero(reader: Any, offsets: np.ndarray) -> int:
+    """Find the row of the record with key 0 in a file without index, in which other keys count up.
 
-    It is 0, unless the last record is the one with key 0: InsightFace's builder writes it behind
-    all others, and its labels end at the number of records.
+    It is 0, except in files of InsightFace: `RecBuilder` writes that record behind all others, and
+    `face2rec2.py` between the images and the records that list identities. The labels of the last
+    record show it, which end at the number of records, or where the images end.
     """
     if not isinstance(reader, RecordReader) or not len(offsets):
         return 0
-    (record,) = records_by_key(lambda row: reader.read_at(int(offsets[row]))[0])([-1])
-    pair = label_pair(record)
-    if pair is None or not 1 < pair[0] < pair[1] == float(np.float32(len(offsets))):
+    read = records_by_key(lambda row: reader.read_at(int(offsets[row]))[0])
+    count = len(offsets)
+    pair = label_pair(read([-1])[0])
+    if pair is None or not 1 < pair[1] <= float(np.float32(count)):
         return 0
-    assert record is not None  # it has two labels
-    return int(HEADER.unpack_from(record)[2] == 0)
+    rows = [count - 1]
+    if pair[1] != float(np.float32(count)):
+        low, high = keys_of(pair[1:])
+        rows = list(range(int(low[0]) - 1, int(high[0])))
+        pair = pair[1], int(np.float32(count))
+    for row, record in zip(rows, read(rows), strict=True):
+        if label_pair(record) == pair and 1 < pair[0] < pair[1]:
+            assert record is not None  # it has two labels
+            if HEADER.unpack_from(record)[2] == 0:
+                return row
+    return 0
+
+
+def keys_without_index(zero: int, count: int) -> np.ndarray:
+    """Return the keys of all records of a file without index, by the row of key 0: int64.
+
+    >>> keys_without_index(0, 4).tolist(), keys_without_index(2, 4).tolist()
+    ([0, 1, 2, 3], [1, 2, 0, 3])
+    """
+    keys = np.arange(count)
+    keys[:zero] += 1
+    keys[zero : zero + 1] = 0
+    return keys
 
 
 def lists_widely(record: memoryview | bytes) -> bool:

@@ -30,7 +30,7 @@ from ..lists import ListEntry, entries_among, entry_lines, open_list
 from .classes import find_classes, labels_of_names
 from .field_files import field_file, field_names
 from .fields_meta import SUFFIX, FieldMeta, read_fields
-from .identities import Identities, find_identities, first_key, records_by_key
+from .identities import Identities, find_identities, keys_without_index, records_by_key, row_of_zero
 from .manifest import ShardManifest, listed_packs
 from .names import Names, container_files, one_name, pack_files, pack_prefix
 from .sizes import SizedFile, SizedRecords, SizedSamples, stored_sizes
@@ -157,7 +157,7 @@ class OpenPack:
         """Keys of the same records: int64."""
         if self.lines is None:
             offsets = self.all_offsets
-            return np.roll(np.arange(len(offsets)), -first_key(self.reader, offsets))
+            return keys_without_index(row_of_zero(self.reader, offsets), len(offsets))
         keys, offsets = self.lines
         return keys if offsets is self.all_offsets else keys[np.argsort(offsets, kind="stable")]
 
@@ -216,8 +216,8 @@ class OpenPack:
         """Read records by their keys, as `records_by_key` gives them."""
         reader, offsets = self.reader, self.all_offsets
         if self.index is None:
-            first = first_key(reader, offsets)
-            rows = [key - first if key < len(offsets) else key for key in keys]
+            zero = row_of_zero(reader, offsets)
+            rows = [key - (key <= zero) if key else zero for key in keys]
             return records_by_key(lambda row: reader.read_at(int(offsets[row]))[0])(rows)
         try:  # all at once, where nothing is wrong
             return list(reader.read_many([reader.position_of(key) for key in keys]))

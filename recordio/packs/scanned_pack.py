@@ -24,7 +24,14 @@ from ..frames.frame import scan_offsets
 from ..frames.head import HEAD, HEAD_WORDS, flag_of, length_of
 from ..frames.walk import Piece, walk
 from ..header import HEADER, HEADER_FIELDS, LABEL_OFFSET
-from .identities import ROUNDED, first_key, identity_keys, label_pair, records_by_key
+from .identities import (
+    ROUNDED,
+    identity_keys,
+    keys_without_index,
+    label_pair,
+    records_by_key,
+    row_of_zero,
+)
 from .labels import LabelSource
 from .names import pack_files
 from .open_pack import OpenPack
@@ -116,7 +123,8 @@ class ScannedPack(OpenPack):
             if not self.skip_errors:
                 raise
             (offsets, ends, numbers), damage = whole_records(self.data)
-        keys = numbers if damage else np.roll(numbers, -first_key(self.reader, offsets))
+        zero = 0 if damage else row_of_zero(self.reader, offsets)
+        keys = numbers if damage else keys_without_index(zero, len(numbers))
         if self.lines is not None:  # the index says which records are missing
             keys, numbers, rows = self._listed(offsets, *self.lines)
             offsets, ends = offsets[rows], ends[rows]

@@ -17,6 +17,7 @@ from recordio import (
     pack,
     split,
     stats,
+    unpack,
 )
 from recordio.packs.identities import joined_identities, keys_of
 from recordio.packs.open_pack import OpenPack
@@ -178,6 +179,67 @@ def test_a_short_last_record_and_an_empty_file(packs):
     assert OpenPack(path).all_keys.tolist() == [0]
     path.write_bytes(b"")
     assert OpenPack(path).all_keys.tolist() == []
+
+
+# -- record 0 between images and identities --------------------------------------------------------
+
+
+def list_pack(packs, name, counts, index=False, aligned=True):
+    """A pack as InsightFace's `face2rec2.py` writes it: images, record 0, and then identities."""
+    path, first = packs.path(name), 1 + sum(counts)
+    with RecordWriter(path, path.with_suffix(".idx") if index else None) as writer:
+
+        def write(key, label, content=b""):
+            writer.write(pack(IRHeader(0, label, key, 0), content), *[key] * index)
+
+        for key, label in enumerate(np.repeat(np.arange(len(counts)), counts).tolist(), 1):
+            write(key, [label, 1] if aligned else label, b"face" + packs.content(name, key))
+        write(0, [first, first + len(counts)])
+        for key, pair in enumerate(ranges(first, counts), first):
+            write(key, pair)
+    return path
+
+
+@pytest.mark.parametrize("counts", [[2, 1, 3], [1], [4, 4, 1, 1], [1, 1, 1, 1]])
+@pytest.mark.parametrize("index", [False, True])
+@pytest.mark.parametrize("aligned", [False, True])
+def test_record_0_may_lie_behind_the_images_without_an_index(packs, counts, index, aligned):
+    path, count = list_pack(packs, "a", counts, index, aligned), sum(counts)
+    with OpenPack(path, path.with_suffix(".idx") if index else None) as opened:
+        assert opened.keys.tolist() == list(range(1, count + 1))
+        assert opened.faces.ranges().tolist() == ranges(count + 1, counts)
+        assert opened.numbers.tolist() == list(range(count))
+        assert opened.read_keys([len(opened.all_keys)]) == [None]
+        ids = [unpack(record)[0].id for record in opened.read_keys(range(len(opened.all_keys)))]
+        assert ids == list(range(len(opened.all_keys)))
+        assert opened.image_spans().tolist() == [
+            [a - 1, b - 1] for a, b in ranges(count + 1, counts)
+        ]
+    with ScannedPack(path) as source:
+        assert source.identities == len(counts)
+        assert source.keys.tolist() == list(range(1, count + 1))
+    assert stats(path).identities == len(counts)
+
+
+@pytest.mark.parametrize("wrong", ["id", "end", "content"])
+def test_a_record_behind_the_images_that_means_something_else(packs, wrong):
+    path = packs.path("a")
+    records = [
+        (1, 0.0, b"face"),
+        (2, 1.0, b"face"),
+        (0, [3, 5], b""),
+        (3, [1, 2], b""),
+        (4, [2, 3], b""),
+    ]
+    records[2] = {"id": (7, [3, 5], b""), "end": (0, [3, 4], b""), "content": (0, [3, 5], b"face")}[
+        wrong
+    ]
+    with RecordWriter(path) as writer:
+        for key, label, content in records:
+            writer.write(pack(IRHeader(0, label, key, 0), content))
+    for opened in (OpenPack(path), ScannedPack(path, everything=True)):
+        with opened:
+            assert opened.all_keys.tolist() == [0, 1, 2, 3, 4]
 
 
 # -- what cannot be told ---------------------------------------------------------------------------
