@@ -1,5 +1,18 @@
-"""Names of `mx.base`: the error that MXNet raises, and the context of a call that names a GPU."""
+"""Names of `mx.base`: the error that MXNet raises, and types that scripts compare with."""
+
+import numpy as np
 
 from recordio.errors import RecordIOError as MXNetError
 
-__all__ = ["MXNetError"]
+from ..elsewhere import stand_in
+
+__all__ = ["MXNetError", "integer_types", "numeric_types", "string_types"]
+
+integer_types = (int, np.int32, np.int64)
+numeric_types = (float, int, np.generic)
+string_types = (str,)
+
+#: Names that call MXNet's library in C.
+C_LIBRARY = "there is no such library: `tell()` of a reader and `rec2idx` know positions"
+
+globals().update(stand_in(__name__, "mx.base", dict.fromkeys(["_LIB", "check_call"], C_LIBRARY)))

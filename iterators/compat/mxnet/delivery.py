@@ -16,7 +16,10 @@ from ...mx_image import ImageAugmenter
 from ...providers.form_batches import FormBatch
 from .ndarray.array import as_nd
 
-__all__ = ["ToNDArray", "delivering", "giving", "step_giving"]
+__all__ = ["ToNDArray", "as_giving", "delivering", "giving", "step_giving", "with_steps"]
+
+#: Classes of steps that give NDArrays, by the classes of `iterators.mx_image`.
+_GIVING: dict[type[Any], type[Any]] = {}
 
 
 def giving(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -36,7 +39,26 @@ def step_giving(kind: type[Any], module: str) -> Any:
         found = kind.__call__(self, src, *label)
         return (as_nd(found[0]), *found[1:]) if label else as_nd(found)
 
-    return _derived(kind, module, {"__call__": called})
+    _GIVING[kind] = _derived(kind, module, {"__call__": called})
+    return _GIVING[kind]
+
+
+def as_giving(step: Any) -> Any:
+    """Make a step of `iterators.mx_image` one that gives NDArrays."""
+    step.__class__ = _GIVING.get(type(step), type(step))
+    return step
+
+
+def with_steps(kind: type[Any], first: Any, module: str) -> Any:
+    """Return an iterator class whose functions of a script are called with NDArrays."""
+
+    def made(self: Any, *values: Any, **keywords: Any) -> None:
+        steps = keywords.get("aug_list")
+        if isinstance(steps, list | tuple):
+            keywords["aug_list"] = [first, *steps]
+        kind.__init__(self, *values, **keywords)  # type: ignore[misc]
+
+    return delivering(kind, module, __init__=functools.wraps(kind.__init__)(made))  # type: ignore[misc]
 
 
 def delivering(kind: type[Any], module: str, **members: Any) -> Any:

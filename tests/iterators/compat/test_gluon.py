@@ -1,6 +1,7 @@
 """`mx.gluon.data`: loaders, samplers, transforms and sets of images over this package."""
 
 import gzip
+import multiprocessing
 import pickle
 
 import numpy as np
@@ -87,6 +88,25 @@ def test_a_loop_that_is_left_ends_its_workers():
     for _ in loader:
         break
     assert len(list(loader)) == len(loader) == 6
+
+
+def pickled(indices, batchify, dataset):
+    """Make a batch in a process of a pool, which has no data set."""
+    assert dataset is None
+    return pickle.dumps(batchify([Noisy()[i] for i in indices]))
+
+
+@pytest.mark.parametrize("prefetch", [0, 2, 9])
+def test_a_pool_of_a_loader_of_ones_own(prefetch):
+    batches = [[0, 1, 2], [5], [4, 3]]
+    with multiprocessing.Pool(2) as pool:
+        found = data.dataloader._MultiWorkerIter(
+            pool, data.batchify.default_batchify_fn, batches, worker_fn=pickled, prefetch=prefetch
+        )
+        assert len(found) == 3 and iter(found) is found
+        assert [y.asnumpy().tolist() for _, y in found] == batches
+        with pytest.raises(StopIteration):
+            found.next()
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,11 @@ def test_mxnet_is_imported_as_scripts_import_it():
         "from iterators.compat.mxnet.gluon.data.vision import transforms, ImageRecordDataset\n"
         "from iterators.compat.mxnet.gluon.data.vision.datasets import MNIST\n"
         "from iterators.compat.mxnet.io import DataBatch, DataIter\n"
+        "from iterators.compat.mxnet.base import integer_types, numeric_types, string_types\n"
         "from iterators.compat.mxnet.image import imdecode\n"
+        "from iterators.compat.mxnet.image.detection import CreateDetAugmenter, ImageDetIter\n"
+        "from iterators.compat.mxnet.image.image import _get_interp_method, imread\n"
+        "from iterators.compat.mxnet.gluon.data.dataloader import _MultiWorkerIter\n"
         "from iterators.compat.mxnet.ndarray import NDArray\n"
         "import iterators.compat.mxnet.ndarray as nd2\n"
         "assert nd is mx.nd is mx.ndarray is nd2 and mx.img is mx.image and mx.rnd is mx.random\n"
@@ -111,6 +115,13 @@ def test_other_systems_say_what_is_not_here(name):
     module = getattr(getattr(compat, system), part)
     with pytest.raises(NotImplementedError, match=f"{own} of {system}.{part}.*trains models"):
         getattr(module, own)
+
+
+def test_the_library_in_c_says_what_there_is_instead():
+    with pytest.raises(NotImplementedError, match="MXRecordIOReaderTell of mx.base._LIB.*rec2idx"):
+        mx.base._LIB.MXRecordIOReaderTell(None)
+    with pytest.raises(NotImplementedError, match="no such library"):
+        mx.base.check_call(0)
 
 
 def test_names_of_mxnet_jl():

@@ -14,11 +14,14 @@ from .array import NDArray, as_nd, size_of
 __all__ = [
     "abs",
     "arange",
+    "argmax",
+    "argmin",
     "array",
     "ceil",
     "clip",
     "concat",
     "concatenate",
+    "dot",
     "empty",
     "exp",
     "expand_dims",
@@ -27,19 +30,25 @@ __all__ = [
     "floor",
     "from_numpy",
     "full",
+    "greater",
     "linspace",
     "log",
+    "max",
     "maximum",
+    "mean",
+    "min",
     "minimum",
     "one_hot",
     "ones",
     "ones_like",
     "round",
+    "sign",
     "slice_axis",
     "split",
     "sqrt",
     "square",
     "stack",
+    "sum",
     "tile",
     "transpose",
     "waitall",
@@ -130,9 +139,9 @@ def ones_like(data: Any) -> NDArray:
     return as_nd(np.ones_like(np.asarray(data)))
 
 
-def concat(*data: Any, dim: int = 1) -> NDArray:
+def concat(*data: Any, dim: int = 1, out: Any = None) -> NDArray:
     """Join arrays along an axis, by default the second one, as in MXNet."""
-    return concatenate(data, axis=dim)
+    return as_nd(np.concatenate([np.asarray(a) for a in data], dim, out))
 
 
 def concatenate(arrays: Any, axis: int = 0, always_copy: bool = True) -> NDArray:
@@ -140,9 +149,9 @@ def concatenate(arrays: Any, axis: int = 0, always_copy: bool = True) -> NDArray
     return as_nd(np.concatenate([np.asarray(a) for a in arrays], axis))
 
 
-def stack(*data: Any, axis: int = 0) -> NDArray:
+def stack(*data: Any, axis: int = 0, out: Any = None) -> NDArray:
     """Join arrays along a new axis."""
-    return as_nd(np.stack([np.asarray(a) for a in data], axis))
+    return as_nd(np.stack([np.asarray(a) for a in data], axis, out))
 
 
 def split(
@@ -198,6 +207,21 @@ def one_hot(
     return as_nd(np.where(chosen, on_value, off_value).astype(numpy_dtype(dtype)))
 
 
+def dot(lhs: Any, rhs: Any) -> NDArray:
+    """Multiply the last axis of one array with the first of another, as in MXNet."""
+    return as_nd(np.asarray(np.tensordot(np.asarray(lhs), np.asarray(rhs), 1)))
+
+
+def argmax(data: Any, axis: int | None = None, keepdims: bool = False) -> NDArray:
+    """Return positions of the largest entries, as float32, which MXNet gives."""
+    return as_nd(np.asarray(data)).argmax(axis, keepdims)
+
+
+def argmin(data: Any, axis: int | None = None, keepdims: bool = False) -> NDArray:
+    """Return positions of the smallest entries, as float32, which MXNet gives."""
+    return as_nd(np.asarray(data)).argmin(axis, keepdims)
+
+
 def waitall() -> None:
     """Return at once: nothing is computed in the background."""
 
@@ -213,13 +237,30 @@ def _by_numpy(function: Callable[..., Any]) -> Callable[..., NDArray]:
     return of_arrays
 
 
+def _over_axes(function: Callable[..., Any]) -> Callable[..., NDArray]:
+    """Return a function of NumPy that reduces axes under MXNet's name, for its own arrays."""
+
+    def of_array(data: Any, axis: Any = None, keepdims: bool = False) -> NDArray:
+        return as_nd(np.asarray(function(np.asarray(data), axis=axis, keepdims=keepdims)))
+
+    of_array.__name__ = of_array.__qualname__ = function.__name__
+    of_array.__doc__ = f"Return `numpy.{function.__name__}` over some axes, as an NDArray."
+    return of_array
+
+
 abs: Callable[..., NDArray] = _by_numpy(np.absolute)
 ceil: Callable[..., NDArray] = _by_numpy(np.ceil)
 exp: Callable[..., NDArray] = _by_numpy(np.exp)
 floor: Callable[..., NDArray] = _by_numpy(np.floor)
+greater: Callable[..., NDArray] = _by_numpy(np.greater)
 log: Callable[..., NDArray] = _by_numpy(np.log)
+max: Callable[..., NDArray] = _over_axes(np.max)
 maximum: Callable[..., NDArray] = _by_numpy(np.maximum)
+mean: Callable[..., NDArray] = _over_axes(np.mean)
+min: Callable[..., NDArray] = _over_axes(np.min)
 minimum: Callable[..., NDArray] = _by_numpy(np.minimum)
 round: Callable[..., NDArray] = _by_numpy(np.round)
+sign: Callable[..., NDArray] = _by_numpy(np.sign)
 sqrt: Callable[..., NDArray] = _by_numpy(np.sqrt)
 square: Callable[..., NDArray] = _by_numpy(np.square)
+sum: Callable[..., NDArray] = _over_axes(np.sum)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import pickle
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -124,8 +125,8 @@ class DataLoader:
                 "batch_sampler takes the place of batch_size, shuffle, sampler and last_batch: "
                 "drop these"
             )
-        self._dataset, self._batch_sampler = dataset, batch_sampler
-        self._batchify = batchify_fn or default_batchify_fn
+        self._dataset, self._batch_sampler, self._pin_memory = dataset, batch_sampler, pin_memory
+        self._batchify_fn = batchify_fn or default_batchify_fn
         self._workers = max(0, num_workers)
         self._ahead = 2 * self._workers
         if prefetch is not None:
@@ -139,7 +140,7 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         epoch, self._epoch = self._epoch, (self._epoch + 1) % (1 << EPOCH_BITS)
-        batches = _Batches(self._dataset, self._batchify, derive_key(seed_number(), PURPOSE))
+        batches = _Batches(self._dataset, self._batchify_fn, derive_key(seed_number(), PURPOSE))
         if not self._workers:
             return (batches.batch(*request) for request in self._requests(epoch))
         if self._threads:
@@ -206,3 +207,57 @@ class DataLoader:
                 yield collect(under_way.popleft())
         while under_way:
             yield collect(under_way.popleft())
+
+
+class _MultiWorkerIter:
+    """Batches from the pool of a loader that derives from `DataLoader`, as those of gluon-cv do.
+
+    Such a loader overrides `_push_next`, and these are the names that it uses there.  Its function
+    gets indices, `batchify_fn` and the data set, and returns a batch, pickled if it is a process's.
+    """
+
+    def __init__(
+        self,
+        worker_pool: Any,
+        batchify_fn: Callable[[Any], Any],
+        batch_sampler: Any,
+        pin_memory: bool = False,
+        pin_device_id: int = 0,
+        worker_fn: Any = None,
+        prefetch: int = 0,
+        dataset: Any = None,
+        data_loader: Any = None,
+        timeout: float = 120,
+    ) -> None:
+        self._worker_pool, self._worker_fn, self._dataset = worker_pool, worker_fn, dataset
+        self._batchify_fn, self._batch_sampler = batchify_fn, batch_sampler
+        self._iter, self._timeout = iter(batch_sampler), timeout
+        self._data_buffer: dict[int, Any] = {}
+        self._sent_idx = self._rcvd_idx = 0
+        for _ in range(prefetch):
+            self._push_next()
+
+    def _push_next(self) -> None:
+        indices = next(self._iter, None)
+        if indices is not None:
+            values = indices, self._batchify_fn, self._dataset
+            self._data_buffer[self._sent_idx] = self._worker_pool.apply_async(
+                self._worker_fn, values
+            )
+            self._sent_idx += 1
+
+    def __len__(self) -> int:
+        return len(self._batch_sampler)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        self._push_next()
+        if not self._data_buffer:
+            raise StopIteration
+        batch = self._data_buffer.pop(self._rcvd_idx).get(self._timeout)
+        self._rcvd_idx += 1
+        return batch if self._dataset is not None else pickle.loads(batch)
+
+    next = __next__

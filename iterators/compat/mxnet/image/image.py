@@ -1,13 +1,14 @@
-"""Names of `mx.image`: functions on single images, augmenters and iterators that give `NDArray`."""
+"""Names of `mx.image.image`: functions on single images, augmenters and `ImageIter`."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ... import mx_image as _mx_image
-from .delivery import ToNDArray, delivering, giving, step_giving
+from .... import mx_image as _mx_image
+from ....mx_image.functions import interpolation
+from ..delivery import ToNDArray, as_giving, giving, step_giving, with_steps
 
 imdecode: Callable[..., Any] = giving(_mx_image.imdecode)
 imread: Callable[..., Any] = giving(_mx_image.imread)
@@ -24,8 +25,6 @@ random_crop: Callable[..., Any] = giving(_mx_image.random_crop)
 random_size_crop: Callable[..., Any] = giving(_mx_image.random_size_crop)
 
 Augmenter = _mx_image.Augmenter
-DetAugmenter = _mx_image.DetAugmenter
-CreateMultiRandCropAugmenter = _mx_image.CreateMultiRandCropAugmenter
 
 BrightnessJitterAug: type[_mx_image.BrightnessJitterAug] = step_giving(
     _mx_image.BrightnessJitterAug, __name__
@@ -56,17 +55,6 @@ SaturationJitterAug: type[_mx_image.SaturationJitterAug] = step_giving(
     _mx_image.SaturationJitterAug, __name__
 )
 SequentialAug: type[_mx_image.SequentialAug] = step_giving(_mx_image.SequentialAug, __name__)
-DetBorrowAug: type[_mx_image.DetBorrowAug] = step_giving(_mx_image.DetBorrowAug, __name__)
-DetHorizontalFlipAug: type[_mx_image.DetHorizontalFlipAug] = step_giving(
-    _mx_image.DetHorizontalFlipAug, __name__
-)
-DetRandomCropAug: type[_mx_image.DetRandomCropAug] = step_giving(
-    _mx_image.DetRandomCropAug, __name__
-)
-DetRandomPadAug: type[_mx_image.DetRandomPadAug] = step_giving(_mx_image.DetRandomPadAug, __name__)
-DetRandomSelectAug: type[_mx_image.DetRandomSelectAug] = step_giving(
-    _mx_image.DetRandomSelectAug, __name__
-)
 
 
 class _GivenSteps(_mx_image.DescribedSteps):
@@ -74,39 +62,27 @@ class _GivenSteps(_mx_image.DescribedSteps):
 
     def __getitem__(self, position: Any) -> Any:
         found = super().__getitem__(position)
-        return tuple(map(_given, found)) if isinstance(found, tuple) else _given(found)
+        return tuple(map(as_giving, found)) if isinstance(found, tuple) else as_giving(found)
 
     def __iter__(self) -> Any:
-        return (_given(step) for step in super().__iter__())
+        return (as_giving(step) for step in super().__iter__())
+
+
+def _get_interp_method(interp: int, sizes: Sequence[int] = ()) -> int:
+    """Return the method that `interp` stands for between two sizes, as gluon-cv asks for it.
+
+    `sizes` has the old height and width and the new ones; without them 9 is cubic, as in MXNet.
+    """
+    return (
+        interpolation(interp, sizes[:2], sizes[2:])
+        if len(sizes)
+        else interpolation(interp, (0, 0), (1, 1))
+    )
 
 
 def _create_augmenter(*values: Any, **keywords: Any) -> Any:
     return _GivenSteps(**_mx_image.CreateAugmenter(*values, **keywords).changed())
 
 
-def _create_det_augmenter(*values: Any, **keywords: Any) -> list[Any]:
-    return [_given(step) for step in _mx_image.CreateDetAugmenter(*values, **keywords)]
-
-
-def _given(step: Any) -> Any:
-    """Make a step that was just made one that gives an NDArray."""
-    step.__class__ = globals()[type(step).__name__]
-    return step
-
-
-def _with_steps(kind: type[Any], first: Any) -> Any:
-    """Return an iterator class whose functions of a script are called with NDArrays."""
-
-    def made(self: Any, *values: Any, **keywords: Any) -> None:
-        steps = keywords.get("aug_list")
-        if isinstance(steps, list | tuple):
-            keywords["aug_list"] = [first, *steps]
-        kind.__init__(self, *values, **keywords)  # type: ignore[misc]
-
-    return delivering(kind, __name__, __init__=functools.wraps(kind.__init__)(made))  # type: ignore[misc]
-
-
 CreateAugmenter = functools.wraps(_mx_image.CreateAugmenter)(_create_augmenter)
-CreateDetAugmenter = functools.wraps(_mx_image.CreateDetAugmenter)(_create_det_augmenter)
-ImageIter: Any = _with_steps(_mx_image.ImageIter, ToNDArray())
-ImageDetIter: Any = _with_steps(_mx_image.ImageDetIter, DetBorrowAug(ToNDArray()))
+ImageIter: Any = with_steps(_mx_image.ImageIter, ToNDArray(), __name__)
