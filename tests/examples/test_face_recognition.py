@@ -84,7 +84,9 @@ def test_sets_that_are_no_packs_and_labels_that_are_vectors(example, tmp_path):
 @pytest.mark.parametrize("workers", [0, 2])
 def test_the_drop_in_works_in_loaders_and_can_be_pickled(example, pack, workers):
     dataset = example.MXFaceDataset(pack)
-    labels = [batch[1] for batch in DataLoader(dataset, 5, num_workers=workers)]
+    context = "fork" if workers else None  # the class is in a module that no worker could import
+    loader = DataLoader(dataset, 5, num_workers=workers, multiprocessing_context=context)
+    labels = [batch[1] for batch in loader]
     assert torch.cat(labels).tolist() == [0] * 4 + [1] * 4 + [2] * 4
     if workers == 0:
         same = pickle.loads(pickle.dumps(dataset.imgrec))

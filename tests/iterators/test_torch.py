@@ -103,7 +103,7 @@ def test_a_provider_that_exists_is_used_as_it_is():
         ]  # fmt: skip
         assert len(batches) == 4
         with pytest.raises(RuntimeError, match="cannot be used in a worker"):
-            values(loader(batches, num_workers=1))
+            values(loader(batches, num_workers=1, multiprocessing_context="fork"))
         with pytest.raises(TypeError, match="pass what makes it"):
             pickle.dumps(batches)
         for wrong in ({"batch_size": 2}, {"rank": 0, "world_size": 1}):
@@ -418,7 +418,7 @@ def test_many_workers_are_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(Warning, match="num_workers=0 is faster"):
-            values(loader(dataset(), num_workers=1))
+            values(loader(dataset(), num_workers=1, multiprocessing_context="fork"))
 
 
 def test_closing_stops_the_threads_and_a_loop_starts_new_ones():
@@ -464,13 +464,15 @@ def test_a_loader_fetches_in_batches():
     assert records.calls == [[0, 1], [2, 3], [4]]
 
 
+def record_tensor(record):
+    return torch.frombuffer(bytearray(record), dtype=torch.uint8)
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_records_of_a_file_in_any_number_of_workers(tmp_path, workers):
     path = write_records(tmp_path / "x.rec", [bytes([i] * 4) for i in range(9)])
     reader = recordio.RecordReader(path, path.with_suffix(".idx"))
-    records = MapDataset(reader, transform=lambda record: torch.frombuffer(
-        bytearray(record), dtype=torch.uint8
-    ))  # fmt: skip
+    records = MapDataset(reader, transform=record_tensor)
     assert records[3].tolist() == [3] * 4
     batches = list(DataLoader(records, batch_size=4, num_workers=workers))
     assert torch.cat(batches)[:, 0].tolist() == list(range(9))

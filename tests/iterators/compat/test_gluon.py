@@ -3,6 +3,7 @@
 import gzip
 import multiprocessing
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -34,6 +35,14 @@ class Noisy:
         return self.crop(self.step(mx.nd.array(pixels, dtype="uint8"))), i
 
 
+@pytest.fixture
+def fork_server():
+    """Python's way since 3.14."""
+    multiprocessing.set_start_method("forkserver", force=True)
+    yield
+    multiprocessing.set_start_method(None, force=True)
+
+
 def epochs(**keywords):
     mx.random.seed(3)
     loader = data.DataLoader(Noisy(), 4, **keywords)
@@ -63,6 +72,14 @@ def test_batches_of_workers_are_ndarrays():
     for x, y in loader:
         assert isinstance(x, mx.nd.NDArray) and isinstance(y, mx.nd.NDArray)
         assert x.dtype == np.uint8
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="MXNet forks workers on Linux")
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_workers_know_functions_that_cannot_be_pickled(fork_server):
+    squares = data.SimpleDataset(list(range(7))).transform(lambda x: x * x)
+    loader = data.DataLoader(squares, 4, num_workers=2)
+    assert [x.asnumpy().tolist() for x in loader] == [[0, 1, 4, 9], [16, 25, 36]]
 
 
 class Broken(Noisy):

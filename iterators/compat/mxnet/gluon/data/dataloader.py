@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
+import sys
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -174,7 +175,7 @@ class DataLoader:
         pool = WorkerPool(
             batches,
             self._workers,
-            multiprocessing.get_context(),
+            _start_method(),
             None,
             None,
             2 + -(-(self._ahead + 1) // self._workers),
@@ -207,6 +208,16 @@ class DataLoader:
                 yield collect(under_way.popleft())
         while under_way:
             yield collect(under_way.popleft())
+
+
+def _start_method() -> Any:
+    """Return the context of workers; it forks where Python since 3.14 begins with a fork server.
+
+    Scripts for MXNet are written for forks: loops at the top of the main module, any function.
+    """
+    method = multiprocessing.get_start_method()
+    forks = sys.platform == "linux" and method == "forkserver"
+    return multiprocessing.get_context("fork" if forks else method)
 
 
 class _MultiWorkerIter:
