@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -305,7 +305,8 @@ class ImageFolderDataset(GluonDataset):
 
 
 #: Gluon's names.
-Dataset, ImageRecordDataset = GluonDataset, GluonImageRecordDataset
+Dataset: TypeAlias = GluonDataset
+ImageRecordDataset: TypeAlias = GluonImageRecordDataset
 
 
 class _Chosen(GluonDataset):

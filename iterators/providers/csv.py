@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -195,7 +195,7 @@ class CSVIter(RowProvider):
         super().__init__(source, BatchPlan(order, options.batch_size, tail), options)
 
 
-CSVProvider = CSVIter
+CSVProvider: TypeAlias = CSVIter
 
 
 class _File:

@@ -122,13 +122,17 @@ class ClosedEngine:
     def cancel(self) -> None:
         """Nothing is under way."""
 
-    start = close = cancel
+    start: Callable[..., None] = cancel
+    close: Callable[..., None] = cancel
 
     def submit(self, *request: Any, **keywords: Any) -> Any:
         """Refuse."""
         raise ValueError("the provider is closed")
 
-    needed = collect = retry = reform = submit
+    needed: Callable[..., Any] = submit
+    collect: Callable[..., Any] = submit
+    retry: Callable[..., Any] = submit
+    reform: Callable[..., Any] = submit
 
 
 class SkippedSamples:

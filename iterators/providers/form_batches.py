@@ -62,7 +62,8 @@ class SpecBatch(FormBatch, tuple):  # type: ignore[misc]
     def __init__(self, parts: tuple[Any, ...], **fields: Any) -> None:
         super().__init__(**fields)
 
-    __iter__ = tuple.__iter__  # the parts, in the order that was asked for
+    def __iter__(self) -> Iterator[Any]:  # the parts, in the order that was asked for
+        return tuple.__iter__(self)
 
     def __getitem__(self, key: Any) -> Any:
         return self.get(key) if isinstance(key, str) else tuple.__getitem__(self, key)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import RecordIOError
-from recordio.packs.labels import LabelChange, label_changes
+from recordio.packs.labels import ClassCount, LabelChange, label_changes
 
 from ..core.batch import DataDesc
 from ..core.order import check_of
@@ -99,6 +99,7 @@ class PackClasses:
         self._listed = labels.listed
         self._on_error = on_error
         self.changes: list[LabelChange]
+        self.count: ClassCount
         self.changes, self.count = label_changes(
             [
                 label_source(member, pack, partial(labels.distinct, member, table))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Never
+from typing import TYPE_CHECKING, Any, ClassVar, Never, TypeAlias
 
 from recordio.keywords.options import Options, accepts, divided
 
@@ -109,7 +109,7 @@ class ImageRecordIter(RecordImageProvider):
         super().__init__(job, source, labels, named=named, plan_class=_plan_class(job))
 
 
-ImageRecordProvider = ImageRecordIter
+ImageRecordProvider: TypeAlias = ImageRecordIter
 
 
 class ImageSourceIter(RecordImageProvider):

@@ -9,7 +9,7 @@ import logging
 import os
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -183,7 +183,7 @@ class MNISTIter(RowProvider):
             )
 
 
-MNISTProvider = MNISTIter
+MNISTProvider: TypeAlias = MNISTIter
 
 
 def _read(path: str | os.PathLike[str], axes: int, max_array_bytes: int | None) -> np.ndarray:

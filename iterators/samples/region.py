@@ -86,7 +86,10 @@ class FailedRegion(Region):
     def _fail(self, *arguments: Any, **keywords: Any) -> Any:
         raise self._error
 
-    read = write = length = shape = _fail
+    read: Any = _fail
+    write: Any = _fail
+    length: Any = _fail
+    shape: Any = _fail
 
     def select(self, index: Any, rowwise: bool = False) -> Region:
         return self

@@ -247,7 +247,7 @@ _KINDS = (
 )
 _SUFFIXES = {kind: suffixes for kind, suffixes, _ in _KINDS}
 _BY_FIRST_BYTE: dict[int, list[tuple[str, Marks]]] = {}
-for _kind, _, _signatures in _KINDS:
+for _kind, _suffixes, _signatures in _KINDS:
     for _marks in _signatures:
         _BY_FIRST_BYTE.setdefault(_marks[0][1][0], []).append((_kind, _marks))
 #: Offset and bytes that are enough for decoders, and the row.

@@ -5,6 +5,8 @@ and names over the classes of this package; only here arrays are `NDArray`.  Par
 can be imported, and using them is an error that says so.
 """
 
+from types import ModuleType as _ModuleType
+
 from ...core.batch import AbstractDataBatch as AbstractDataBatch
 from ...core.batch import DataBatch as DataBatch
 from ...providers.abstract import AbstractDataProvider as AbstractDataProvider
@@ -44,7 +46,9 @@ from .io import MXDataProvider as MXDataProvider
 #: The version of MXNet whose names these are.
 __version__ = "1.9.1"
 
-img, nd, rnd = image, ndarray, random
+img: _ModuleType = image
+nd: _ModuleType = ndarray
+rnd: _ModuleType = random
 #: Parts of MXNet that train models.
 MODELS = """
 attribute autograd callback contrib executor init initializer kv kvstore library

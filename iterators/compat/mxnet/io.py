@@ -23,7 +23,8 @@ ImageDetRecordIter: type[_ImageDetRecordIter] = delivering(_ImageDetRecordIter, 
 ImageRecordInt8Iter: type[_ImageRecordInt8Iter] = delivering(_ImageRecordInt8Iter, __name__)
 ImageRecordIter: type[_ImageRecordIter] = delivering(_ImageRecordIter, __name__)
 ImageRecordIter_v1: type[_ImageRecordIter_v1] = delivering(_ImageRecordIter_v1, __name__)
-ImageRecordUInt8Iter = ImageRecordUInt8Iter_v1 = delivering(_ImageRecordUInt8Iter, __name__)
+ImageRecordUInt8Iter: type[_ImageRecordUInt8Iter] = delivering(_ImageRecordUInt8Iter, __name__)
+ImageRecordUInt8Iter_v1: type[_ImageRecordUInt8Iter] = ImageRecordUInt8Iter
 LibSVMIter: type[_LibSVMIter] = delivering(_LibSVMIter, __name__)
 MNISTIter: type[_MNISTIter] = delivering(_MNISTIter, __name__)
 MXDataIter: type[_MXDataProvider] = delivering(_MXDataProvider, __name__)
@@ -46,5 +47,7 @@ for _native in (
 
 # MXNet.jl
 ArrayDataProvider: type[_ArrayDataProvider] = delivering(_ArrayDataProvider, __name__)
-CSVProvider, ImageRecordProvider, MNISTProvider = CSVIter, ImageRecordIter, MNISTIter
+CSVProvider: type[_CSVIter] = CSVIter
+ImageRecordProvider: type[_ImageRecordIter] = ImageRecordIter
+MNISTProvider: type[_MNISTIter] = MNISTIter
 MXDataProvider = MXDataIter

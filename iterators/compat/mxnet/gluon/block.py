@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from .. import ndarray
 
@@ -79,4 +79,5 @@ class Sequential(GluonBlock):
         return iter(self._steps)
 
 
-Block, HybridSequential = GluonBlock, Sequential
+Block: TypeAlias = GluonBlock
+HybridSequential: TypeAlias = Sequential

@@ -84,5 +84,5 @@ def _create_augmenter(*values: Any, **keywords: Any) -> Any:
     return _GivenSteps(**_mx_image.CreateAugmenter(*values, **keywords).changed())
 
 
-CreateAugmenter = functools.wraps(_mx_image.CreateAugmenter)(_create_augmenter)
+CreateAugmenter: Callable[..., Any] = functools.wraps(_mx_image.CreateAugmenter)(_create_augmenter)
 ImageIter: Any = with_steps(_mx_image.ImageIter, ToNDArray(), __name__)

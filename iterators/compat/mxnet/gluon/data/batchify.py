@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -78,4 +78,5 @@ class AsList:
         return list(data)
 
 
-Group, List = Tuple, AsList
+Group: TypeAlias = Tuple
+List: TypeAlias = AsList

@@ -1,12 +1,12 @@
 """Names of `mx.gluon.data.dataset`: the data sets of `iterators.datasets.gluon`."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from .....datasets import gluon as _gluon
 from ...delivery import without_examples as _without_examples
 from ...ndarray.array import NDArray as _NDArray
 
-Dataset = _gluon.Dataset
+Dataset: TypeAlias = _gluon.Dataset
 RecordFileDataset = _gluon.RecordFileDataset
 SimpleDataset = _gluon.SimpleDataset
 
@@ -17,7 +17,7 @@ def _plain_labels(self: Any, *args: Any) -> None:
     _gluon.ArrayDataset.__init__(self, *given)
 
 
-ArrayDataset = type(
+ArrayDataset: type[_gluon.ArrayDataset] = type(
     "ArrayDataset",
     (_gluon.ArrayDataset,),
     {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -134,4 +134,5 @@ class BatchSampler(GluonSampler):
         return -(-count // self._size) if self._last == "keep" else count // self._size
 
 
-Sampler, RandomSampler = GluonSampler, GluonRandomSampler
+Sampler: TypeAlias = GluonSampler
+RandomSampler: TypeAlias = GluonRandomSampler

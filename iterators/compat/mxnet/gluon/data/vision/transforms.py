@@ -7,7 +7,7 @@ channels first, for `Normalize` and the rotations.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -311,4 +311,5 @@ class RandomGray(GluonBlock):
         return pixels.random_saturation(x, 0, 0) if chance(self._p) else x
 
 
-HybridCompose, HybridRandomApply = Compose, RandomApply
+HybridCompose: TypeAlias = Compose
+HybridRandomApply: TypeAlias = RandomApply
