@@ -8,9 +8,9 @@ from ..elsewhere import stand_in
 
 __all__ = ["MXNetError", "integer_types", "numeric_types", "string_types"]
 
-integer_types = (int, np.int32, np.int64)
-numeric_types = (float, int, np.generic)
-string_types = (str,)
+integer_types: tuple[type, ...] = (int, np.int32, np.int64)
+numeric_types: tuple[type, ...] = (float, int, np.generic)
+string_types: tuple[type, ...] = (str,)
 
 #: Names that call MXNet's library in C.
 C_LIBRARY = "there is no such library: `tell()` of a reader and `rec2idx` know positions"
