@@ -151,3 +151,23 @@ def test_bytes_stay_bytes(factor):
         mx.nd.image.normalize(image)
     with pytest.raises(ValueError, match="does not lie inside"):
         mx.nd.image.crop(image, 4, 0, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [((2, 3), (3, 4)), ((3,), (3,)), ((4, 5, 3), (3, 3)), ((4, 3), (3,)), ((2, 4, 3), (3, 2, 5))],
+)
+def test_products_run_over_the_last_axis_and_the_first(left, right):
+    x, y = (np.arange(1, np.prod(shape) + 1).reshape(shape) for shape in (left, right))
+    found = mx.nd.dot(an(x), an(y))
+    assert isinstance(found, mx.nd.NDArray)
+    assert (found.asnumpy() == np.atleast_1d(np.tensordot(x, y, 1))).all()
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin", "max", "mean", "min", "sum"])
+@pytest.mark.parametrize("keywords", [{}, {"axis": 1}, {"axis": -1, "keepdims": True}])
+def test_functions_that_reduce_are_the_methods_of_arrays(name, keywords):
+    a = an(np.arange(24).reshape(2, 3, 4) * 7 % 5)
+    found, expected = getattr(mx.nd, name)(a, **keywords), getattr(a, name)(**keywords)
+    assert isinstance(found, mx.nd.NDArray) and found.dtype == expected.dtype
+    assert found.shape == expected.shape and (found == expected).all()
