@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import itertools
 import os
@@ -27,6 +28,12 @@ OPERATIONS = (b"write", b"cut", b"remove", b"folder", b"copy")
 FILES = (b"data", b"blocks", b"about.json", b"blocks.new", b".")
 
 
+@functools.cache
+def leave_modules_out() -> None:
+    """Hide all that exists now from the collector, once: going through it each time takes long."""
+    gc.freeze()
+
+
 def read_with(folder: str, positions: list[int]) -> list[bytes | None]:
     """Some records through the mirror in a folder; None for one that is an error."""
     settings = {"remote_cache": folder, "remote_timeout": 1, "remote_cache_size": 1 << 24}
@@ -39,8 +46,7 @@ def read_with(folder: str, positions: list[int]) -> list[bytes | None]:
                 except (RecordIOError, OSError):
                     found.append(None)
     finally:
-        if not gc.get_freeze_count():
-            gc.freeze()  # looking at every module each time takes long
+        leave_modules_out()
         gc.collect()  # the mirror is closed with its last user, as a process does at its end
     return found
 
