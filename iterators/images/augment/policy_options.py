@@ -207,7 +207,12 @@ class ChangeOptions(Options):
     solarize_p: float = option(
         0.0, "float", "Probability to invert all values from `solarize_threshold` on.", chance
     )
-    solarize_threshold: float = option(128.0, "float", "0 to 256.", partial(real, low=0, high=256))
+    solarize_threshold: float = option(
+        128.0,
+        "float",
+        "Values from this on are inverted; 0 to 256.",
+        partial(real, low=0, high=256),
+    )
     random_erasing: float = option(
         0.0,
         "float",

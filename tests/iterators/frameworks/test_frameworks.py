@@ -167,12 +167,6 @@ def test_every_checkpoint_of_lightning_goes_on_with_the_next_batch(tmp_path):
 
 def test_the_page_about_jax_trains(tmp_path, monkeypatch):
     pytest.importorskip("jax")
-    random = np.random.default_rng(0)
-    for number in range(24):
-        file = tmp_path / "photos" / "abc"[number % 3] / f"{number}.jpg"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        pixels = random.integers(0, 60, (48, 48, 3), np.uint8) + np.uint8(60 * (number % 3))
-        Image.fromarray(pixels).save(file, quality=95)
     monkeypatch.chdir(tmp_path)
     page = PAGE.parents[1] / "tutorials" / "jax.md"
     program = "".join(re.findall(r"```python\n(.*?)```", page.read_text(), re.S))
