@@ -522,7 +522,12 @@ EXCEPTIONS = {
     "iterators.samples.array_region": {"reshape"},
     # MXNet's own functions of arrays and images
     "iterators.compat.mxnet.ndarray.array": {"expand_dims", "ravel", "reshape", "transpose"},
-    "iterators.compat.mxnet.ndarray.functions": {"expand_dims", "squeeze", "tensordot", "transpose"},
+    "iterators.compat.mxnet.ndarray.functions": {
+        "expand_dims",
+        "squeeze",
+        "tensordot",
+        "transpose",
+    },
     "iterators.compat.mxnet.ndarray.image": {"moveaxis", "reshape"},
     "iterators.compat.mxnet.gluon.data.vision.datasets": {"moveaxis"},
     # OpenCV drops the channel axis of grey images
