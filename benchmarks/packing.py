@@ -4,7 +4,7 @@
 there are as many, their short side resized to 256 and encoded as JPEG of quality 95 by OpenCV for
 all but `im2rec`, which has its own way to the same pixels.  One process and one thread each, in
 turns; seconds of processor time, the least of three rounds, and ratios to ours.  Writers that are
-not installed are left out: ``pip install webdataset litdata``.
+not installed are left out: ``pip install webdataset litdata mosaicml-streaming``.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def resized(path: Path) -> bytes:
 
 def ours(paths: list[Path], folder: Path) -> None:
     from recordio.lists import ListEntry
-    from recordio.tools.encode import EncodeOptions
-    from recordio.tools.pack import pack
+    from tools.im2rec_options import EncodeOptions
+    from tools.pack import pack
 
     entries = [ListEntry(i, (float(i % 10),), str(path)) for i, path in enumerate(paths)]
     options = EncodeOptions(resize=SIDE, quality=QUALITY)
@@ -62,10 +62,20 @@ def litdata(paths: list[Path], folder: Path) -> None:
     writer.merge()
 
 
+def mosaic(paths: list[Path], folder: Path) -> None:
+    from streaming import MDSWriter
+
+    columns = {"image": "bytes", "label": "int"}
+    with MDSWriter(out=str(folder), columns=columns, size_limit="64mb") as writer:
+        for i, path in enumerate(paths):
+            writer.write({"image": resized(path), "label": i % 10})
+
+
 WRITERS: dict[str, Callable[[list[Path], Path], None]] = {
     "im2rec": ours,
     "webdataset": webdataset,
     "LitData BinaryWriter": litdata,
+    "Mosaic MDSWriter": mosaic,
 }
 
 

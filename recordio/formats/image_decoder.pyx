@@ -320,7 +320,12 @@ cdef int _copy(RowSource* source, int denominator, const Rectangle* wanted, int 
     """Copy the rows of a rectangle to the target."""
     cdef Rows rows
     cdef int y = 0
-    if source.start(source, denominator, wanted, outcome):
+    cdef bint failed
+    source.into = target.first if target.plane == 0 else NULL
+    source.into_stride = target.stride
+    failed = source.start(source, denominator, wanted, outcome) != 0
+    source.into = NULL
+    if failed:
         return outcome.status
     while y < wanted.height:
         if source.next(source, &rows, outcome):
@@ -361,7 +366,8 @@ cdef void _place(const uint8_t* first, ptrdiff_t stride, int count, int width, i
     for row in range(count):
         to = target.first + (y + row) * target.stride
         if target.plane == 0:
-            memcpy(to, first + row * stride, <size_t>width * channels)
+            if to != first + row * stride:
+                memcpy(to, first + row * stride, <size_t>width * channels)
             continue
         for channel in range(channels):
             pixel = first + row * stride + channel

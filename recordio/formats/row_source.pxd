@@ -45,6 +45,10 @@ cdef struct RowSource:
     # form of its own, and the number of the image there; NULL: nothing is kept.
     void* kept
     int64_t record
+    # Where its user has the rows of the rectangle that is started next: a codec that can writes them
+    # there, and `next` then gives what lies there already.  NULL: nowhere.
+    uint8_t* into
+    ptrdiff_t into_stride
     # Look at an image, whose bytes stay as they are until `finish`: an OpenStatus.
     int (*open)(RowSource* source, const uint8_t* data, size_t size, ImageInfo* info,
                 Outcome* outcome) noexcept nogil

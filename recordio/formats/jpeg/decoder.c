@@ -32,6 +32,8 @@
  * the decoding of small images half as slow again and leaves cold rows to the caller.  So all rows
  * start this far behind a multiple of 64 bytes. */
 #define MISALIGNMENT 8
+/* The smallest of these vectors. */
+#define VECTOR 16
 
 /* libjpeg keeps quantisation and Huffman tables from one image to the next, for files that leave them
  * out.  Here every image must stand for itself, or the result of a damaged one would depend on its
@@ -67,6 +69,8 @@ struct jpeg_decoder {
     uint8_t* strip;
     size_t strip_size;
     JSAMPROW rows[STRIP_ROWS];
+    uint8_t* into; /* where the caller has the next row; NULL: it takes them from the strip */
+    ptrdiff_t into_stride;
     void* (*alloc_small)(j_common_ptr, int, size_t); /* libjpeg's own */
     jvirt_barray_ptr (*request_virt_barray)(j_common_ptr, int, boolean, JDIMENSION, JDIMENSION, JDIMENSION);
     void (*realize_virt_arrays)(j_common_ptr);
@@ -478,6 +482,11 @@ static void limit_columns(jpeg_decoder* decoder, JDIMENSION first, JDIMENSION co
         jpeg_entropy_columns(decoder->entropy, first / width, (first + count - 1) / width);
 }
 
+void jpeg_decoder_into(jpeg_decoder* decoder, uint8_t* into, ptrdiff_t stride) {
+    decoder->into = into;
+    decoder->into_stride = stride;
+}
+
 int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int x, int y, int width,
                        int height) {
     struct jpeg_decompress_struct* library = &decoder->library;
@@ -521,6 +530,7 @@ int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int
     if (decoder->in_pairs && !is_smoothed(library)) jpeg_idct_install(&decoder->idct, library, first);
     decoder->end_row = y + height;
     decoder->left = (ptrdiff_t)(x - (int)first) * samples;
+    if ((int)library->output_width != width) decoder->into = NULL;
     if (reserve_strip(decoder, (int)library->output_width, samples) != JPEG_OK) {
         jpeg_decoder_finish(decoder);
         return decoder->status;
@@ -535,8 +545,28 @@ int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int
     return decoder->status;
 }
 
+/* Where to decode the next rows: those of the caller, but the strip for such as are aligned. */
+static void aim_rows(const jpeg_decoder* decoder, JSAMPROW* rows, int count) {
+    int i;
+    for (i = 0; i < count; i++) {
+        uint8_t* row = decoder->into == NULL ? NULL : decoder->into + i * decoder->into_stride;
+        rows[i] = (uintptr_t)row % VECTOR == 0 ? decoder->rows[i] : row;
+    }
+}
+
+/* Bring those rows that went to the strip to where the caller has them; the first of all. */
+static uint8_t* place_rows(jpeg_decoder* decoder, const JSAMPROW* rows, int count) {
+    const size_t size = (size_t)decoder->library.output_width * (size_t)decoder->library.output_components;
+    uint8_t* first = decoder->into;
+    int i;
+    for (i = 0; i < count; i++, decoder->into += decoder->into_stride)
+        if (rows[i] != decoder->into) memcpy(decoder->into, rows[i], size);
+    return first;
+}
+
 int jpeg_decoder_rows(jpeg_decoder* decoder, const uint8_t** row, ptrdiff_t* stride, int* count) {
     struct jpeg_decompress_struct* library = &decoder->library;
+    JSAMPROW rows[STRIP_ROWS];
     int wanted;
 
     *row = NULL;
@@ -552,8 +582,9 @@ int jpeg_decoder_rows(jpeg_decoder* decoder, const uint8_t** row, ptrdiff_t* str
     }
     wanted = decoder->end_row - (int)library->output_scanline;
     if (wanted > STRIP_ROWS) wanted = STRIP_ROWS;
+    aim_rows(decoder, rows, wanted);
     while (*count < wanted) {
-        JDIMENSION read = jpeg_read_scanlines(library, decoder->rows + *count, (JDIMENSION)(wanted - *count));
+        JDIMENSION read = jpeg_read_scanlines(library, rows + *count, (JDIMENSION)(wanted - *count));
         if (read == 0) {
             *count = 0;
             return stalled(decoder);
@@ -564,6 +595,11 @@ int jpeg_decoder_rows(jpeg_decoder* decoder, const uint8_t** row, ptrdiff_t* str
         *count = 0;
         jpeg_decoder_finish(decoder);
         return decoder->status;
+    }
+    if (decoder->into != NULL) {
+        *row = place_rows(decoder, rows, *count);
+        *stride = decoder->into_stride;
+        return JPEG_OK;
     }
     *row = decoder->rows[0] + decoder->left;
     *stride = decoder->stride;

@@ -84,13 +84,17 @@ int jpeg_decoder_open(jpeg_decoder* decoder, const uint8_t* data, size_t size, c
  * is found out.  Between open and start; it holds until finish. */
 void jpeg_decoder_entries(jpeg_decoder* decoder, entry_store* store, int64_t record);
 
+/* Rows of the rectangle that is asked for next may be written here, `stride` bytes apart, with nothing behind their
+ * last pixel: then no copy is needed.  NULL: nowhere, and so it is at first.  It holds for one start. */
+void jpeg_decoder_into(jpeg_decoder* decoder, uint8_t* into, ptrdiff_t stride);
+
 /* Ask for a rectangle in the coordinates of the scaled image, whose size is
  * ceil(width / denominator) x ceil(height / denominator).  `channels`: JPEG_GREY, _RGB or _BGR. */
 int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int x, int y, int width,
                        int height);
 
 /* The next rows of the rectangle: `*row` is the first pixel asked for of the first of `*count` rows
- * that lie `*stride` bytes apart, channels interleaved; valid until the next call.  `*count` 0: all
+ * that lie `*stride` bytes apart, channels interleaved; valid until the next call, unless it is the caller's own memory.  `*count` 0: all
  * rows were delivered.  32 bytes behind the last pixel may be read (not used). */
 int jpeg_decoder_rows(jpeg_decoder* decoder, const uint8_t** row, ptrdiff_t* stride, int* count);
 

@@ -19,8 +19,8 @@
 /* Tables are kept from image to image: those of one pack mostly are the same.  Three components use
  * at most six. */
 #define TABLES 8
-/* What serves to pass over blocks is added to a table when it is used again, or at once if a scan has
- * this many blocks: it takes as long as passing over some hundred of them without. */
+/* What serves to pass over blocks takes as long to make as passing over some hundred of them without.  It is
+ * made for a table that is used again or for a scan of so many blocks, and not before one is passed over. */
 #define MANY_BLOCKS 1024
 /* Entry points that were found are kept if they are at least one in so many of all, or the last ones. */
 #define ENTRY_WORTH 8
@@ -45,6 +45,7 @@ struct jpeg_entropy {
     uint64_t num_mcus, done;                  /* done: how many the library has asked for, of which ... */
     uint64_t postponed;                       /* ... these, the last ones, have not been read */
     uint64_t position;                        /* number of the MCU at which the reader is */
+    int may_skip;                             /* tables have what serves to pass over blocks */
     uint64_t note_at;                         /* number of the MCU whose entry point is to be noted next */
     const uint8_t* scan;
     entry_store* store; /* NULL: entry points are neither used nor noted */
@@ -173,6 +174,16 @@ SIMD_INLINE int next_mcu(jpeg_entropy* entropy, JBLOCKROW* mcu, int stored) {
     return 1;
 }
 
+/* Let tables have what serves to pass over blocks. */
+static void make_skips(jpeg_entropy* entropy) {
+    int i;
+    entropy->may_skip = 1;
+    for (i = 0; i < entropy->num_blocks; i++) {
+        huffman_table* table = entropy->blocks[i].ac;
+        if (table->lasting && !table->has_skips) huffman_build_skips(table);
+    }
+}
+
 /* Get to the MCU that the library asks for, past those that nobody looks at: by the markers into its
  * segment or to the entry point before it, and from there MCU by MCU.  0 if there is something wrong on
  * the way. */
@@ -216,6 +227,7 @@ SIMD_INLINE boolean answer(j_decompress_ptr library, JBLOCKROW* mcu) {
     jpeg_entropy* entropy = (jpeg_entropy*)(void*)library->entropy;
     const int stored =
         mcu != NULL && entropy->column >= entropy->first_column && entropy->column <= entropy->last_column;
+    if (!stored && !entropy->may_skip) make_skips(entropy);
     if (!stored && entropy->may_jump)
         entropy->postponed++;
     else if (entropy->postponed > 0 && !catch_up(entropy))
@@ -255,7 +267,7 @@ static huffman_table* find_table(jpeg_entropy* entropy, JHUFF_TBL* const* codes,
         if (!huffman_build(&entropy->tables[i], wanted->bits, wanted->huffval, is_dc)) return NULL;
         lasting = (uint64_t)entropy->num_blocks * entropy->num_mcus >= MANY_BLOCKS;
     }
-    if (lasting && !is_dc && !entropy->tables[i].has_skips) huffman_build_skips(&entropy->tables[i]);
+    entropy->tables[i].lasting |= lasting;
     entropy->last_used[i] = entropy->images;
     return &entropy->tables[i];
 }
@@ -299,6 +311,7 @@ static int plan_scan(jpeg_entropy* entropy, j_decompress_ptr library) {
         library->blocks_in_MCU < 1 || library->blocks_in_MCU > D_MAX_BLOCKS_IN_MCU)
         return 0;
     entropy->images++;
+    entropy->may_skip = 0;
     entropy->num_blocks = library->blocks_in_MCU;
     entropy->num_mcus = (uint64_t)library->MCUs_per_row * library->MCU_rows_in_scan;
     for (i = 0; i < entropy->num_blocks; i++) {
@@ -331,6 +344,8 @@ static int plan_scan(jpeg_entropy* entropy, j_decompress_ptr library) {
     entropy->column = 0;
     entropy->num_columns = library->MCUs_per_row;
     jpeg_entropy_columns(entropy, 0, library->MCUs_per_row - 1);
+    for (i = 0; i < entropy->num_blocks; i++)
+        if (!entropy->blocks[i].needs_ac && !entropy->may_skip) make_skips(entropy);
     return 1;
 }
 

@@ -54,6 +54,7 @@ typedef struct {
     uint16_t moves[1 << HUFFMAN_BITS];
     uint16_t skips[1 << HUFFMAN_BITS]; /* the same of as many symbols as fit */
     int has_skips;
+    int lasting; /* skips are worth their making */
     int is_dc;
     huffman_codes codes;
 } huffman_table;
@@ -181,7 +182,7 @@ static inline int huffman_build(huffman_table* table, const uint8_t* lengths, co
     uint32_t code = 0;
     int length, i, at = 0;
     if (!huffman_take(&table->codes, lengths, symbols, is_dc)) return 0;
-    table->has_skips = 0;
+    table->has_skips = table->lasting = 0;
     table->is_dc = is_dc;
     for (length = 1; length <= HUFFMAN_BITS; length++)
         for (code <<= 1, i = 0; i < lengths[length]; i++, code++, at++)

@@ -64,6 +64,7 @@ cdef extern from "recordio/formats/jpeg/decoder.h" nogil:
     int jpeg_decoder_open(jpeg_decoder* decoder, const uint8_t* data, size_t size,
                           const jpeg_limits* limits, jpeg_info* info) noexcept
     void jpeg_decoder_entries(jpeg_decoder* decoder, entry_store* store, int64_t record) noexcept
+    void jpeg_decoder_into(jpeg_decoder* decoder, uint8_t* into, ptrdiff_t stride) noexcept
     int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int x, int y,
                            int width, int height) noexcept
     int jpeg_decoder_rows(jpeg_decoder* decoder, const uint8_t** row, ptrdiff_t* stride,
@@ -223,8 +224,10 @@ cdef OpenStatus open_jpeg(Codec* codec, const uint8_t* data, size_t size,
 
 
 cdef int start_jpeg(const Codec* codec, int denominator, const Rectangle* wanted) noexcept nogil:
-    return jpeg_decoder_start(<jpeg_decoder*>codec.decoder, codec.channels, denominator, wanted.x,
-                              wanted.y, wanted.width, wanted.height)
+    cdef jpeg_decoder* decoder = <jpeg_decoder*>codec.decoder
+    jpeg_decoder_into(decoder, codec.source.into, codec.source.into_stride)
+    return jpeg_decoder_start(decoder, codec.channels, denominator, wanted.x, wanted.y,
+                              wanted.width, wanted.height)
 
 
 cdef int rows_of_jpeg(void* decoder, const uint8_t** row, ptrdiff_t* stride,

@@ -50,6 +50,20 @@ def data(request):
 
 
 @pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("offset", range(17))
+def test_rows_go_to_memory_of_any_alignment_and_not_beyond(channels, offset):
+    for width in (1, 5, 16, 31, 48, 61):
+        size = 45 * width * channels
+        data = cv2.imencode(".jpg", PHOTO[:, :width])[1].tobytes()
+        room = np.full(size + 100, 7, np.uint8)
+        out = room[offset : offset + size].reshape(45, width, channels)
+        decode_image(data, channels=channels, out=out)
+        planes = decode_image(data, channels=channels, layout="CHW")  # from rows of the decoder's
+        assert np.array_equal(out, planes.transpose(1, 2, 0))
+        assert (room[:offset] == 7).all() and (room[offset + size :] == 7).all()
+
+
+@pytest.mark.parametrize("channels", [1, 3])
 def test_pixels_are_those_of_opencv(data, channels):
     theirs = cv2.imdecode(np.frombuffer(data, np.uint8), int(channels != 1))
     theirs = theirs[..., None] if channels == 1 else theirs[..., ::-1]
