@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import io
+import struct
 import sys
 import time
 from collections.abc import Callable
@@ -87,11 +88,13 @@ def torchcodec() -> Decoder:
 def kornia() -> Decoder:
     from kornia_rs import io as kornia_io
 
-    return lambda data: (
-        kornia_io.decode_image_jpegturbo(data, "rgb")
-        if data[0] == 0xFF
-        else kornia_io.decode_image_png_u8(data, "rgb")
-    )
+    def decode(data: bytes) -> Any:
+        if data[0] == 0xFF:
+            return kornia_io.decode_image_jpegturbo(data, "rgb")
+        width, height = struct.unpack(">II", data[16:24])
+        return kornia_io.decode_image_png_u8(data, (height, width), "rgb")
+
+    return decode
 
 
 DECODERS = {

@@ -29,6 +29,9 @@ JOB = JOBS["random_resized_crop"]
 KINDS = {
     "images made by the library": {
         "ours": Contender("`ImageLoader`", "with_image_loader.py"),
+        "one": Contender(
+            "`ImageLoader`, uint8, one ahead", "with_image_loader.py", None, ("uint8",)
+        ),
         "record": Contender("`ImageRecordIter`, no torch", "with_recordio.py"),
         "torch": Contender("`DataLoader` + OpenCV", "with_torch.py"),
         "spdl": CONTENDERS["spdl"],

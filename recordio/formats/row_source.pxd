@@ -45,7 +45,7 @@ cdef struct RowSource:
     # form of its own, and the number of the image there; NULL: nothing is kept.
     void* kept
     int64_t record
-    # Where its user has the rows of the rectangle that is started next: a codec that can writes them
+    # Where its user has the rows of the rectangle that is started next: a codec may write them
     # there, and `next` then gives what lies there already.  NULL: nowhere.
     uint8_t* into
     ptrdiff_t into_stride
