@@ -32,8 +32,7 @@
  * the decoding of small images half as slow again and leaves cold rows to the caller.  So all rows
  * start this far behind a multiple of 64 bytes. */
 #define MISALIGNMENT 8
-/* The smallest of these vectors. */
-#define VECTOR 16
+#define VECTOR       16 /* the smallest of these vectors */
 
 /* libjpeg keeps quantisation and Huffman tables from one image to the next, for files that leave them
  * out.  Here every image must stand for itself, or the result of a damaged one would depend on its
@@ -65,12 +64,11 @@ struct jpeg_decoder {
     int supported;
     int end_row;    /* of the scaled image, the first below the rectangle */
     ptrdiff_t left; /* bytes between the start of a decoded row and the rectangle */
-    ptrdiff_t stride;
+    ptrdiff_t stride, into_stride;
     uint8_t* strip;
     size_t strip_size;
     JSAMPROW rows[STRIP_ROWS];
     uint8_t* into; /* where the caller has the next row; NULL: it takes them from the strip */
-    ptrdiff_t into_stride;
     void* (*alloc_small)(j_common_ptr, int, size_t); /* libjpeg's own */
     jvirt_barray_ptr (*request_virt_barray)(j_common_ptr, int, boolean, JDIMENSION, JDIMENSION, JDIMENSION);
     void (*realize_virt_arrays)(j_common_ptr);
@@ -545,29 +543,26 @@ int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int
     return decoder->status;
 }
 
-/* Where to decode the next rows: those of the caller, but the strip for such as are aligned. */
-static void aim_rows(const jpeg_decoder* decoder, JSAMPROW* rows, int count) {
-    int i;
-    for (i = 0; i < count; i++) {
-        uint8_t* row = decoder->into == NULL ? NULL : decoder->into + i * decoder->into_stride;
-        rows[i] = (uintptr_t)row % VECTOR == 0 ? decoder->rows[i] : row;
-    }
+/* Where to decode row `i` of the next: the strip, if the caller has none or an aligned one. */
+static JSAMPROW aim(const jpeg_decoder* decoder, int i) {
+    uint8_t* row = decoder->into == NULL ? NULL : decoder->into + i * decoder->into_stride;
+    return (uintptr_t)row % VECTOR == 0 ? decoder->rows[i] : row;
 }
 
-/* Bring those rows that went to the strip to where the caller has them; the first of all. */
-static uint8_t* place_rows(jpeg_decoder* decoder, const JSAMPROW* rows, int count) {
+/* Bring rows that went to the strip to where the caller has them; the first of all. */
+static uint8_t* place(jpeg_decoder* decoder, int count) {
     const size_t size = (size_t)decoder->library.output_width * (size_t)decoder->library.output_components;
-    uint8_t* first = decoder->into;
-    int i;
-    for (i = 0; i < count; i++, decoder->into += decoder->into_stride)
-        if (rows[i] != decoder->into) memcpy(decoder->into, rows[i], size);
-    return first;
+    uint8_t* row = decoder->into;
+    for (int i = 0; i < count; i++, row += decoder->into_stride)
+        if (aim(decoder, i) != row) memcpy(row, decoder->rows[i], size);
+    decoder->into = row;
+    return row - count * decoder->into_stride;
 }
 
 int jpeg_decoder_rows(jpeg_decoder* decoder, const uint8_t** row, ptrdiff_t* stride, int* count) {
     struct jpeg_decompress_struct* library = &decoder->library;
     JSAMPROW rows[STRIP_ROWS];
-    int wanted;
+    int wanted, i;
 
     *row = NULL;
     *stride = 0;
@@ -582,7 +577,8 @@ int jpeg_decoder_rows(jpeg_decoder* decoder, const uint8_t** row, ptrdiff_t* str
     }
     wanted = decoder->end_row - (int)library->output_scanline;
     if (wanted > STRIP_ROWS) wanted = STRIP_ROWS;
-    aim_rows(decoder, rows, wanted);
+    for (i = 0; i < wanted; i++)
+        rows[i] = aim(decoder, i);
     while (*count < wanted) {
         JDIMENSION read = jpeg_read_scanlines(library, rows + *count, (JDIMENSION)(wanted - *count));
         if (read == 0) {
@@ -596,13 +592,8 @@ int jpeg_decoder_rows(jpeg_decoder* decoder, const uint8_t** row, ptrdiff_t* str
         jpeg_decoder_finish(decoder);
         return decoder->status;
     }
-    if (decoder->into != NULL) {
-        *row = place_rows(decoder, rows, *count);
-        *stride = decoder->into_stride;
-        return JPEG_OK;
-    }
-    *row = decoder->rows[0] + decoder->left;
-    *stride = decoder->stride;
+    *stride = decoder->into != NULL ? decoder->into_stride : decoder->stride;
+    *row = decoder->into != NULL ? place(decoder, *count) : decoder->rows[0] + decoder->left;
     return JPEG_OK;
 }
 
