@@ -2,6 +2,8 @@
 
 import io
 import json
+import pickle
+import tarfile
 
 import numpy as np
 from PIL import Image
@@ -37,6 +39,7 @@ def make(folder, photos):
     write_faces(folder / "ms1mv3", pictures, identities=14, each=10)
     write_faces(folder / "mine", pictures, identities=4, each=10)
     write_annotations(folder, pictures)
+    write_datasets(folder)
     values = np.random.default_rng(0).normal(size=(64, 4)).astype(np.float32)
     np.save(folder / "rows.npy", values)
     np.savetxt(folder / "rows.csv", values, delimiter=",")
@@ -121,3 +124,20 @@ def write_annotations(folder, pictures):
     ]
     (folder / "captions.json").write_text(json.dumps({"annotations": captions}))
     (folder / "names.txt").write_text("cat\n")
+
+
+def write_datasets(folder):
+    """The four files of MNIST, and the archive of CIFAR-10."""
+    place = folder / "folder-with-four-idx-files"
+    place.mkdir()
+    for part, count in (("train", 20), ("t10k", 10)):
+        images, labels = np.zeros((count, 28, 28), np.uint8), np.arange(count, dtype=np.uint8) % 10
+        recordio.write_idx_array(place / f"{part}-images-idx3-ubyte", images)
+        recordio.write_idx_array(place / f"{part}-labels-idx1-ubyte", labels)
+    with tarfile.open(folder / "cifar-10-python.tar.gz", "w:gz") as archive:
+        for name in (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"):
+            content = {b"data": np.zeros((4, 3072), np.uint8), b"labels": [0, 1, 2, 3]}
+            data = pickle.dumps(content, protocol=2)
+            member = tarfile.TarInfo(f"cifar-10-batches-py/{name}")
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))

@@ -23,7 +23,7 @@ import pytest
 from iterators import AbstractDataProvider, Iterator, get_dataset_root, set_dataset_root
 from recordio.tools import cli, im2rec, rec2idx
 
-from . import material, names
+from . import material
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -34,6 +34,8 @@ ELSEWHERE = {
     "reference/recordio-command.md",
     "tutorials/jax.md",
 }
+#: The fixture that a page needs: a server with a pack, or the variables that torchrun sets.
+SURROUNDINGS = {"how-to/remote.md": "pack_on_s3", "how-to/distributed.md": "one_rank"}
 #: What this page calls needs a cluster, and is called by the tests of `make test-ray`.
 WITH_A_CLUSTER = {"how-to/ray.md"}
 COMMANDS = {"im2rec": im2rec.main, "rec2idx": rec2idx.main, "recordio": cli.main}
@@ -116,12 +118,26 @@ def pack_on_s3(folder, bucket, s3_endpoint, monkeypatch):
         monkeypatch.setenv(name, value)
 
 
+@pytest.fixture
+def one_rank(monkeypatch):
+    """What torchrun says to the only process of a machine."""
+    for name, value in {
+        "RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": "0",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(name, value)
+    yield
+    distributed = pytest.importorskip("torch.distributed")
+    if distributed.is_initialized():
+        distributed.destroy_process_group()
+
+
 @pytest.mark.libjpeg
 @pytest.mark.parametrize(("path", "name"), list(with_examples()))
 def test_every_example_of_the_page_runs(path, name, folder, capfd, request):
-    if name == "how-to/remote.md":
-        request.getfixturevalue("pack_on_s3")
-    space = names.of(name, folder)
+    if name in SURROUNDINGS:
+        request.getfixturevalue(SURROUNDINGS[name])
+    space = {"__name__": "__main__"}
     for language, line, text in fences(path):
         if language == "python":
             run_python(path, line, text, space)

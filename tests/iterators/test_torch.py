@@ -248,8 +248,13 @@ PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "distributed.md"
 def test_the_script_of_the_page_divides_the_records_under_torchrun(tmp_path):
     write_pack(tmp_path / "train.rec", 24, size=(64, 64))
     script = PAGE.read_text().split("```python\n")[1].split("```")[0]
-    shown = "import os\ndef step(images, labels):\n    print(os.environ['RANK'], labels.tolist())\n"
-    (tmp_path / "train.py").write_text(f"{shown}{script}")
+    trained = "    optimizer.step()\n"
+    assert trained in script
+    seen = "seen = open(f\"rank-{os.environ['RANK']}\", 'w')\n"  # Gloo prints, too
+    labels = "    print(labels.tolist(), file=seen)\n"
+    weights = "print(network[3].weight.double().sum().item(), file=seen)\n"
+    script = script.replace("train = ", f"{seen}train = ").replace(trained, trained + labels)
+    (tmp_path / "train.py").write_text(script + weights)
     done = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
          "train.py"],
@@ -257,10 +262,11 @@ def test_the_script_of_the_page_divides_the_records_under_torchrun(tmp_path):
         capture_output=True, text=True, timeout=110,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    batches = [line.partition(" ") for line in done.stdout.splitlines()]
-    parts = [flat(json.loads(rest) for rank, _, rest in batches if rank == k) for k in "01"]
+    files = [(tmp_path / f"rank-{k}").read_text().splitlines() for k in range(2)]
+    parts = [flat(map(json.loads, lines[:-1])) for lines in files]
     assert [len(part) for part in parts] == [12, 12]
     assert sorted(flat(parts)) == list(range(24))
+    assert files[0][-1] == files[1][-1]  # gradients were averaged
 
 
 @pytest.fixture
