@@ -20,7 +20,7 @@ from recordio.formats.row_source cimport (
     ImageInfo, Pixels, Rectangle, RowDecoder, Rows, RowSource, open_first, read_pixels,
 )
 from recordio.formats.status cimport RENDER_MEMORY, Outcome, outcome_fail
-from recordio.kernels cimport resample
+cimport recordio.kernels.resample as resample
 from recordio.kernels.orient cimport orient_exchanges_sides, orient_image, orient_rectangle
 from recordio.kernels.pixel cimport PIXEL_SLACK
 

@@ -14,7 +14,7 @@ from libc.stdint cimport int64_t, uint8_t
 from recordio.formats.row_source cimport (
     SOURCE_OPEN, ImageInfo, Rectangle, RowDecoder, Rows, RowSource,
 )
-from recordio.kernels cimport resample
+cimport recordio.kernels.resample as resample
 from recordio.formats.status cimport Outcome
 
 from .jpeg import JpegRows

@@ -13,7 +13,7 @@ import numpy as np
 from libc.stdint cimport int16_t, uint8_t, uint16_t
 from libc.string cimport memcpy
 
-from recordio.formats.jpeg cimport jpeg
+cimport recordio.formats.jpeg.jpeg as jpeg
 from recordio.formats.jpeg_markers cimport jpeg_limits, load_limits
 
 from recordio.errors import ImageDecodeError
