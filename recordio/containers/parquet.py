@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import mmap
 import os
 import re
 import tempfile
@@ -244,26 +245,25 @@ class _GroupInFile:
     nbytes = 0
 
     def __init__(self, batches: Iterator[Any]) -> None:
-        self._file = tempfile.TemporaryFile(prefix="recordio-")  # noqa: SIM115
-        weakref.finalize(self, self._file.close)
-        self._lock = threading.Lock()
         sizes = []
-        for batch in batches:
-            for content in _plain(batch.column(0)):
-                data = content.as_buffer()
-                sizes.append(-1 if data is None else data.size)
-                if data is not None:
-                    self._file.write(data)
-        self._file.flush()
+        with tempfile.TemporaryFile(prefix="recordio-") as file:
+            for batch in batches:
+                for content in _plain(batch.column(0)):
+                    data = content.as_buffer()
+                    sizes.append(-1 if data is None else data.size)
+                    if data is not None:
+                        file.write(data)
+            file.flush()
+            # Mapped, as forked processes share the position of an open file.
+            mapped = file.tell() and mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._content = mapped or b""
         self._sizes = sizes
         self._starts = np.cumsum([0, *(max(size, 0) for size in sizes)])
 
     def row(self, number: int) -> bytes | None:
         """Return the content of a row."""
-        size = self._sizes[number]
-        with self._lock:
-            self._file.seek(int(self._starts[number]))
-            return None if size < 0 else self._file.read(size)
+        size, start = self._sizes[number], int(self._starts[number])
+        return None if size < 0 else self._content[start : start + size]
 
 
 def _plain(array: Any) -> Any:

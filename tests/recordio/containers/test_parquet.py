@@ -1,4 +1,5 @@
 import json
+import os
 import pickle
 import threading
 
@@ -180,6 +181,20 @@ def test_large_row_groups_are_unpacked_into_a_file(path, monkeypatch):
         len([key for key in module._GROUPS._kept if key[0] is rows._token]) <= module.KEPT_FILES + 1
     )
     rows.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_a_forked_process_moves_nothing_in_files_of_row_groups(path, monkeypatch):
+    monkeypatch.setattr(module, "LARGEST_GROUP", 100)
+    rows = ParquetRows(StoredFile(str(path)), scan(StoredFile(str(path))))
+    assert rows.read(0) == IMAGES[0]
+    child = os.fork()  # where the groups of the parent are dropped
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert [rows.read(i) for i in range(4)] == IMAGES[:4]
+    rows.close()  # what cannot be closed warns
 
 
 @pytest.mark.parametrize("largest", [1 << 28, 0])
