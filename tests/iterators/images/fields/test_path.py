@@ -7,8 +7,8 @@ import sys
 
 import numpy as np
 import pytest
-from tests.faces.paths import PathMaker
 
+from faces.paths import PathMaker
 from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.recipe import Recipe
 from iterators.images.det_render import DetPlan

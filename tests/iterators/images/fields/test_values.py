@@ -6,8 +6,8 @@ import cv2
 import numpy as np
 import pytest
 from PIL import Image
-from tests.faces.paths import read_values
 
+from faces.paths import read_values
 from recordio.errors import ImageDecodeError
 from recordio.formats.jpeg.jpeg import DEFAULT_LIMITS
 
