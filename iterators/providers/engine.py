@@ -153,7 +153,9 @@ class SkippedSamples:
             self.limit = integer("error_budget", budget, low=0)
 
     def add(self, error: RecordIOError) -> None:
-        """Count an error; raises when there are more than the budget allows."""
+        """Count an error; raises when there are more than the budget allows, or a server failed."""
+        if isinstance(error, RemoteFileError):
+            raise error  # nothing is known about the record
         name = error.record_id if error.record_id is not None else error.record
         self.records.setdefault((error.path, error.record), (name, str(error)))
         if self.limit is not None and len(self.records) > self.limit:
@@ -178,15 +180,11 @@ class SkippedSamples:
         """
         if arrays[0] is None or self.on_error == "raise" or not isinstance(error, RecordIOError):
             raise error
-        if isinstance(error, RemoteFileError):
-            raise error  # nothing is known about the record
         self.add(error)
         for bad, (record, *size) in enumerate(records):
             try:
                 engine.retry(int(record), epoch, draw, *arrays, slot, *size)
                 return bad
-            except RemoteFileError:
-                raise
             except RecordIOError as another:
                 self.add(another)
         raise error
