@@ -246,6 +246,7 @@ class _GroupInFile:
 
     def __init__(self, batches: Iterator[Any]) -> None:
         sizes = []
+        self._content: mmap.mmap | bytes = b""
         with tempfile.TemporaryFile(prefix="recordio-") as file:
             for batch in batches:
                 for content in _plain(batch.column(0)):
@@ -254,9 +255,8 @@ class _GroupInFile:
                     if data is not None:
                         file.write(data)
             file.flush()
-            # Mapped, as forked processes share the position of an open file.
-            mapped = file.tell() and mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._content = mapped or b""
+            if file.tell():  # mapped, as forked processes share the position of an open file
+                self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self._sizes = sizes
         self._starts = np.cumsum([0, *(max(size, 0) for size in sizes)])
 

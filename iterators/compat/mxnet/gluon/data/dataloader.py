@@ -175,7 +175,7 @@ class DataLoader:
         pool = WorkerPool(
             batches,
             self._workers,
-            _start_method(),
+            _worker_context(),
             None,
             None,
             2 + -(-(self._ahead + 1) // self._workers),
@@ -210,7 +210,7 @@ class DataLoader:
             yield collect(under_way.popleft())
 
 
-def _start_method() -> Any:
+def _worker_context() -> Any:
     """Return the context of workers; it forks where Python since 3.14 begins with a fork server.
 
     Scripts for MXNet are written for forks: loops at the top of the main module, any function.
