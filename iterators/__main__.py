@@ -52,7 +52,7 @@ def report() -> str:
     facts = {
         "recordio-iterators": _version("recordio-iterators"),
         "decoder": codec.describe(),
-        "formats": by_pillow.describe(),
+        "other formats": by_pillow.describe(),
         "kernels": f"{resample.variants()[-1]} (of {', '.join(resample.LEVELS)})",
         "cpu": " ".join([*simd.get("baseline", []), *simd.get("found", [])]) or "unknown",
         "cores": f"{_usable_cores()} usable of {os.cpu_count()}",

@@ -16,6 +16,7 @@ from recordio.extras import command
 from recordio.formats import by_opencv
 from recordio.formats.image_size import check_limits, image_size, open_within_limits
 from recordio.formats.table import FORMATS, Format
+from recordio.formats.webp import webp
 
 __all__ = ["decode", "describe", "reader_of", "uprights"]
 
@@ -62,14 +63,15 @@ def _by_opencv(kind: str) -> NDArray[np.uint8] | None:
 
 
 def describe() -> str:
-    """Say who reads what.
+    """Say which decoder reads these formats, except WebP where libwebp does.
 
-    >>> "WebP" in describe()
+    >>> "AVIF" in describe()
     True
     """
     return ", ".join(
-        f"{row.name}: {reader_of(kind) or f'nobody (pip install {row.install})'}"
+        f"{row.name}: {reader_of(kind) or f'no decoder (pip install {row.install})'}"
         for kind, row in TRIED.items()
+        if kind != "webp" or not webp.available()
     )
 
 

@@ -97,7 +97,7 @@ def test_who_reads_the_samples_is_found_by_trying(kind):
         assert (width, height) == general.upright_size(sample)
         assert (height > width) == (by_pillow.uprights(kind) and kind not in ("jxl", "gif"))
     else:
-        assert "nobody" in by_pillow.describe()
+        assert "no decoder" in by_pillow.describe()
 
 
 @pytest.mark.parametrize("kind", by_pillow.TRIED)
@@ -111,11 +111,15 @@ def test_what_is_missing_is_named(kind, monkeypatch):
         decode_image(content)
     assert f"a {found.name} image" in str(caught.value)
     assert f"pip install {found.install}" in str(caught.value)
-    assert f"{found.name}: nobody (pip install {found.install})" in by_pillow.describe()
+    assert f"{found.name}: no decoder (pip install {found.install})" in by_pillow.describe()
     record = pack(IRHeader(0, 1.0, 7, 0), content)
     renderer = Renderer(RenderPlan(Recipe(data_shape=(3, 1, 1))))
     with pytest.raises(ImageDecodeError, match="store another format"):
         renderer.sample(record)
+
+
+def test_webp_is_listed_where_libwebp_does_not_read_it():
+    assert ("WebP: " in by_pillow.describe()) == (not webp.available())
 
 
 def test_webp_of_opencv():

@@ -352,7 +352,7 @@ def test_report_without_opencv(monkeypatch):
     finally:
         by_pillow.reader_of.cache_clear()
     assert "pip install opencv-python-headless brings OpenCV" in report
-    assert "WebP: Pillow" in report
+    assert "GIF: Pillow" in report
 
 
 def test_missing_memory_is_no_fault_of_the_image(monkeypatch):
