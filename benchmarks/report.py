@@ -102,7 +102,7 @@ def job_section(result):
             "ours / theirs",
             "of rounds",
             "per CPU s",
-            "bar",
+            "target",
         ]
         text += markdown_table(head, *lines) + "\n"
     reasons = {}
@@ -123,9 +123,9 @@ def machine_lines(document):
             f"- {facts['processor']}, {facts['cores']} cores, {caches}; {facts['memory']} memory",
             f"- {facts['system']}, Python {facts['python']}",
             f"- {facts['date']}, commit {facts['commit']}",
-            f"- {threads} threads or workers for everybody",
+            f"- {threads} threads or workers for every contender",
             f"- before the start: load {facts['load before']:.2f}; {threads} threads decoding"
-            f" together did {facts['free cores']:.2f} of the work of one",
+            f" together did {facts['free cores']:.2f} times the work of one",
             f"- {document['photos']}",
         )
     )
