@@ -246,10 +246,10 @@ def main(arguments=None):
             draw_scenes(options.rec, options.images, options.size)
             draw_scenes(options.valid, max(options.images // 8, 8), options.size, seed=1)
         vocabulary = Vocabulary(options.rec, options.least)
-        network = train(options, vocabulary)
         valid = caption_batches(
             options.valid or options.rec, options.size, options.batch_size, "all"
         )
+        network = train(options, vocabulary)
         found, wanted = describe(network, valid, vocabulary)
         print("first image:", " ".join(found[0]))
         right = np.mean([words in captions for words, captions in zip(found, wanted, strict=True)])

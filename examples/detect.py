@@ -253,8 +253,8 @@ def main(arguments=None):
             options.rec, options.valid = str(Path(folder, "a.rec")), str(Path(folder, "b.rec"))
             draw_scenes(options.rec, options.images, options.size)
             draw_scenes(options.valid, max(options.images // 4, 8), options.size, seed=1)
-        network = train(options)
         valid = det_batches(options.valid or options.rec, options.size, options.batch_size)
+        network = train(options)
         score = mean_average_precision(network, valid, options.size, options.classes)
         print(f"mAP at 0.5: {score:.3f}")
     return 0

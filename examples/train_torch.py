@@ -157,6 +157,8 @@ def train(options):
         pad=2,
         rand_crop=True,
     )
+    valid = record_batches(options.valid or options.rec, options, even=False)
+    len(valid)  # opens the file: if it is missing, the program ends now
     steps = options.epochs * len(batches)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     parts = {
@@ -190,7 +192,6 @@ def train(options):
         save(options.checkpoint, parts)
         if rank == 0:
             print(f"epoch {epoch}: loss {loss:.4f}", flush=True)
-    valid = record_batches(options.valid or options.rec, options, even=False)
     accuracy = evaluate(network, valid)
     if rank == 0:
         print(f"accuracy {accuracy:.3f}", flush=True)

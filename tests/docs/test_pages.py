@@ -13,8 +13,11 @@ import importlib.util
 import os
 import pkgutil
 import re
+import runpy
 import shlex
 import shutil
+import signal
+import sys
 import warnings
 from pathlib import Path
 
@@ -39,6 +42,7 @@ SURROUNDINGS = {"how-to/remote.md": "pack_on_s3", "how-to/distributed.md": "one_
 #: What this page calls needs a cluster, and is called by the tests of `make test-ray`.
 WITH_A_CLUSTER = {"how-to/ray.md"}
 COMMANDS = {"im2rec": im2rec.main, "rec2idx": rec2idx.main, "recordio": cli.main}
+COMMANDS["python"] = lambda words: run_script(*words)
 #: What scripts import from `gluon.data`, its `vision` and its `vision.transforms`.
 GLUON = """
 SequentialSampler RandomSampler BatchSampler FilterSampler IntervalSampler SplitSampler
@@ -54,6 +58,8 @@ SMALLER = (
     (r"batch_size=\d{3,}", "batch_size=8"),
     (r"ImageIter\(128,", "ImageIter(8,"),
     (r"range\(90\)", "range(2)"),
+    (r"--size \d+(.*)--epochs \d+", r"--size 56\1--epochs 1"),
+    (r"--size 320$", "--size 64 --epochs 1"),
     (r'"cuda(:\d)?"', '"cpu"'),
     (r"float16@cuda", "float16@cpu"),
     (r"n_processes=4", "n_processes=2"),
@@ -193,19 +199,25 @@ def test_the_loop_of_the_start_page_goes_on_where_it_was_stopped(folder, stop, c
 
 
 def run_python(path, line, text, space):
-    text = text.replace("https://example.org/", f"file://{os.getcwd()}/")
-    for pattern, smaller in SMALLER:
-        text = re.sub(pattern, smaller, text)
+    text = smaller(text.replace("https://example.org/", f"file://{os.getcwd()}/"))
     code = compile("\n" * (line - 1) + text, str(path), "exec")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         exec(code, space)
 
 
+def smaller(text):
+    """The same program or command for a machine for tests."""
+    for pattern, replacement in SMALLER:
+        text = re.sub(pattern, replacement, text)
+    return text
+
+
 def run_console(path, line, text, capfd):
     importlib.import_module("cv2")  # commands need it, and would say so to people only
     for example in text.replace("\\\n", "").split("$ ")[1:]:
         command, _, shown = example.partition("\n")
+        command = smaller(command)
         words = shlex.split(command, comments=True)
         code = run_command(words)
         printed = "".join(capfd.readouterr())
@@ -228,6 +240,20 @@ def run_command(words):
             return int(COMMANDS[words[0]](words[1:]) or 0)
         except SystemExit as error:
             return int(error.code or 0)
+
+
+def run_script(path, *words):
+    """Run a program of the repository; return its exit code."""
+    interrupt = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "argv", [path, *words])
+            patch.syspath_prepend((ROOT / path).parent)
+            runpy.run_path(str(ROOT / path), run_name="__main__")
+    except SystemExit as error:
+        return error.code
+    finally:
+        signal.signal(signal.SIGINT, interrupt)
 
 
 def hidden(text):

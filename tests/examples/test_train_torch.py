@@ -111,3 +111,9 @@ def test_resuming_needs_a_checkpoint(example, capsys):
     with pytest.raises(SystemExit):
         example.parse(["--resume"])
     assert "needs --checkpoint" in capsys.readouterr().err
+
+
+def test_a_missing_file_for_the_accuracy_is_noticed_before_the_training(example, shapes, capsys):
+    with pytest.raises(FileNotFoundError, match="absent"):
+        example.main(arguments(shapes, "--valid", "absent.rec"))
+    assert not capsys.readouterr().out
