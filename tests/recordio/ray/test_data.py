@@ -95,7 +95,7 @@ def test_every_task_has_a_range(packed, parallelism):
 
 
 def test_rows_of_a_manifest_are_counted_without_opening_a_file(shards, packed, monkeypatch):
-    monkeypatch.setattr("recordio.ray.ranges.RecordReader", None)
+    monkeypatch.setattr("recordio.packs.open_pack.RecordReader", None)
     tasks = RecordDatasource(shards).get_read_tasks(6)
     assert sum(task.metadata.num_rows for task in tasks) == 20
     assert {task.metadata.input_files[0] for task in tasks} == {
