@@ -206,23 +206,6 @@ int main(void) {
         "libjpeg-turbo-devel, Homebrew: jpeg-turbo): OpenCV will decode JPEG, slower",
     ),
     Library(
-        "libdeflate",
-        "-ldeflate",
-        "HAVE_LIBDEFLATE",
-        frozenset(["recordio.formats.png.png"]),
-        """
-#include <libdeflate.h>
-int main(void) {
-    struct libdeflate_decompressor* inflater = libdeflate_alloc_decompressor();
-    size_t used;
-    return (int)libdeflate_crc32(0, "", 0) +
-           (int)libdeflate_zlib_decompress_ex(inflater, "", 0, &used, 0, &used, &used);
-}
-""",
-        "libdeflate headers not found (Debian: libdeflate-dev, Fedora: libdeflate-devel, Homebrew: "
-        "libdeflate): OpenCV will decode PNG, slower",
-    ),
-    Library(
         "libwebp",
         "-lwebp",
         "HAVE_LIBWEBP",

@@ -33,13 +33,10 @@ def pytest_runtest_setup(item):
     """Skip what is about images decoded by libraries that were not found."""
     from recordio.formats import by_opencv
     from recordio.formats.jpeg import jpeg
-    from recordio.formats.png import png
     from recordio.formats.webp import webp
 
     if item.get_closest_marker("libjpeg") and not jpeg.available():
         pytest.skip("built without libjpeg-turbo")
-    if item.get_closest_marker("libdeflate") and not png.available():
-        pytest.skip("built without libdeflate")
     if item.get_closest_marker("libwebp") and not webp.available():
         pytest.skip("built without libwebp")
     if item.get_closest_marker("opencv") and not by_opencv.available():

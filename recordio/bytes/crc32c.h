@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "crc_tables.h"
+
 /* The instructions for the next eight bytes, and for the next one. */
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
 #include <nmmintrin.h>
@@ -30,39 +32,19 @@
 #define CRC32C_IS_THERE (getauxval(AT_HWCAP) & 1 << 7) /* HWCAP_CRC32 */
 #endif
 
-/* tables[k][b]: the remainder of byte b with k zero bytes behind it. */
-static uint32_t crc32c_tables[8][256];
+static crc_tables crc32c_tables;
 static int crc32c_instruction; /* whether the processor has one */
 
 /* To be called once, before anything else here. */
 static void crc32c_prepare(void) {
-    for (uint32_t byte = 0; byte < 256; byte++) {
-        uint32_t crc = byte;
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78u : 0);
-        crc32c_tables[0][byte] = crc;
-    }
-    for (int zeros = 1; zeros < 8; zeros++)
-        for (int byte = 0; byte < 256; byte++) {
-            const uint32_t crc = crc32c_tables[zeros - 1][byte];
-            crc32c_tables[zeros][byte] = crc >> 8 ^ crc32c_tables[0][crc & 0xFF];
-        }
+    crc_fill_tables(crc32c_tables, 0x82F63B78u);
 #ifdef CRC32C_TARGET
     crc32c_instruction = CRC32C_IS_THERE != 0;
 #endif
 }
 
 static uint32_t crc32c_plain(uint32_t crc, const uint8_t* data, size_t size) {
-    crc = ~crc;
-    for (; size >= 8; size -= 8, data += 8) {
-        crc ^= (uint32_t)data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16 | (uint32_t)data[3] << 24;
-        crc = crc32c_tables[7][crc & 0xFF] ^ crc32c_tables[6][crc >> 8 & 0xFF] ^
-              crc32c_tables[5][crc >> 16 & 0xFF] ^ crc32c_tables[4][crc >> 24] ^ crc32c_tables[3][data[4]] ^
-              crc32c_tables[2][data[5]] ^ crc32c_tables[1][data[6]] ^ crc32c_tables[0][data[7]];
-    }
-    for (; size; size--, data++)
-        crc = crc >> 8 ^ crc32c_tables[0][(crc ^ *data) & 0xFF];
-    return ~crc;
+    return ~crc_by_tables(crc32c_tables, ~crc, data, size);
 }
 
 #ifdef CRC32C_TARGET

@@ -86,9 +86,7 @@ def describe() -> str:
     else:
         missing.append("for faster JPEG those of libjpeg-turbo (apt install libjpeg62-turbo-dev)")
     if png.decoder() == "own":
-        decoders.append(f"{png.library()} (region) for PNG")
-    elif png.decoder() == "none":
-        missing.append("for faster PNG those of libdeflate (apt install libdeflate-dev)")
+        decoders.append("our own (region) for PNG")
     if webp.available():
         decoders.append(f"{webp.library()} (region) for WebP")
     else:

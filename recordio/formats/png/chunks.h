@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "inflate.h"
+#include "checksums.h"
 
 enum png_status {
     PNG_OK = 0,
@@ -53,10 +53,6 @@ typedef struct {
     size_t compressed;    /* bytes in them */
     char message[160];
 } png_outline;
-
-static inline uint32_t png_number(const uint8_t* data) {
-    return (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 | data[3];
-}
 
 static inline int png_is(const uint8_t* type, const char* name) {
     return memcmp(type, name, 4) == 0;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "inflate.h"
 #include "recordio/kernels/pixel.h"
 #include "samples.h"
 #include "unfilter.h"
@@ -32,7 +33,6 @@ typedef struct {
 } png_pass;
 
 struct png_decoder {
-    png_inflater* inflater;
     int vectors;
     enum png_step step;
     png_outline image;
@@ -44,6 +44,7 @@ struct png_decoder {
     png_pass passes[7];
     int num_passes;
     int x, y, width, end; /* what is left of the rectangle */
+    png_inflater inflater;
 };
 
 /* At least that much memory, and some behind it; what was there is lost. */
@@ -62,29 +63,18 @@ static void png_release(png_memory* memory) {
     memory->size = 0;
 }
 
-int png_decoder_available(void) {
-    return PNG_CAN_INFLATE;
-}
-
-const char* png_decoder_library(void) {
-    return PNG_INFLATE_LIBRARY;
+void png_decoder_prepare(void) {
+    crc32_prepare();
 }
 
 png_decoder* png_decoder_new(void) {
     png_decoder* decoder = calloc(1, sizeof *decoder);
-    if (!decoder) return NULL;
-    decoder->vectors = 1;
-    decoder->inflater = png_inflater_new();
-    if (!decoder->inflater) {
-        free(decoder);
-        return NULL;
-    }
+    if (decoder) decoder->vectors = 1;
     return decoder;
 }
 
 void png_decoder_free(png_decoder* decoder) {
     if (!decoder) return;
-    png_inflater_free(decoder->inflater);
     png_release(&decoder->compressed);
     png_release(&decoder->filtered);
     png_release(&decoder->zeros);
@@ -100,7 +90,8 @@ const char* png_decoder_message(const png_decoder* decoder) {
     return decoder->image.message;
 }
 
-/* The compressed data in one piece; NULL without memory. */
+/* The compressed data in one piece, with INFLATE_READS bytes behind: a checksum and the next chunk, or
+ * memory.  NULL without memory. */
 static const uint8_t* png_gather(png_decoder* decoder) {
     const uint8_t* chunk = decoder->image.first;
     uint8_t* to;
@@ -151,7 +142,6 @@ int png_decoder_open(png_decoder* decoder, const uint8_t* data, size_t size, int
     uint64_t needed;
     int status;
     decoder->step = STEP_NONE;
-    if (!PNG_CAN_INFLATE) return PNG_OTHER;
     if ((status = png_read_chunks(data, size, max_pixels, image)) != PNG_OK) return status;
     if (!png_convert_prepare(image, channels, deep, &decoder->conversion)) return PNG_OTHER;
     needed = png_filtered_bytes(image);
@@ -162,12 +152,13 @@ int png_decoder_open(png_decoder* decoder, const uint8_t* data, size_t size, int
                  (unsigned long long)image->compressed, image->width, image->height);
         return PNG_DAMAGED;
     }
-    if (!png_reserve(&decoder->filtered, needed) || !(compressed = png_gather(decoder))) return PNG_NO_MEMORY;
-    /* The window that the data announce may be too small for them, of which libdeflate takes no notice. */
+    if (!png_reserve(&decoder->filtered, needed + INFLATE_WRITES) || !(compressed = png_gather(decoder)))
+        return PNG_NO_MEMORY;
+    /* The window that the data announce may be too small for them, of which the inflater takes no notice. */
     if (image->compressed && compressed[0] >> 4 != 7 && (UINT64_C(256) << (compressed[0] >> 4)) < needed)
         return PNG_OTHER;
-    if (!png_inflate(decoder->inflater, compressed, image->compressed, decoder->filtered.bytes,
-                     (size_t)needed) ||
+    if (!png_inflate(&decoder->inflater, !decoder->vectors, compressed, image->compressed,
+                     decoder->filtered.bytes, (size_t)needed) ||
         !png_find_passes(decoder))
         return PNG_OTHER;
     info->width = image->width;

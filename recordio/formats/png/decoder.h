@@ -6,7 +6,7 @@
  *
  *     open -> start -> rows, rows, ... -> finish, then open the next image
  *
- * All checks are over when `open` returns, and the compressed data are one call of libdeflate.  Filters are
+ * All checks are over when `open` returns, and the compressed data are inflated whole.  Filters are
  * undone as rows are asked for: not beyond the rectangle, and above it only back to a row that depends on
  * none before it.
  */
@@ -22,17 +22,15 @@ typedef struct {
     int pixel; /* bytes of one */
 } png_info;
 
-/* 1 if this was built with libdeflate; otherwise open returns PNG_OTHER. */
-int png_decoder_available(void);
-
-/* "libdeflate 1.14", or "none". */
-const char* png_decoder_library(void);
+/* To be called once, before anything else. */
+void png_decoder_prepare(void);
 
 /* NULL if there is no memory. */
 png_decoder* png_decoder_new(void);
 void png_decoder_free(png_decoder* decoder); /* NULL is allowed */
 
-/* Whether filters are undone with vectors; the pixels are the same.  They are unless this says otherwise. */
+/* Whether filters are undone with vectors, and inflating uses instructions that not every processor has; the
+ * pixels are the same.  So it is unless this says otherwise. */
 void png_decoder_use_vectors(png_decoder* decoder, int use);
 
 /* Read and check a whole file, for pixels of 1 (grey), 3 (RGB) or 4 (RGBA) channels of 8 bits; `deep`: of the

@@ -2,11 +2,9 @@ from typing import Self
 
 from ..codec_rows import CodecRows
 
-__all__ = ["PngRows", "PngValues", "available", "decoder", "library"]
+__all__ = ["PngRows", "PngValues", "decoder"]
 
-def available() -> bool: ...
 def decoder() -> str: ...
-def library() -> str: ...
 
 class PngRows(CodecRows):
     def __new__(

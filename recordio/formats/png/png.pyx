@@ -37,8 +37,7 @@ cdef extern from "recordio/formats/png/decoder.h" nogil:
         PNG_NO_MEMORY
         PNG_BAD_ARGUMENT
 
-    int png_decoder_available() noexcept
-    const char* png_decoder_library() noexcept
+    void png_decoder_prepare() noexcept
     png_decoder* png_decoder_new() noexcept
     void png_decoder_free(png_decoder* decoder) noexcept
     void png_decoder_use_vectors(png_decoder* decoder, int use) noexcept
@@ -50,45 +49,26 @@ cdef extern from "recordio/formats/png/decoder.h" nogil:
     void png_decoder_finish(png_decoder* decoder) noexcept
     const char* png_decoder_message(const png_decoder* decoder) noexcept
 
-__all__ = ["PngRows", "PngValues", "available", "decoder", "library"]
+__all__ = ["PngRows", "PngValues", "decoder"]
 
-
-def available():
-    """Return True if this module was built with libdeflate; without it decodes nothing.
-
-    >>> isinstance(available(), bool)
-    True
-    """
-    return bool(png_decoder_available())
+png_decoder_prepare()
 
 
 def decoder():
     """Name the decoder of PNG images in which nothing is odd.
 
-    It is ``"own"``, or the reason why OpenCV decodes: ``"opencv"`` (asked for), ``"none"`` (built
-    without libdeflate).
+    It is ``"own"``, or ``"opencv"`` if that is asked for.
 
-    >>> decoder() in ("own", "opencv", "none")
+    >>> decoder() in ("own", "opencv")
     True
     """
     asked = os.environ.get("ITERATORS_PNG", "")
     if asked not in ("", "opencv"):
         raise ValueError(f"the environment variable ITERATORS_PNG must be 'opencv', not {asked!r}")
-    if not png_decoder_available():
-        return "none"
     return asked or "own"
 
 
 decoder()  # a wrong variable is told of at once
-
-
-def library():
-    """Name the library that inflates and its version, as known when it was built.
-
-    >>> isinstance(library(), str)
-    True
-    """
-    return png_decoder_library().decode("ascii")
 
 
 cdef struct Settings:

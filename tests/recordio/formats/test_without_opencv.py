@@ -149,7 +149,6 @@ def close(one, other, most):
 
 
 @pytest.mark.libjpeg
-@pytest.mark.libdeflate
 @pytest.mark.opencv
 def test_results_are_the_same_without_opencv(results):
     mine, without = results

@@ -62,7 +62,6 @@ def check_same(data, channels):
     return own
 
 
-@pytest.mark.libdeflate
 @pytest.mark.parametrize("interlaced", [False, True], ids=["rows", "passes"])
 @pytest.mark.parametrize("transparent", [False, True], ids=["opaque", "transparent"])
 @pytest.mark.parametrize(("colour", "depth"), KINDS)
@@ -80,7 +79,6 @@ def test_pixels_are_those_of_opencv(colour, depth, transparent, interlaced):
             assert ours == (channels != 4 or four)
 
 
-@pytest.mark.libdeflate
 @given(pictures(), st.sampled_from([1, 3, 4]), st.data())
 def test_a_region_is_part_of_the_whole_with_and_without_vectors(made, channels, data):
     content = made.file()
@@ -98,7 +96,6 @@ def test_a_region_is_part_of_the_whole_with_and_without_vectors(made, channels, 
         assert np.array_equal(part, wanted), region
 
 
-@pytest.mark.libdeflate
 @pytest.mark.parametrize("interlaced", [False, True], ids=["rows", "passes"])
 @pytest.mark.parametrize("colour", DEPTHS)
 def test_sixteen_bits_are_those_that_are_stored(colour, interlaced):
@@ -120,14 +117,12 @@ def test_sixteen_bits_are_those_that_are_stored(colour, interlaced):
         assert decode_png(made.file(), 4 - channels, deep=True) is None
 
 
-@pytest.mark.libdeflate
 @pytest.mark.parametrize("region", [(0, 0, 0, 1), (0, 0, 14, 1), (-1, 0, 1, 1), (0, 17, 1, 1)])
 def test_regions_outside_the_image_are_refused(region):
     with pytest.raises(ValueError, match="outside"):
         decode_png(ORDINARY, region=region)
 
 
-@pytest.mark.libdeflate
 @pytest.mark.parametrize("level", [0, 1, 6, 9])
 @pytest.mark.parametrize("strategy", ["DEFAULT", "FILTERED", "HUFFMAN_ONLY", "RLE", "FIXED"])
 def test_files_of_opencv(level, strategy):
@@ -185,7 +180,6 @@ ODD = {
 }
 
 
-@pytest.mark.libdeflate
 @pytest.mark.parametrize("name", HARMLESS)
 def test_harmless_chunks_change_nothing(name):
     for after in [False] if HARMLESS[name][0] in (b"PLTE", b"bKGD") else [False, True]:
@@ -193,7 +187,6 @@ def test_harmless_chunks_change_nothing(name):
         assert check_same(content, 3), after
 
 
-@pytest.mark.libdeflate
 @pytest.mark.parametrize("name", ODD)
 def test_odd_files_are_left_to_opencv(name):
     assert not check_same(with_chunks(ODD[name]), 3)
@@ -201,7 +194,6 @@ def test_odd_files_are_left_to_opencv(name):
     assert not check_same(with_chunks(ODD[name], after=True), 3) or name.startswith("background")
 
 
-@pytest.mark.libdeflate
 def test_palettes_and_transparency_where_they_do_not_belong():
     grey, palette = picture(0, 8, seed=1), picture(3, 8, seed=1, transparent=True)
     orders = [
@@ -220,7 +212,6 @@ def test_palettes_and_transparency_where_they_do_not_belong():
             assert not check_same(content, channels), chunks
 
 
-@pytest.mark.libdeflate
 def test_pixels_beyond_the_palette_are_black():
     made = picture(3, 8, seed=4)
     made.palette = made.palette[:6]
@@ -229,7 +220,6 @@ def test_pixels_beyond_the_palette_are_black():
         assert check_same(made.file(), channels)
 
 
-@pytest.mark.libdeflate
 @pytest.mark.parametrize(
     "chunk_of_space",
     [(b"gAMA", struct.pack(">I", 45455)), (b"sRGB", b"\0"), (b"gAMA", struct.pack(">I", 100000))],
@@ -250,7 +240,6 @@ def with_data(data, **options):
     return SIGNATURE + b"".join(chunk(*item) for item in parts)
 
 
-@pytest.mark.libdeflate
 def test_data_that_are_not_one_sound_stream_are_left_to_opencv():
     raw = picture(2, 8, seed=1).data()
     packed = zlib.compress(raw)
@@ -274,7 +263,6 @@ def test_data_that_are_not_one_sound_stream_are_left_to_opencv():
     assert not check_same(with_data(small_window, size=(99, 30)), 3)
 
 
-@pytest.mark.libdeflate
 def test_data_in_thousands_of_chunks_and_empty_ones():
     parts = picture(2, 8, seed=1, piece=1).chunks()
     empty = [(b"IDAT", b"")] * 5000
@@ -284,13 +272,11 @@ def test_data_in_thousands_of_chunks_and_empty_ones():
             assert check_same(content, channels)
 
 
-@pytest.mark.libdeflate
 def test_what_follows_the_last_chunk_is_ignored():
     for rest in (b"\0", b"more" * 9, ORDINARY):
         assert check_same(ORDINARY + rest, 3)
 
 
-@pytest.mark.libdeflate
 def test_data_that_inflate_to_more_than_the_image_take_no_memory(monkeypatch):
     raw, rest = picture(2, 8, seed=1).data(), bytes(30_000_000)
     bomb = with_data(zlib.compress(raw + rest, 9))
@@ -301,7 +287,6 @@ def test_data_that_inflate_to_more_than_the_image_take_no_memory(monkeypatch):
     assert not check_same(bomb, 3)
 
 
-@pytest.mark.libdeflate
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at the memory as Linux shows it")
 def test_a_wide_image_leaves_no_memory_behind():
     """16 rows of 700,000 grey pixels become RGB in 36 MB."""
@@ -317,7 +302,6 @@ def test_a_wide_image_leaves_no_memory_behind():
     assert resident() - before < 20_000_000
 
 
-@pytest.mark.libdeflate
 def test_truncated_files_are_refused():
     content = with_chunks(HARMLESS["text"], after=True)
     for size in range(8, len(content)):
@@ -326,7 +310,6 @@ def test_truncated_files_are_refused():
             decode_image(content[:size])
 
 
-@pytest.mark.libdeflate
 def test_wrong_checksums_are_named_where_they_count():
     for kind in (b"IDAT", b"IHDR"):
         content = bytearray(ORDINARY)
@@ -345,7 +328,6 @@ def test_wrong_checksums_are_named_where_they_count():
         assert not check_same(bytes(damaged), 3)
 
 
-@pytest.mark.libdeflate
 @given(st.integers(0, 1 << 30), pictures(), st.sampled_from([1, 3, 4]))
 @settings(max_examples=300)
 def test_changed_bytes_have_the_outcome_that_opencv_gives(seed, made, channels):
@@ -367,7 +349,6 @@ def test_changed_bytes_have_the_outcome_that_opencv_gives(seed, made, channels):
         check_same(bytes(content), channels)
 
 
-@pytest.mark.libdeflate
 def test_few_bytes_do_not_take_much_memory():
     data = bytearray(ORDINARY)
     struct.pack_into(">II", data, 16, 8000, 8000)
@@ -390,7 +371,6 @@ def record_of(content):
     return pack(IRHeader(0, 1.0, 7, 0), content)
 
 
-@pytest.mark.libdeflate
 def test_records_are_decoded_without_python(monkeypatch):
     renderer = Renderer(RenderPlan(Recipe(data_shape=(3, 10, 9))))
     wanted = by_opencv(ORDINARY, 3)
@@ -410,13 +390,12 @@ def test_what_is_no_png_is_none_of_its_business(content):
     assert decode_png(content) is None
 
 
-@pytest.mark.libdeflate
 def test_opencv_does_it_all_when_that_is_asked_for(monkeypatch):
     ours, record = decode_png(ORDINARY), record_of(ORDINARY)
     plan = RenderPlan(Recipe(data_shape=(3, 10, 9)))
     wanted = Renderer(plan).sample(record)[0]
     assert png.decoder() == "own"
-    assert f"{png.library()} (region) for PNG" in general.describe()
+    assert "our own (region) for PNG" in general.describe()
     monkeypatch.setenv("ITERATORS_PNG", "opencv")
     assert png.decoder() == "opencv"
     assert decode_png(ORDINARY) is None
@@ -433,11 +412,3 @@ def test_a_wrong_variable_is_refused(monkeypatch):
     monkeypatch.setenv("ITERATORS_PNG", "none")
     with pytest.raises(ValueError, match="must be 'opencv', not 'none'"):
         png.decoder()
-
-
-@pytest.mark.skipif(png.available(), reason="built with libdeflate")
-def test_without_libdeflate_everything_is_left_to_opencv():
-    assert png.decoder() == png.library() == "none"
-    assert decode_png(ORDINARY) is None
-    assert "for faster PNG those of libdeflate" in general.describe()
-    assert np.array_equal(decode_image(ORDINARY), by_opencv(ORDINARY, 3))
