@@ -1,7 +1,7 @@
 """Wheels: the steps of `make wheel`, which are those of cibuildwheel: ``python .ci/wheel.py STEP``.
 
 ``libraries``
-    libjpeg-turbo, libdeflate and libwebp from their pinned sources, static, in build/libraries.
+    libjpeg-turbo and libwebp from their pinned sources, static, in build/libraries.
 ``complete WHEEL``
     Add to a wheel what it is made of: the licences of the libraries to its own, and a list of them,
     an SBOM in the place that PEP 770 gives it.
@@ -47,10 +47,10 @@ SBOM = "sboms/libraries.cdx.json"
 #: What a machine without development packages does not have.
 HIDDEN = [
     pattern
-    for name in ("libjpeg", "libdeflate", "libwebp")
+    for name in ("libjpeg", "libwebp")
     for pattern in (f"/usr/lib/*/{name}.*", f"/usr/lib*/{name}.*")
 ]
-HIDDEN += ["/usr/include/jpeglib.h", "/usr/include/libdeflate.h", "/usr/include/webp/decode.h"]
+HIDDEN += ["/usr/include/jpeglib.h", "/usr/include/webp/decode.h"]
 COMPILERS = ("/usr/bin/*gcc*", "/usr/bin/cc", "/usr/bin/c99", "/usr/bin/clang*")
 
 

@@ -25,7 +25,6 @@ COMPILED = sorted(
 #: Library -> its header, a word that it must contain, the module that uses it.
 LIBRARIES = {
     "libjpeg": ("jpeglib.h", "jpeg_crop_scanline", "recordio.formats.jpeg.jpeg"),
-    "libdeflate": ("libdeflate.h", "decompress_ex", "recordio.formats.png.png"),
     "libwebp": ("webp/decode.h", "use_cropping", "recordio.formats.webp.webp"),
 }
 
@@ -35,7 +34,7 @@ def header_of(library):
     name, word, _ = LIBRARIES[library]
     homebrew = Path("/opt/homebrew/opt")
     folders = ["/usr/include", "/usr/local/include", homebrew / "jpeg-turbo/include"]
-    folders += [homebrew / "libdeflate/include", homebrew / "webp/include"]
+    folders.append(homebrew / "webp/include")
     try:
         found = subprocess.run(
             ["pkg-config", "--variable=includedir", library],

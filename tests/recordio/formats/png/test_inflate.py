@@ -230,7 +230,9 @@ def test_what_zlib_writes(level, strategy):
         assert check(wrong, len(raw)) is None
 
 
-@pytest.mark.parametrize("header", [b"\x78\x02", b"\x79\x01", b"\x78\x20", b"\x88\x1c", b"\x68\x81"])
+@pytest.mark.parametrize(
+    "header", [b"\x78\x02", b"\x79\x01", b"\x78\x20", b"\x88\x1c", b"\x68\x81"]
+)
 def test_headers(header):
     data = zlib.compress(b"content")
     assert check(header + data[2:], 7) == (b"content" if header == b"\x68\x81" else None)
