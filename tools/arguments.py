@@ -45,15 +45,15 @@ GROUPS = (
     ("packing", None, ("pack_label", "field", "optimize", "checksums", "num_thread")),
     (
         "shards",
-        "Several record files with a manifest, PREFIX.shards.json, which path_imgrec= of the\n"
-        "iterators takes.  They depend on the list and the options alone, not on who makes them.\n"
-        "Shards that are whole are not made again.",
+        """Several record files with a manifest, PREFIX.shards.json, which path_imgrec= of the
+        iterators accepts. They depend only on the list and the options, not on the worker that
+        makes them. Complete shards are not made again.""",
         ("shards", "part", "ray"),
     ),
     (
         "bad images",
-        "Images that are missing, damaged or truncated are left out and named in\n"
-        "PREFIX.skipped.txt; the rest is packed, and the exit code is 1.",
+        """Images that are missing, damaged or truncated are left out and named in
+        PREFIX.skipped.txt; all others are packed, and the exit code is 1.""",
         ("skip_errors", "strict", "check", "max_pixels"),
     ),
 )
@@ -76,13 +76,10 @@ BOOLEAN_WORDS = {
 #: Words that may follow ``--ray`` and are no prefix.
 ADDRESS = re.compile(r"auto|local|(ray://)?([\w.-]+|\[[\w:]+\]):\d+")
 
-DESCRIPTION = """\
-Pack a folder of images into a record file (PREFIX.rec) with its index (PREFIX.idx).
-
-The images are named by a list, PREFIX.lst: an id, labels and a path in each line.  Without a list
-one is made first: every folder below ROOT that holds images becomes a class, and
-PREFIX.classes.txt tells which label is which folder.
-"""
+DESCRIPTION = """Pack a folder of images into a record file (PREFIX.rec) with its index
+(PREFIX.idx). The images are named by a list, PREFIX.lst: an id, labels and a path in each line.
+Without a list, one is made first: every folder below ROOT that contains images becomes a class,
+and PREFIX.classes.txt lists the label of each folder."""
 
 EPILOG = """\
 examples:
@@ -120,7 +117,10 @@ def _encoding(word: str) -> str:
 #: Words for ``add_argument`` that do not follow from an option.
 DIFFERENT: dict[str, dict[str, Any]] = {
     "exts": {"action": "append", "default": None, "metavar": ".EXT ..."},
-    "shuffle": {"help": "keep the order of the scan (default: shuffle, the same way every time)"},
+    "shuffle": {
+        "help": """keep the order in which the images were found (default: shuffle, in the same way
+        every time)"""
+    },
     "train_ratio": {"metavar": "R"},
     "test_ratio": {"metavar": "R"},
     "resize": {"metavar": "PIXELS"},
@@ -146,9 +146,9 @@ def build_parser() -> argparse.ArgumentParser:
         "prefix",
         metavar="PREFIX",
         type=output_target,
-        help="start of the output names, also an s3://, gs:// or az:// URL.  Every .lst file whose "
-        "path starts with it is packed; if it is a folder (a URL with a slash at its end), every "
-        ".lst file in it",
+        help="""start of the output names, or an s3://, gs:// or az:// URL. Every .lst file whose
+        path starts with it is packed; if it is a folder (a URL that ends with a slash), every .lst
+        file in it""",
     )
     parser.add_argument("root", metavar="ROOT", type=local_path, help="the folder with the images")
 

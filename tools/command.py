@@ -60,8 +60,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "path": {
         "metavar": "PACK",
         "type": path_or_url,
-        "help": "the record file or its URL, or its name without .rec; PREFIX.idx is used if it is "
-        "there",
+        "help": """the record file or its URL, or its name without .rec; PREFIX.idx is used if it
+        exists""",
     },
     "out": {"metavar": "PREFIX", "type": local_path, "help": "write PREFIX.rec and PREFIX.idx"},
     "json": {"action": "store_true", "help": "print one JSON object"},

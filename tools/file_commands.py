@@ -83,7 +83,7 @@ def _add_cat(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--position",
         action="store_true",
-        help="the numbers are positions, from 0; from the end with a minus, after --",
+        help="the numbers are positions, counted from 0, or from the end with a minus, after --",
     )
     parser.add_argument(
         "--raw",
@@ -94,7 +94,7 @@ def _add_cat(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="FOLDER",
-        help="write a file for each record; - for standard output, a terminal too",
+        help="write a file for each record; - is standard output, even if that is a terminal",
     )
     add(parser, "force")
 
@@ -122,8 +122,8 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         "--repair",
         metavar="PREFIX",
         type=local_path,
-        help="copy all whole records to PREFIX.rec and PREFIX.idx, keeping their keys; with "
-        "checksums those that are as they were",
+        help="""copy all intact records, with their keys, to PREFIX.rec and PREFIX.idx; if there
+        are checksums, those that match them""",
     )
     task.add_argument(
         "--write-checksums",
@@ -133,8 +133,8 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     task.add_argument(
         "--decode",
         action="store_true",
-        help="decode every image as well, and count warnings of the decoder as damage: the record "
-        "format has no checksums, and a damaged JPEG image mostly decodes to something",
+        help="""also decode every image, and count warnings of the decoder as damage: the record
+        format has no checksums, and most damaged JPEG images can still be decoded""",
     )
     add(
         parser,
@@ -212,8 +212,8 @@ def _add_optimize(parser: argparse.ArgumentParser) -> None:
         type=_restart,
         default="auto",
         metavar="N",
-        help="MCUs (mostly 16 x 16 pixels) between restart markers; 0: none (default: auto, by the "
-        "size of the image; none for small ones)",
+        help="""MCUs (mostly 16 x 16 pixels) between restart markers; 0: no markers (default: auto,
+        by the size of the image; no markers in small images)""",
     )
     add(parser, "threads")
     add(parser, "force")
@@ -251,14 +251,14 @@ def _add_index(parser: argparse.ArgumentParser) -> None:
         "--keys",
         choices=["position", "id"],
         default="position",
-        help="position: 0, 1, 2, ...; id: the id in each image header, which is what im2rec writes "
-        "(default: position)",
+        help="""position: 0, 1, 2, ...; id: the id in each image header, as im2rec writes them
+        (default: position)""",
     )
     parser.add_argument(
         "--sizes",
         action="store_true",
-        help="also write width and height of every image, PREFIX.sizes; an index that is there is "
-        "left as it is, and a container needs none",
+        help="""also write width and height of every image, PREFIX.sizes; an existing index is
+        kept, and a container needs none""",
     )
     add(parser, "force", help="replace an existing index")
 
@@ -309,13 +309,17 @@ def _fetch(settings: argparse.Namespace, interruption: Interruption) -> int:
 def _add_view(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("packs", **{**ARGUMENTS["path"], "type": local_path}, nargs="+")
     parser.add_argument(
-        "--port", type=_port, default=0, metavar="N", help="of 127.0.0.1 (default: any free one)"
+        "--port",
+        type=_port,
+        default=0,
+        metavar="N",
+        help="port of 127.0.0.1 (default: any free port)",
     )
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
     add(
         parser,
         "threads",
-        help="images that are decoded at a time (default: as many as there are cores)",
+        help="number of images that are decoded at the same time (default: the number of cores)",
     )
 
 
@@ -338,13 +342,19 @@ def _view(settings: argparse.Namespace, interruption: Interruption) -> int:
 FILE_COMMANDS = [
     Command(
         "info",
-        "count and measure what is in a record file, and look for damage",
+        "count and measure the contents of a record file, and look for damage",
         "",
         _add_info,
         _info,
     ),
     Command("head", "show the first records as a table", "", _add_head, _head),
-    Command("cat", "write what is in records to standard output or to files", "", _add_cat, _cat),
+    Command(
+        "cat",
+        "write the contents of records to standard output or to files",
+        "",
+        _add_cat,
+        _cat,
+    ),
     Command(
         "check",
         "look for damage in a record file and its index, and repair it",
@@ -356,16 +366,16 @@ FILE_COMMANDS = [
     Command(
         "optimize",
         "rewrite the JPEG images of a record file without loss, to be decoded faster",
-        "Copy a record file with its JPEG images rewritten without loss: not progressive, and\n"
-        "with restart markers, so that a part of an image is decoded without the rest.  Pixels,\n"
-        "labels, ids, keys and order stay the same; what is no JPEG image, or cannot be\n"
-        "rewritten, is copied as it is.",
+        """Copy a record file with its JPEG images rewritten without loss: not progressive, and
+        with restart markers, so that a part of an image can be decoded without the rest. Pixels,
+        labels, ids, keys and order stay the same; records that are not JPEG images, or cannot be
+        rewritten, are copied unchanged.""",
         _add_optimize,
         _optimize,
     ),
     Command(
         "view",
-        "look at packs in a browser, and at what training sees of them",
+        "look at packs in a browser, and at the batches that training makes of them",
         "Show packs in a browser: thumbnails, classes, sizes, damage, and the batches that the\n"
         "image iterators make of them.  Only this machine can open the page, with the address\n"
         "that is printed.  Nothing is written, and Ctrl-C ends it.",
@@ -376,8 +386,8 @@ FILE_COMMANDS = [
     Command(
         "fetch",
         "fetch files from a server into the local cache",
-        "Fill the local copies of files on servers, as readers and providers use them.  They are\n"
-        "in the folder that RECORDIO_REMOTE_CACHE names, by default ~/.cache/recordio/remote.",
+        """Fill the local copies of files on servers that readers and providers use. They are in
+        the folder that RECORDIO_REMOTE_CACHE names, by default ~/.cache/recordio/remote.""",
         _add_fetch,
         _fetch,
     ),

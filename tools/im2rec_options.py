@@ -62,37 +62,37 @@ class ListOptions(Options):
     recursive: bool | None = option(
         None,
         "bool, optional",
-        """Walk sub-folders and label images by folder.  With `list` the default is the files
-        directly in ROOT, all with label 0; without `list`, to walk when there are sub-folders with
-        images.""",
+        """Search sub-folders and label images by folder. By default, `list` takes the files
+        directly in ROOT, all with label 0; without `list`, sub-folders are searched if they
+        contain images.""",
         optional(boolean),
     )
     exts: tuple[str, ...] = option(
         DEFAULT_EXTENSIONS,
         "tuple of str",
-        """Suffixes to accept, in any case, such as .webp .gif .bmp .tiff; what else there is is
-        counted in a note (default: .jpeg .jpg .png).""",
+        """Suffixes to accept, in upper or lower case, such as .webp .gif .bmp .tiff; a note counts
+        the other files (default: .jpeg .jpg .png).""",
     )
     shuffle: bool = option(
-        True, "bool", "Shuffle the list, the same way every time (default: True).", boolean
+        True, "bool", "Shuffle the list, in the same way every time (default: True).", boolean
     )
     train_ratio: float = option(
         1.0,
         "float",
-        """Part of the images for PREFIX_train.lst; what neither this nor `test_ratio` takes goes to
-        PREFIX_val.lst (default: 1, a single PREFIX.lst).""",
+        """Share of the images for PREFIX_train.lst; the images left by this and by `test_ratio` go
+        to PREFIX_val.lst (default: 1, a single PREFIX.lst).""",
         partial(real, low=0, high=1),
     )
     test_ratio: float = option(
         0.0,
         "float",
-        """Part of the images for PREFIX_test.lst; needs `train_ratio` below 1 (default: 0).""",
+        "Share of the images for PREFIX_test.lst; needs `train_ratio` below 1 (default: 0).",
         partial(real, low=0, high=1),
     )
     stratify: bool = option(
         False,
         "bool",
-        "Split every class in the same proportions (default: the list as a whole).",
+        "Split every class in the same proportions (default: split the list as a whole).",
         boolean,
     )
     chunks: int = option(
@@ -123,7 +123,7 @@ class EncodeOptions(Options):
     pass_through: bool = option(
         False,
         "bool",
-        "Store the files as they are; the other options of this group then do nothing.",
+        "Store the files unchanged; the other options of this group then have no effect.",
         boolean,
     )
     resize: int = option(
@@ -138,15 +138,15 @@ class EncodeOptions(Options):
     quality: int | None = option(
         None,
         "int, optional",
-        """JPEG quality 0-100, or PNG compression 0-9 (higher is 9), none for raw; default: 95, and
-        images that need no change are stored untouched.  If given, every image is encoded
-        again.""",
+        """JPEG quality 0-100, or PNG compression 0-9 (higher values count as 9); not for raw. If
+        given, every image is encoded again; by default quality is 95, and images that need no
+        change are stored untouched.""",
         optional(partial(integer, low=0, high=100)),
     )
     encoding: str = option(
         ".jpg",
         "str",
-        """Format of the stored images.  raw: pixels that need no decoding, larger and much faster
+        """Format of the stored images. raw: pixels that need no decoding, larger but much faster
         to read; meant for use with `resize` (default: .jpg).""",
         partial(choice, allowed=ENCODINGS),
     )
@@ -167,30 +167,30 @@ class EncodeOptions(Options):
     pack_label: bool = option(
         False,
         "bool",
-        "Store all labels of lines with several (default: the first label).",
+        "Store all labels of a line (default: only the first label).",
         boolean,
     )
     check: str = option(
         "header",
         "str",
-        """How to examine files that are stored untouched.  header: JPEG and PNG must be complete,
+        """How to check files that are stored untouched. header: JPEG and PNG must be complete,
         other formats are decoded; decode: decode all; none: store any file (default: header).""",
         partial(choice, allowed=("header", "decode", "none")),
     )
     optimize: bool = option(
         False,
         "bool",
-        """Rewrite JPEG images without loss, whatever they come from, so that parts of them are
-        decoded faster: not progressive, with restart markers; the pixels stay the same.""",
+        """Rewrite all JPEG images without loss, so that parts of them are decoded faster: not
+        progressive, with restart markers; the pixels stay the same.""",
         boolean,
     )
     field: tuple[tuple[str, str], ...] = option(
         (),
         "tuple of (str, str)",
-        """A field NAME=PATH of the images, written as PREFIX.NAME.rec; may be given again.  PATH is
-        a folder of masks or other images, found by the stem of the image, cropped and resized with
-        it by the nearest pixel; or a table of texts, .tsv or .csv with image and text, or .jsonl of
-        objects with image and value: a text, boxes, key points, or any JSON.""",
+        """A field NAME=PATH of the images, written as PREFIX.NAME.rec; may be given several times.
+        PATH is a folder of masks or other images, found by the names of the images, and cropped
+        and resized with them by the nearest pixel; or a table, .tsv or .csv with image and text,
+        or .jsonl of objects with image and value: a text, boxes, key points, or any JSON.""",
         _fields,
     )
     max_pixels: int = option(
@@ -230,7 +230,7 @@ class Im2recOptions(EncodeOptions, ListOptions):
     checksums: bool = option(
         False,
         "bool",
-        """Write PREFIX.crc as well, a checksum of every record, which recordio check and the
+        """Also write PREFIX.crc with a checksum of every record, which recordio check and the
         iterators (verify=True) compare.""",
         boolean,
     )
@@ -250,19 +250,19 @@ class Im2recOptions(EncodeOptions, ListOptions):
     part: tuple[int, int] | None = option(
         None,
         "tuple of int, optional",
-        """Make only those of worker K of N, from 1 to N; the list must exist.  The last worker to
-        finish writes the manifest.""",
+        """Make only the shards of worker K of N, from 1 to N; the list must exist. The last worker
+        to finish writes the manifest.""",
         optional(_part),
     )
     ray: str | None = option(
         None,
         "str, optional",
         """Make the shards as tasks of a Ray cluster whose nodes find the files under the same
-        paths: that at ADDRESS, such as 10.0.0.1:6379, or without one that of RAY_ADDRESS or of this
-        machine, started if there is none.  Needs ray.""",
+        paths: the one at ADDRESS, such as 10.0.0.1:6379, or without ADDRESS that of RAY_ADDRESS or
+        of this machine, started if there is none. Needs ray.""",
     )
-    skip_errors: bool = option(False, "bool", "Exit with 0 all the same.", boolean)
-    strict: bool = option(False, "bool", "Stop at the first one, write nothing.", boolean)
+    skip_errors: bool = option(False, "bool", "Exit with 0 even if images are left out.", boolean)
+    strict: bool = option(False, "bool", "Stop at the first bad image, and write nothing.", boolean)
 
     rules: ClassVar[tuple[Rule, ...]] = (
         *ListOptions.rules,

@@ -26,17 +26,13 @@ GROUPS = (
     ("packing", ("optimize", "checksums", "num_thread", "check", "max_pixels")),
     ("shards", ("shards", "part", "ray")),
 )
-DESCRIPTION = """\
-Pack the samples of a container into a record file (PREFIX.rec) with its index, the names of the
-files (PREFIX.lst) and, where they are known, those of the classes (PREFIX.classes.txt).
-
-SOURCE is a folder of classes, or a file or files of another kind that training reads in place;
-braces and patterns stand for many, 'train-{000..009}.tar' for instance.  Contents are stored as
-they are, unless an option changes images.  Samples that are missing, damaged or truncated are left
-out and named in PREFIX.skipped.txt; the exit code is 1.
-
-A run that was killed leaves nothing.  With --shards, shards that are whole are not made again.
-"""
+DESCRIPTION = """Pack the samples of a container into a record file (PREFIX.rec) with its index,
+the names of the files (PREFIX.lst) and, if they are known, the names of the classes
+(PREFIX.classes.txt). SOURCE is a folder of classes, or one or more files of another kind that
+training reads in place; braces and patterns such as 'train-{000..009}.tar' stand for several
+files. Contents are stored unchanged, unless an option changes images. Samples that are missing,
+damaged or truncated are left out and named in PREFIX.skipped.txt; the exit code is then 1. A run
+that is killed leaves nothing. With --shards, complete shards are not made again."""
 
 
 def _address(text: str) -> str:
@@ -59,17 +55,17 @@ def _add_pack(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source", metavar="SOURCE", type=path_or_url, help="the container, or a pattern of files"
     )
-    add(parser, "out", type=output_target, help="start of the names of the files; may be a URL")
+    add(parser, "out", type=output_target, help="start of the output names; may be a URL")
     for title, names in GROUPS:
         group = parser.add_argument_group(title)
         for name in names:
             add_option(group, options[name], **WORDS.get(name, {}))
     output = parser.add_argument_group("output and errors")
-    add(output, "force", help="replace existing files, but shards that are whole")
+    add(output, "force", help="replace existing files, except complete shards")
     either = output.add_mutually_exclusive_group()
-    add(either, "skip_errors", help="exit with 0 although something was skipped")
+    add(either, "skip_errors", help="exit with 0 even if samples were skipped")
     either.add_argument(
-        "--strict", action="store_true", help="stop at the first bad sample, write nothing"
+        "--strict", action="store_true", help="stop at the first bad sample and write nothing"
     )
 
 
@@ -134,7 +130,7 @@ def _pack(settings: argparse.Namespace, interruption: Interruption) -> int:
 
 PACK_SOURCE = Command(
     "pack",
-    "make a record file of a container: a folder of classes, tar files, ...",
+    "make a record file from a container: a folder of classes, tar files, ...",
     DESCRIPTION,
     _add_pack,
     _pack,

@@ -35,22 +35,22 @@ __all__ = ["PackOptions", "SourceReport", "companions_of", "pack_source"]
 #: Options of im2rec that say where images lie, or what follows from a container.
 FOREIGN = ("list", "recursive", "exts", "pass_through", "pack_label", "field", "skip_errors")
 #: What differs: the default, or the words.
-SHUFFLED = "Shuffle the samples, the same way every time (default: their order)."
+SHUFFLED = "Shuffle the samples, in the same way every time (default: keep their order)."
 TEXTS = {
     "shuffle": SHUFFLED,
     "chunks": "Cut the samples into N packs PREFIX_0.rec, PREFIX_1.rec, ... (default: 1).",
-    "train_ratio": """Part of the samples for PREFIX_train.rec; what neither this nor `test_ratio`
-        takes goes to PREFIX_val.rec (default: 1, a single PREFIX.rec).""",
-    "test_ratio": """Part of the samples for PREFIX_test.rec; needs `train_ratio` below 1
-        (default: 0).""",
-    "resize": """Scale the short side to this size, up or down (default: 0, keep the size).  Without
-        this and the other options that change images contents are stored as they are.""",
-    "check": """How to examine contents that are stored untouched.  header: JPEG and PNG must be
-        complete, other formats are decoded; decode: decode all; none: store anything
-        (default: header).""",
-    "shards": """Cut the samples into N shards, PREFIX-000000.rec and so on, with a manifest; those
-        that are whole are not made again, so that a run that was killed goes on (default with
-        `part` and `ray`: one for every 10000 samples).""",
+    "train_ratio": """Share of the samples for PREFIX_train.rec; the samples left by this and by
+    `test_ratio` go to PREFIX_val.rec (default: 1, a single PREFIX.rec).""",
+    "test_ratio": """Share of the samples for PREFIX_test.rec; needs `train_ratio` below 1
+    (default: 0).""",
+    "resize": """Scale the short side to this size, up or down (default: 0, keep the size). Without
+    this and the other options that change images, contents are stored unchanged.""",
+    "check": """How to check contents that are stored untouched. header: JPEG and PNG must be
+    complete, other formats are decoded; decode: decode all; none: store anything (default:
+    header).""",
+    "shards": """Cut the samples into N shards, PREFIX-000000.rec and so on, with a manifest;
+    complete shards are not made again, so a run that was killed continues (default with `part` and
+    `ray`: one for every 10000 samples).""",
     "part": """Make only the shards of worker K of N, from 1 to N.  The last worker to finish writes
         the manifest.""",
 }

@@ -22,10 +22,9 @@ from .outputs import local_path
 
 __all__ = ["build_parser", "main"]
 
-DESCRIPTION = """\
-Write the index (.idx) of a record file (.rec).  By default the keys are 0, 1, 2, ... in file order.
-The index appears whole or not at all; damage in the record file is reported with its offset.
-"""
+DESCRIPTION = """Write the index (.idx) of a record file (.rec). By default the keys are 0, 1, 2,
+... in file order. The index appears complete or not at all; damage in the record file is reported
+with its offset."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -45,8 +44,8 @@ def build_parser() -> argparse.ArgumentParser:
         "--keys",
         choices=["position", "id"],
         default="position",
-        help="position: 0, 1, 2, ...; id: the id in each image header, which is what im2rec writes "
-        "(default: position)",
+        help="""position: 0, 1, 2, ...; id: the id in each image header, as im2rec writes them
+        (default: position)""",
     )
     return parser
 

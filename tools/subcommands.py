@@ -29,9 +29,8 @@ from .record_pack import RecordPack
 __all__ = ["build_parser", "commands"]
 
 MOST_NAMED = 4  # files in a message
-DESCRIPTION = """\
-Make record files (PREFIX.rec, PREFIX.idx) of other formats, look into them, and turn them back.
-"""
+DESCRIPTION = """Convert other formats to record files (PREFIX.rec, PREFIX.idx) and back, and
+inspect record files."""
 EPILOG = """\
 examples:
   recordio from-csv table.csv data/table --label-columns 0
@@ -133,10 +132,10 @@ def _import_options(source: Import) -> Callable[[argparse.ArgumentParser], None]
         add(
             errors,
             "skip_errors",
-            help="exit with 0 although something was skipped; PREFIX.skipped.txt names it",
+            help="exit with 0 even if items were skipped; PREFIX.skipped.txt names them",
         )
         errors.add_argument(
-            "--strict", action="store_true", help="stop at the first bad item, write nothing"
+            "--strict", action="store_true", help="stop at the first bad item and write nothing"
         )
 
     return add_options

@@ -18,15 +18,15 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m iterators.compat",
-        description="Look up what scripts for MXNet, Chainer, Pylearn2 or dp use.",
+        description="Look up the names that scripts for MXNet, Chainer, Pylearn2 or dp use.",
     )
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser(
         "check",
-        help="names that are missing here or differ, by line, and the imports that change",
-        description="Scripts are read, never run. Methods of objects are not looked at, because "
-        "what a variable holds is not known before. The exit code is 1 if a name is missing, and 2 "
-        "if a file cannot be read.",
+        help="list the names that are missing here or differ, by line, and the imports to change",
+        description="""Scripts are read, never run. Methods of objects are not checked, because the
+        types of variables are not known. The exit code is 1 if a name is missing, and 2 if a file
+        cannot be read.""",
     )
     command.add_argument("paths", nargs="+", metavar="SCRIPT", help="a script, or a folder of them")
     return parser

@@ -398,10 +398,10 @@ class FieldOptions(Options):
     fields: Any = option(
         None,
         "dict of str to fields, or list of str, optional",
-        """What a sample has beside its image and label, by name: ``{"mask": Mask()}`` of
-        `iterators.fields`; a name alone, or None in the place of a field, takes the kind that
-        ``PREFIX.fields.json`` says, with the value to ignore and the points that a mirror
-        exchanges.  A field lies in ``PREFIX.name.rec`` beside ``PREFIX.rec``, in records with the
-        keys of the images; it comes as ``batch[name]``, moved as the image is.""",
+        """Parts of a sample beside its image and label, by name: ``{"mask": Mask()}`` of
+        `iterators.fields`. For a name alone, or None in place of a field, ``PREFIX.fields.json``
+        gives the kind, the value to ignore and the points that change places in a mirrored image.
+        A field is stored in ``PREFIX.name.rec`` beside ``PREFIX.rec``, in records with the keys of
+        the images; it is delivered as ``batch[name]``, cropped and mirrored like the image.""",
         optional(checked_fields),
     )

@@ -23,9 +23,9 @@ class LimitOptions(Options):
     max_pixels: int = option(
         jpeg.DEFAULT_MAX_PIXELS,
         "int",
-        """Images with more pixels (2**26 by default) are refused as bad records, and so are JPEG
-        images with more scans (256), or whose scans pass over more pixels in all (2**31; each
-        component of a scan counts), as only files made to keep a decoder busy have.""",
+        """Images with more pixels (2**26 by default) are refused as bad records. So are JPEG
+        images with more scans (256), or with more pixels in all scans together (2**31; each
+        component of a scan counts). Only files made to keep a decoder busy exceed the last two.""",
         partial(integer, low=1, high=MOST_PIXELS),
     )
     max_scans: int = option(

@@ -170,19 +170,20 @@ class DetAugmenterOptions(Options):
     min_object_covered: Any = option(
         0.1,
         "float or list of float",
-        """A crop shows more than this share of every object that it meets.  A list of values, of
-        this or the next four, makes a `DetRandomCropAug` of each, one of which is chosen.""",
+        """A crop shows more than this share of every object that it touches. A list of values, for
+        this or the next four keywords, makes a `DetRandomCropAug` for each, one of which is
+        chosen.""",
     )
     aspect_ratio_range: Any = option(
         (0.75, 1.33),
         "(float, float) or list of (float, float)",
-        "Width / height of the crop and of what the border makes.",
+        "Range of width / height of the crop, and of the image with its border.",
     )
     area_range: Any = option(
         (0.05, 3.0),
         "(float, float) or list of (float, float)",
-        """Area of the crop as a share of the image; what is above 1 is for the border, which makes
-        an image of 1 to `area_range[1]` times the area.""",
+        """Range of the area of the crop as a share of the image. An upper end above 1 is for the
+        border: with it, the image has 1 to `area_range[1]` times its area.""",
     )
     min_eject_coverage: Any = option(
         0.3,
@@ -192,7 +193,7 @@ class DetAugmenterOptions(Options):
     max_attempts: Any = option(
         50,
         "int or list of int",
-        "Crops and borders that are tried before the image is left as it is.",
+        "Crops and borders that are tried before the image is left unchanged.",
     )
     pad_val: Any = option(
         (127, 127, 127), "float or sequence of float", "Colour of the border, in grey levels."

@@ -53,20 +53,24 @@ class ArrayOptions(ProviderOptions):
         batch.""",
         partial(integer, low=0),
     )
-    data_padding: float = option(0, "float", "What slots of the last batch without a sample hold.")
+    data_padding: float = option(
+        0,
+        "float",
+        "Value of the slots of the last batch that have no sample.",
+    )
     label_padding: float = option(0, "float", "The same for labels.")
     round_batch: bool = option(
         False,
         "bool",
-        """Fill the last batch with samples from the start of the epoch, as often as needed, instead
-        of the constants.""",
+        """Fill the last batch with samples from the start of the epoch, as often as needed,
+        instead of the constant.""",
         boolean,
     )
     last_batch_handle: str = option(
         "pad",
         '{"pad", "discard", "roll_over"}',
-        """What becomes of a short last batch: it is filled as `round_batch` says; it is dropped; or
-        its samples are the first of the next epoch, as `NDArrayIter` describes it.""",
+        """Treatment of a short last batch: it is filled according to `round_batch`; it is dropped;
+        or its samples are the first of the next epoch, as described for `NDArrayIter`.""",
         partial(choice, allowed=("pad", "discard", "roll_over")),
     )
     dtype: DTypeLike | None = option(
@@ -75,13 +79,14 @@ class ArrayOptions(ProviderOptions):
     layout: str | None = option(
         None,
         "str, optional",
-        """Axes of the batches of data, one letter each, such as "NHWC"; by default as they are.""",
+        """Axes of the batches of data, one letter each, such as "NHWC"; by default those of the
+        data.""",
     )
     data_layout: str | None = option(
         None,
         "str, optional",
-        """Axes of the data arrays, the first being N; by default "N", "NC" or "NCHW" for so
-        many.""",
+        """Axes of the data arrays, the first being N; by default "N", "NC" or "NCHW" by their
+        number.""",
     )
     on_error: str = described(
         ProviderOptions, "on_error", "As for all providers; samples in arrays cannot be bad."
@@ -179,8 +184,8 @@ class NDArrayOptions(ProviderOptions):
     data: Any = option(
         kind="array, list or dict",
         text="""One array is called `data_name`, as is the only one of a list; those of a longer
-        list are ``_0_data``, ``_1_data``, ...  Arrays come in the order of their names.  Kinds of
-        arrays as for `ArrayDataProvider`.""",
+        list are ``_0_data``, ``_1_data``, ... Arrays come in the order of their names. They may be
+        of the same kinds as for `ArrayDataProvider`.""",
     )
     label: Any = option(None, "array, list or dict, optional", "The same with `label_name`.")
     batch_size: int = option(1, "int", "Samples in a batch, at least 1.", partial(integer, low=1))
@@ -193,10 +198,10 @@ class NDArrayOptions(ProviderOptions):
     last_batch_handle: str = option(
         "pad",
         '{"pad", "discard", "roll_over"}',
-        """What becomes of a short last batch: it is filled from the start of the epoch, as often as
+        """Treatment of a short last batch: it is filled from the start of the epoch, as often as
         needed; it is dropped; or its samples are the first of the next epoch, which needs
-        ``num_parts=1``.  As in MXNet, `pad` of the batch that holds them is their number, although
-        none is padding; ``count_samples()`` is right.""",
+        ``num_parts=1``. As in MXNet, `pad` of the batch with these samples is their number,
+        although none is padding; ``count_samples()`` is right.""",
         partial(choice, allowed=("pad", "discard", "roll_over")),
         saved=True,
     )
@@ -205,13 +210,13 @@ class NDArrayOptions(ProviderOptions):
     layout: str = option(
         "NCHW",
         "str",
-        """What `provide_data` says; as in MXNet the samples are along axis 0 whatever it is.""",
+        "The layout in `provide_data`; as in MXNet, samples are always along axis 0.",
     )
     dtype: DTypeLike | None = option(
         "float32",
         "dtype_like, optional",
-        """Type of the batches, "float32" as in MXNet; None keeps the type of every array.  Arrays
-        of MXNet keep theirs.""",
+        """Type of the batches, "float32" as in MXNet; None keeps the type of every array. MXNet's
+        own arrays keep their types.""",
     )
     data_layout: str | None = option(
         None,

@@ -73,15 +73,15 @@ class CSVOptions(TextOptions):
     round_batch: bool = option(
         True,
         "bool",
-        """Fill the last batch from the start of the epoch.  If False the rest of it is zero.  `pad`
-        counts those rows in either case.""",
+        """Fill the last batch from the start of the epoch. If False, the rest of the batch is
+        zero. `pad` counts these rows in either case.""",
         boolean,
     )
     shuffle: bool = described(
         TextOptions,
         "shuffle",
-        """A new permutation of all rows in every epoch.  This keeps the whole file in memory; in
-        the order of the file only a few MiB are.""",
+        """A new permutation of all rows in every epoch. It keeps the whole file in memory; without
+        it, only a few MiB are kept.""",
     )
     delimiter: str = option(",", "str", "One ASCII character between fields.")
     skip_header: int = option(
@@ -108,22 +108,22 @@ class CSVOptions(TextOptions):
         None,
         "str, optional",
         """Axes of a batch of data: any order of NCHW if `data_shape` has three numbers, which are
-        then channels, rows and columns, or of NC if it has one.  By default in that order.""",
+        then channels, rows and columns, or of NC if it has one number. By default that order.""",
     )
     on_error: str = described(
         TextOptions,
         "on_error",
-        """A line that cannot be read is an error: when its batch is asked for, the next call going
-        on after it, or with `shuffle` when the provider is made.  With "skip" its row is replaced
-        by the next good one of the epoch and listed in `skipped`.  A row that is bad in one of two
-        files is bad in both.""",
+        """A line that cannot be read is an error: when its batch is requested, and the next call
+        continues after it; or, with `shuffle`, when the provider is made. With "skip", its row is
+        replaced by the next good one of the epoch and listed in `skipped`. A row that is bad in
+        one of two files is bad in both.""",
     )
 
     max_array_bytes: int | None = described(
         TextOptions,
         "max_array_bytes",
-        """A larger array is an error: with `shuffle` that of all rows, without it that of a few MiB
-        of text.  By default 64 times the size of the files as they are stored, at least 256
+        """A larger array is an error: the array of all rows with `shuffle`, that of a few MiB of
+        text without it. By default 64 times the size of the files as they are stored, at least 256
         MiB.""",
     )
 

@@ -103,9 +103,9 @@ class ImageProviderOptions(NamedOptions, RemoteOptions, LimitOptions):
     path_imgidx: str | tuple[str, ...] = option(
         "",
         "str or os.PathLike, or a list of them",
-        """The ``.idx`` file or files, named as `path_imgrec` names its own; without it the record
-        files are scanned once, and of those that are URLs the indexes beside them count; a manifest
-        names those of its files.  Records are taken in the order of the file, whatever the order of
+        """The ``.idx`` file or files, in the same forms as `path_imgrec`. Without it, record files
+        are scanned once; for a URL, the index beside the file is used, and a manifest names the
+        indexes of its files. The order of the records is that of the file, not that of
         the index.""",
         paths,
     )
@@ -119,31 +119,31 @@ class ImageProviderOptions(NamedOptions, RemoteOptions, LimitOptions):
     weights: Any = option(
         None,
         "array_like or mapping, optional",
-        """Draw records with replacement, each as often as its weight says: one weight per record in
-        file order, or per (first) label, for example ``{0: 1.0, 1: 0.2}``.  A record that comes
-        again in an epoch is augmented again.""",
+        """Draw records with replacement, each in proportion to its weight: one weight per record
+        in file order, or per (first) label, for example ``{0: 1.0, 1: 0.2}``. A record that is
+        drawn again in an epoch is augmented again.""",
     )
     images_per_class: int | None = option(
         None,
         "int, optional",
-        """Make batches of ``batch_size / images_per_class`` classes with as many images each, for
-        metric learning.  Classes come in cycles, each once a cycle; so do the images of a class;
-        a batch has nothing twice if there is enough.""",
+        """Make batches of ``batch_size / images_per_class`` classes with this many images each,
+        for metric learning. Each class comes once in a cycle of all classes, and each image once
+        in a cycle of its class. No class or image comes twice in a batch if there are enough.""",
         optional(partial(integer, low=1)),
     )
     classes_per_batch: int | None = option(
         None,
         "int, optional",
-        """Classes of a batch at most: each has ``batch_size / classes_per_batch`` images then, if
-        `images_per_class` is less or not given.""",
+        """Largest number of classes in a batch: each then has ``batch_size / classes_per_batch``
+        images, if `images_per_class` is smaller or not given.""",
         optional(partial(integer, low=1)),
     )
     epoch_size: int | None = option(
         None,
         "int, optional",
-        """Samples of an epoch, of all parts.  Records that are left come first in the next epoch,
-        and when all were used their next permutation begins.  By default all records, or what the
-        packs say.""",
+        """Samples of an epoch, over all parts. The remaining records come first in the next epoch,
+        and when all were used, their next permutation begins. By default all records, or as many
+        as the shares of the packs give.""",
         optional(partial(integer, low=1)),
     )
     seed: int = option(0, "int", "Determines orders and augmentation.", SEED, saved=True)
@@ -167,55 +167,56 @@ class ImageProviderOptions(NamedOptions, RemoteOptions, LimitOptions):
     data_specs: Any = described(
         NamedOptions,
         "data_specs",
-        """What a batch must look like, instead of `layout`: exactly that form - a tuple for several
-        spaces, for one something that is used as its array - which is a `DataBatch` as well.  The
-        sources are "features" and "targets"; a VectorSpace of as many elements as there are classes
-        makes a single label one-hot.""",
+        """The form of a batch, instead of `layout`: a tuple for several spaces, and for one space
+        an object that is used like its array. Either is a `DataBatch` as well. The sources are
+        "features" and "targets"; a VectorSpace of as many elements as there are classes makes a
+        single label one-hot.""",
     )
     on_error: str = described(
         NamedOptions,
         "on_error",
-        """Whether a bad record raises an error that names it, or is replaced by the next good
-        record of the epoch and listed in `skipped`.""",
+        """Raise an error that names a bad record, or replace the record by the next good one of
+        the epoch and list it in `skipped`.""",
     )
     cache: str = option(
         None,
         '{"ram"} or path, optional',
-        """Keep what is expensive, decoded images after `resize`, in memory or in a file that other
-        processes and later runs use as well.  Batches do not depend on it, except that without
-        `resize` (or with ``inter_method=10``) JPEG images are decoded in full, as
-        ``scaled_decode=False`` does it.""",
+        """Keep decoded images, after `resize`, in memory or in a file that other processes and
+        later runs use as well. Batches do not depend on it, except that without `resize` (or with
+        ``inter_method=10``) JPEG images are decoded in full, as with ``scaled_decode=False``.""",
         path,
     )
     cache_size: int | None = option(
         None,
         "int, optional",
-        """Bytes that they may take: by default half of the available memory, divided by
-        `num_parts`, or half of the free disk.  Images that do not fit are decoded every time.""",
+        """Bytes that cached images may take: by default half of the available memory, divided by
+        `num_parts`, or half of the free space on the disk. Images that do not fit are decoded
+        every time.""",
         optional(partial(integer, low=1)),
     )
     strict: bool = option(
         False,
         "bool",
-        """Whether an image is a bad record when its JPEG decoder warns: of damaged data, which it
-        otherwise decodes as far as it can, as MXNet does.  ``stats()["decoder_warnings"]`` counts
-        such images.  What is not decoded, such as parts outside of a crop, is not looked at.""",
+        """Treat an image as a bad record if the JPEG decoder warns of damaged data. If False, such
+        data are decoded as far as possible, as in MXNet, and ``stats()["decoder_warnings"]``
+        counts the images. Parts that are not decoded, such as those outside a crop, are not
+        checked.""",
         boolean,
     )
     verify: bool = option(
         False,
         "bool",
-        """Compare each record with its checksum, in a ``.crc`` file beside the record file, when it
-        is read: one that differs is a bad record.  Those whose image comes from a cache are not
-        compared again.""",
+        """Compare each record with its checksum, in a ``.crc`` file beside the record file, when
+        it is read: a record that differs is a bad record. Records whose image comes from a cache
+        are not compared again.""",
         boolean,
     )
     remote_cache_size: int | None = described(
         RemoteOptions,
         "remote_cache_size",
         """Bytes that all copies in that folder may take on the disk: by default what they take now
-        and half of what is free.  Record files that are larger are fetched again in every epoch, in
-        part; give `shuffle_chunk_size` then.""",
+        and half of the free space. Record files that are larger are partly fetched again in every
+        epoch; for these, give `shuffle_chunk_size`.""",
     )
 
 
@@ -230,19 +231,19 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
         "str, os.PathLike or Pack, or a list of them",
         """The ``.rec`` file, a folder of them, a pattern such as ``part-*.rec``, a manifest of
         shards (``train.shards.json``), or several of these, in a list or separated by semicolons;
-        by default ``./data/imgrec.rec``.  They may be URLs: ``s3://bucket/train.rec``, ``gs://``,
-        ``az://``, ``hf://``, ``https://``.  A `Pack` says more about one of them: its share, its
-        labels, what is different about its images.""",
+        by default ``./data/imgrec.rec``. They may be URLs: ``s3://bucket/train.rec``, ``gs://``,
+        ``az://``, ``hf://``, ``https://``. A `Pack` describes one of them further: its share, its
+        labels, and keywords for its images alone.""",
         packs_or_paths,
     )
     entry_points: Any = option(
         False,
         'bool or "pack"',
-        """Note where a decoder can begin within sequential JPEG images when they are decoded for
-        the first time, so that crops in later epochs are decoded without what lies above and beside
-        them: in memory (True), or beside each pack as well, in ``PREFIX.entry``, which is read when
-        the provider is made and written when it is closed (``"pack"``).  They take up to 0.4 % of
-        the bytes of the images.  Pixels do not depend on it.""",
+        """Note points at which a decoder can begin within sequential JPEG images when they are
+        decoded for the first time, so that later epochs decode crops without the parts above and
+        beside them. True keeps the points in memory; ``"pack"`` also keeps them beside each pack,
+        in ``PREFIX.entry``, which is read when the provider is made and written when it is closed.
+        Points take up to 0.4 % of the bytes of the images. Pixels do not depend on them.""",
         _entry_points,
     )
     path_imglist: str = option(
@@ -256,16 +257,17 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
     num_parts: int = described(
         NamedOptions,
         "num_parts",
-        """How many parts share the records: without `shuffle` each has a block of the file by
-        MXNet's rule, with it every `num_parts`-th position of the one permutation.""",
+        """Number of parts that share the records: without `shuffle`, each has a block of the file
+        by MXNet's rule; with it, every `num_parts`-th position of the common permutation.""",
     )
     shuffle_chunk_size: int = option(
         0,
         "int",
-        """If above 0, visit blocks of so many MiB in random order, for disks that are slow to seek;
-        `shuffle` then shuffles inside the blocks.  Parquet files are read by row groups: if all of
-        their images together have more than 512 MiB, `shuffle` takes the row groups in random order
-        and mixes as many neighbours in that order as have 512 MiB, but at least two.""",
+        """If above 0, visit blocks of this many MiB in random order, for disks that are slow to
+        seek; `shuffle` then shuffles within the blocks. Parquet files are read by row groups: if
+        all of their images together have more than 512 MiB, `shuffle` puts the row groups in
+        random order and shuffles the images of as many adjacent groups as have 512 MiB, but at
+        least two.""",
         partial(integer, low=0, high=1 << 40),
     )
     shuffle_chunk_seed: int = option(0, "int", "Determines the order of the blocks.", SEED)
@@ -279,56 +281,60 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
     round_batch: bool = option(
         True,
         "bool",
-        """Fill the last batch from the start of the epoch.  If False the rest of it is zero.  `pad`
-        counts those positions in either case.""",
+        """Fill the last batch from the start of the epoch. If False, the rest of the batch is
+        zero. `pad` counts these positions in either case.""",
         boolean,
         saved=True,
     )
     patches: int | None = option(
         None,
         "int, optional",
-        """Cut images into squares with sides of so many pixels: a batch has ``batch["patches"]``,
-        (images, patches, values), ``batch["patch_coord"]``, the row and the column of each patch,
-        and ``batch["patch_valid"]``, which of them there are, as timm's NaFlex loader gives them.
-        An image is resized, with nearly its aspect, to at most as many patches as its batch has;
-        `data_shape` is None then, or ``(channels, None, None)``.  With `random_resized_crop` it is
-        a part of the image, and the range of aspect ratios is relative to the image's own.""",
+        """Cut images into squares with sides of this many pixels. A batch has
+        ``batch["patches"]``, (images, patches, values); ``batch["patch_coord"]``, the row and the
+        column of each patch; and ``batch["patch_valid"]``, which is False for padding, as in
+        timm's NaFlex loader. An image is resized, with nearly its own aspect ratio, to at most as
+        many patches as its batch allows; `data_shape` is then None or ``(channels, None, None)``.
+        With `random_resized_crop` a part of the image is resized, and the range of aspect ratios
+        is relative to that of the image.""",
         optional(partial(integer, low=1, high=1 << 10)),
     )
     sequence_lengths: Any = option(
         (),
         "int or sequence of int",
-        """With `patches`, patches of an image at most: for every batch one of these is drawn, by
-        `seed`, the same for all parts.""",
+        """With `patches`, the largest number of patches of an image: one of these numbers is drawn
+        for every batch, by `seed`, the same for all parts.""",
         lengths,
     )
     batch_patches: int | None = option(
         None,
         "int, optional",
-        """With `patches`, patches of a batch at most; a batch has as many images as these allow,
-        and at most `batch_size`.  By default `batch_size` times the least of `sequence_lengths`.
-        """,
+        """With `patches`, the largest number of patches of a batch: a batch has as many images as
+        fit, and at most `batch_size`. By default `batch_size` times the smallest of
+        `sequence_lengths`.""",
         optional(partial(integer, low=1, high=MOST_SAMPLES)),
     )
     ragged: str = option(
         "list",
         '{"list", "buffer"}',
-        """With ``data_shape=None`` the images of a batch are a list of arrays, or one behind the
-        other in an array of one axis: those of image i lie from ``batch["offsets"][i]`` to
-        ``batch["offsets"][i + 1]``, and ``batch["sizes"][i]`` is its height and width.""",
+        """With ``data_shape=None``, the images of a batch are a list of arrays, or one array of
+        one axis with the images one after the other: image i has the values from
+        ``batch["offsets"][i]`` to ``batch["offsets"][i + 1]``, and ``batch["sizes"][i]`` is its
+        height and width.""",
         partial(choice, allowed=("list", "buffer")),
     )
     max_batch_bytes: int = option(
         1 << 32,
         "int",
-        """With ``data_shape=None``, bytes that the largest images of all may take in a batch.""",
+        """With ``data_shape=None``, a limit on the bytes of a batch, computed for the largest
+        images.""",
         partial(integer, low=1, high=1 << 48),
     )
     mean_img: str = option(
         "",
         "str or os.PathLike",
-        """File of a mean image, subtracted instead of `mean_r` to `mean_a`.  If it does not exist
-        it is made: the mean of the images of this part, resized and cropped at the centre.""",
+        """File of a mean image, subtracted instead of `mean_r` to `mean_a`. If the file does not
+        exist, it is made: the mean of the images of this part, resized and cropped at
+        the centre.""",
         path,
     )
     dtype: str | None = option(
@@ -341,21 +347,21 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
         "float32",
         "dtype_like",
         """Type of the labels, which are stored as float32: also float64, int32, int64 (for the
-        losses of torch) or uint8.  A label that it cannot hold is an error.""",
+        losses of torch) or uint8. A label that does not fit this type is an error.""",
         element_type,
     )
     normalise_on: str = option(
         "host",
         '{"host", "device"}',
-        """With "device" (and a `device`) the batch is moved as uint8, a quarter of the bytes, and
-        mean, std and scale are applied there; the result is of `dtype`, float32 if that is no type
-        of floats.""",
+        """With "device" (and a `device`), the batch is uploaded as uint8, a quarter of the bytes,
+        and mean, std and scale are applied on the device. The result has the type `dtype`, or
+        float32 if that is an integer type.""",
         partial(choice, allowed=("host", "device")),
     )
     aug_seq: str = option(
         "aug_default",
         '{"aug_default"}',
-        "Accepted because scripts pass it; nothing else is possible.",
+        "Accepted because scripts pass it; no other value is possible.",
         partial(choice, allowed=("aug_default",)),
     )
     device_id: int = option(
@@ -412,9 +418,9 @@ class ImageDetOptions(ImageRecordOptions):
     mean_img: str = described(
         ImageRecordOptions,
         "mean_img",
-        """File of a mean image, used if none of `mean_r` to `mean_a` is above 0.  If it does not
-        exist it is made: the mean of the images of this part, as `resize` and `resize_mode` make
-        them.""",
+        """File of a mean image, used if none of `mean_r` to `mean_a` is above 0. If the file does
+        not exist, it is made: the mean of the images of this part, resized by `resize` and
+        `resize_mode`.""",
     )
     label_dtype: Any = described(
         ImageRecordOptions,
@@ -425,7 +431,7 @@ class ImageDetOptions(ImageRecordOptions):
     aug_seq: str = option(
         "det_aug_default",
         '{"det_aug_default"}',
-        "Accepted because scripts pass it; nothing else is possible.",
+        "Accepted because scripts pass it; no other value is possible.",
         partial(choice, allowed=("det_aug_default",)),
     )
 
@@ -456,9 +462,9 @@ class ImageIterOptions(ImageProviderOptions):
     path_imglist: str = option(
         None,
         "str or os.PathLike, optional",
-        """A ``.lst`` file with lines of id, labels and path.  With `path_imgrec` its labels, found
-        by the id in the record header, replace those in the records; without, it names the
-        images.""",
+        """A ``.lst`` file with lines of id, labels and path. With `path_imgrec`, its labels, found
+        by the id in the record header, replace those in the records; without it, the list names
+        the images.""",
         path,
     )
     path_root: str = option(
@@ -476,17 +482,17 @@ class ImageIterOptions(ImageProviderOptions):
     num_parts: int = described(
         NamedOptions,
         "num_parts",
-        """How many parts share the images: without `shuffle` each has one of `num_parts` equal
-        blocks, the rest belonging to none, as in MXNet; with it every `num_parts`-th position of
-        the one permutation, which leaves out none.""",
+        """Number of parts that share the images: without `shuffle`, each has one of `num_parts`
+        equal blocks, and the remaining images belong to no part, as in MXNet; with it, every
+        `num_parts`-th position of the common permutation, and no image is left out.""",
     )
     aug_list: Any = option(
         None,
         "Augmenter or list of callable, optional",
-        """What `CreateAugmenter` returned, or functions that are called one after the other with
-        an image ``(height, width, channels)`` and return one; of the first uint8, of the last in
-        the size of `data_shape`.  They run in Python, several batches at a time with
-        `preprocess_threads` above 1.""",
+        """The result of `CreateAugmenter`, or functions that are called one after the other with
+        an image ``(height, width, channels)`` and return one. The first gets uint8 pixels, the
+        last returns the size of `data_shape`. They run in Python, for several batches at a time if
+        `preprocess_threads` is above 1.""",
     )
     imglist: Sequence[Any] | None = option(
         None,
@@ -503,17 +509,17 @@ class ImageIterOptions(ImageProviderOptions):
     last_batch_handle: str = option(
         "pad",
         '{"pad", "discard", "roll_over"}',
-        """What becomes of a short last batch: it is filled from the start of the epoch, as often as
-        needed; it is dropped; or its images are the first of the next epoch.  As in MXNet, `pad` of
-        the batch that holds those counts the others in it, although none is padding;
-        ``count_samples()`` is right.  "roll_over" needs ``num_parts=1`` or ``shuffle=False``.""",
+        """Treatment of a short last batch: it is filled from the start of the epoch, as often as
+        needed; it is dropped; or its images are the first of the next epoch. As in MXNet, `pad` of
+        the batch with these images counts the others in it, although none is padding;
+        ``count_samples()`` is right. "roll_over" needs ``num_parts=1`` or ``shuffle=False``.""",
         partial(choice, allowed=("pad", "discard", "roll_over")),
     )
 
     label_dtype: Any = option(
         None,
         "dtype_like, optional",
-        "The same as `dtype`, under the name that it has in the other image providers.",
+        "The same as `dtype`, under its name in the other image providers.",
         optional(element_type),
     )
 
@@ -548,10 +554,10 @@ class ImageDetIterOptions(ImageIterOptions):
     aug_list: Any = option(
         None,
         "list of callable, optional",
-        """What `CreateDetAugmenter` returned, or other functions that are called one behind the
+        """The result of `CreateDetAugmenter`, or other functions that are called one after the
         other with an image ``(height, width, channels)`` and its objects ``(objects, values)`` and
-        return both.  They run in Python, several batches at a time with `preprocess_threads` above
-        1.""",
+        return both. They run in Python, for several batches at a time if `preprocess_threads` is
+        above 1.""",
     )
 
     def for_records(self) -> ImageRecordOptions:

@@ -43,7 +43,7 @@ class LibSVMOptions(TextOptions):
     )
     data_shape: tuple[int, ...] = option(
         kind="tuple of int",
-        text="One number: how many features there are.  Every index must be below it.",
+        text="One number: the number of features. Every index must be below it.",
         check=partial(integers, length=1),
     )
     batch_size: int = option(
@@ -63,18 +63,18 @@ class LibSVMOptions(TextOptions):
     round_batch: bool = option(
         True,
         "bool",
-        """Fill the last batch from the start of the epoch.  If False its other rows are empty.
-        `pad` counts those rows in either case.""",
+        """Fill the last batch from the start of the epoch. If False, its other rows are empty.
+        `pad` counts these rows in either case.""",
         boolean,
     )
     num_parts: int = described(
         TextOptions,
         "num_parts",
-        """How many parts share the rows: without `shuffle` each has the rows in that part of the
-        bytes of the file, as MXNet cuts it, with it every `num_parts`-th position of the one
+        """Number of parts that share the rows: without `shuffle`, each has the rows in its part of
+        the bytes of the file, as in MXNet; with it, every `num_parts`-th position of the common
         permutation.""",
     )
-    layout: str = option("NC", '{"NC"}', "Sparse batches have no other.")
+    layout: str = option("NC", '{"NC"}', "Sparse batches have no other layout.")
     dtype: str = option(
         "float32",
         "str",

@@ -59,44 +59,44 @@ class MNISTOptions(FileOptions):
     data_shape: tuple[int, ...] | None = option(
         None,
         "tuple of int, optional",
-        """Shape of an image, with or without the 1 for the channel, or of a flat one; compared with
-        the file, which says it anyway.""",
+        """Shape of an image, with or without the 1 for the channel, or of a flat one; it is only
+        compared with the file.""",
         optional(integers),
     )
     num_parts: int = described(
         FileOptions,
         "num_parts",
-        """How many parts share the images: without `shuffle` part k has those from ``int(n /
-        num_parts * k)`` on, with it every `num_parts`-th position of the one permutation.""",
+        """Number of parts that share the images: without `shuffle`, part k has those from ``int(n
+        / num_parts * k)`` on; with it, every `num_parts`-th position of the common permutation.""",
     )
     last_batch: Literal["drop", "pad"] = option(
         "drop",
         '{"drop", "pad"}',
-        "Whether a short last batch is left out, or delivered with zeros that `pad` counts.",
+        "Leave out a short last batch, or deliver it with zeros that `pad` counts.",
         partial(choice, allowed=("drop", "pad")),
     )
     layout: str = option(
         "NCHW",
         "str",
-        "Axes of a batch of images, any order of NCHW; with `flat` it must be left alone.",
+        "Axes of a batch of images, any order of NCHW; not with `flat`.",
     )
     dtype: str = option(
         "float32",
         "str",
-        """"float32", or "uint8" for pixels as they are in the file.  Labels are float32 always.""",
+        '"float32", or "uint8" for the pixels of the file. Labels are always float32.',
         lambda name, value: choice(name, value or "float32", ("float32", "uint8")),
     )
     max_array_bytes: int | None = option(
         None,
         "int, optional",
-        """Larger arrays are errors.  By default 64 times the file as it is stored, at least 256
-        MiB.""",
+        """A larger array is an error. By default 64 times the size of the file as it is stored, at
+        least 256 MiB.""",
     )
     on_error: str = described(
         FileOptions,
         "on_error",
-        """As for all providers; a damaged file is an error in either case, single images cannot be
-        bad.""",
+        """As for all providers; a damaged file is an error in either case, and single images
+        cannot be bad.""",
     )
 
 

@@ -45,11 +45,11 @@ class ProtobufOptions(StoredArrayOptions, NamedOptions):
     round_batch: bool = option(
         True,
         "bool",
-        """Fill the last batch from the start of the epoch.  If False its other rows are empty.
-        `pad` counts those rows in either case.""",
+        """Fill the last batch from the start of the epoch. If False, its other rows are empty.
+        `pad` counts these rows in either case.""",
         boolean,
     )
-    layout: str = option("NC", '{"NC"}', "Batches of rows have no other.")
+    layout: str = option("NC", '{"NC"}', "Batches of rows have no other layout.")
     dtype: str | None = option(
         None,
         '{"float32", "float64", "int32"}, optional',

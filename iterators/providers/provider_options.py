@@ -29,8 +29,9 @@ class ProviderOptions(Options):
     num_parts: int = option(
         1,
         "int",
-        """How many parts share the samples: without `shuffle` each has a block of ``ceil(n /
-        num_parts)`` samples, with it every `num_parts`-th position of the one permutation.""",
+        """Number of parts that share the samples: without `shuffle`, each has a block of ``ceil(n
+        / num_parts)`` samples; with it, every `num_parts`-th position of the
+        common permutation.""",
         partial(integer, low=1),
     )
     part_index: int = option(
@@ -39,7 +40,7 @@ class ProviderOptions(Options):
     even: bool = option(
         False,
         "bool",
-        """Give every part the same number of samples; those missing to that come twice in the
+        """Give every part the same number of samples; for this, a few samples come twice in the
         epoch.""",
         boolean,
     )
@@ -52,10 +53,10 @@ class ProviderOptions(Options):
     data_specs: Any = option(
         None,
         "(Space, source), optional",
-        """What a batch must look like: exactly that form - a tuple for several spaces, for one
-        something that is used as its array - which is a `DataBatch` as well.  The sources are
-        "features" and "targets", or the names of arrays; a VectorSpace of as many elements as there
-        are classes makes a single label one-hot.""",
+        """The form of a batch: a tuple for several spaces, and for one space an object that is
+        used like its array. Either is a `DataBatch` as well. The sources are "features" and
+        "targets", or the names of arrays; a VectorSpace of as many elements as there are classes
+        makes a single label one-hot.""",
     )
     device: Any = option(
         None,
@@ -67,15 +68,14 @@ class ProviderOptions(Options):
     on_error: str = option(
         "raise",
         '{"raise", "skip"}',
-        """Whether a sample that cannot be used raises an error that names it, or is replaced by the
-        next good one of the epoch and listed in `skipped`.""",
+        """Raise an error that names a sample that cannot be used, or replace the sample by the
+        next good one of the epoch and list it in `skipped`.""",
         partial(choice, allowed=("raise", "skip")),
     )
     error_budget: float | None = option(
         None,
         "int or float, optional",
-        """With "skip": how many different samples may be skipped, as a number or, below 1, as a
-        fraction.""",
+        'With "skip", how many different samples may be skipped: a number or, below 1, a fraction.',
     )
 
     def __post_init__(self) -> None:
@@ -107,8 +107,7 @@ class FileOptions(NamedOptions):
     ctx: str = option(
         "gpu",
         '{"cpu", "gpu"}',
-        """Accepted because scripts pass it; where MXNet would put its buffers, which is `device`
-        here.""",
+        "Accepted because scripts pass it: the place of MXNet's buffers. Use `device`.",
         partial(choice, allowed=("cpu", "gpu")),
     )
 
@@ -126,9 +125,9 @@ class StoredArrayOptions(ProviderOptions):
     remote_options: Any = option(
         None,
         "mapping, optional",
-        """How the server of a URL is reached: the options of fsspec's file system for it, and for
-        S3 also `endpoint_url`, `access_key_id`, `secret_access_key`, `session_token` and `region`.
-        What is not given comes from the standard environment.""",
+        """Settings for the server of a URL: the options of its file system in fsspec, and for S3
+        also `endpoint_url`, `access_key_id`, `secret_access_key`, `session_token` and `region`.
+        Other settings come from the standard environment.""",
     )
 
 

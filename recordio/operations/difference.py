@@ -171,7 +171,7 @@ Examples = Annotated[
     int,
     option(
         kind="int",
-        text="Name so many records of each kind of difference.",
+        text="Number of records to name for each kind of difference.",
         check=partial(integer, low=0),
     ),
 ]

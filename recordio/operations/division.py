@@ -50,19 +50,19 @@ Outputs = Annotated[
     Mapping[Any, float | str | os.PathLike[str] | Iterable[int]],
     option(
         kind="mapping",
-        text="""For each record file to write what it gets.  ``by="fraction"``: its share of the
-        records.  ``by="class"``: its share of the classes; all records of a class go to the same
-        file.  Shares lie between 0 and 1 and add up to 1.  ``by="list"``: the records themselves,
-        as an iterable of keys, a text file with one key in each line, or a ``.lst`` file with
-        ids.""",
+        text="""The records of each file to write. ``by="fraction"``: its share of the records.
+        ``by="class"``: its share of the classes; all records of a class go to the same file.
+        Shares are between 0 and 1 and add up to 1. ``by="list"``: the records themselves, as an
+        iterable of keys, a text file with one key in each line, or a ``.lst`` file with ids.""",
     ),
 ]
 By = Annotated[
     str,
     option(
         kind='{"fraction", "class", "list"}',
-        text="""What divides them: fraction: records by chance; class: classes by chance, with all
-        of their records; list: files with a key in each line, or .lst files with ids.""",
+        text="""How records are divided: fraction: records at random; class: classes at random,
+        with all of their records; list: by files with a key in each line, or .lst files
+        with ids.""",
         check=partial(choice, allowed=("fraction", "class", "list")),
     ),
 ]
@@ -70,7 +70,7 @@ Stratified = Annotated[
     bool,
     option(
         kind="bool",
-        text="""With fractions: each file gets its share of every class as well, rounded up or down.
+        text="""With fractions, each file also gets its share of every class, rounded up or down.
         The class of a record is its first label, or that of its first object.""",
         check=boolean,
     ),

@@ -139,9 +139,9 @@ Near = Annotated[
     int | None,
     option(
         kind="int, optional",
-        text="""Find pictures that look the same, too: those whose perceptual hashes (64 bits of a
-        cosine transform) differ in at most so many bits, 0 to 16.  Groups join what is connected
-        through others, so that the last of a group may differ more from the first.  Up to 4 hardly
+        text="""Also find images that look alike: those whose perceptual hashes (64 bits of a
+        cosine transform) differ in at most so many bits, 0 to 16. Groups join what is connected
+        through others, so that the last of a group may differ more from the first. Up to 4 hardly
         any two different photographs come so close; from 10 on many do, and large packs take
         minutes.""",
         check=optional(partial(integer, low=0, high=MOST_DISTANCE)),

@@ -26,8 +26,8 @@ Sources = Annotated[
     Sequence[str | os.PathLike[str]],
     option(
         kind="sequence of path",
-        text="""Record files, with or without ``.rec``.  A manifest of shards (``.json``) stands for
-        the pack that they are, whose labels can be kept only.""",
+        text="""Record files, with or without ``.rec``. A manifest of shards (``.json``) stands for
+        the whole pack, whose labels can only be kept.""",
     ),
 ]
 Out = Annotated[
@@ -42,10 +42,10 @@ Labels = Annotated[
     Any,
     option(
         kind='{"keep", "append"}, mapping, array_like, callable or None',
-        text="""What becomes of the class labels, of all packs or, as a list with one of these for
-        each, of every pack: as they are; after the classes of the packs before; what each label
-        becomes, as a mapping or as an array with one number for each label from 0 on; or a function
-        that is called once, with the array of the different labels, and returns as many numbers.
+        text="""New class labels, for all packs or, as a list, for each pack: "keep" leaves them
+        unchanged; "append" numbers them after the classes of the packs before; a mapping, or an
+        array with one number for each label from 0 on, gives the new label of each; a function is
+        called once, with the array of the different labels, and returns as many numbers.
         None: -1.""",
     ),
 ]

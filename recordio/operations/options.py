@@ -47,7 +47,7 @@ Path = Annotated[
     option(
         kind="str or os.PathLike",
         text="""The record file, with or without ``.rec``, or its URL; ``PREFIX.idx`` is used if it
-        is there.  Or a container, such as a folder of classes; braces, patterns and lists name
+        exists. Or a container, such as a folder of classes; braces, patterns and lists name
         several files that are one pack.""",
     ),
 ]
@@ -55,14 +55,14 @@ Out = Annotated[
     str | os.PathLike[str],
     option(
         kind="str or os.PathLike",
-        text="The record file to write, with its index; existing ones are replaced.",
+        text="The record file to write, with its index; existing files are replaced.",
     ),
 ]
 Seed = Annotated[
     int,
     option(
         kind="int",
-        text="Another choice for another seed, the same every time for the same one; at least 0.",
+        text="Seed of the random choice: the same seed gives the same result; at least 0.",
         check=partial(integer, low=0),
     ),
 ]
@@ -80,8 +80,9 @@ Window = Annotated[
     int,
     option(
         kind="int",
-        text="""Bytes that are put together in memory before they are written, and read in the order
-        of the source: more spare a slow disk seeks.  The order does not depend on it.""",
+        text="""Bytes of records that are collected in memory before they are written, and read in
+        the order of the source: more of them save a slow disk seeks. The order does not depend on
+        this number.""",
         check=partial(integer, low=1),
     ),
 ]
@@ -90,7 +91,7 @@ SkipErrors = Annotated[
     option(
         False,
         "bool",
-        "Leave damaged records out and count them, instead of stopping at the first.",
+        "Leave out damaged records and count them, instead of stopping at the first.",
         boolean,
     ),
 ]
@@ -99,8 +100,8 @@ Told = Annotated[
     option(
         None,
         "callable, optional",
-        """``progress(done, total)``: records looked into so far, where that comes first, then those
-        written, and how many these are in all.""",
+        """``progress(done, total)``: the number of records examined so far, if that comes first,
+        then of those written, and the number of all records.""",
     ),
 ]
 Cancelled = Annotated[
@@ -108,7 +109,8 @@ Cancelled = Annotated[
     option(
         lambda: False,
         "callable, optional",
-        "Asked now and then; when true, `KeyboardInterrupt` is raised and nothing is published.",
+        """Called from time to time; if it returns true, `KeyboardInterrupt` is raised and nothing
+        is written.""",
     ),
 ]
 
@@ -121,9 +123,9 @@ class RunOptions(TypedDict, total=False):
         option(
             None,
             "sequence of str, optional",
-            """Names of the fields that the new packs have, which lie beside the packs as
-            ``PREFIX.NAME.rec``; none for an empty one.  By default all that lie there, which must
-            be the same for all packs.""",
+            """Names of the fields to keep, which are stored beside the packs as
+            ``PREFIX.NAME.rec``; an empty list keeps none. By default all fields, which must be the
+            same for all packs.""",
             optional(field_list),
         ),
     ]

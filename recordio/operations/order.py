@@ -81,8 +81,8 @@ def shuffle(
 
 #: Keys to sort by, and their meanings.
 SORT_KEYS = {
-    "label": "the first class label, or that of the first object; records without one, and those "
-    "that are no number, come last",
+    "label": """the first class label, or that of the first object; records without a label, and
+    labels that are not numbers, come last""",
     "key": "the key in the index",
     "id": "the id in the image header",
     "bytes": "the size of the record, in bytes",
@@ -102,7 +102,7 @@ Reverse = Annotated[
     bool,
     option(
         kind="bool",
-        text="The largest first; equal ones still in the order of the file.",
+        text="The largest first; equal records still keep the order of the file.",
         check=boolean,
     ),
 ]

@@ -32,11 +32,11 @@ Labels = Annotated[
     Any,
     option(
         kind='mapping, array_like, callable, "dense", path or None',
-        text="""What each class label becomes, as a mapping or as an array with one number for each
+        text="""New label of each class label, as a mapping or as an array with one number for each
         label from 0 on; or a function that is called once, with the array of the different labels,
-        and returns as many numbers.  ``"dense"`` numbers the different labels from 0 on, ascending.
+        and returns as many numbers. ``"dense"`` numbers the different labels from 0 on, ascending.
         The path of a ``.lst`` file: each record has the labels of the line with its id, one or
-        many.  None: -1.""",
+        many. None: -1.""",
     ),
 ]
 

@@ -40,7 +40,7 @@ Count = Annotated[
     int | None,
     option(
         kind="int, optional",
-        text="""How many records; with `per_class` of each class, or all of a class that has
+        text="""Number of records; with `per_class`, of each class, or all of a class that has
         fewer.""",
         check=optional(partial(integer, low=1)),
     ),
@@ -49,8 +49,8 @@ Fraction = Annotated[
     float | None,
     option(
         kind="float, optional",
-        text="""Instead of `n`: what share of the records, more than 0 and at most 1; with
-        `per_class` of each class, at least one.""",
+        text="""Share of the records, instead of `n`: above 0 and at most 1; with `per_class`, of
+        each class, and at least one record.""",
         check=optional(_share),
     ),
 ]
@@ -154,7 +154,7 @@ Keys = Annotated[
     option(
         kind="path or iterable of int, optional",
         text="""Keys of records; a text file with one in each line; or a ``.lst`` file, whose lines
-        begin with ids.  With `where`, records have to fulfil both.""",
+        begin with ids. With `where`, records have to meet both conditions.""",
     ),
 ]
 Drop = Annotated[bool, option(kind="bool", text="Keep the other records.", check=boolean)]

@@ -67,15 +67,15 @@ class BoxOptions(CheckOptions):
     bad_boxes: str = option(
         "refuse",
         "str",
-        """Boxes that are empty, or leave the image by more than a pixel.  refuse: the image is left
-        out and reported; clip: they are cut at the edges, and those of which nothing is left are
-        dropped; drop: they are dropped (default: refuse).""",
+        """Boxes that are empty, or leave the image by more than a pixel. refuse: leave the image
+        out and report it; clip: cut boxes at the edges, and drop those of which nothing is left;
+        drop: drop the boxes (default: refuse).""",
         partial(choice, allowed=("refuse", "clip", "drop")),
     )
     background: bool = option(
         False,
         "bool",
-        """Store images without boxes as well, with one empty box of class -1, which readers drop
+        """Also store images without boxes, with one empty box of class -1, which readers drop
         (default: leave them out).""",
         boolean,
     )

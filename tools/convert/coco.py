@@ -55,9 +55,9 @@ class CocoOptions(BoxOptions, PixelLimit):
     fields: tuple[str, ...] = option(
         (),
         "sequence of str",
-        """Fields to write beside the images, as PREFIX.NAME.rec.  mask: the class of each pixel
+        """Fields to write beside the images, as PREFIX.NAME.rec. mask: the class of each pixel
         plus 1, 0 for none, 255 for crowds; instances: the number of the object at each pixel, from
-        1; keypoints; caption, of `captions` (default: none).""",
+        1; keypoints; caption: those of `captions` (default: none).""",
         partial(names_among, among=tuple(COCO_FIELDS)),
     )
     captions: str | None = option(
@@ -66,7 +66,7 @@ class CocoOptions(BoxOptions, PixelLimit):
         "The JSON file with the captions of the images, for the field caption.",
         optional(path_of),
     )
-    crowd: str = marked_option("Boxes round crowds (iscrowd)")
+    crowd: str = marked_option("Boxes around crowds (iscrowd)")
 
 
 def open_coco(settings: argparse.Namespace) -> ImportSource:
@@ -244,8 +244,8 @@ FROM_COCO = Import(
     "coco",
     "COCO annotations of boxes",
     [
-        ("annotations", "the JSON file, gzip or not, or an fsspec URL", False),
-        ("images", "the folder that the file names of the images start in", False),
+        ("annotations", "the JSON file, plain or gzip, or an fsspec URL", False),
+        ("images", "the folder to which the file names of the images are relative", False),
     ],
     open_coco,
     CocoOptions,

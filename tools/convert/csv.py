@@ -65,7 +65,7 @@ class CSVImportOptions(TextLimit):
     label_columns: Sequence[int] = option(
         (),
         "sequence of int",
-        """Columns that hold labels, counted from 0, from the end with a minus, as in
+        """Columns with labels, counted from 0, or from the end with a minus, as in
         --label-columns=-1; they are stored in the image header and not in the array (default:
         none, every label is 0).""",
         lambda name, value: of_text(columns)(name, value) if value or value == 0 else [],
@@ -160,7 +160,7 @@ class ToCSVOptions(Options):
     label_columns: Sequence[int] | None = option(
         None,
         "sequence of int, optional",
-        "Where the labels stand among the columns, as for from-csv (default: first).",
+        "Columns of the labels, as for from-csv (default: the first ones).",
         optional(of_text(columns)),
     )
     no_labels: bool = option(False, "bool", "Leave the labels out.", boolean)
@@ -231,7 +231,7 @@ def one_file(target: str) -> list[str]:
 FROM_CSV = Import(
     "csv",
     "rows of numbers",
-    [("source", "the CSV file, gzip or not, a folder of such files, or an fsspec URL", False)],
+    [("source", "the CSV file, plain or gzip, a folder of such files, or an fsspec URL", False)],
     open_csv,
     CSVImportOptions,
     "Each row becomes a record: labels in the image header, the other numbers as a .npy array.",

@@ -49,8 +49,8 @@ class CheckOptions(Options):
     check: str = option(
         "header",
         "str",
-        """header: leave out what is truncated, damaged or of no known kind, as far as that shows
-        without decoding; none: take anything (default: header).""",
+        """header: leave out files that are truncated, damaged or of no known kind, as far as this
+        is visible without decoding; none: accept any file (default: header).""",
         partial(choice, allowed=("header", "none")),
     )
 
@@ -62,7 +62,7 @@ class SuffixOptions(Options):
     exts: str = option(
         ",".join(DEFAULT_EXTENSIONS),
         "str or sequence of str",
-        f"Suffixes to accept, in any case (default: {','.join(DEFAULT_EXTENSIONS)}).",
+        f"Suffixes to accept, in upper or lower case (default: {','.join(DEFAULT_EXTENSIONS)}).",
         suffixes,
     )
 
@@ -79,8 +79,8 @@ class FoldersOptions(ExportedFields):
     classes: str | None = option(
         None,
         "path, optional",
-        """Lines of label, TAB and folder (default: PREFIX.classes.txt; without it folders are named
-        after the labels).""",
+        """A file with lines of label, TAB and folder (default: PREFIX.classes.txt; without it,
+        folders are named after the labels).""",
     )
 
 
@@ -220,11 +220,11 @@ def no_files(target: str) -> list[str]:
 FROM_FOLDER = Import(
     "imagefolder",
     "a folder of images for each class",
-    [("source", "the folder; every folder in it that holds images is a class", False)],
+    [("source", "the folder; every folder in it that contains images is a class", False)],
     open_folder,
     FolderOptions,
-    "Each image file becomes an image record, untouched.  PREFIX.classes.txt tells which label is\n"
-    "which folder, PREFIX.lst which record is which file.  im2rec does more: resizing, splitting.",
+    """Each image file becomes an image record, untouched. PREFIX.classes.txt lists the label of
+    each folder, and PREFIX.lst the file of each record. To resize or split, use im2rec.""",
     example=WITH_IMAGE
     + """>>> recordio.convert.from_imagefolder(folder / "photos", folder / "a").records
 1""",

@@ -143,8 +143,7 @@ class ExportedFields(Options):
     fields: tuple[str, ...] | None = option(
         None,
         "sequence of str, optional",
-        """Names of the fields to write with the images, with commas between them (default:
-        all).""",
+        "Names of the fields to write with the images, separated by commas (default: all).",
         optional(field_list),
     )
 
@@ -193,8 +192,8 @@ class ArrayLimit(Options):
     max_array_bytes: int | None = option(
         None,
         "int, optional",
-        """Stop when more memory is needed for what is read (default: 64 times the size of the file,
-        at least 2**28).""",
+        """Stop if the data need more memory (default: 64 times the size of the file, at least
+        2**28).""",
         optional(partial(integer, low=0)),
     )
 

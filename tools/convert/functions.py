@@ -68,7 +68,8 @@ class RunSettings(Options):
     cancelled: Callable[[], bool] = option(
         lambda: False,
         "callable, optional",
-        "Asked now and then; when true, `KeyboardInterrupt` is raised and nothing is published.",
+        """Called from time to time; if it returns true, `KeyboardInterrupt` is raised and nothing
+        is written.""",
     )
 
 
@@ -77,7 +78,9 @@ class ConvertSettings(RunSettings):
     """Options of all conversions to record files."""
 
     shuffle: bool = option(False, "bool", "Put the records in random order.", boolean)
-    seed: int = option(0, "int", "With `shuffle`: another random order.", integer)
+    seed: int = option(
+        0, "int", "With `shuffle`, another seed gives another random order.", integer
+    )
     strict: bool = option(False, "bool", "Stop at the first bad item, and write nothing.", boolean)
 
 
@@ -258,8 +261,8 @@ _PACK = _joined(
             Name | Sequence[Name],
             option(
                 kind="path or sequence of path",
-                text="""A folder of classes, or a file of another kind that training reads in place;
-                braces, patterns and lists stand for many.""",
+                text="""A folder of classes, or a file of another kind that training reads in
+                place; braces, patterns and lists stand for several.""",
                 check=_names,
             ),
         ),

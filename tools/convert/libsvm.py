@@ -46,7 +46,7 @@ class LibSVMImportOptions(TextLimit, ArrayLimit):
     one_based: bool = option(
         False,
         "bool",
-        "The first feature is 1, as in the files of LibSVM itself (default: 0).",
+        "The first feature has the index 1, as in LibSVM's own files (default: 0).",
         boolean,
     )
     dtype: str = option(
@@ -134,7 +134,7 @@ def entries_of(array: np.ndarray, location: dict) -> tuple[np.ndarray, np.ndarra
 FROM_LIBSVM = Import(
     "libsvm",
     "sparse rows, label index:value ...",
-    [("source", "the file, gzip or not, a folder of such files, or an fsspec URL", False)],
+    [("source", "the file, plain or gzip, a folder of such files, or an fsspec URL", False)],
     open_libsvm,
     LibSVMImportOptions,
     "Each line becomes a record: the label in the image header, and a .npy array of pairs of\n"

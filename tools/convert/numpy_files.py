@@ -66,15 +66,15 @@ class NumpyOptions(ArrayLimit):
         optional(a_path),
     )
     data_name: str | None = option(
-        None, "str, optional", "Which array of a .npz file holds the data."
+        None, "str, optional", "Name of the array with the data in a .npz file."
     )
     label_name: str | None = option(
-        None, "str, optional", "Which array of the same .npz file holds the labels."
+        None, "str, optional", "Name of the array with the labels in the same .npz file."
     )
     encoding: str = option(
         ".npy",
         "str",
-        """.npy: store arrays as they are; .png (lossless), .jpg: store images, from arrays of shape
+        """.npy: store arrays unchanged; .png (lossless), .jpg: store images, from arrays of shape
         (height, width) or (height, width, 1, 3 or 4), RGB (default: .npy).""",
         partial(choice, allowed=(".npy", ".png", ".jpg")),
     )

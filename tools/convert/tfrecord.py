@@ -59,12 +59,12 @@ class FeatureOptions(Options):
     content: str | None = option(
         None,
         "str, optional",
-        f"The feature that holds the image (default: {' or '.join(CONTENTS)}).",
+        f"The feature with the image (default: {' or '.join(CONTENTS)}).",
     )
     label: str | None = option(
         None,
         "str, optional",
-        f"The feature that holds the label or labels (default: {' or '.join(LABELS)}).",
+        f"The feature with the label or labels (default: {' or '.join(LABELS)}).",
     )
     raw: bool = option(
         False, "bool", "Write records as they are, not as tf.train.Example.", boolean
@@ -80,12 +80,11 @@ class ToTFRecordOptions(FeatureOptions, ExportedFields):
 class TFRecordOptions(CheckOptions, ContentLimit, FeatureOptions):
     """Options of from-tfrecord."""
 
-    no_labels: bool = option(False, "bool", "There are no labels; every label is 0.", boolean)
+    no_labels: bool = option(False, "bool", "Do not look for labels; every label is 0.", boolean)
     raw: bool = option(
         False,
         "bool",
-        """Store the data of each TFRecord as they are, without looking into them and without an
-        image header.""",
+        "Store the data of each TFRecord unchanged and unread, without an image header.",
         boolean,
     )
 

@@ -90,25 +90,24 @@ class WebDatasetOptions(CheckOptions, ContentLimit, MetadataLimit):
     content: str | None = option(
         None,
         "str, optional",
-        """Which file of a sample is stored, such as jpg or left.png (default: the first image or
-        .npy file).""",
+        """The file of a sample to store, such as jpg or left.png (default: the first image or .npy
+        file).""",
     )
     label: str | None = option(
         None,
         "str, optional",
-        """Which file holds the label, a number or numbers in text, such as cls, or json:label for a
+        """The file with the label, one or more numbers in text, such as cls, or json:label for a
         field of JSON (default: cls, or label or labels in json).""",
     )
     fields: tuple[str, ...] = option(
         (),
         "sequence of str",
-        """Files of a sample to write beside its content, as PREFIX.NAME.rec: the name is what its
-        ending begins with, mask for KEY.mask.png and txt for KEY.txt.  all: every file that is
-        neither content nor label, for which the archives are looked through before (default:
-        none).""",
+        """Files of a sample to write beside its content, as PREFIX.NAME.rec: the name is the first
+        part of the ending, mask for KEY.mask.png and txt for KEY.txt. all: every file that is
+        neither content nor label; the archives are searched for these first (default: none).""",
         field_list,
     )
-    no_labels: bool = option(False, "bool", "There are no labels; every label is 0.", boolean)
+    no_labels: bool = option(False, "bool", "Do not look for labels; every label is 0.", boolean)
 
 
 def open_webdataset(settings: argparse.Namespace) -> ImportSource:
@@ -334,8 +333,8 @@ FROM_WEBDATASET = Import(
     ],
     open_webdataset,
     WebDatasetOptions,
-    "The files KEY.jpg, KEY.cls, ... that follow one another become a record: the image\n"
-    "untouched, the label in the image header.  PREFIX.lst keeps the keys.",
+    """Files KEY.jpg, KEY.cls, ... that follow one another become a record: the image untouched,
+    the label in the image header. PREFIX.lst lists the keys.""",
     example=WITH_IMAGE
     + """>>> import tarfile
 >>> _ = (folder / "1.cls").write_text("3")

@@ -36,8 +36,8 @@ WINDOW_OPTION = {
     "type": lambda text: positive(text) * MEGABYTE,
     "default": str(WINDOW // MEGABYTE),
     "metavar": "MIB",
-    "help": "put so many MiB together in memory, reading them in the order of the file: more spare "
-    "a slow disk seeks (default: %(default)s)",
+    "help": """collect this many MiB of records in memory, read in the order of the file: more of
+    them save a slow disk seeks (default: %(default)s)""",
 }
 
 
@@ -72,7 +72,7 @@ def _add_new_labels(parser: argparse.ArgumentParser) -> None:
         dest="labels",
         type=mapping,
         metavar="MAP",
-        help="what labels become: OLD=NEW,OLD=NEW, or a file with lines OLD TAB NEW",
+        help="the new labels: OLD=NEW,OLD=NEW, or a file with lines OLD TAB NEW",
     )
     what.add_argument(
         "--dense",
@@ -86,14 +86,14 @@ def _add_new_labels(parser: argparse.ArgumentParser) -> None:
         dest="labels",
         type=list_file,
         metavar="FILE",
-        help="a .lst file: each record gets the labels of the line with its id",
+        help="a .lst file; each record gets the labels of the line with its id",
     )
     what.add_argument(
         "--none",
         dest="labels",
         action="store_const",
         const=None,
-        help="no labels: all become -1",
+        help="set all labels to -1",
     )
 
 
@@ -143,10 +143,13 @@ def _say_sharded(report: PackReport, settings: argparse.Namespace) -> int:
 
 def _add_check_shards(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "manifest", metavar="MANIFEST", type=local_path, help="what recordio shard wrote"
+        "manifest",
+        metavar="MANIFEST",
+        type=local_path,
+        help="the manifest that recordio shard wrote",
     )
     parser.add_argument(
-        "--quick", action="store_true", help="compare sizes and indexes only, and no checksums"
+        "--quick", action="store_true", help="compare only sizes and indexes, not checksums"
     )
 
 
@@ -191,9 +194,9 @@ PACK_COMMANDS: dict[str, Command] = {
         operation(
             join,
             "put several packs into one",
-            "Put several packs into one, one after the other.  Keys are numbered again; ids stay, "
-            "unless\ntwo packs have one in common.  If one of the packs lists identities, the new "
-            "one does.",
+            """Join several packs into one, in this order. Keys are numbered anew; ids stay, unless
+            two packs have one in common. If one of the packs lists identities, the new pack does
+            so as well.""",
             check=_check_join,
             values=_one_for_each,
             packs={**ARGUMENTS["path"], "nargs": "+"},
@@ -202,21 +205,21 @@ PACK_COMMANDS: dict[str, Command] = {
                 "type": labels,
                 "metavar": "WHAT",
                 "default": None,
-                "help": "keep; append: after the classes of the packs before; none: -1; "
-                "OLD=NEW,OLD=NEW, or a file with lines OLD TAB NEW.  Once for all packs, or once "
-                "for each (default: keep)",
+                "help": """keep; append: number the classes after those of the packs before; none:
+                set all labels to -1; OLD=NEW,OLD=NEW, or a file with lines OLD TAB NEW. Give it
+                once for all packs, or once for each (default: keep)""",
             },
             classes={
                 "action": "append",
                 "type": natural,
-                "help": "number of classes of the packs, once for all or once for each (default: "
-                "found from identities or labels)",
+                "help": """number of classes of the packs, once for all or once for each (default:
+                found in identities or labels)""",
             },
         ),
         operation(
             split,
             "divide a pack between several new ones",
-            "Divide the records of a pack between new ones, in which they keep their order.",
+            "Divide the records of a pack among new packs, in which they keep their order.",
             check=_check_split,
             values=_outputs_of_split,
             writes=lambda settings: [prefix for prefix, _ in settings.outputs],
@@ -239,14 +242,14 @@ PACK_COMMANDS: dict[str, Command] = {
         ),
         operation(
             narrow,
-            "give a pack with headers of 32 bytes the usual ones",
+            "replace headers of 32 bytes in a pack with the usual ones",
             "Copy a pack whose image headers have 32 bytes, and labels of 64 bits, with the usual "
             "headers\nof 24 bytes and labels of 32 bits.  Keys, ids and contents stay.",
         ),
         operation(
             filter_pack,
-            "copy the records that fulfil a condition, or that a list names",
-            "Copy the records that fulfil a condition, or that a list names.",
+            "copy the records that meet a condition, or that a list names",
+            "Copy the records that meet a condition, or that a list names.",
             check=lambda settings: (
                 "" if settings.where or settings.keys else "give --where, --keys, or both"
             ),
@@ -259,8 +262,8 @@ PACK_COMMANDS: dict[str, Command] = {
         ),
         operation(
             sample,
-            "copy some records, drawn by chance",
-            "Copy some records, drawn by chance, in their old order.",
+            "copy some records, drawn at random",
+            "Copy some records, drawn at random, in their original order.",
             one_of=("n", "fraction"),
             fraction={"metavar": "F"},
         ),
@@ -273,8 +276,8 @@ PACK_COMMANDS: dict[str, Command] = {
         operation(
             sort,
             "copy a pack in the order of labels, keys, ids or sizes",
-            "Copy a pack with its records in another order; equal ones stay in the order of the "
-            "file.",
+            """Copy a pack with its records in another order; equal records keep the order of the
+            file.""",
             window=WINDOW_OPTION,
         ),
         operation(
@@ -286,23 +289,23 @@ PACK_COMMANDS: dict[str, Command] = {
             report=_say_sharded,
             out={
                 "metavar": "TARGET",
-                "help": "a folder, or what the files are called: data/train makes "
-                "data/train-000000.rec and so on; %%04d in it says where the number stands",
+                "help": """a folder, or the start of the file names: data/train makes
+                data/train-000000.rec and so on; %%04d stands for the number""",
             },
             n={"help": "how many files"},
         ),
         Command(
             "check-shards",
-            "compare the files that shard wrote with their manifest",
+            "compare the files of a sharded pack with their manifest",
             "Compare the files that `recordio shard` wrote with their manifest.",
             _add_check_shards,
             _check_shards,
         ),
         operation(
             diff,
-            "tell in which records two packs differ",
-            "Compare two packs by key and by content.  The order of the records does not matter.\n"
-            "The exit code is 0 if they hold the same, and 1 if not.",
+            "list the records in which two packs differ",
+            """Compare two packs by key and by content. The order of the records does not matter.
+            The exit code is 0 if the packs are equal, and 1 if not.""",
             writes=None,
             report=show_found,
             json=True,
@@ -312,8 +315,8 @@ PACK_COMMANDS: dict[str, Command] = {
         operation(
             stats,
             "count classes and formats, and measure the pixels",
-            "Count records, classes and formats, and measure the pixels.  What the file itself is "
-            "like,\nand whether it is damaged, is told by `recordio info`.",
+            """Count records, classes and formats, and measure the pixels. `recordio info`
+            describes the file itself, and looks for damage.""",
             check=_check_stats,
             writes=None,
             report=show_found,
@@ -323,17 +326,17 @@ PACK_COMMANDS: dict[str, Command] = {
         operation(
             dedup,
             "list records with the same content, or write the pack without them",
-            "List the records that hold the same content, whatever their labels are: one line for "
-            "each\ngroup, first the key of the record that stays.  Nothing is removed without "
-            "--remove.",
+            """List the records that have the same content, whatever their labels are: one line for
+            each group, beginning with the key of the record that stays. Nothing is removed without
+            --remove.""",
             check=_check_dedup,
             writes=lambda settings: [settings.out] * (settings.out is not None),
             report=_show_duplicates,
             json=True,
             out={
                 "flag": "--remove",
-                "help": "write PREFIX.rec and PREFIX.idx without them; of each group the first in "
-                "the file stays",
+                "help": """write PREFIX.rec and PREFIX.idx without the duplicates; the first record
+                of each group stays""",
             },
             near={
                 "nargs": "?",

@@ -116,7 +116,7 @@ class AugmenterOptions(PolicyOptions):
     resize: int = option(
         0,
         "int",
-        "Short side after a first resize, in pixels; 0 leaves the image as it is.",
+        "Short side after a first resize, in pixels; 0 leaves the size unchanged.",
         partial(integer, low=-1),
     )
     rand_crop: bool = option(
@@ -135,17 +135,20 @@ class AugmenterOptions(PolicyOptions):
     mean: Any = option(
         None,
         "array_like of 1 or 3 numbers, or True, optional",
-        """Subtracted from and divided into the values of R, G and B (0 to 255); True for those of
-        ImageNet.""",
+        """Mean and standard deviation of R, G and B (0 to 255) with which the values are
+        normalised; True for those of ImageNet.""",
     )
     std: Any = option(None, "array_like", ...)
     brightness: float = option(
-        0.0, "float", "Each is changed by a factor drawn from ``[1 - x, 1 + x]``."
+        0.0,
+        "float",
+        """Brightness, contrast and saturation are each changed by a factor drawn from ``[1 - x, 1
+        + x]``.""",
     )
     contrast: float = option(0.0, "float", ...)
     saturation: float = option(0.0, "float", ...)
     hue: float = option(
-        0.0, "float", "The hue is turned by an angle drawn from plus/minus this many half turns."
+        0.0, "float", "The hue is turned by an angle drawn from plus or minus this many half turns."
     )
     pca_noise: float = option(
         0.0, "float", "Standard deviation of the noise along the principal colours of ImageNet."

@@ -89,34 +89,34 @@ class DetRecipe(ChangeOptions, BaseRecipe):
     label_pad_width: int = option(
         0,
         "int",
-        """Values of a raw label that fit into a row of the label array; 0 or less for the
-        longest label of all records.""",
+        """Number of values of a raw label for which a row of the label array has room; 0 or less
+        for the longest label of all records.""",
         _label_width,
     )
     max_label_width: int = option(
         1 << 14,
         "int",
-        """Most values of a raw label where `label_pad_width` does not say: 16,384, hence 3,276
-        objects of 5 values, unless given; 0 or less for any number. Damage that makes a label
-        long would make the rows of all others as long.""",
+        """Largest number of values of a raw label, if `label_pad_width` is not given: by default
+        16,384, or 3,276 objects of 5 values; 0 or less for any number. The limit keeps a damaged
+        label from lengthening the rows of all others.""",
         _label_width,
     )
-    label_pad_value: float = option(-1.0, "float", "Fills what is left of a row.", real)
+    label_pad_value: float = option(-1.0, "float", "Value that fills the rest of a row.", real)
     rand_crop_prob: float = option(
         0.0, "float", "Probability of a crop, up to 1; 0 or less for none.", partial(real, high=1)
     )
     num_crop_sampler: int = option(
         1,
         "int",
-        """Number of crop samplers, at most 64; they are tried in random order until one
-        succeeds. 0 or less for none. The parameters of the samplers are one value each, or one
+        """Number of crop samplers, at most 64; they are tried in random order until one succeeds.
+        0 or less for none. Each parameter of the samplers is one value for each of them, or one
         for all.""",
         partial(integer, high=MAX_SAMPLERS),
     )
     min_crop_scales: tuple[float, ...] = option(
         (0.0,),
         "sequence of float",
-        """Range of the square root of the crop's share of the area, in [0, 1], the upper end
+        """Range of the square root of the crop's share of the area, in [0, 1]; the upper end is
         above the lower.""",
         _shares,
     )
@@ -152,26 +152,30 @@ class DetRecipe(ChangeOptions, BaseRecipe):
     crop_emit_mode: str = option(
         "center",
         '{"center", "overlap"}',
-        """Whether a crop keeps the objects whose centre it contains, or those of which it
-        contains more than `emit_overlap_thresh`; the same for what shears, shifts, rotations and
-        mosaics leave. A crop that would keep none is no success.""",
+        """Keep the objects whose centre is in the crop, or those of which more than
+        `emit_overlap_thresh` is in it; the same for shears, shifts, rotations and mosaics. A crop
+        that keeps no object is not successful.""",
         partial(choice, allowed=EMIT_MODES),
     )
     emit_overlap_thresh: float = option(
-        0.3, "float", "Share of the object's area, at least 0.", partial(real, low=0)
+        0.3,
+        "float",
+        """Share of an object's area for ``crop_emit_mode="overlap"``, at least 0.""",
+        partial(real, low=0),
     )
     rand_pad_prob: float = option(0.0, "float", "Probability of a border, 0 to 1.", _probability)
     max_pad_scale: float = option(
         1.0,
         "float",
-        """Largest size of image and border together, relative to the image; 1 or less for none.""",
+        """Largest size of image and border together, relative to the image; 1 or less for no
+        border.""",
         partial(real, low=0, high=1e3),
     )
     max_random_hue: int = option(
         0,
         "int",
         """Largest change of hue (whose range is 0 to 180), saturation and lightness (0 to 255), up
-        to 1000; what leaves the range ends at its limit. RGB only.""",
+        to 1000; values outside the range are set to its limit. RGB only.""",
         partial(integer, low=0, high=MAX_SHIFT),
     )
     max_random_saturation: int = option(0, "int", ..., partial(integer, low=0, high=MAX_SHIFT))
@@ -200,17 +204,17 @@ class DetRecipe(ChangeOptions, BaseRecipe):
     resize_mode: str = option(
         "force",
         '{"force", "shrink", "fit"}',
-        """Resize to exactly `data_shape`; shrink what is larger and keep the ratio of the sides;
-        or make it as large as fits with that ratio.""",
+        """Resize to exactly `data_shape`; shrink larger images and keep the ratio of the sides; or
+        make every image as large as fits with that ratio.""",
         partial(choice, allowed=RESIZE_MODES),
     )
     mosaic: float = option(
         0.0,
         "float",
-        """Probability, 0 to 1, to put an image together with three others of its pack, drawn from
-        all of its records: they meet in a point of an area twice as wide and high as `data_shape`,
-        each as large as fits into `data_shape`, and the whole is treated as one image. Objects
-        beyond the values that a row has room for are left out, those of the last image first.""",
+        """Probability, 0 to 1, to combine an image with three others, drawn from all records of
+        its pack. They meet at a point of an area twice as wide and high as `data_shape`, each as
+        large as fits into `data_shape`, and the area is then treated as one image. If a row has no
+        room for all objects, some are left out, those of the last image first.""",
         _probability,
     )
     mosaic_center: float | tuple[float, float] = option(
@@ -222,13 +226,19 @@ class DetRecipe(ChangeOptions, BaseRecipe):
     mean_r: float = option(
         0.0,
         "float",
-        """Subtracted if any of them is above 0, otherwise ignored as in MXNet.""",
+        """Subtracted from the pixel values if any of them is above 0; otherwise ignored, as in
+        MXNet.""",
         real,
     )
     mean_g: float = option(0.0, "float", ..., real)
     mean_b: float = option(0.0, "float", ..., real)
     mean_a: float = option(0.0, "float", ..., real)
-    std_r: float = option(0.0, "float", "Divides what is left; 0 for off.", _not_negative)
+    std_r: float = option(
+        0.0,
+        "float",
+        "Divides the values after subtraction of the mean; 0 for off.",
+        _not_negative,
+    )
     std_g: float = option(0.0, "float", ..., _not_negative)
     std_b: float = option(0.0, "float", ..., _not_negative)
     std_a: float = option(0.0, "float", ..., _not_negative)

@@ -140,8 +140,8 @@ class GeometryOptions(Options):
     warp_interpolation: str = option(
         "nearest",
         "str",
-        """Of `rotation`, `affine` and `perspective`: "nearest", "bilinear" or "bicubic"; the pixels
-        are Pillow's.""",
+        """Interpolation of `rotation`, `affine` and `perspective`: "nearest", "bilinear" or
+        "bicubic"; the pixels are Pillow's.""",
         partial(choice, allowed=METHODS),
     )
     padding_mode: str = option(
@@ -160,7 +160,7 @@ class GeometryOptions(Options):
         "str",
         """Position of the crop in the mirrored and flipped image: "center", "top_left",
         "top_right", "bottom_left", "bottom_right", or "center_floor": at the centre with half
-        pixels cut off, as image processors do it, where torchvision rounds.""",
+        pixels cut off, as in image processors, where torchvision rounds.""",
         optional(partial(choice, allowed=CROP_POSITIONS)),
     )
 

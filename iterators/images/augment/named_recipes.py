@@ -341,15 +341,15 @@ class NamedRecipeOptions(Options):
     recipe: Any = option(
         None,
         "str or NamedRecipe or dict",
-        """Keywords that belong together, by the name of a known recipe such as "timm/deit-s", as an
-        object, its JSON, or a dictionary.  Keywords that are given beside it win.""",
+        """Keywords that belong together, by the name of a known recipe such as "timm/deit-s", as
+        an object, its JSON, or a dictionary. Keywords that are also given take precedence.""",
         optional(lambda name, value: NamedRecipe.of(value)),
     )
     views: Any = option(
         None,
         "sequence of dict",
-        """Several arrays of every batch, each with these keywords of augmentation beside the common
-        ones: 2 to 16 views of an image that is decoded once.""",
+        """Several arrays of every batch, each with these keywords of augmentation in addition to
+        the common ones: 2 to 16 views of an image that is decoded once.""",
         optional(_views),
     )
 

@@ -121,7 +121,7 @@ class ChangeOptions(Options):
     num_ops: int | None = option(
         None,
         "int",
-        """Of "randaugment": operations of an image, 0 to 16; 2 if not given.""",
+        'With "randaugment": number of operations on an image, 0 to 16; 2 if not given.',
         optional(POLICY_CHECKS["num_ops"]),
     )
     magnitude: float | None = option(
@@ -141,61 +141,62 @@ class ChangeOptions(Options):
     increasing: bool = option(
         False,
         "bool",
-        """With timm's tables, take the operations all of which grow stronger with the
+        """With timm's tables, use the variant in which all operations grow stronger with the
         magnitude.""",
         boolean,
     )
     augment_table: str = option(
         "torchvision",
         "str",
-        """Whose operations and strengths the names stand for: "torchvision" or "timm".""",
+        'The library whose operations and strengths the names stand for: "torchvision" or "timm".',
         POLICY_CHECKS["augment_table"],
     )
     augment_interpolation: str | None = option(
         None,
         "str",
-        """Of shears, shifts and rotations: "nearest", "bilinear", "bicubic", or "random" for one of
-        the last two.  If not given it is that of the library: "nearest" ("bilinear" for AugMix) of
-        torchvision, "random" of timm.""",
+        """Interpolation of shears, shifts and rotations: "nearest", "bilinear", "bicubic", or
+        "random" for one of the last two. By default that of the library: "nearest" ("bilinear" for
+        AugMix) for torchvision, "random" for timm.""",
         optional(POLICY_CHECKS["augment_interpolation"]),
     )
     augment_fill: int | Sequence[int] | None = option(
         None,
         "int or tuple of int",
-        """Levels, 0 to 255, of what shears, shifts and rotations leave empty; `fill_value` if
-        given, otherwise 0 with torchvision's tables and 128 with timm's.""",
+        """Grey levels, 0 to 255, of the areas that shears, shifts and rotations leave empty; by
+        default `fill_value` if given, otherwise 0 with torchvision's tables and 128
+        with timm's.""",
         optional(POLICY_CHECKS["augment_fill"]),
     )
     steps: Sequence[str | Mapping[str, Any]] = option(
         (),
         "sequence of str or dict",
-        """Operations on the finished crop in this order, after those of all other keywords, each a
-        dictionary with "op", its parameters, and "p", its probability (1): "color_jitter",
+        """Operations on the finished crop, in this order, after those of all other keywords. Each
+        is a dictionary with "op", its parameters, and its probability "p" (1): "color_jitter",
         "grayscale", "gaussian_blur", "solarize", "posterize", "equalize", "autocontrast",
         "sharpness", "invert", "rotate", "affine", "perspective", "hflip", "vflip", "auto_augment",
-        and "apply", "choice" and "order" with further steps in "of".  A name alone is an operation
+        and "apply", "choice" and "order" with further steps in "of". A name alone is an operation
         with its defaults.""",
         steps_of,
     )
     three_augment: bool = option(
         False,
         "bool",
-        """One of greying, solarizing and blurring for every image: DeiT III's.""",
+        "Grey, solarize or blur every image, one of the three at random, as in DeiT III.",
         boolean,
     )
     color_jitter: float | Sequence[float | Sequence[float]] = option(
         (),
         "tuple of float",
-        """Brightness, contrast, saturation and hue as torchvision changes them, in random order:
-        factors from ``[max(0, 1 - x), 1 + x]`` and a turn of up to x circles, x at most 0.5; or a
-        range instead of an x; one number for the first three.""",
+        """Change brightness, contrast, saturation and hue like torchvision, in random order: by
+        factors from ``[max(0, 1 - x), 1 + x]``, and the hue by up to x turns of the colour circle,
+        x at most 0.5. A range may replace an x; a single number is that of the first three.""",
         _jitter,
     )
     color_jitter_prob: float = option(
         1.0, "float", "Probability of `color_jitter`, 0 to 1.", chance
     )
     random_grayscale: float = option(
-        0.0, "float", "Probability to turn grey, 0 to 1; the channels stay.", chance
+        0.0, "float", "Probability to turn the image grey, 0 to 1; it keeps its channels.", chance
     )
     gaussian_blur: float = option(0.0, "float", "Probability of a Gaussian blur, 0 to 1.", chance)
     blur_sigma: float | Sequence[float] = option(
@@ -222,13 +223,13 @@ class ChangeOptions(Options):
     erasing_area: float | Sequence[float] = option(
         (0.02, 0.33),
         "tuple of float",
-        "Range of the share of the image's area, which all rectangles have together.",
+        "Range of the share of the image's area that all rectangles have together.",
         partial(interval, low=0, high=1),
     )
     erasing_ratio: float | Sequence[float] = option(
         (0.3, 3.3),
         "tuple of float",
-        "Range of height / width, which is uniform in its logarithm.",
+        "Range of height / width of a rectangle, drawn uniformly in its logarithm.",
         partial(interval, low=1e-3, high=1e3),
     )
     erasing_count: int | Sequence[int] = option(
@@ -240,10 +241,10 @@ class ChangeOptions(Options):
     erasing_value: str | float = option(
         "mean",
         "str or float",
-        """What they contain: a grey level from 0 to 255; "mean", which is 0 after normalisation;
-        "colour", one normal number for every channel of a rectangle, or "pixel", one for every
-        value, both after normalisation.  Of integer pixels, which have no normalisation, that of
-        ImageNet counts.""",
+        """Content of the rectangles: a grey level from 0 to 255; "mean", which is 0 after
+        normalisation; "colour", one normally distributed number for every channel of a rectangle,
+        or "pixel", one for every value, both after normalisation. For integer pixels, which are
+        not normalised, the normalisation of ImageNet is assumed.""",
         _erasing_value,
     )
     rules: ClassVar[tuple[Rule, ...]] = CHANGE_RULES
@@ -278,26 +279,26 @@ class PolicyOptions(ChangeOptions):
     low_resolution: float = option(
         0.0,
         "float",
-        """Probability to make the image smaller and large again, with one of five interpolations
+        """Probability to shrink the image and enlarge it again, with one of five interpolations
         each way.""",
         chance,
     )
     low_resolution_side: float | Sequence[float] = option(
         (0.2, 1.0),
         "tuple of float",
-        "Range of the side in between, as a share.",
+        "Range of the side of the shrunk image, as a share of the original side.",
         partial(interval, low=0.01, high=1),
     )
     crop_on_fill: float = option(
         0.0,
         "float",
-        "Probability that only a random part of the image stays, the rest being black.",
+        "Probability that only a random part of the image stays, and the rest becomes black.",
         chance,
     )
     crop_on_fill_area: float | Sequence[float] = option(
         (0.2, 1.0),
         "tuple of float",
-        "Range of the part's share of the area; its width is 3/4 to 4/3 of its height.",
+        "Range of that part's share of the area; its width is 3/4 to 4/3 of its height.",
         partial(interval, low=0, high=1),
     )
 

@@ -151,40 +151,40 @@ class BaseRecipe(Options):
 
     data_shape: tuple[int, int, int] = option(
         kind="tuple of int",
-        text="""(channels, height, width) of the result; 1, 3 or 4 channels.  `ImageRecordIter` and
+        text="""(channels, height, width) of the result; 1, 3 or 4 channels. `ImageRecordIter` and
         `ImageDetRecordIter` also take a list of such shapes, one of which is drawn for every batch
         by `seed`, the same for all parts; and None, or ``(channels, None, None)``, for images that
-        keep their size, but for a `resize`.""",
+        keep their size, except for `resize`.""",
         check=image_shape,
     )
     orient: bool = option(
         True,
         "bool",
-        """Turn images upright as their EXIF orientation says.  If False they stay as they are
-        stored, as Pillow, torchvision's `ImageFolder` and timm have them; boxes of detection
-        labels lie in the image as it is after this.""",
+        """Turn images upright by their EXIF orientation. If False, they stay as they are stored,
+        as in Pillow, torchvision's `ImageFolder` and timm; the boxes of detection labels refer to
+        the image after this step.""",
         boolean,
     )
     resize: int | tuple[int, int] = option(
         -1,
         "int or (int, int)",
-        """Short side after a first resize, in pixels, or height and width; -1 leaves the image as
-        it is.""",
+        """Short side after a first resize, in pixels, or height and width; -1 leaves the size
+        unchanged.""",
         _resize,
     )
     inter_method: int = option(
         1,
         "int",
-        """Interpolation: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 cubic when both
-        sides grow, area when both shrink, bilinear otherwise, 10 one of 0 to 4 at random for
+        """Interpolation: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos; 9 cubic if both sides
+        grow, area if both shrink, otherwise bilinear; 10 one of 0 to 4 at random for
         every image.""",
         lambda name, value: choice(name, integer(name, value), INTER_METHODS),
     )
     resample: str | None = option(
         None,
         '{"pillow"}, optional',
-        """Resize as Pillow does, to the byte, instead of `inter_method`, and crop and pad as
-        torchvision does; a JPEG is decoded in full unless there is a `reducing_gap`.""",
+        """Resize like Pillow, to the byte, instead of `inter_method`, and crop and pad like
+        torchvision; a JPEG is decoded in full unless `reducing_gap` is given.""",
         optional(partial(choice, allowed=RESAMPLING)),
     )
     interpolation: str | None = option(
@@ -197,9 +197,9 @@ class BaseRecipe(Options):
     reducing_gap: float | None = option(
         None,
         "float, optional",
-        """With `resample`, decode a JPEG at 1/2, 1/4 or 1/8 as long as it keeps at least this many
-        times the size that it is resized to: what Pillow's `draft` does for `thumbnail`.  At least
-        1; with 2 or 3 the difference is hard to see.""",
+        """With `resample`, decode a JPEG at 1/2, 1/4 or 1/8 as long as it has at least this many
+        times its final size, as Pillow's `draft` does for `thumbnail`. At least 1; with 2 or 3 the
+        difference is hard to see.""",
         optional(partial(real, low=1)),
     )
     scale: float = option(1.0, "float", "Multiplies the result; not 0.", _factor)
@@ -207,7 +207,7 @@ class BaseRecipe(Options):
         True,
         "bool",
         """Decode a JPEG that will be resampled to half its size or less at 1/2, 1/4 or 1/8 first,
-        which is faster and does not alias.  If False it is decoded in full, as MXNet does.""",
+        which is faster and does not alias. If False, it is decoded in full, as in MXNet.""",
         boolean,
     )
 
@@ -269,8 +269,9 @@ class Recipe(GeometryOptions, PolicyOptions, BaseRecipe):
         BaseRecipe,
         "resize",
         """Short side after a first resize, in pixels, or height and width; "cover" makes the image
-        as small as covers `data_shape`, so that a crop loses little, and "contain" as large as fits
-        into it, with a border of `fill_value` around it; -1 leaves the image as it is.""",
+        just large enough to cover `data_shape`, so that a crop loses little, and "contain" as
+        large as fits into it, with a border of `fill_value` around it; -1 leaves its size
+        unchanged.""",
         'int, (int, int), "cover" or "contain"',
         _resize_or_fit,
     )
@@ -280,7 +281,7 @@ class Recipe(GeometryOptions, PolicyOptions, BaseRecipe):
     crop_x_start: int = option(
         -1,
         "int",
-        """Position of the crop in pixels, overriding centre and random; -1 for off.""",
+        "Position of the crop in pixels, instead of the centre or a random position; -1 for off.",
         _off_or_position,
     )
     crop_y_start: int = option(-1, "int", ..., _off_or_position)
@@ -350,8 +351,7 @@ class Recipe(GeometryOptions, PolicyOptions, BaseRecipe):
     min_img_size: float = option(
         0.0,
         "float",
-        """Limits of the sides of the warped canvas in pixels; the content is not scaled by
-        them.""",
+        "Limits of the sides of the warped canvas in pixels; they do not scale the content.",
         _not_negative,
     )
     max_img_size: float = option(1e10, "float", ..., partial(real, low=1))
@@ -361,22 +361,22 @@ class Recipe(GeometryOptions, PolicyOptions, BaseRecipe):
     pad_if_needed: bool = option(
         False,
         "bool",
-        """With `resample` and `rand_crop`, pad an image that is smaller than the crop on both sides
-        by what is missing, as torchvision does.  Without it such an image is an error; for a crop
-        at the centre it is always padded.""",
+        """With `resample` and `rand_crop`, pad an image that is smaller than the crop, on both
+        sides by what is missing, as torchvision does. Without it, such an image is an error; for a
+        crop at the centre, images are always padded.""",
         boolean,
     )
     fill_value: int = option(
         255,
         "int",
-        """Grey level, 0 to 255, of what lies outside the image; alpha is 0 there.""",
+        "Grey level, 0 to 255, of the area outside the image; alpha is 0 there.",
         partial(integer, low=0, high=255),
     )
     brightness: float = option(
         0.0,
         "float",
-        """Each is changed by a factor drawn from ``[1 - x, 1 + x]``, in random order; colour
-        images only.""",
+        """Brightness, contrast and saturation are changed by factors drawn from ``[1 - x, 1 +
+        x]``, in random order; colour images only.""",
         _not_negative,
     )
     contrast: float = option(0.0, "float", ..., _not_negative)
@@ -385,7 +385,7 @@ class Recipe(GeometryOptions, PolicyOptions, BaseRecipe):
         0,
         "int",
         """Largest change of hue (whose range is 0 to 180), saturation and lightness (0 to 255), up
-        to 1000; what leaves the range ends at its limit. RGB only.""",
+        to 1000; values outside the range are set to its limit. RGB only.""",
         partial(integer, low=0, high=MAX_SHIFT),
     )
     random_s: int = option(0, "int", ..., partial(integer, low=0, high=MAX_SHIFT))
@@ -399,8 +399,8 @@ class Recipe(GeometryOptions, PolicyOptions, BaseRecipe):
     max_random_contrast: float = option(
         0.0,
         "float",
-        """The normalised value is multiplied by ``1 + u`` and then ``v`` is added, in grey
-        levels, with u and v drawn from plus/minus these; float outputs only.""",
+        """Normalised values are multiplied by ``1 + u``, and then ``v`` grey levels are added,
+        with u and v drawn from plus or minus these numbers; floating-point batches only.""",
         _not_negative,
     )
     max_random_illumination: float = option(0.0, "float", ..., _not_negative)
@@ -411,13 +411,18 @@ class Recipe(GeometryOptions, PolicyOptions, BaseRecipe):
     mean_r: float = option(
         0.0,
         "float",
-        """Subtracted from every pixel value (0 to 255); `mean_r` serves a single channel.""",
+        "Subtracted from the pixel values (0 to 255); for a single channel, `mean_r` is used.",
         real,
     )
     mean_g: float = option(0.0, "float", ..., real)
     mean_b: float = option(0.0, "float", ..., real)
     mean_a: float = option(0.0, "float", ..., real)
-    std_r: float = option(1.0, "float", "Divides what is left; above 0.", _divisor)
+    std_r: float = option(
+        1.0,
+        "float",
+        "Divides the values after subtraction of the mean; above 0.",
+        _divisor,
+    )
     std_g: float = option(1.0, "float", ..., _divisor)
     std_b: float = option(1.0, "float", ..., _divisor)
     std_a: float = option(1.0, "float", ..., _divisor)

@@ -57,8 +57,8 @@ class RemoteOptions(Options):
     remote_cache: str | os.PathLike[str] | None = option(
         None,
         "str or os.PathLike, optional",
-        """Folder for the sparse copies of files on servers, shared by all processes of the machine
-        and kept for later runs; by default that of ``RECORDIO_REMOTE_CACHE``, or
+        """Folder for the partial copies of files on servers, shared by all processes of the
+        machine and kept for later runs; by default that of ``RECORDIO_REMOTE_CACHE``, or
         ``~/.cache/recordio/remote``.""",
         optional(path),
     )
@@ -72,17 +72,17 @@ class RemoteOptions(Options):
     remote_timeout: float | None = option(
         None,
         "float, optional",
-        """Seconds for which a request to a server that fails is tried again, 60 by default; then
-        it is a `recordio.RemoteFileError`.""",
+        """Seconds for which a failed request to a server is repeated, 60 by default, before a
+        `recordio.RemoteFileError` is raised.""",
         optional(_seconds),
     )
     remote_options: Mapping[str, Any] | None = option(
         None,
         "mapping, optional",
         """How to reach the server, for example ``{"endpoint_url": ..., "access_key_id": ...,
-        "secret_access_key": ..., "region": ...}``: the options of obstore's stores, or those of the
-        file system of fsspec; ``"library"`` chooses one of both, "obstore" or "fsspec".  What is
-        not given comes from the standard environment, such as ``AWS_ENDPOINT_URL``.""",
+        "secret_access_key": ..., "region": ...}``: the options of obstore's stores, or those of
+        fsspec's file systems; ``"library"`` chooses between them, "obstore" or "fsspec". Other
+        settings come from the standard environment, such as ``AWS_ENDPOINT_URL``.""",
         optional(_access),
         secret=True,
     )
