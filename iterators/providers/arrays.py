@@ -96,7 +96,7 @@ class ArrayOptions(ProviderOptions):
         Rule(
             "round_batch",
             lambda v: v.last_batch_handle != "pad",
-            "has no effect beside last_batch_handle: drop one of them",
+            "has no effect with last_batch_handle: drop one of them",
             refused=True,
         ),
         Rule(

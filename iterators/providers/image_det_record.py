@@ -65,7 +65,7 @@ class ImageDetRecordIter(RecordImageProvider):
     Warns
     -----
     UserWarning
-        For a parameter that has no effect beside the others.
+        For a parameter that has no effect with the given values of the others.
 
     See Also
     --------

@@ -71,7 +71,7 @@ class ImageRecordIter(RecordImageProvider):
     Warns
     -----
     UserWarning
-        For a parameter that has no effect beside the others.
+        For a parameter that has no effect with the given values of the others.
 
     See Also
     --------

@@ -56,7 +56,7 @@ RECORD_RULES = (
         'differs from image to image: it needs normalise_on="host"',
         refused=True,
     ),
-    Rule(MEANS, lambda v: v.mean_img, "has no effect beside mean_img"),
+    Rule(MEANS, lambda v: v.mean_img, "has no effect with mean_img"),
     Rule(
         "random_erasing",
         lambda v: v.mean_img and _erases_pixels(v),
@@ -71,7 +71,7 @@ DET_RULES = (
     Rule(
         "mean_img",
         lambda v: v.means_win,
-        "has no effect beside a mean above 0 of mean_r to mean_a, as in MXNet",
+        "has no effect with a mean above 0 of mean_r to mean_a, as in MXNet",
     ),
     Rule(
         "random_erasing",

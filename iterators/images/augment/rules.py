@@ -46,7 +46,7 @@ CHANNEL_RULES = (
     Rule(
         "mean_g mean_b std_g std_b",
         lambda v: v.channels == 1,
-        "has no effect on images of one channel: mean_r and std_r serve it",
+        "has no effect on images of one channel, which use mean_r and std_r",
     ),
     Rule("orient", lambda v: v.channels == 4, "has no effect: RGBA images stay as stored"),
     Rule(
@@ -119,12 +119,12 @@ RULES = (
     Rule(
         "rand_crop",
         lambda v: -1 not in (v.crop_x_start, v.crop_y_start),
-        "has no effect beside crop_x_start and crop_y_start",
+        "has no effect with crop_x_start and crop_y_start",
     ),
-    Rule("rand_mirror", lambda v: v.mirror, "has no effect beside mirror=True"),
+    Rule("rand_mirror", lambda v: v.mirror, "has no effect with mirror=True"),
     Rule("rotate", lambda v: v.rotate == 0, "has no effect: -1 is off, and 0 turns nothing"),
-    Rule("max_rotate_angle", lambda v: v.rotate > 0, "has no effect beside rotate"),
-    Rule("max_rotate_angle rotate", lambda v: v.rotate_list, "has no effect beside rotate_list"),
+    Rule("max_rotate_angle", lambda v: v.rotate > 0, "has no effect with rotate"),
+    Rule("max_rotate_angle rotate", lambda v: v.rotate_list, "has no effect with rotate_list"),
     Rule(
         "fill_value",
         lambda v: (
@@ -134,7 +134,7 @@ RULES = (
             and (v.resample is None or v.random_resized_crop)
             and (not v.auto_augment or v.augment_fill is not None)
         ),
-        "has no effect without pad or a warp: nothing outside the image is seen",
+        "has no effect without pad or a warp: nothing outside the image is visible",
     ),
     *CHANNEL_RULES,
 )

@@ -261,7 +261,7 @@ def test_a_mean_image_is_subtracted_where_it_lies_on_the_canvas(tmp_path, pack):
 
 def test_the_means_win_over_a_mean_image_which_is_then_not_made(tmp_path, pack):
     with (
-        pytest.warns(UserWarning, match="mean_img=.* has no effect beside a mean above 0"),
+        pytest.warns(UserWarning, match="mean_img=.* has no effect with a mean above 0"),
         provider_of(pack, mean_r=5, mean_img=tmp_path / "mean.bin") as provider,
     ):
         first = next(provider).data[0]

@@ -59,7 +59,7 @@ def plain(pack, **keywords):
         ({"rotate_list": (9,), "max_rotate_angle": 5}, "max_rotate_angle=5", {"rotate_list": (9,)}),
         (
             {"crop_x_start": 1, "crop_y_start": 2, "rand_crop": True},
-            "rand_crop=True has no effect beside crop_x_start",
+            "rand_crop=True has no effect with crop_x_start",
             {"crop_x_start": 1, "crop_y_start": 2},
         ),
         ({"mean_a": 3}, "mean_a=3.0 has no effect", {}),
@@ -85,7 +85,7 @@ def test_channels_that_an_image_does_not_have(pack):
 
 def test_means_beside_a_mean_image(pack, tmp_path):
     found, _ = warnings_of(pack, mean_img=tmp_path / "mean.bin", mean_r=3, mean_b=4)
-    assert found == [f"mean_{c} has no effect beside mean_img" for c in ("r=3.0", "b=4.0")]
+    assert found == [f"mean_{c} has no effect with mean_img" for c in ("r=3.0", "b=4.0")]
 
 
 @pytest.mark.parametrize(
