@@ -233,7 +233,7 @@ class Keypoints(Objects):
 @accepts()
 @dataclass(frozen=True, kw_only=True)
 class Boxes(Objects):
-    """Boxes of the objects in an image: rows of class, four coordinates and what else they have.
+    """Boxes of the objects in an image: rows of class, four coordinates and any further values.
 
     Coordinates are float32, in pixels of the batch.  Of a box that is cut off, the rest counts; of
     one that is turned, the box around it.  Padding is -1.
@@ -299,7 +299,7 @@ class Text(FieldKind):
 
 @dataclass(frozen=True, kw_only=True)
 class Json(FieldKind):
-    """A JSON value: ``batch["name"]`` is a list with what it holds for each sample.
+    """A JSON value: ``batch["name"]`` is a list with the value of each sample.
 
     Examples
     --------
@@ -313,7 +313,7 @@ class Json(FieldKind):
 
 @dataclass(frozen=True, kw_only=True)
 class Crop(FieldKind):
-    """The part of the image that is seen: x, y, width and height in its pixels, float32 (batch, 4).
+    """The part of the image in the batch: x, y, width and height in its pixels, float32 (batch, 4).
 
     It is the rectangle around the part of the stored image, upright, that fills the slot in the
     batch; for models that are conditioned on it.

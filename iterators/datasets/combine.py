@@ -362,7 +362,7 @@ def split_dataset_random(
 
 
 def split_dataset_n(dataset: Any, n: int, order: Any = None) -> list[SubDataset]:
-    """Cut a dataset into parts of equal size; what remains belongs to none.
+    """Cut a dataset into parts of equal size; the remaining examples are left out.
 
     Parameters
     ----------
@@ -388,7 +388,7 @@ def split_dataset_n(dataset: Any, n: int, order: Any = None) -> list[SubDataset]
 
 
 def split_dataset_n_random(dataset: Any, n: int, seed: Any = None) -> list[SubDataset]:
-    """Cut a shuffled dataset into parts of equal size; what remains belongs to none.
+    """Cut a shuffled dataset into parts of equal size; the remaining examples are left out.
 
     Parameters
     ----------

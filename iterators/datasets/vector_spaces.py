@@ -205,7 +205,7 @@ class VectorSpacesDataset(FieldDataset):
 
 
 class TransformerDataset:
-    """A dataset whose features a transformer makes of those of another one.
+    """A data set whose features a transformer computes from those of another.
 
     Parameters
     ----------

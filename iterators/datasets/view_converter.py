@@ -14,7 +14,7 @@ __all__ = ["DefaultViewConverter", "RowsAsImages", "converter_for"]
 
 
 class DefaultViewConverter:
-    """Between rows and images; a row holds channel after channel, each row by row.
+    """Convert rows to images and back; a row holds channel after channel, each row by row.
 
     Parameters
     ----------

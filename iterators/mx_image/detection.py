@@ -368,7 +368,7 @@ def CreateMultiRandCropAugmenter(
     max_attempts: Any = 50,
     skip_prob: float = 0,
 ) -> DetRandomSelectAug:
-    """Make one step of several random crops, or none.
+    """Make one step that chooses one of several random crops, or none.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def show(
     columns: int = 8,
     fields: Mapping[str, FieldKind] | None = None,
 ) -> Image:
-    """The images of a batch side by side, with their labels and fields; padding is faint.
+    """Draw the images of a batch side by side, with their labels and fields; padding is faint.
 
     Masks are drawn over the images, one colour for each value and stripes where it is to be
     ignored; key points as discs, or rings where they are hidden; boxes, and texts below.

@@ -89,7 +89,7 @@ def check_decoder(
     tolerance: float = 0,
     errors: tuple[type[BaseException], ...] = (ValueError,),
 ) -> None:
-    """Check that a decoder gives what another one gives, and refuses damage with its own errors.
+    """Check that a decoder gives the same as another, and refuses damage with its own errors.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def check_pack(
     contents: Sequence[bytes] | None = None,
     images: bool = False,
 ) -> Report:
-    """Check that a pack is whole: its records, its index and its checksums, where it has them.
+    """Check that a pack is intact: its records, its index and, if there are any, its checksums.
 
     Parameters
     ----------

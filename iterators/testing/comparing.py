@@ -81,7 +81,7 @@ def samples(batches: Iterable[Any]) -> Iterator[tuple[Any, Any, int | None]]:
 
 
 def same(first: Any, second: Any) -> bool:
-    """Tell whether two things are the same, down to the elements of their arrays.
+    """Return whether two objects are the same, down to the elements of their arrays.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def same(first: Any, second: Any) -> bool:
 
 
 def assert_same(found: Any, wanted: Any) -> None:
-    """Check that two things are the same by the rules of `same`.
+    """Check that two objects are the same by the rules of `same`.
 
     Parameters
     ----------

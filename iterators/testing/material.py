@@ -35,7 +35,7 @@ Labels = Iterable[Any] | Callable[[int], Any] | None
 
 
 def noise(height: int = 24, width: int = 28, seed: Any = 0, channels: int = 3) -> np.ndarray:
-    """Make an image in which every value is drawn by chance.
+    """Make an image in which every value is random.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ def check_provider(
     resets: bool = True,
     states: bool = True,
 ) -> None:
-    """Check that something is a provider: what it says of its batches, epochs, resets and states.
+    """Check a provider: the descriptions of its batches, its epochs, resets and states.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def check_states(
     resets: bool = True,
     empty_loops: bool = False,
 ) -> None:
-    """Check that something goes on from its states as if it had not stopped.
+    """Check that an object continues from its states as if it had not stopped.
 
     States are saved before the first item of an epoch, after a reset, behind every item and behind
     the last one when its loop has ended.  Each is loaded by a new object and by one in use.
@@ -285,7 +285,7 @@ def check_dataset(
     drawn: bool = False,
     threads: int = 4,
 ) -> None:
-    """Check that something is a data set: as many examples as it says, and found by every index.
+    """Check a data set: the number of its examples, and that every kind of index finds them.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ MAGIC = b"\x0a\x23\xd7\xce"
 
 
 def payloads(most: int = 40) -> Any:
-    """Draw what a record may hold: bytes of every length, with the magic word in any position.
+    """Draw the content of a record: bytes of any length, with the magic word in any position.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def objects(most: int = 4) -> Any:
 
 
 def parts(most: int = 5) -> Any:
-    """Draw which part of how many, as keyword arguments of a provider.
+    """Draw a part and the number of parts, as keyword arguments of a provider.
 
     Parameters
     ----------

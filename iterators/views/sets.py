@@ -138,7 +138,7 @@ class BaseSet:
 
 
 class Batch(BaseSet):
-    """Some rows of a set, with where they come from.
+    """Some rows of a set, with their positions in it.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ class _Windows(MadeSet):
 
 
 class TextSet(_Windows):
-    """Running text: every word from the words right before it.
+    """Running text: every word is predicted from the words right before it.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class TextSet(_Windows):
 
 
 class SentenceSet(_Windows):
-    """Sentences: every word from the words before it in its sentence.
+    """Sentences: every word is predicted from the words before it in its sentence.
 
     Parameters
     ----------

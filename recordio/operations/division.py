@@ -88,7 +88,7 @@ def split(
     skip_errors: SkipErrors = False,
     **run: Unpack[RunOptions],
 ) -> PackReport:
-    """Divide the records of a pack between new ones, in which they keep their order.
+    """Divide the records of a pack among new ones, in which they keep their order.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ def join(
     skip_errors: SkipErrors = False,
     **run: Unpack[RunOptions],
 ) -> PackReport:
-    """Make one pack of several, one after the other.
+    """Join several packs into one, one after the other.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ def sample(
     skip_errors: SkipErrors = False,
     **run: Unpack[RunOptions],
 ) -> PackReport:
-    """Make a pack of some records of another, drawn without replacement, in their old order.
+    """Make a pack from some records of another, drawn without replacement, in their order.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def filter(
     skip_errors: SkipErrors = False,
     **run: Unpack[RunOptions],
 ) -> PackReport:
-    """Make a pack of the records of another that meet a condition or are in a list.
+    """Make a pack from the records of another that meet a condition or are in a list.
 
     Parameters
     ----------

@@ -149,7 +149,7 @@ def _converter(row: Import) -> Callable[..., ImportReport]:
             cancelled=given.cancelled,
         )
 
-    convert.__doc__ = f"""Make a record file of {row.summary}.
+    convert.__doc__ = f"""Make a record file from {row.summary.rstrip(" .")}.
 
 {_sentence(row.description)}
 
@@ -210,7 +210,7 @@ _EXPORT = _joined(
 
 
 def export(*values: Any, **keywords: Any) -> ExportReport:
-    r"""Make files of another format of the records of a pack.
+    r"""Write the records of a pack to files of another format.
 
     Parameters
     ----------
@@ -274,7 +274,7 @@ _PACK = _joined(
 
 
 def pack(*values: Any, **keywords: Any) -> SourceReport:
-    """Make a record file, or several, of the samples of a container.
+    """Pack the samples of a container into a record file, or several.
 
     Contents are stored as they are, unless an option changes images.  Keys and ids are the numbers
     of the samples, also where some could not be packed.
