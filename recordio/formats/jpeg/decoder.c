@@ -13,6 +13,7 @@
 #include "entropy.h"
 #include "idct.h"
 #include "library.h"
+#include "strip.h"
 
 #define TEXT_(x) #x
 #define TEXT(x)  TEXT_(x)
@@ -24,15 +25,6 @@
 /* The library chooses its upsampling routine by the width of the whole image, and its routines for
  * smooth upsampling need three chroma samples: never let it work on fewer. */
 #define NARROWEST 32
-
-/* Rows handed out at a time: at least one row of coded blocks, few enough to stay in the cache. */
-#define STRIP_ROWS 16
-
-/* Into rows that are aligned to its vectors libjpeg-turbo (x86-64) writes past the cache, which makes
- * the decoding of small images half as slow again and leaves cold rows to the caller.  So all rows
- * start this far behind a multiple of 64 bytes. */
-#define MISALIGNMENT 8
-#define VECTOR       16 /* the smallest of these vectors */
 
 /* libjpeg keeps quantisation and Huffman tables from one image to the next, for files that leave them
  * out.  Here every image must stand for itself, or the result of a damaged one would depend on its
@@ -64,11 +56,7 @@ struct jpeg_decoder {
     int supported;
     int end_row;    /* of the scaled image, the first below the rectangle */
     ptrdiff_t left; /* bytes between the start of a decoded row and the rectangle */
-    ptrdiff_t stride, into_stride;
-    uint8_t* strip;
-    size_t strip_size;
-    JSAMPROW rows[STRIP_ROWS];
-    uint8_t* into; /* where the caller has the next row; NULL: it takes them from the strip */
+    jpeg_strip strip;
     void* (*alloc_small)(j_common_ptr, int, size_t); /* libjpeg's own */
     jvirt_barray_ptr (*request_virt_barray)(j_common_ptr, int, boolean, JDIMENSION, JDIMENSION, JDIMENSION);
     void (*realize_virt_arrays)(j_common_ptr);
@@ -216,7 +204,7 @@ void jpeg_decoder_free(jpeg_decoder* decoder) {
     if (decoder == NULL) return;
     jpeg_destroy_decompress(&decoder->library);
     jpeg_entropy_free(decoder->entropy);
-    free(decoder->strip);
+    free(decoder->strip.memory);
     free(decoder);
 }
 
@@ -385,25 +373,6 @@ static int check_complete(jpeg_decoder* decoder) {
     return incomplete ? fail(decoder, JPEG_TRUNCATED, data_ends) : JPEG_OK;
 }
 
-static int reserve_strip(jpeg_decoder* decoder, int width, int channels) {
-    size_t stride = ((size_t)width * (size_t)channels + 63) / 64 * 64;
-    size_t size = stride * STRIP_ROWS + 128; /* to align, and to be read behind the last pixel */
-    uint8_t* first;
-    int row;
-    if (size > decoder->strip_size) {
-        free(decoder->strip);
-        decoder->strip_size = 0;
-        decoder->strip = calloc(size, 1);
-        if (decoder->strip == NULL) return fail(decoder, JPEG_NO_MEMORY, "no memory for the decoded rows");
-        decoder->strip_size = size;
-    }
-    first = decoder->strip + (64 - (uintptr_t)decoder->strip % 64) % 64 + MISALIGNMENT;
-    for (row = 0; row < STRIP_ROWS; row++)
-        decoder->rows[row] = first + stride * (size_t)row;
-    decoder->stride = (ptrdiff_t)stride;
-    return JPEG_OK;
-}
-
 /* Reading rows gave none.  It does not happen, as our source never suspends; but no loop here relies
  * on that. */
 static int stalled(jpeg_decoder* decoder) {
@@ -481,8 +450,8 @@ static void limit_columns(jpeg_decoder* decoder, JDIMENSION first, JDIMENSION co
 }
 
 void jpeg_decoder_into(jpeg_decoder* decoder, uint8_t* into, ptrdiff_t stride) {
-    decoder->into = into;
-    decoder->into_stride = stride;
+    decoder->strip.into = into;
+    decoder->strip.into_stride = stride;
 }
 
 int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int x, int y, int width,
@@ -528,35 +497,19 @@ int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int
     if (decoder->in_pairs && !is_smoothed(library)) jpeg_idct_install(&decoder->idct, library, first);
     decoder->end_row = y + height;
     decoder->left = (ptrdiff_t)(x - (int)first) * samples;
-    if ((int)library->output_width != width) decoder->into = NULL;
-    if (reserve_strip(decoder, (int)library->output_width, samples) != JPEG_OK) {
+    if ((int)library->output_width != width) decoder->strip.into = NULL;
+    if (!strip_reserve(&decoder->strip, (int)library->output_width, samples)) {
         jpeg_decoder_finish(decoder);
-        return decoder->status;
+        return fail(decoder, JPEG_NO_MEMORY, "no memory for the decoded rows");
     }
     while (skipped < y) {
         JDIMENSION wanted = (JDIMENSION)(y - skipped < STRIP_ROWS ? y - skipped : STRIP_ROWS);
-        JDIMENSION read = jpeg_read_scanlines(library, decoder->rows, wanted);
+        JDIMENSION read = jpeg_read_scanlines(library, decoder->strip.rows, wanted);
         if (read == 0) return stalled(decoder);
         skipped += (int)read;
     }
     if (check_complete(decoder) != JPEG_OK) jpeg_decoder_finish(decoder);
     return decoder->status;
-}
-
-/* Where to decode row `i` of the next: the strip, if the caller has none or an aligned one. */
-static JSAMPROW aim(const jpeg_decoder* decoder, int i) {
-    uint8_t* row = decoder->into == NULL ? NULL : decoder->into + i * decoder->into_stride;
-    return (uintptr_t)row % VECTOR == 0 ? decoder->rows[i] : row;
-}
-
-/* Bring rows that went to the strip to where the caller has them; the first of all. */
-static uint8_t* place(jpeg_decoder* decoder, int count) {
-    const size_t size = (size_t)decoder->library.output_width * (size_t)decoder->library.output_components;
-    uint8_t* row = decoder->into;
-    for (int i = 0; i < count; i++, row += decoder->into_stride)
-        if (aim(decoder, i) != row) memcpy(row, decoder->rows[i], size);
-    decoder->into = row;
-    return row - count * decoder->into_stride;
 }
 
 int jpeg_decoder_rows(jpeg_decoder* decoder, const uint8_t** row, ptrdiff_t* stride, int* count) {
@@ -578,7 +531,7 @@ int jpeg_decoder_rows(jpeg_decoder* decoder, const uint8_t** row, ptrdiff_t* str
     wanted = decoder->end_row - (int)library->output_scanline;
     if (wanted > STRIP_ROWS) wanted = STRIP_ROWS;
     for (i = 0; i < wanted; i++)
-        rows[i] = aim(decoder, i);
+        rows[i] = strip_aim(&decoder->strip, i);
     while (*count < wanted) {
         JDIMENSION read = jpeg_read_scanlines(library, rows + *count, (JDIMENSION)(wanted - *count));
         if (read == 0) {
@@ -592,8 +545,14 @@ int jpeg_decoder_rows(jpeg_decoder* decoder, const uint8_t** row, ptrdiff_t* str
         jpeg_decoder_finish(decoder);
         return decoder->status;
     }
-    *stride = decoder->into != NULL ? decoder->into_stride : decoder->stride;
-    *row = decoder->into != NULL ? place(decoder, *count) : decoder->rows[0] + decoder->left;
+    if (decoder->strip.into != NULL) {
+        *stride = decoder->strip.into_stride;
+        *row =
+            strip_place(&decoder->strip, *count, library->output_width * (size_t)library->output_components);
+    } else {
+        *stride = decoder->strip.stride;
+        *row = decoder->strip.rows[0] + decoder->left;
+    }
     return JPEG_OK;
 }
 
