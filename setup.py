@@ -44,6 +44,7 @@ C_SOURCES = {
         "recordio/formats/jpeg/entropy.c",
         "recordio/formats/jpeg/entropy_check.c",
         "recordio/formats/jpeg/idct.c",
+        "recordio/formats/jpeg/mcu_rows.c",
         "recordio/formats/jpeg/progressive.c",
         "recordio/formats/jpeg/unavailable.c",
     ],

@@ -494,7 +494,10 @@ int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int
         if (y > 0) skipped = (int)jpeg_skip_scanlines(library, (JDIMENSION)y);
     }
 
-    if (decoder->in_pairs && !is_smoothed(library)) jpeg_idct_install(&decoder->idct, library, first);
+    if (decoder->in_pairs && !is_smoothed(library)) {
+        jpeg_idct_install(&decoder->idct, library, first);
+        jpeg_entropy_whole_rows(decoder->entropy, library);
+    }
     decoder->end_row = y + height;
     decoder->left = (ptrdiff_t)(x - (int)first) * samples;
     if ((int)library->output_width != width) decoder->strip.into = NULL;

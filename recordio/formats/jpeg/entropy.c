@@ -8,215 +8,38 @@
 
 #ifdef HAVE_LIBJPEG_TURBO
 
-#include "progressive.h"
-#include "blocks.h"
+#include "mcus.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include <jerror.h>
 
-/* Tables are kept from image to image: those of one pack mostly are the same.  Three components use
- * at most six. */
-#define TABLES 8
 /* What serves to pass over blocks takes as long to make as passing over some hundred of them without.  It is
  * made for a table that is used again or for a scan of so many blocks, and not before one is passed over. */
 #define MANY_BLOCKS 1024
 /* Entry points that were found are kept if they are at least one in so many of all, or the last ones. */
 #define ENTRY_WORTH 8
-typedef struct {
-    huffman_table *dc, *ac;
-    int component;
-    int needs_dc, needs_ac; /* whether the library will look at the coefficients */
-} block_plan;
-
-struct jpeg_entropy {
-    entropy_head head; /* first: the library finds us by its address */
-    enum jpeg_entropy_state state;
-    struct jpeg_entropy_decoder* library_decoder;
-    bit_reader reader;
-    const uint8_t* data_end;
-    unsigned last_dc[MAX_COMPS_IN_SCAN];
-    JBLOCK unread; /* where coefficients go that nobody will look at */
-    int num_blocks;
-    block_plan blocks[D_MAX_BLOCKS_IN_MCU];
-    unsigned restart_interval, until_restart; /* in MCUs; 0: there are no restart markers */
-    int next_restart;                         /* number of the next marker, 0 to 7 */
-    uint64_t num_mcus, done;                  /* done: how many the library has asked for, of which ... */
-    uint64_t postponed;                       /* ... these, the last ones, have not been read */
-    uint64_t position;                        /* number of the MCU at which the reader is */
-    int may_skip;                             /* tables have what serves to pass over blocks */
-    uint64_t note_at;                         /* number of the MCU whose entry point is to be noted next */
-    const uint8_t* scan;
-    entry_store* store; /* NULL: entry points are neither used nor noted */
-    int64_t record;
-    int loaded; /* entry points that were known */
-    entry_grid grid;
-    entry_points entries;
-    int may_jump; /* whether to postpone what nobody will look at */
-    JDIMENSION column, num_columns, first_column, last_column;
-    uint64_t images;
-    uint64_t last_used[TABLES];
-    huffman_table tables[TABLES];
-    jpeg_progressive* progressive;
-};
-
 /* ---- MCUs ---- */
 
-/* Go on at `segment`, which begins behind a restart marker. */
-static void begin_segment(jpeg_entropy* entropy, const uint8_t* segment) {
-    entropy->until_restart = entropy->restart_interval;
-    memset(entropy->last_dc, 0, sizeof entropy->last_dc);
-    begin_bits(&entropy->reader, segment, entropy->data_end);
-}
-
-/* The marker must be right behind the last bits; whatever else libjpeg makes do with, it shall. */
-static int pass_restart_marker(jpeg_entropy* entropy) {
-    const uint8_t* marker = next_marker(&entropy->reader, entropy->data_end);
-    if (marker == NULL || marker[1] != JPEG_RST0 + entropy->next_restart) return 0;
-    entropy->next_restart = (entropy->next_restart + 1) & 7;
-    begin_segment(entropy, marker + 2);
-    return 1;
-}
-
-/* Go on behind the last of the next `count` restart markers; 0, and nothing has changed, if they are
- * not there. */
-static int pass_restart_markers(jpeg_entropy* entropy, uint64_t count) {
-    const uint8_t* at =
-        find_restart_markers(entropy->reader.at, entropy->data_end, entropy->next_restart, count);
-    if (at == NULL) return 0;
-    entropy->next_restart = (int)(((uint64_t)entropy->next_restart + count) & 7);
-    begin_segment(entropy, at);
-    return 1;
-}
-
-/* The number of the MCU at the next entry point that is not known; one that does not exist if all are. */
-static uint64_t next_entry(const jpeg_entropy* entropy) {
-    return entropy->entries.count < entropy->grid.total ? entry_mcu(&entropy->grid, entropy->entries.count)
-                                                        : UINT64_MAX;
-}
-
-/* Note where the reader is. */
-static void note_entry(jpeg_entropy* entropy) {
-    const uint8_t* at = entropy->reader.at;
-    entry_point* point = &entropy->entries.points[entropy->entries.count];
-    uint64_t position;
-    int bytes, i;
-    for (bytes = (entropy->reader.bits + 7) >> 3; bytes > 0; bytes--) {
-        at--;
-        if (at > entropy->scan && at[0] == 0 && at[-1] == 0xFF) at--;
-    }
-    position = (uint64_t)(at - entropy->scan) * 8 + (uint64_t)(-entropy->reader.bits & 7);
-    entropy->note_at = UINT64_MAX;
-    if (position > UINT32_MAX) return;
-    point->at = (uint32_t)position;
-    for (i = 0; i < ENTRY_COMPONENTS; i++)
-        point->dc[i] = (int16_t)entropy->last_dc[i];
-    entropy->entries.count++;
-    entropy->note_at = next_entry(entropy);
-}
-
-/* Of the next `count` MCUs pass over those before the last known entry point; how many those are. */
-static uint64_t pass_to_entry(jpeg_entropy* entropy, uint64_t count) {
-    const uint64_t position = entropy->position;
-    const entry_point* point;
-    uint64_t reached;
-    int number, i;
-    if (entropy->entries.count == 0) return 0;
-    number = entry_before(&entropy->grid, position + count);
-    if (number >= entropy->entries.count) number = entropy->entries.count - 1;
-    reached = entry_mcu(&entropy->grid, number);
-    if (reached <= position) return 0;
-    point = &entropy->entries.points[number];
-    if (point->at >> 3 >= (uint64_t)(entropy->data_end - entropy->scan)) return 0;
-    begin_bits(&entropy->reader, entropy->scan + (point->at >> 3), entropy->data_end);
-    entropy->reader = refill_carefully(entropy->reader);
-    drop(&entropy->reader, (int)(point->at & 7));
-    for (i = 0; i < ENTRY_COMPONENTS; i++)
-        entropy->last_dc[i] = (unsigned)(int)point->dc[i];
-    entropy->position = reached;
-    return reached - position;
-}
-
-/* The next MCU; 0 if there is something wrong with it.  Without `stored` it is passed over. */
-SIMD_INLINE int next_mcu(jpeg_entropy* entropy, JBLOCKROW* mcu, int stored) {
-    unsigned last_dc[MAX_COMPS_IN_SCAN];
-    bit_reader reader;
-    int i, sound = 1;
-
-    if (entropy->restart_interval != 0) {
-        if (entropy->until_restart == 0 && !pass_restart_marker(entropy)) return 0;
-        entropy->until_restart--;
-    } else if (entropy->position == entropy->note_at)
-        note_entry(entropy);
-    reader = entropy->reader;
-    memcpy(last_dc, entropy->last_dc, sizeof last_dc);
-    for (i = 0; i < entropy->num_blocks; i++) {
-        const block_plan* plan = &entropy->blocks[i];
-        unsigned difference;
-        reader = refill(reader);
-        if (!decode_dc(&reader, plan->dc, &difference)) return 0;
-        last_dc[plan->component] += difference;
-        if (stored && plan->needs_dc) (*mcu[i])[0] = (JCOEF)last_dc[plan->component];
-        if (stored && plan->needs_ac)
-            sound = decode_ac(&reader, plan->ac, *mcu[i]);
-        else if (plan->ac->has_skips)
-            sound = skip_ac(&reader, plan->ac);
-        else
-            sound = decode_ac(&reader, plan->ac, entropy->unread);
-        if (!sound) return 0;
-    }
-    if (reader.bits < 0) /* the data has ended */
-        return 0;
-    entropy->reader = reader;
-    memcpy(entropy->last_dc, last_dc, sizeof last_dc);
-    entropy->position++;
-    return 1;
-}
-
-/* Let tables have what serves to pass over blocks. */
-static void make_skips(jpeg_entropy* entropy) {
-    int i;
-    entropy->may_skip = 1;
-    for (i = 0; i < entropy->num_blocks; i++) {
-        huffman_table* table = entropy->blocks[i].ac;
-        if (table->lasting && !table->has_skips) huffman_build_skips(table);
-    }
-}
-
-/* Get to the MCU that the library asks for, past those that nobody looks at: by the markers into its
- * segment or to the entry point before it, and from there MCU by MCU.  0 if there is something wrong on
- * the way. */
-SIMD_INLINE int catch_up(jpeg_entropy* entropy) {
-    uint64_t left = entropy->postponed;
-    entropy->postponed = 0;
-    if (entropy->restart_interval == 0)
-        left -= pass_to_entry(entropy, left);
-    else if (entropy->until_restart == 0 && !pass_restart_marker(entropy))
-        return 0;
-    else if (left >= entropy->until_restart) {
-        const uint64_t beyond = left - entropy->until_restart;
-        if (pass_restart_markers(entropy, 1 + beyond / entropy->restart_interval))
-            left = beyond % entropy->restart_interval;
-        else
-            entropy->may_jump = 0;
-    }
-    for (; left > 0; left--)
-        if (!next_mcu(entropy, NULL, 0)) return 0;
-    return 1;
-}
-
-/* Let the library decode this MCU and all that follow. */
-static boolean give_back(j_decompress_ptr library, jpeg_entropy* entropy, JBLOCKROW* mcu) {
+boolean jpeg_entropy_hand_over(j_decompress_ptr library, jpeg_entropy* entropy) {
     struct jpeg_entropy_decoder* decoder = entropy->library_decoder;
     const entropy_head* head = (const entropy_head*)(void*)decoder;
     uint64_t i;
-    int block;
     entropy->state = JPEG_ENTROPY_GIVEN_BACK;
+    mcu_rows_remove(&entropy->rows, library);
     library->entropy = decoder;
     head->start_pass(library);
     for (i = 0; i < entropy->done; i++)
         if (!head->decode_mcu(library, NULL)) return FALSE;
+    return TRUE;
+}
+
+/* Let the library decode this MCU and all that follow. */
+static boolean give_back(j_decompress_ptr library, jpeg_entropy* entropy, JBLOCKROW* mcu) {
+    const entropy_head* head = (const entropy_head*)(void*)entropy->library_decoder;
+    int block;
+    if (!jpeg_entropy_hand_over(library, entropy)) return FALSE;
     for (block = 0; mcu != NULL && block < entropy->num_blocks; block++)
         memset(mcu[block], 0, sizeof(JBLOCK));
     return head->decode_mcu(library, mcu);
@@ -225,17 +48,11 @@ static boolean give_back(j_decompress_ptr library, jpeg_entropy* entropy, JBLOCK
 /* What the library calls for every MCU. */
 SIMD_INLINE boolean answer(j_decompress_ptr library, JBLOCKROW* mcu) {
     jpeg_entropy* entropy = (jpeg_entropy*)(void*)library->entropy;
-    const int stored =
+    const int wanted =
         mcu != NULL && entropy->column >= entropy->first_column && entropy->column <= entropy->last_column;
-    if (!stored && !entropy->may_skip) make_skips(entropy);
-    if (!stored && entropy->may_jump)
-        entropy->postponed++;
-    else if (entropy->postponed > 0 && !catch_up(entropy))
+    if (!(wanted ? arrive(entropy) && next_mcu(entropy, mcu, 1) : pass_mcu(entropy)))
         return give_back(library, entropy, mcu);
-    else if (!(stored ? next_mcu(entropy, mcu, 1) : next_mcu(entropy, NULL, 0)))
-        return give_back(library, entropy, mcu);
-    entropy->done++;
-    if (++entropy->column == entropy->num_columns) entropy->column = 0;
+    count_mcus(entropy, 1);
     return TRUE;
 }
 
@@ -312,6 +129,7 @@ static int plan_scan(jpeg_entropy* entropy, j_decompress_ptr library) {
         return 0;
     entropy->images++;
     entropy->may_skip = 0;
+    entropy->rows.of_library = NULL;
     entropy->num_blocks = library->blocks_in_MCU;
     entropy->num_mcus = (uint64_t)library->MCUs_per_row * library->MCU_rows_in_scan;
     for (i = 0; i < entropy->num_blocks; i++) {
@@ -420,6 +238,10 @@ void jpeg_entropy_array(jpeg_entropy* entropy, jvirt_barray_ptr array) {
 void jpeg_entropy_columns(jpeg_entropy* entropy, JDIMENSION first, JDIMENSION last) {
     entropy->first_column = first;
     entropy->last_column = last;
+}
+
+void jpeg_entropy_whole_rows(jpeg_entropy* entropy, j_decompress_ptr library) {
+    if (entropy->state == JPEG_ENTROPY_OWN) mcu_rows_install(entropy, library);
 }
 
 void jpeg_entropy_rows(jpeg_entropy* entropy, JDIMENSION count) {

@@ -79,6 +79,10 @@ void jpeg_entropy_array(jpeg_entropy* entropy, jvirt_barray_ptr array);
 /* Of the columns of MCUs only these will be looked at.  All of them after install. */
 void jpeg_entropy_columns(jpeg_entropy* entropy, JDIMENSION first, JDIMENSION last);
 
+/* Read and transform whole rows of MCUs from now on (mcu_rows.h), of a sequential image that is started.  The columns that
+ * will be looked at are known. */
+void jpeg_entropy_whole_rows(jpeg_entropy* entropy, j_decompress_ptr library);
+
 /* Of the rows of MCUs of a progressive image only the first `count` will be looked at, and of these what
  * the library needs for the size and the colours that have been chosen.  0: read everything. */
 void jpeg_entropy_rows(jpeg_entropy* entropy, JDIMENSION count);
