@@ -22,13 +22,6 @@ typedef struct {
     const uint8_t* end; /* where the data or, once it has been met, the marker is */
 } bit_reader;
 
-/* The zigzag order: the index in its block of the coefficient that is coded before position `k`. */
-static const uint8_t zigzag[DCTSIZE2 + 1] = {
-    0,  0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40,
-    48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15,
-    23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
-};
-
 /* ---- bits ---- */
 
 static inline uint64_t load_big_endian(const uint8_t* data) {
@@ -146,7 +139,7 @@ SIMD_INLINE int rare_symbol(bit_reader* reader, const huffman_table* table, cons
 
 /* The first value of an entry.  Mostly no bit of it is missing, but to find out would cost more. */
 SIMD_INLINE int first_value(const bit_reader* reader, const huffman_entry* entry) {
-    return entry->value + (int)(reader->buffer << HUFFMAN_BITS >> 1 >> (63 - entry->missing));
+    return entry->value + (int)((reader->buffer & UINT64_MAX >> HUFFMAN_BITS) >> entry->shift);
 }
 
 /* The difference of the DC coefficient to its predecessor; 0 for a code that does not exist. */
@@ -182,25 +175,27 @@ SIMD_INLINE int decode_ac_symbol(bit_reader* reader, const huffman_table* table,
 
 /* The AC coefficients of a block into zeroed memory; 0 if they make no sense. */
 SIMD_INLINE int decode_ac(bit_reader* reader, const huffman_table* table, JCOEF* block) {
-    int k = 1, i;
+    uint64_t at = 1 << 8; /* position << 8 | bits dropped since the last refill: one sum instead of two */
+    int i, k;
     for (;;) {
         const huffman_entry* entry;
-        int next;
         *reader = refill(*reader);
         for (i = 0; i < 3; i++) { /* of no more than HUFFMAN_MOST bits */
-            const uint32_t bits = peek(reader, HUFFMAN_BITS);
-            const int move = table->moves[bits];
+            const uint64_t bits = reader->buffer >> (64 - HUFFMAN_BITS);
+            const uint64_t move = table->moves[bits], next = at + move;
             int value;
             entry = &table->entries[bits];
-            next = k + (move >> 8);
-            if (next >= DCTSIZE2) break;
+            if (next >= DCTSIZE2 << 8) break;
             value = first_value(reader, entry);
-            drop(reader, move & 0xFF);
-            block[zigzag[next]] = entry->second_value;           /* if there is one, otherwise ... */
-            block[zigzag[k + entry->first_step]] = (JCOEF)value; /* ... at the same index */
-            k = next;
+            reader->buffer <<= move & 63;
+            block[table->order[next >> 8]] = entry->second_value; /* if there is one, otherwise ... */
+            block[table->order[(at >> 8) + entry->first_step]] = (JCOEF)value; /* ... at the same index */
+            at = next;
         }
+        reader->bits -= (int)(at & 0xFF);
+        at &= ~UINT64_C(0xFF);
         if (i == 3) continue;
+        k = (int)(at >> 8);
         if (entry->step != HUFFMAN_RARE && entry->step >= HUFFMAN_END && k + entry->first_step < DCTSIZE2) {
             /* The end alone writes the zero that is there, which costs less than finding out. */
             const int written = entry->step == HUFFMAN_END ? k + 1 : k + entry->first_step;
@@ -212,6 +207,7 @@ SIMD_INLINE int decode_ac(bit_reader* reader, const huffman_table* table, JCOEF*
         *reader = refill(*reader);
         k = decode_ac_symbol(reader, table, k, block);
         if (k == 0 || k == DCTSIZE2) return k;
+        at = (uint64_t)k << 8;
     }
 }
 

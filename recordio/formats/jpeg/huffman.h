@@ -12,6 +12,13 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The zigzag order: the index in its block of the coefficient that is coded before position `k`. */
+static const uint8_t zigzag[64 + 1] = {
+    0,  0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40,
+    48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15,
+    23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
+};
+
 /* 10 bits hold the codes of nearly all coefficients, and the tables of an image leave room in a
  * first-level cache of 32 kB; with 11 bits they do not. */
 #define HUFFMAN_BITS    10
@@ -30,13 +37,16 @@ enum {
  * then the end.  Of one coefficient alone some lower bits may be missing.  An end of a progressive scan
  * may be that of several blocks; how many is in the bits that follow. */
 typedef struct {
-    uint8_t drop, step;             /* bits and positions of everything */
-    uint8_t first_drop, first_step; /* of the first symbol; drop 0: its code does not fit */
     int16_t value;
     int8_t second_value; /* or length of the code, if bits of the value are missing; of an end how many
                             bits say of how many blocks */
-    uint8_t missing;     /* how many: they follow the first HUFFMAN_BITS */
+    uint8_t shift; /* brings the bits that are missing to the end; those before them are to be cleared */
+    uint8_t first_drop, first_step; /* of the first symbol; drop 0: its code does not fit */
+    uint8_t drop, step;             /* bits and positions of everything */
 } huffman_entry;
+
+/* The shift if no bit is missing. */
+#define HUFFMAN_ALL_THERE (64 - HUFFMAN_BITS)
 
 /* Codes as they are in the file, and what finds those that are longer than HUFFMAN_BITS. */
 typedef struct {
@@ -53,6 +63,8 @@ typedef struct {
      * first-level cache more often than among the values. */
     uint16_t moves[1 << HUFFMAN_BITS];
     uint16_t skips[1 << HUFFMAN_BITS]; /* the same of as many symbols as fit */
+    uint8_t
+        order[sizeof zigzag]; /* zigzag once more, at a distance from the entries that the compiler knows */
     int has_skips;
     int lasting; /* skips are worth their making */
     int is_dc;
@@ -81,7 +93,7 @@ static inline void huffman_fill(huffman_table* table, uint32_t code, int length,
     huffman_entry filled;
     int value, copy;
     filled.second_value = (int8_t)(step == HUFFMAN_END ? symbol >> 4 : 0);
-    filled.missing = 0;
+    filled.shift = HUFFMAN_ALL_THERE;
     if (size > spare && (spare == 0 || length + size > HUFFMAN_MOST)) {
         filled.drop = filled.first_drop = (uint8_t)length;
         filled.step = HUFFMAN_RARE;
@@ -96,9 +108,9 @@ static inline void huffman_fill(huffman_table* table, uint32_t code, int length,
     filled.first_step = (uint8_t)(step == HUFFMAN_END ? 0 : step);
     if (size > spare) { /* the first bit of the value says in which half it is */
         filled.second_value = (int8_t)length;
-        filled.missing = (uint8_t)(size - spare);
+        filled.shift = (uint8_t)(HUFFMAN_ALL_THERE - (size - spare));
         for (value = 0; value < 1 << spare; value++) {
-            filled.value = (int16_t)huffman_extend(value << filled.missing, size);
+            filled.value = (int16_t)huffman_extend(value << (size - spare), size);
             *entry++ = filled;
         }
         return;
@@ -178,10 +190,11 @@ static inline int huffman_take(huffman_codes* codes, const uint8_t* lengths, con
 /* Build a table; 0 if the codes are not acceptable. */
 static inline int huffman_build(huffman_table* table, const uint8_t* lengths, const uint8_t* symbols,
                                 int is_dc) {
-    const huffman_entry nothing = {0, HUFFMAN_RARE, 0, 0, 0, 0, 0};
+    const huffman_entry nothing = {.shift = HUFFMAN_ALL_THERE, .step = HUFFMAN_RARE};
     uint32_t code = 0;
     int length, i, at = 0;
     if (!huffman_take(&table->codes, lengths, symbols, is_dc)) return 0;
+    memcpy(table->order, zigzag, sizeof zigzag);
     table->has_skips = table->lasting = 0;
     table->is_dc = is_dc;
     for (length = 1; length <= HUFFMAN_BITS; length++)
@@ -204,7 +217,7 @@ static inline void huffman_build_skips(huffman_table* table) {
         int drop = 0, steps = 0;
         while (drop < HUFFMAN_BITS && steps < HUFFMAN_END) {
             const huffman_entry* entry = &table->entries[bits << drop & mask];
-            int length = entry->missing ? entry->second_value : entry->first_drop;
+            int length = entry->shift < HUFFMAN_ALL_THERE ? entry->second_value : entry->first_drop;
             int step = entry->first_step ? entry->first_step : HUFFMAN_END;
             /* Bits behind ours count as zeros in this look-up: it tells the truth only if the code
              * itself (here: with its value, if the entry has it) lies within ours. */
