@@ -15,9 +15,9 @@ typedef struct {
 
 SIMD_AVX2 static void idct_pair(const JCOEF* blocks, const UINT16* factors, JSAMPARRAY out,
                                 JDIMENSION column) {
-    idct_half half;
-    idct_columns_of_pair(blocks, factors, &half);
-    idct_rows_of_pair(&half, out, column, 2 * DCTSIZE);
+    __m256i row[8];
+    idct_columns_of_pair(blocks, factors, row);
+    idct_rows_of_pair(row, out, column, 2 * DCTSIZE);
 }
 
 static void transform(j_decompress_ptr library, jpeg_component_info* component, JCOEFPTR block,

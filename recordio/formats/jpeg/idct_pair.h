@@ -24,11 +24,6 @@ typedef struct {
     __m256i low, high;
 } idct_sums;
 
-/* Rows of both blocks between the two pieces. */
-typedef struct {
-    int16_t rows[DCTSIZE][2 * DCTSIZE];
-} idct_half;
-
 #define IDCT_INLINE static inline __attribute__((always_inline, target("avx2")))
 
 IDCT_INLINE idct_sums idct_products(__m256i x, __m256i y, __m256i factors) {
@@ -121,9 +116,9 @@ IDCT_INLINE void idct_columns(__m256i* row, __m256i rest) {
     }
 }
 
-/* The first piece: of columns. */
-IDCT_INLINE void idct_columns_of_pair(const JCOEF* blocks, const UINT16* factors, idct_half* half) {
-    __m256i row[8], rest = _mm256_setzero_si256();
+/* The first piece: of columns; rows of both blocks. */
+IDCT_INLINE void idct_columns_of_pair(const JCOEF* blocks, const UINT16* factors, __m256i* row) {
+    __m256i rest = _mm256_setzero_si256();
     int i;
     for (i = 0; i < 8; i++) {
         const __m128i factor = _mm_loadu_si128((const __m128i*)(const void*)(factors + 8 * i));
@@ -134,8 +129,6 @@ IDCT_INLINE void idct_columns_of_pair(const JCOEF* blocks, const UINT16* factors
         if (i > 0) rest = _mm256_or_si256(rest, both);
     }
     idct_columns(row, rest);
-    for (i = 0; i < 8; i++)
-        _mm256_storeu_si256((__m256i*)(void*)half->rows[i], row[i]);
 }
 
 /* Zeros for both blocks; compilers make one slow instruction of memset. */
@@ -168,12 +161,10 @@ IDCT_INLINE void idct_bytes(const __m256i* column, __m256i* rows) {
 }
 
 /* The second piece: of rows, to pixels at `column`, of which the first `width` exist: 16 or more, 8, or none. */
-IDCT_INLINE void idct_rows_of_pair(const idct_half* half, JSAMPARRAY out, JDIMENSION column, int width) {
+IDCT_INLINE void idct_rows_of_pair(__m256i* row, JSAMPARRAY out, JDIMENSION column, int width) {
     const __m256i centre = _mm256_set1_epi8(-128);
-    __m256i row[8], bytes[4];
+    __m256i bytes[4];
     int i;
-    for (i = 0; i < 8; i++)
-        row[i] = _mm256_loadu_si256((const __m256i*)(const void*)half->rows[i]);
     idct_transpose(row);
     idct_axis(row, 18);
     idct_bytes(row, bytes);

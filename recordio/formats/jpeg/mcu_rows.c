@@ -27,18 +27,24 @@ void mcu_rows_remove(mcu_rows* rows, j_decompress_ptr library) {
 struct mcu_work {
     block_pair* pairs;
     int next, pieces;
-    idct_half* half; /* between the first piece and the second */
+    _Alignas(32) int16_t between[8][16]; /* rows of a pair between the first piece and the second */
 };
 
 ROWS_INLINE void transform_piece(mcu_work* work) {
     block_pair* pair;
+    __m256i row[8];
+    int i;
     if (work->next == work->pieces) return;
     pair = &work->pairs[work->next / 2];
     if (work->next++ % 2 == 0) {
-        idct_columns_of_pair(pair->blocks, pair->factors, work->half);
+        idct_columns_of_pair(pair->blocks, pair->factors, row);
+        for (i = 0; i < 8; i++)
+            _mm256_store_si256((__m256i*)(void*)work->between[i], row[i]);
         idct_clear_pair(pair->blocks);
     } else {
-        idct_rows_of_pair(work->half, pair->out, pair->column, (int)pair->end - (int)pair->column);
+        for (i = 0; i < 8; i++)
+            row[i] = _mm256_load_si256((const __m256i*)(const void*)work->between[i]);
+        idct_rows_of_pair(row, pair->out, pair->column, (int)pair->end - (int)pair->column);
         pair->column += pair->step;
     }
 }
@@ -82,9 +88,7 @@ ROWS static int read_mcus(jpeg_entropy* entropy, JDIMENSION count) {
     const int num_blocks = entropy->num_blocks;
     int half = 0, num_mcus = 0;
     JDIMENSION left = count, run, i;
-    mcu_work work;
-    work.half = rows->half;
-    begin_work(&work, NULL, 0);
+    mcu_work work = {NULL, 0, 0, {{0}}};
     for (; left > 0; left -= run) {
         const uint64_t most = until_boundary(entropy);
         scan_place place;
@@ -169,10 +173,8 @@ static void plan_pairs(jpeg_entropy* entropy, const jpeg_component_info* compone
 void mcu_rows_install(jpeg_entropy* entropy, j_decompress_ptr library) {
     coefficients_head* head = (coefficients_head*)(void*)library->coef;
     mcu_rows* rows = &entropy->rows;
-    JBLOCK* aligned = (JBLOCK*)(void*)(rows->memory + (64 - (uintptr_t)rows->memory % 64) % 64);
-    JBLOCK* blocks = aligned + 2;
+    JBLOCK* blocks = (JBLOCK*)(void*)(rows->memory + (64 - (uintptr_t)rows->memory % 64) % 64);
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2") || !is_whole(library)) return;
-    rows->half = aligned; /* as large as two blocks */
     for (int half = 0; half < 2; half++, blocks += 2 * entropy->num_blocks) {
         int before = 0;
         for (int i = 0; i < library->comps_in_scan; i++) {

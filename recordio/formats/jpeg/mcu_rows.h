@@ -37,9 +37,7 @@ typedef struct {
     int (*of_library)(j_decompress_ptr, JSAMPIMAGE); /* NULL: ours is not in its place */
     block_pair pairs[2][D_MAX_BLOCKS_IN_MCU];
     JBLOCKROW mcus[2][2][D_MAX_BLOCKS_IN_MCU];
-    void* half; /* what is between the pieces of a transform */
-    uint8_t memory[(4 * D_MAX_BLOCKS_IN_MCU + 2) * sizeof(JBLOCK) +
-                   63]; /* of which blocks are zeros, except within a row */
+    uint8_t memory[4 * D_MAX_BLOCKS_IN_MCU * sizeof(JBLOCK) + 63]; /* zeros, except within a row */
 } mcu_rows;
 
 /* Put ours in the place of the library's, if this is an image for it: with colours, at full size. */
