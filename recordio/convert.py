@@ -1,4 +1,4 @@
-"""Conversions of data sets as functions: record files of other formats, and back.
+"""Conversions of data sets as functions: other formats to record files, and back.
 
 They do what the commands ``recordio from-FORMAT``, ``recordio pack`` and ``recordio export`` do,
 with the same options; ``convert.pyi`` has their signatures.

@@ -1,4 +1,4 @@
-"""Optional packages: one rule for those that are not installed, and the command that brings them.
+"""Optional packages: the error for one that is missing, with the command that installs it.
 
 `need` imports a package when it is first used.  Where it is missing, the error says what it was to
 be used for and how to install it.  Nothing is installed here.

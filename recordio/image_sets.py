@@ -1,4 +1,4 @@
-"""The files of well-known sets of small images as arrays: MNIST and its siblings, and CIFAR.
+"""The files of well-known sets of small images as arrays: MNIST and similar sets, and CIFAR.
 
 Nothing is downloaded, scaled or split.  CIFAR's files "for Python" are pickled; they are read here
 without running anything that they name.  Those of the binary version are read as well.

@@ -1,4 +1,4 @@
-"""Lines of ``.lst`` files: an id, labels and the path of an image, read by one grammar for all.
+"""Lines of ``.lst`` files: an id, labels and the path of an image, with one grammar for all.
 
 Lists are written by the tools; `packs.chosen` finds the records of a pack that one names.
 """

@@ -1,4 +1,4 @@
-"""Console command ``recordio``: runs the sub-command that is asked for."""
+"""Console command ``recordio``: runs the requested sub-command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sub-commands of ``recordio``, and the arguments that several of them have, said once."""
+"""Sub-commands of ``recordio``, and the arguments that several of them share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`recordio head` and `recordio cat`: the first records as a table, and contents as they are.
+"""`recordio head` and `recordio cat`: the first records as a table, and unchanged contents.
 
 Nothing is decoded; `cat` writes files only into a folder that is named.
 """

@@ -1,4 +1,4 @@
-"""Names of older systems that a script uses, looked up here before it runs; nothing of it runs.
+"""Names of older systems that a script uses, looked up before it runs, without running it.
 
 Imports are followed to names of modules and classes.  Methods of objects are not known before a
 script runs, and are not looked at.

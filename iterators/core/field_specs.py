@@ -1,4 +1,4 @@
-"""Fields of a sample beside its image and label, as they are asked for: plain descriptions.
+"""Fields of a sample beside its image and label, as they are requested: plain descriptions.
 
 `iterators.images.fields` makes them; users have the names from `iterators.fields`.
 """

@@ -1,4 +1,4 @@
-"""Descriptions of fields, and of the forms that a dataset is asked for, in trees with source names.
+"""Descriptions of fields, and of the forms requested of a data set, in trees with source names.
 
 A `FieldSpec` describes stored data.  A `Form` is what somebody asks for; `iterators.spaces` has the
 forms, and this module knows no other, so that whatever holds data can be asked in any form without

@@ -1,4 +1,4 @@
-"""Images of one request decoded by several threads, in the order in which they were asked for."""
+"""Images of one request decoded by several threads, in the order in which they were requested."""
 
 from __future__ import annotations
 

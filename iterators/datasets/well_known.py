@@ -1,4 +1,4 @@
-"""MNIST, its siblings and CIFAR from files at hand, under the names of Chainer's functions."""
+"""MNIST, similar sets and CIFAR from local files, under the names of Chainer's functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Providers: iterables of batches, whatever makes those.
+"""Providers: iterables of batches, whatever makes them.
 
 `AbstractDataProvider` says what a loop over batches does, in terms of `next` and `reset`.  It makes
 no batches and keeps no position.  What older systems ask of their iterators is answered by the

@@ -1,4 +1,4 @@
-"""Batches of a provider in the form that ``data_specs=`` asks for.
+"""Batches of a provider in the form that ``data_specs=`` requests.
 
 `BatchForm` knows which arrays of a batch a request means and how each is converted; it tells the
 image stage which axes and element type to write, so that images are in their final form when they

@@ -1,4 +1,4 @@
-"""The keywords that every provider of ours understands, each with its meaning and its check.
+"""The keywords that all our providers accept, each with its meaning and its check.
 
 What is special to one kind of provider stands with it, in a family that adds to this one.
 """

@@ -1,4 +1,4 @@
-"""Functions in Python that finish the images of a batch which everything else is done for.
+"""Functions in Python that finish the images of a batch after all other steps.
 
 A recipe made of another library's pipeline has them.  They run one image after the other, in the
 thread that takes the batch, and what they draw is not ours to repeat.

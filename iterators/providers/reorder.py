@@ -1,4 +1,4 @@
-"""Batches in the order of axes that ``layout=`` asks for, when rows lie in another one.
+"""Batches in the order of axes of ``layout=``, if the rows have another order.
 
 `Axes` checks the two orders and applies the plan between them in both directions.  It neither
 gathers rows nor knows what the axes mean.

@@ -1,4 +1,4 @@
-"""`Sample`: an object that sees data, and reads them only when it is called.
+"""`Sample`: an object that stands for data, and reads them only when it is called.
 
 Indexing and field access build further views of the same storage.  Every public method begins with
 an underscore, so that the names of fields, which may not, never collide with them.

@@ -1,4 +1,4 @@
-"""Floor 4: a test kit for packs, and for providers and data sets of one's own.
+"""Floor 4: a test kit for packs, and for your own providers and data sets.
 
 `material` makes packs, image files and lists, `comparing` compares batches, `runs` checks providers
 and data sets, and `checks` spaces, decoders and packs.  None of them needs a test framework.

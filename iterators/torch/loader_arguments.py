@@ -1,4 +1,4 @@
-"""Arguments that `ImageLoader` refuses, each with a word on what to give instead."""
+"""Arguments that `ImageLoader` refuses, each with the argument to give instead."""
 
 from __future__ import annotations
 

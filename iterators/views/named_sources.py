@@ -1,4 +1,4 @@
-"""Data sources by name: `Mnist`, `Cifar10` and their siblings, from files at hand.
+"""Data sources by name: `Mnist`, `Cifar10` and others, from local files.
 
 They put arrays into views and split them; files are read by `recordio` and `ImageClassSet`, and
 nothing is downloaded.

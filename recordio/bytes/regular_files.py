@@ -1,4 +1,4 @@
-"""Opening what is read by position: only a regular file will do.
+"""Open files that are read by position: only regular files are accepted.
 
 A pipe would be waited for until somebody writes into it, and has no positions.  Texts that are read
 once from beginning to end (`recordio.bytes.files.open_text`) may come through one.

@@ -1,4 +1,4 @@
-"""Temporary names for output, and what killed processes left under them.
+"""Temporary names for output, and the removal of files that killed processes left.
 
 A process keeps a lock on what it makes here for as long as it lives, and the system frees that lock
 when the process ends in any way.  What stands under such a name without a lock was left behind, and

@@ -1,1 +1,1 @@
-"""Samples in files that are no record files, used where they lie: tar, TFRecord, folders, ..."""
+"""Samples in files other than record files, read in place: tar, TFRecord, folders, ..."""

@@ -1,4 +1,4 @@
-"""The records of a container: each content behind an image header, made when it is asked for."""
+"""The records of a container: each content behind an image header, made on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The samples of a file: where each content lies, its label and its name, as tables."""
+"""The samples of a file: the position of each content, its label and its name, as tables."""
 
 from __future__ import annotations
 

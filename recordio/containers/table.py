@@ -1,4 +1,4 @@
-"""The table of containers: all that the rest of the package knows of one is in its row."""
+"""The table of containers: the rest of the package uses only their rows."""
 
 from __future__ import annotations
 

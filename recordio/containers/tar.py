@@ -1,4 +1,4 @@
-"""WebDataset's tar files: samples whose contents are used where they lie, found by the headers.
+"""WebDataset's tar files: samples are found by the headers, and their contents read in place.
 
 Archives are never unpacked, and names in them are only names.  Of a local file the headers and the
 labels are read; of one on a server, ranges round them.

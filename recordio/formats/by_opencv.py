@@ -1,4 +1,4 @@
-"""The door to OpenCV: the one call that decodes by it, and the one that encodes."""
+"""All use of OpenCV for images: the call that decodes, and the one that encodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formats that not every OpenCV reads: their decoder here is found by trying, Pillow if it can."""
+"""Formats that not every OpenCV reads: a trial shows whether OpenCV or Pillow decodes them."""
 
 from __future__ import annotations
 

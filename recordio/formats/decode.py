@@ -1,4 +1,4 @@
-"""Encoded images as arrays, for everybody: `decode_image`, `decode_many` and `image_info`.
+"""Encoded images as arrays, for users: `decode_image`, `decode_many` and `image_info`.
 
 JPEG, PNG and raw images are decoded without the GIL, by the sources that the image stage uses, and
 all other formats by OpenCV or Pillow.  Nothing here encodes an image, and nothing looks at records.

@@ -1,4 +1,4 @@
-"""Arrays as encoded images: `encode_image` for everybody, and files as OpenCV writes them.
+"""Arrays as encoded images: `encode_image` for users, and files as OpenCV writes them.
 
 JPEG and PNG images are encoded without the GIL; OpenCV or Pillow write all other formats.  Nothing
 here writes a file or a record.

@@ -1,4 +1,4 @@
-"""The decoder of everything that no row source takes: whole images, by OpenCV or Pillow.
+"""The decoder of images without a row source: whole images, by OpenCV or Pillow.
 
 It looks at the limits before anything is decoded.  `decode` has the functions for users.
 """

@@ -1,4 +1,4 @@
-"""The table of image formats: all that the rest of the package knows of one is in its row.
+"""The table of image formats: the rest of the package uses only their rows.
 
 A new format is a module that decodes it and a row here.  Nothing is decoded in this module.
 """

@@ -1,4 +1,4 @@
-"""Look for damage in record files, and save what is whole.
+"""Look for damage in record files, and save the intact records.
 
 `verify` never writes; `repair` writes new files and leaves the damaged ones alone.  Without
 checksums neither looks into the payload of a record for more than misplaced heads: an undecodable

@@ -1,4 +1,4 @@
-"""The progress of a run, noted beside its output, so that the same call goes on after a SIGKILL.
+"""The progress of a run, noted beside its output, so that the same call continues after a SIGKILL.
 
 A journal says what is being made, in a fingerprint, and then in one line for each step how much of
 which output is safely on the disk.  What it says is believed only by a run that makes the same.

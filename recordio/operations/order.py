@@ -1,4 +1,4 @@
-"""The records of a pack in another order: by chance, or by something that they say."""
+"""The records of a pack in another order: random, or sorted by one of their properties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""New packs made of records of others: copied in a planned order, with labels and ids changed.
+"""New packs from records of others: copied in a planned order, with labels and ids changed.
 
 The plan says everything in advance, so a run that was killed goes on where it was.  How records
 are copied is in `copying`.

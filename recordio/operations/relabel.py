@@ -1,4 +1,4 @@
-"""A pack with other labels, or with 32-bit labels in the place of those of 64 bits."""
+"""A pack with other labels, or with labels of 32 bits in place of those of 64 bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Look for damage in whatever holds records: a record file with its index, or a container."""
+"""Look for damage in a record file with its index, or in a container."""
 
 from __future__ import annotations
 

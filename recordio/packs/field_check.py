@@ -1,4 +1,4 @@
-"""Look whether the packs of a set belong together: keys, and the sizes of images and masks."""
+"""Check whether a pack and its fields match: keys, and the sizes of images and masks."""
 
 from __future__ import annotations
 

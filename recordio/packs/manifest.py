@@ -1,4 +1,4 @@
-"""The manifest of a pack that was cut into files: what belongs together, and whether it is whole.
+"""The manifest of a pack that was cut into files: which they are, and whether they are complete.
 
 It is JSON, and it names files of its own folder only, which may be on a server.
 """

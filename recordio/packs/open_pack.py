@@ -1,4 +1,4 @@
-"""A pack opened: its records in the order of the file, and what lies beside them.
+"""An open pack: its records in the order of the file, and the files beside it.
 
 Training, pack operations, commands, the viewer and tasks on Ray all stand on `OpenPack`.
 """

@@ -1,4 +1,4 @@
-"""The samples of a container as a scanned pack: what operations over packs ask for, from tables.
+"""The samples of a container as a scanned pack: tables for the operations over packs.
 
 Nothing is read before a content is asked for; what cannot be used is a problem as damage is.
 """

@@ -1,4 +1,4 @@
-"""Compressed archives as streams that never hold more than was asked for.
+"""Compressed archives as streams that never hold more than was requested.
 
 ``tarfile`` unpacks as much as a piece of the compressed file gives, which can be gigabytes, and
 reads headers of any length.

@@ -1,4 +1,4 @@
-"""Arguments of commands over packs that say more than one value: outputs, and new labels of old."""
+"""Arguments of commands over packs with more than one value: outputs, and mappings of labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings of `recordio check` about a pack, in the background; it reads all when asked to."""
+"""Findings of `recordio check` about a pack, in the background, and for all records on request."""
 
 from __future__ import annotations
 

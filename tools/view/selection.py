@@ -1,4 +1,4 @@
-"""Records that fulfil a condition, found a page at a time: nothing is kept between requests.
+"""Records that meet a condition, found a page at a time: nothing is kept between requests.
 
 A search ends after a while, whether it found a page or not, and says how far it came.
 """

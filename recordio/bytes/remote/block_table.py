@@ -1,4 +1,4 @@
-"""Table of the blocks of a mirror that are there, in a file that processes share, and their pins.
+"""Table of the blocks that a mirror has, in a file that processes share, and their pins.
 
 A block is marked when its bytes were written, so that a process that is killed leaves nothing that
 looks whole and is not.  What a machine had not put on its disk when it failed is forgotten: marks

@@ -1,4 +1,4 @@
-"""The folder of mirrors: where each lies and is opened, what they may take, and what makes room.
+"""The folder of mirrors: how each is found and opened, and the space that they may take.
 
 A process has one mirror for each version of an object, shared by all who open it.
 """

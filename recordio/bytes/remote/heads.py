@@ -1,4 +1,4 @@
-"""The first bytes of many records, where what follows them is not wanted: labels of large images.
+"""The first bytes of many records, if the rest is not needed: labels of large images.
 
 They are read by small requests, many at once, and kept in a file beside the mirror, so that they
 are asked for once.  For small records there is nothing to gain: most of their blocks hold several.

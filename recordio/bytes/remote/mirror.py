@@ -1,4 +1,4 @@
-"""A sparse copy of an object on the local disk, filled block by block as its bytes are asked for.
+"""A sparse copy of an object on the local disk, filled block by block as its bytes are requested.
 
 `Mirror.pin` fetches some of its blocks and keeps them there until the `Pin` is released.
 Processes of one machine share the files.
