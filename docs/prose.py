@@ -31,6 +31,9 @@ FAULTS = (
     ("suppose", r"\b[Ss]ay that (?:there|you|it)\b", "suppose"),
     ("belong", r"\bbelongs? into\b", "belongs in"),
     ("usual", r"\bas ever\b", "as usual"),
+    ("clock", r"\bby the clock\b", "elapsed time"),
+    ("endless", r"\bwithout end\b", "forever"),
+    ("behind", r"\bone behind the other\b", "one after the other"),
     ("told", r"\b(?:is|are|be|was|were) told (?:of|about|that|to)\b", "say who does what"),
     (
         "feelings",
@@ -46,6 +49,7 @@ TERMS = {
     "minibatch": "batch",
     "whitespace": "white space",
     "filesystem": "file system",
+    "Python's lock": "GIL",
 }
 #: Of proselint's checks, those that fit a technical text.
 WANTED = ("archaism", "malapropisms", "nonwords", "redundancy.garner")

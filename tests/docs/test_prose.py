@@ -28,6 +28,8 @@ def prose():
         "The file wants a header.",
         "## What is read",
         "The mini-batch is full.",
+        "An epoch takes 2 s by the clock.",
+        "Threads wait for Python's lock.",
     ],
 )
 def test_faults_are_found_with_their_line(prose, tmp_path, capsys, sentence):
