@@ -157,10 +157,13 @@ def main(kind, name, place):
     limits = range(12)
     if kind == "memory":
         limits = [*(1 << power for power in range(20, 29)), 1 << 32]
-    codes = []
+    names, codes = set(os.listdir(folder)), []
     for limit in limits:
         codes.append(end_of(lambda: attempt(job, folder, kinds[kind], limit), quiet=False))
         assert codes[-1] in (0, FAILED, STARTING), (limit, codes)
+        if codes[-1] == STARTING:  # it was stopped amid its work
+            for name in set(os.listdir(folder)) - names:
+                Path(folder, name).unlink()
     print(len(codes) - codes.count(0), codes.count(0))
 
 
