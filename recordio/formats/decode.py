@@ -466,6 +466,8 @@ def _decode_values(
                 f"{found.shape[0]} pixels: it is (x, y, width, height)"
             )
         found = found[y : y + height, x : x + width]
+    if found.dtype == dtype:
+        return found if region is None else found.copy()
     with np.errstate(invalid="ignore"):
         values = found.astype(dtype)
     if dtype == np.uint16 and not np.array_equal(values, found):

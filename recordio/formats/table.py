@@ -5,6 +5,7 @@ A new format is a module that decodes it and a row here.  Nothing is decoded in 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ from recordio.formats.headers import (
 from recordio.formats.image_header import ImageHeader, jpeg_header, png_header, pnm_header
 from recordio.formats.jpeg.jpeg import JpegRows
 from recordio.formats.jpeg_markers import jpeg_orientation, jpeg_size, tiff_orientation
+from recordio.formats.png import png
 from recordio.formats.png.png import PngRows
 from recordio.formats.pnm import RawRows
 from recordio.formats.row_source import RowDecoder
@@ -46,6 +48,8 @@ __all__ = [
     "row_of",
     "suffixes_of",
 ]
+
+_thread = threading.local()
 
 Size = tuple[int, int]
 #: Bytes at their offsets, all of which must be there.
@@ -69,7 +73,14 @@ def _no_values(view: memoryview, channels: int, *, max_pixels: int) -> None:
 
 
 def _deep_png(view: memoryview, channels: int, *, max_pixels: int) -> Any:
-    return decode_rows(PngRows(channels, deep=True, max_pixels=max_pixels), view)
+    """Decode with the decoder that this thread used last, whose memory is there already."""
+    key = channels, max_pixels, png.decoder()
+    # Taken out while it is in use: a finalizer in this thread may come here as well.
+    kept, _thread.deep = getattr(_thread, "deep", (None, None)), (None, None)
+    rows = kept[1] if kept[0] == key else PngRows(channels, deep=True, max_pixels=max_pixels)
+    pixels = decode_rows(rows, view)
+    _thread.deep = key, rows
+    return pixels
 
 
 def _raw_facts(view: memoryview) -> Facts:

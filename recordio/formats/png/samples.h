@@ -127,16 +127,16 @@ SIMD_INLINE void table_to_pixels(const uint8_t* row, int x, int width, int depth
 }
 
 /* Pixels of 16 bits: the first samples of each, in the byte order of the machine. */
-static inline void samples_to_deep_pixels(const uint8_t* from, int samples, int width, int channels,
-                                          uint8_t* out) {
+static inline void samples_to_deep_pixels(const uint8_t* __restrict from, int samples, int width,
+                                          int channels, uint8_t* __restrict out) {
     const int together = samples == channels ? width * channels : channels;
     int x, k;
-    for (x = 0; x < width * channels; x += together, from += 2 * samples)
-        for (k = 0; k < together; k++, out += 2) {
+    for (x = 0; x < width * channels; x += together, from += 2 * samples, out += 2 * together)
+        for (k = 0; k < together; k++) {
             uint16_t value;
             memcpy(&value, from + 2 * k, 2);
             value = (uint16_t)(value << 8 | value >> 8);
-            memcpy(out, &value, 2);
+            memcpy(out + 2 * k, &value, 2);
         }
 }
 

@@ -145,9 +145,56 @@ SIMD_INLINE void unfilter_two(int filter, int next_filter, uint8_t* row, uint8_t
 #define PNG_VECTORS 0
 #endif
 
+#if SIMD_X86
+/* FILTER_SUB by sums over a vector: to each pixel the one to its left is added, then the one 2, 4, 8 to its
+ * left, and at last the one in front of the vector.  Of bytes behind the last vector nothing is done. */
+SIMD_INLINE SIMD_SSE41 size_t unfilter_sums(uint8_t* row, size_t size, size_t pixel) {
+    static const uint8_t slide[48] = {
+        128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, /* zeros */
+        0,   1,   2,   3,   4,   5,   6,   7,   8,   9,   10,  11,  12,  13,  14,  15,
+        128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128,
+    };
+    const size_t whole = 16 / pixel * pixel; /* bytes of whole pixels */
+    const __m128i second = _mm_loadu_si128((const __m128i*)(slide + 16 + whole - 8));
+    __m128i before = _mm_setzero_si128(), last;
+    uint8_t order[16];
+    size_t i, k;
+    for (k = 0; k < 16; k++)
+        order[k] = (uint8_t)(whole - pixel + k % pixel);
+    last = _mm_loadu_si128((const __m128i*)order);
+    for (i = 0; i + 16 <= size; i += whole) {
+        __m128i x = _mm_loadu_si128((const __m128i*)(row + i));
+        for (k = pixel; k < whole; k *= 2)
+            x = _mm_add_epi8(x, _mm_shuffle_epi8(x, _mm_loadu_si128((const __m128i*)(slide + 16 - k))));
+        x = _mm_add_epi8(x, before);
+        before = _mm_shuffle_epi8(x, last);
+        _mm_storel_epi64((__m128i*)(row + i), x);
+        _mm_storel_epi64((__m128i*)(row + i + whole - 8), _mm_shuffle_epi8(x, second));
+    }
+    return i;
+}
+
+SIMD_SSE41 static SIMD_UNUSED void unfilter_sub(uint8_t* row, size_t size, size_t pixel) {
+    size_t i = pixel == 1   ? unfilter_sums(row, size, 1)
+               : pixel == 2 ? unfilter_sums(row, size, 2)
+               : pixel == 3 ? unfilter_sums(row, size, 3)
+               : pixel == 4 ? unfilter_sums(row, size, 4)
+               : pixel == 6 ? unfilter_sums(row, size, 6)
+                            : unfilter_sums(row, size, 8);
+    for (i = i ? i : pixel; i < size; i++)
+        row[i] = (uint8_t)(row[i] + row[i - pixel]);
+}
+#endif
+
 SIMD_INLINE void unfilter_long(int vectors, int filter, uint8_t* row, const uint8_t* above, size_t size,
                                size_t pixel) {
 #if PNG_VECTORS
+#if SIMD_X86
+    if (vectors && filter == FILTER_SUB && __builtin_cpu_supports("ssse3")) {
+        unfilter_sub(row, size, pixel);
+        return;
+    }
+#endif
     if (vectors) {
         unfilter_vectors(filter, row, above, size, pixel);
         return;
