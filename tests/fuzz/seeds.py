@@ -27,6 +27,7 @@ from targets.caches import whole_file
 from targets.checksums import sound
 from targets.containers import sound as sound_indexes
 from targets.fields import KINDS
+from targets.inflate import deflated
 from targets.pages import BETWEEN
 from targets.records import RECORDS, SIX
 from targets.states import first_states
@@ -334,6 +335,15 @@ def recipes() -> dict[str, bytes]:
     return found
 
 
+def inflates() -> dict[str, bytes]:
+    """Compressed data with blocks of each kind."""
+    rows = picture(20, 24, 5).tobytes() + bytes(300) + b"abcdefg" * 40
+    return {
+        f"{level}_{strategy}": deflated(rows, level, strategy)
+        for level, strategy in [(0, 0), (1, 0), (9, 0), (6, 1), (6, 2), (6, 3), (6, 4)]
+    }
+
+
 def all_seeds() -> dict[str, dict[str, bytes]]:
     """Name of the target -> name of the file -> its bytes."""
     frames = (GOLDEN / "frames.rec").read_bytes()
@@ -374,6 +384,7 @@ def all_seeds() -> dict[str, dict[str, bytes]]:
         "jpeg_rewrite": jpegs(),
         "jpeg_resize": jpegs(),
         "png": pngs(),
+        "inflate": inflates(),
         "webp": webps(),
         "pnm": {
             "colour": ppm,

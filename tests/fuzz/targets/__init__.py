@@ -28,6 +28,7 @@ from .images import (
     RENDER,
     UPRIGHT_SIZE,
 )
+from .inflate import INFLATE
 from .journals import JOURNALS
 from .mirrors import MIRRORS
 from .pages import PAGES_OF_PACKS
@@ -55,6 +56,7 @@ TARGETS = {
         JPEG_REWRITE,
         JPEG_RESIZE,
         PNG,
+        INFLATE,
         WEBP,
         PNM,
         IMAGE,
