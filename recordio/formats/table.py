@@ -76,10 +76,11 @@ def _deep_png(view: memoryview, channels: int, *, max_pixels: int) -> Any:
     """Decode with the decoder that this thread used last, whose memory is there already."""
     key = channels, max_pixels, png.decoder()
     # Taken out while it is in use: a finalizer in this thread may come here as well.
-    kept, _thread.deep = getattr(_thread, "deep", (None, None)), (None, None)
-    rows = kept[1] if kept[0] == key else PngRows(channels, deep=True, max_pixels=max_pixels)
+    kept: dict[Any, PngRows] = _thread.__dict__
+    rows = kept.pop(key, None) or PngRows(channels, deep=True, max_pixels=max_pixels)
+    kept.clear()
     pixels = decode_rows(rows, view)
-    _thread.deep = key, rows
+    kept[key] = rows
     return pixels
 
 
