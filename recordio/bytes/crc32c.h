@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "crc_tables.h"
+#include "recordio/kernels/crc_tables.h"
 
 /* The instructions for the next eight bytes, and for the next one. */
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "recordio/bytes/crc_tables.h"
+#include "recordio/kernels/crc_tables.h"
 #include "recordio/kernels/simd.h"
 
 /* Four bytes, the highest first. */
