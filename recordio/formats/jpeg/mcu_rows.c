@@ -21,6 +21,7 @@ void mcu_rows_remove(mcu_rows* rows, j_decompress_ptr library) {
 #if SIMD_X86
 
 #define ROWS        __attribute__((target("avx2,bmi2")))
+#define ROWS_AVX512 __attribute__((target("avx2,bmi2,avx512f,avx512bw,avx512dq,avx512vl")))
 #define ROWS_INLINE static inline __attribute__((always_inline, target("avx2,bmi2")))
 
 /* The pairs that are to be transformed; each is two pieces of work. */
@@ -83,7 +84,7 @@ ROWS static int pass_mcus(jpeg_entropy* entropy, JDIMENSION count, int wanted) {
 }
 
 /* Read this many MCUs, and transform their blocks; 0 if there is something wrong with them. */
-ROWS static int read_mcus(jpeg_entropy* entropy, JDIMENSION count) {
+ROWS_INLINE int read_mcus(jpeg_entropy* entropy, JDIMENSION count) {
     mcu_rows* rows = &entropy->rows;
     const int num_blocks = entropy->num_blocks;
     int half = 0, num_mcus = 0;
@@ -117,6 +118,15 @@ ROWS static int read_mcus(jpeg_entropy* entropy, JDIMENSION count) {
     }
 }
 
+ROWS static int read_mcus_avx2(jpeg_entropy* entropy, JDIMENSION count) {
+    return read_mcus(entropy, count);
+}
+
+/* The same instructions, but on a processor that has twice as many registers for them. */
+ROWS_AVX512 static int read_mcus_avx512(jpeg_entropy* entropy, JDIMENSION count) {
+    return read_mcus(entropy, count);
+}
+
 /* What the library calls for every row of MCUs. */
 static int decompress_row(j_decompress_ptr library, JSAMPIMAGE out) {
     jpeg_entropy* entropy = (jpeg_entropy*)(void*)library->entropy;
@@ -125,7 +135,7 @@ static int decompress_row(j_decompress_ptr library, JSAMPIMAGE out) {
     if (library->input_iMCU_row + 1 >= library->total_iMCU_rows)
         return entropy->rows.of_library(library, out);
     begin_row(&entropy->rows, entropy->num_blocks, out);
-    if (!pass_mcus(entropy, first, 1) || !read_mcus(entropy, end - first) ||
+    if (!pass_mcus(entropy, first, 1) || !entropy->rows.read(entropy, end - first) ||
         !pass_mcus(entropy, entropy->num_columns - end, 0)) {
         entropy->done = done;
         return row_of_library(library, entropy, out);
@@ -182,6 +192,7 @@ void mcu_rows_install(jpeg_entropy* entropy, j_decompress_ptr library) {
             before += library->cur_comp_info[i]->MCU_blocks;
         }
     }
+    rows->read = simd_level(SIMD_LEVEL_AVX512) == SIMD_LEVEL_AVX512 ? read_mcus_avx512 : read_mcus_avx2;
     rows->of_library = head->decompress_data;
     head->decompress_data = decompress_row;
 }

@@ -35,6 +35,7 @@ typedef struct {
 /* Two MCUs are read while the two before them are transformed. */
 typedef struct {
     int (*of_library)(j_decompress_ptr, JSAMPIMAGE); /* NULL: ours is not in its place */
+    int (*read)(jpeg_entropy*, JDIMENSION);
     block_pair pairs[2][D_MAX_BLOCKS_IN_MCU];
     JBLOCKROW mcus[2][2][D_MAX_BLOCKS_IN_MCU];
     uint8_t memory[4 * D_MAX_BLOCKS_IN_MCU * sizeof(JBLOCK) + 63]; /* zeros, except within a row */
