@@ -33,7 +33,9 @@ class Workers:
     """Base class: threads that serve until there is nothing left to do or they are told to stop.
 
     A subclass defines the work of a thread in `_serve`, and keeps what the threads share under
-    `_lock`.  `finish` is called once, when all threads were stopped and the last one has ended.
+    `_lock`.  An error that leaves `_serve`, such as a MemoryError between two steps, becomes
+    `_failure`: whoever waits for a result raises it, since the thread may have owed that result.
+    `finish` is called once, when all threads were stopped and the last one has ended.
 
     The threads keep this object alive, so its user must `close` it.  In a forked child, where they
     do not exist, `close` does nothing.
@@ -50,6 +52,7 @@ class Workers:
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._stopping = False
+        self._failure: BaseException | None = None
         self._finish = finish
         self._started = False
         self._alive = 0  # threads that run
@@ -105,8 +108,11 @@ class Workers:
             self._alive += 1
         try:
             self._serve()
+        except BaseException as error:
+            self._failure = error
         finally:
             with self._lock:
+                self._changed.notify_all()
                 self._alive -= 1
                 last = self._stopping and not self._alive
             if last:
@@ -184,9 +190,9 @@ class OrderedWork(Workers, Generic[Chunk, Result]):
             return (result,)
         if number in self._done:
             return self._done[number]
-        if self._stopping or (self._ended and number == self._issued):
+        if self._stopping or (self._ended and number == self._issued and not self._failure):
             raise StopIteration
-        return None
+        return self._failure
 
     def _go_on(self) -> None:
         """Leave chunks behind of which nothing more waits or is made, up to an error."""

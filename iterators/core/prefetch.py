@@ -114,10 +114,12 @@ class Prefetcher(Workers):
         if mine:
             self._make(job)
         with self._lock:
-            while not job.done and not self._stopping:
+            while not (job.done or self._stopping or self._failure):
                 self._changed.wait(SIGNAL_INTERVAL)
             if self._stopping:
                 raise ValueError("the provider was closed while a batch was awaited")
+            if self._failure and not job.done:
+                raise self._failure
             self._jobs.popleft()
         if job.error is not None:
             return None, None, None, [(0, job.error)]
@@ -140,7 +142,7 @@ class Prefetcher(Workers):
         self._check_usable()
         with self._lock:
             self._waiting.clear()
-            while self._working:
+            while self._working and not self._failure:
                 self._changed.wait(SIGNAL_INTERVAL)
             self._jobs.clear()
 

@@ -34,3 +34,30 @@ def test_an_error_comes_behind_the_results_before_it():
             next(work)
     finally:
         work.close()
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_thread_without_memory_between_two_steps_keeps_nobody_waiting(number):
+    """Its chunk is read and is never worked on; the others' threads go on."""
+
+    class Starved(OrderedWork):
+        calls = 0
+
+        def _next_chunk(self, buffer):
+            found = super()._next_chunk(buffer)
+            with self._lock:
+                self.calls += 1
+                if self.calls == number + 1:
+                    raise MemoryError
+            return found
+
+    chunks = iter([Chunk(number) for number in range(3)])
+    work = Starved(
+        lambda buffer: next(chunks, None), lambda chunk: chunk.number, threads=2, ahead=2
+    )
+    try:
+        with pytest.raises(MemoryError):
+            for _ in range(4):
+                next(work)
+    finally:
+        work.close()

@@ -276,3 +276,26 @@ def test_closing_in_a_thread_that_holds_the_lock_ends_all_threads(threads):
     assert not any(worker.is_alive() for worker in workers)
     with pytest.raises(ValueError, match="closed"):
         engine.collect()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_thread_without_memory_between_two_steps_keeps_nobody_waiting(threads, monkeypatch):
+    def no_memory():
+        raise MemoryError
+
+    ended = threading.Event()
+
+    class Watched(Prefetcher):
+        def _work_on(self):
+            super()._work_on()
+            ended.set()
+
+    engine = Watched(echo, depth=4, threads=threads)
+    monkeypatch.setattr("iterators.core.prefetch.time.perf_counter", no_memory)
+    engine.submit(0, epoch=0)
+    assert ended.wait(10)
+    monkeypatch.undo()
+    with pytest.raises(MemoryError):
+        engine.collect()
+    engine.cancel()
+    engine.close()
