@@ -442,6 +442,7 @@ static int png_inflate(png_inflater* inflater, int portable, const uint8_t* data
     const uint8_t *begin = out, *end = out + out_size, *last = data + size - CHECKSUM;
     inflate_input in = {0, 0, data + HEADER, NULL};
     unsigned final;
+    (void)portable;
     if (size < HEADER + CHECKSUM) return 0;
     if ((data[0] & 15) != 8 || data[0] >> 4 > 7 || data[1] & 32 || (data[0] << 8 | data[1]) % 31) return 0;
     in.limit = last + 7; /* a refill keeps at most seven whole bytes */
