@@ -22,7 +22,7 @@ _thread = local()
 cdef CodecRows _rows(make, channels, tuple possible, dict settings):
     if channels not in possible:
         raise ValueError(f"channels must be one of {possible}, not {channels}")
-    variables = os.environ.get("ITERATORS_JPEG"), os.environ.get("ITERATORS_PNG"), jpeg._portable
+    variables = os.environ.get("ITERATORS_JPEG"), os.environ.get("ITERATORS_PNG"), jpeg._kernels
     key = make, channels, *settings.items(), *variables
     rows = _thread.__dict__.get(key)
     if rows is None:

@@ -13,6 +13,7 @@
 #include "entropy.h"
 #include "idct.h"
 #include "library.h"
+#include "recordio/kernels/simd.h"
 #include "strip.h"
 
 #define TEXT_(x) #x
@@ -62,7 +63,7 @@ struct jpeg_decoder {
     void (*realize_virt_arrays)(j_common_ptr);
     jpeg_entropy* entropy; /* NULL: never asked for */
     int own_entropy;
-    int in_pairs; /* blocks are transformed by ours */
+    int level; /* of the instructions in use (simd.h); with AVX2 blocks are transformed by ours */
     jpeg_idct idct;
     int tables_used;
     coding_table tables[MAX_TABLES];
@@ -214,7 +215,9 @@ int jpeg_decoder_choose(jpeg_decoder* decoder, enum jpeg_entropy_choice choice) 
         if (decoder->entropy == NULL) return JPEG_NO_MEMORY;
     }
     decoder->own_entropy = choice != JPEG_ENTROPY_OF_LIBRARY;
-    decoder->in_pairs = decoder->own_entropy && choice != JPEG_ENTROPY_PORTABLE;
+    decoder->level = choice == JPEG_ENTROPY_OF_LIBRARY || choice == JPEG_ENTROPY_PORTABLE ? SIMD_LEVEL_PLAIN
+                     : choice == JPEG_ENTROPY_AVX2 ? simd_level(SIMD_LEVEL_AVX2)
+                                                   : simd_level(SIMD_LEVEL_AVX512);
     if (decoder->own_entropy) jpeg_entropy_kernels(decoder->entropy, choice == JPEG_ENTROPY_PORTABLE);
     if (choice == JPEG_ENTROPY_ON_PROBATION) jpeg_entropy_probe(decoder->entropy);
     return JPEG_OK;
@@ -494,9 +497,9 @@ int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int
         if (y > 0) skipped = (int)jpeg_skip_scanlines(library, (JDIMENSION)y);
     }
 
-    if (decoder->in_pairs && !is_smoothed(library)) {
+    if (decoder->level >= SIMD_LEVEL_AVX2 && !is_smoothed(library)) {
         jpeg_idct_install(&decoder->idct, library, first);
-        jpeg_entropy_whole_rows(decoder->entropy, library);
+        jpeg_entropy_whole_rows(decoder->entropy, library, decoder->level);
     }
     decoder->end_row = y + height;
     decoder->left = (ptrdiff_t)(x - (int)first) * samples;

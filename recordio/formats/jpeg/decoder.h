@@ -50,6 +50,7 @@ enum jpeg_entropy_choice {
     JPEG_ENTROPY_OF_LIBRARY,
     JPEG_ENTROPY_OF_OURS,
     JPEG_ENTROPY_PORTABLE,    /* as ours, with instructions alone that every processor has */
+    JPEG_ENTROPY_AVX2,        /* as ours, without AVX-512 */
     JPEG_ENTROPY_ON_PROBATION /* as ours, and calls that it does not expect are errors */
 };
 

@@ -240,8 +240,8 @@ void jpeg_entropy_columns(jpeg_entropy* entropy, JDIMENSION first, JDIMENSION la
     entropy->last_column = last;
 }
 
-void jpeg_entropy_whole_rows(jpeg_entropy* entropy, j_decompress_ptr library) {
-    if (entropy->state == JPEG_ENTROPY_OWN) mcu_rows_install(entropy, library);
+void jpeg_entropy_whole_rows(jpeg_entropy* entropy, j_decompress_ptr library, int level) {
+    if (entropy->state == JPEG_ENTROPY_OWN) mcu_rows_install(entropy, library, level);
 }
 
 void jpeg_entropy_rows(jpeg_entropy* entropy, JDIMENSION count) {

@@ -81,7 +81,7 @@ void jpeg_entropy_columns(jpeg_entropy* entropy, JDIMENSION first, JDIMENSION la
 
 /* Read and transform whole rows of MCUs from now on (mcu_rows.h), of a sequential image that is started.  The columns that
  * will be looked at are known. */
-void jpeg_entropy_whole_rows(jpeg_entropy* entropy, j_decompress_ptr library);
+void jpeg_entropy_whole_rows(jpeg_entropy* entropy, j_decompress_ptr library, int level);
 
 /* Of the rows of MCUs of a progressive image only the first `count` will be looked at, and of these what
  * the library needs for the size and the colours that have been chosen.  0: read everything. */

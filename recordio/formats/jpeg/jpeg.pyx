@@ -53,6 +53,7 @@ cdef extern from "recordio/formats/jpeg/decoder.h" nogil:
         JPEG_ENTROPY_OF_LIBRARY
         JPEG_ENTROPY_OF_OURS
         JPEG_ENTROPY_PORTABLE
+        JPEG_ENTROPY_AVX2
 
     int jpeg_decoder_available() noexcept
     const char* jpeg_decoder_library() noexcept
@@ -137,13 +138,13 @@ def entropy_decoder():
     return asked or "own" if _trial_passed else "incompatible"
 
 
-def _choose_portable(portable):
-    """Let new decoders use only instructions that every processor has, to compare them."""
-    global _portable
-    _portable = bool(portable)
+def _choose_kernels(kernels):
+    """Let new decoders use "portable" instructions alone, no AVX-512 ("avx2"), or all: to compare."""
+    global _kernels
+    _kernels = kernels
 
 
-_portable = False
+_kernels = ""
 _trial_passed = bool(jpeg_decoder_check())
 entropy_decoder()  # a wrong variable is told of at once
 
@@ -192,7 +193,9 @@ cdef class JpegRows(CodecRows):
         codec.settings = &self.limits
         self.made(jpeg_decoder_new())
         if entropy_decoder() == "own":
-            choice = JPEG_ENTROPY_PORTABLE if _portable else JPEG_ENTROPY_OF_OURS
+            choice = JPEG_ENTROPY_OF_OURS
+            if _kernels:
+                choice = JPEG_ENTROPY_AVX2 if _kernels == "avx2" else JPEG_ENTROPY_PORTABLE
         if jpeg_decoder_choose(<jpeg_decoder*>codec.decoder, choice) != JPEG_OK:
             raise MemoryError("no memory for a JPEG decoder")
 

@@ -180,11 +180,11 @@ static void plan_pairs(jpeg_entropy* entropy, const jpeg_component_info* compone
     }
 }
 
-void mcu_rows_install(jpeg_entropy* entropy, j_decompress_ptr library) {
+void mcu_rows_install(jpeg_entropy* entropy, j_decompress_ptr library, int level) {
     coefficients_head* head = (coefficients_head*)(void*)library->coef;
     mcu_rows* rows = &entropy->rows;
     JBLOCK* blocks = (JBLOCK*)(void*)(rows->memory + (64 - (uintptr_t)rows->memory % 64) % 64);
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2") || !is_whole(library)) return;
+    if (!__builtin_cpu_supports("bmi2") || !is_whole(library)) return;
     for (int half = 0; half < 2; half++, blocks += 2 * entropy->num_blocks) {
         int before = 0;
         for (int i = 0; i < library->comps_in_scan; i++) {
@@ -192,15 +192,15 @@ void mcu_rows_install(jpeg_entropy* entropy, j_decompress_ptr library) {
             before += library->cur_comp_info[i]->MCU_blocks;
         }
     }
-    rows->read = simd_level(SIMD_LEVEL_AVX512) == SIMD_LEVEL_AVX512 ? read_mcus_avx512 : read_mcus_avx2;
+    rows->read = level == SIMD_LEVEL_AVX512 ? read_mcus_avx512 : read_mcus_avx2;
     rows->of_library = head->decompress_data;
     head->decompress_data = decompress_row;
 }
 
 #else
 
-void mcu_rows_install(jpeg_entropy* entropy, j_decompress_ptr library) {
-    (void)entropy, (void)library;
+void mcu_rows_install(jpeg_entropy* entropy, j_decompress_ptr library, int level) {
+    (void)entropy, (void)library, (void)level;
 }
 
 #endif

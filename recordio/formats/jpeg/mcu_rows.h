@@ -41,8 +41,9 @@ typedef struct {
     uint8_t memory[4 * D_MAX_BLOCKS_IN_MCU * sizeof(JBLOCK) + 63]; /* zeros, except within a row */
 } mcu_rows;
 
-/* Put ours in the place of the library's, if this is an image for it: with colours, at full size. */
-void mcu_rows_install(jpeg_entropy* entropy, j_decompress_ptr library);
+/* Put ours in the place of the library's, if this is an image for it: with colours, at full size.
+ * `level`: of the instructions, AVX2 or AVX-512. */
+void mcu_rows_install(jpeg_entropy* entropy, j_decompress_ptr library, int level);
 
 /* Put the library's back. */
 void mcu_rows_remove(mcu_rows* rows, j_decompress_ptr library);

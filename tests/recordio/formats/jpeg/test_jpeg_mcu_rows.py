@@ -11,10 +11,19 @@ from PIL import Image
 
 from faces.codecs import decode_jpeg, last_jpeg
 from iterators.testing import encode_jpeg, picture
+from recordio.formats.jpeg import jpeg
 
 pytestmark = pytest.mark.libjpeg
 
 OWN, GIVEN_BACK = 1, 2
+
+
+@pytest.fixture(scope="module", autouse=True, params=["", "avx2"])
+def kernels(request):
+    """The best of this processor, and those for processors without AVX-512."""
+    jpeg._choose_kernels(request.param)
+    yield
+    jpeg._choose_kernels("")
 
 
 def decoded(data, monkeypatch, region=None):

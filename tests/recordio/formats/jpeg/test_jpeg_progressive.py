@@ -74,9 +74,9 @@ def decode(data, own, **options):
 @pytest.fixture
 def portable():
     """Only the instructions that every processor has."""
-    jpeg._choose_portable(True)
+    jpeg._choose_kernels("portable")
     yield
-    jpeg._choose_portable(False)
+    jpeg._choose_kernels("")
 
 
 def check_equal(data, **options):
