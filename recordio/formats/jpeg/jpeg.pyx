@@ -139,7 +139,7 @@ def entropy_decoder():
 
 
 def _choose_kernels(kernels):
-    """Let new decoders use "portable" instructions alone, no AVX-512 ("avx2"), or all: to compare."""
+    """Let new decoders use "portable" instructions alone, "avx2" ones too, or all: to compare."""
     global _kernels
     _kernels = kernels
 
