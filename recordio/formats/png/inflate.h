@@ -439,12 +439,14 @@ static int png_inflate(png_inflater* inflater, int portable, const uint8_t* data
     enum { HEADER = 2, CHECKSUM = 4, STORED = 0, FIXED, DYNAMIC };
     uint8_t* (*block)(const png_inflater*, inflate_input*, const uint8_t*, uint8_t*, const uint8_t*) =
         inflate_block_plain;
-    const uint8_t *begin = out, *end = out + out_size, *last = data + size - CHECKSUM;
-    inflate_input in = {0, 0, data + HEADER, NULL};
+    const uint8_t *begin = out, *end = out + out_size, *last;
+    inflate_input in = {0, 0, NULL, NULL};
     unsigned final;
     (void)portable;
     if (size < HEADER + CHECKSUM) return 0;
     if ((data[0] & 15) != 8 || data[0] >> 4 > 7 || data[1] & 32 || (data[0] << 8 | data[1]) % 31) return 0;
+    in.at = data + HEADER;
+    last = data + size - CHECKSUM;
     in.limit = last + 7; /* a refill keeps at most seven whole bytes */
 #if SIMD_X86
     if (!portable && __builtin_cpu_supports("bmi2")) block = inflate_block_bmi2;
