@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import iterators
+import recordio
 
 ROOT = Path(__file__).parents[1]
 COMPILED = sorted(
@@ -64,7 +65,8 @@ def test_every_pyx_is_importable_as_a_compiled_extension(name):
 
 @pytest.mark.parametrize("other", ["recordio", "iterators"])
 def test_packages_of_others_with_our_names_are_an_error(other, tmp_path):
-    shutil.copytree(ROOT / "recordio", tmp_path / "recordio", ignore=lambda *_: ["__pycache__"])
+    package = Path(recordio.__file__).parent  # compiled, wherever it is
+    shutil.copytree(package, tmp_path / "recordio", ignore=lambda *_: ["__pycache__"])
     (tmp_path / "recordio_iterators-0.1.0.dist-info").mkdir()
     command = [sys.executable, "-c", "import recordio"]
     options = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 60}
