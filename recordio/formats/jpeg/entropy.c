@@ -20,7 +20,6 @@
 #define MANY_BLOCKS 1024
 /* Entry points that were found are kept if they are at least one in so many of all, or the last ones. */
 #define ENTRY_WORTH 8
-/* ---- MCUs ---- */
 
 boolean jpeg_entropy_hand_over(j_decompress_ptr library, jpeg_entropy* entropy) {
     struct jpeg_entropy_decoder* decoder = entropy->library_decoder;

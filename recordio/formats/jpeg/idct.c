@@ -40,7 +40,7 @@ void jpeg_idct_install(jpeg_idct* idct, j_decompress_ptr library, JDIMENSION fir
     idct_head* head = (idct_head*)(void*)library->idct;
     const int several = jpeg_has_multiple_scans(library);
     int i;
-    if (!__builtin_cpu_supports("avx2") || library->dct_method != JDCT_ISLOW) return;
+    if (library->dct_method != JDCT_ISLOW) return;
     library->client_data = idct;
     idct->done = NULL;
     for (i = 0; i < library->num_components; i++) {

@@ -28,7 +28,7 @@ typedef struct {
 } jpeg_idct;
 
 /* Transform pairs of blocks from now on, of an image that is started and not yet read.  The library crops to
- * columns from `first` on, 0 if to none. */
+ * columns from `first` on, 0 if to none.  The processor has AVX2. */
 void jpeg_idct_install(jpeg_idct* idct, j_decompress_ptr library, JDIMENSION first);
 
 #endif
