@@ -5,7 +5,6 @@ A new format is a module that decodes it and a row here.  Nothing is decoded in 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -13,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recordio.formats.avif import avif_frames, avif_orientation, avif_size
-from recordio.formats.codec_rows import decode as decode_rows
 from recordio.formats.headers import (
     Facts,
     check_chunks,
@@ -32,7 +30,7 @@ from recordio.formats.headers import (
 from recordio.formats.image_header import ImageHeader, jpeg_header, png_header, pnm_header
 from recordio.formats.jpeg.jpeg import JpegRows
 from recordio.formats.jpeg_markers import jpeg_orientation, jpeg_size, tiff_orientation
-from recordio.formats.png import png
+from recordio.formats.png.deep import decode_deep
 from recordio.formats.png.png import PngRows
 from recordio.formats.pnm import RawRows
 from recordio.formats.row_source import RowDecoder
@@ -48,8 +46,6 @@ __all__ = [
     "row_of",
     "suffixes_of",
 ]
-
-_thread = threading.local()
 
 Size = tuple[int, int]
 #: Bytes at their offsets, all of which must be there.
@@ -70,18 +66,6 @@ def _no_orientation(view: memoryview) -> int:
 
 def _no_values(view: memoryview, channels: int, *, max_pixels: int) -> None:
     return None
-
-
-def _deep_png(view: memoryview, channels: int, *, max_pixels: int) -> Any:
-    """Decode with the decoder that this thread used last, whose memory is there already."""
-    key = channels, max_pixels, png.decoder()
-    # Taken out while it is in use: a finalizer in this thread may come here as well.
-    kept: dict[Any, PngRows] = _thread.__dict__
-    rows = kept.pop(key, None) or PngRows(channels, deep=True, max_pixels=max_pixels)
-    kept.clear()
-    pixels = decode_rows(rows, view)
-    kept[key] = rows
-    return pixels
 
 
 def _raw_facts(view: memoryview) -> Facts:
@@ -161,7 +145,7 @@ FORMATS = (
         check_for_opencv=check_chunks,
         orientation=png_orientation,
         facts=png_facts,
-        deep=_deep_png,
+        deep=decode_deep,
         header=png_header,
         rows=PngRows,
         pillow="PNG",
