@@ -14,6 +14,7 @@ import numpy as np
 
 import recordio
 from recordio.extras import need
+from recordio.formats.encode import encode_as_opencv
 from recordio.frames.writer import RecordWriter
 
 __all__ = [
@@ -87,7 +88,7 @@ def picture(
 
 
 def encode(image: np.ndarray, kind: str = ".png", *options: int) -> bytes:
-    r"""Encode an image by OpenCV.
+    r"""Encode an image as OpenCV does.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ def encode(image: np.ndarray, kind: str = ".png", *options: int) -> bytes:
     kind : str
         Suffix of the format.
     *options : int
-        OpenCV's names and values of parameters, in turn.
+        OpenCV's names and values of parameters, in turn; they need OpenCV.
 
     Returns
     -------
@@ -107,11 +108,13 @@ def encode(image: np.ndarray, kind: str = ".png", *options: int) -> bytes:
     >>> encode(noise())[:4]
     b'\x89PNG'
     """
-    cv2 = need("cv2", "pictures to test with")
     if image.ndim == 3 and image.shape[2] == 3:
         image = image[..., ::-1]
     elif image.ndim == 3 and image.shape[2] == 4:
         image = image[..., [2, 1, 0, 3]]
+    if not options:
+        return encode_as_opencv(image, kind)
+    cv2 = need("cv2", "options of OpenCV's encoders")
     return cv2.imencode(kind, image, options)[1].tobytes()
 
 

@@ -325,6 +325,17 @@ def test_files_and_the_list_of_them(tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_images_are_encoded_without_opencv(channels, monkeypatch):
+    image = noise(channels=channels)
+    jpeg = encode(image[..., :3], ".jpg")
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    np.testing.assert_array_equal(recordio.decode_image(encode(image), channels=channels), image)
+    assert encode(image[..., :3], ".jpg") == jpeg
+    with pytest.raises(ModuleNotFoundError, match="opencv-python-headless"):
+        encode(image, ".png", 16, 9)
+
+
 # -- comparing -------------------------------------------------------------------------------------
 
 
