@@ -17,22 +17,22 @@ ROW_PREFIX = 4
 
 
 def boxes_of(labels: Any, *, in_batch: bool = False) -> np.ndarray:
-    """Return the objects of a detection record, or of a sample of a batch.
+    """Return the objects of a detection record, or of a sample in a batch, as an array.
 
     Parameters
     ----------
     labels : array_like of float
-        The labels of a record, ``[A, B, A - 2 more values, objects of B values]``, as
-        ``IRHeader.label`` holds them.
+        The labels of a record, as in ``IRHeader.label``: ``[A, B, A - 2 more values, objects of B
+        values]``.
     in_batch : bool
-        They are a row of the labels of `ImageDetRecordIter` instead: ``[channels, rows, columns, L,
-        L labels, padding]``.
+        `labels` is a row of the labels of `ImageDetRecordIter`: ``[channels, rows, columns, L, L
+        labels, padding]``.
 
     Returns
     -------
     numpy.ndarray of float32, (objects, B)
-        For each object its class, xmin, ymin, xmax, ymax in fractions of the image, and what else
-        belongs to it.  Objects without area, which readers drop, are among those of a record.
+        For each object its class, xmin, ymin, xmax, ymax in fractions of the image, and any further
+        values.  Objects without area, which readers drop, are included for a record.
 
     Raises
     ------

@@ -55,7 +55,7 @@ class RecordIOError(ValueError):
     column : int, optional
         Field of that line, counted from 1.
     record : int, optional
-        Number of the record in the file, from 0; `Problem.record` says how damage counts.
+        Number of the record in the file, from 0; `Problem.record` explains how damage counts.
     record_id : int, optional
         The ``id`` in the header of an image record.
 
@@ -106,12 +106,12 @@ class RecordIOError(ValueError):
         return f"{', '.join(location)}: {self.reason}" if location else self.reason
 
     def at(self, **location: Any) -> Self:
-        """Return the same error with the location where it was met.
+        """Return the same error with more of its location.
 
         Parameters
         ----------
         **location
-            `path`, `offset` and whatever else the error has not said yet.
+            `path`, `offset` and the other keywords of the class; they replace those of the error.
 
         Returns
         -------
@@ -167,7 +167,7 @@ class EmptyRecordFileError(RecordIOError):
 
 
 class RecordTooLargeError(RecordIOError):
-    """A record of 2**29 bytes or more, which the format cannot hold."""
+    """A record has 2**29 bytes or more, which the format cannot hold."""
 
 
 class RecordHeaderError(RecordIOError, struct.error):
@@ -203,7 +203,7 @@ class ManifestError(RecordIOError):
 
 
 class FieldError(RecordIOError):
-    """A pack has no such field, or the field has no record for a sample, or belongs to others."""
+    """A pack lacks a field, or the field lacks a record of a sample, or is of another pack."""
 
 
 class IndexFileError(RecordIOError):
@@ -235,7 +235,7 @@ class ProtobufRecordError(RecordIOError):
 
 
 class ArrayFileError(RecordIOError):
-    """A file is not an idx array, MNIST's format, or its header and its size disagree."""
+    """A file is no idx array (the format of MNIST), or its header and its size disagree."""
 
 
 class TruncatedArrayError(ArrayFileError, EOFError):

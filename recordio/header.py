@@ -22,7 +22,7 @@ class IRHeader(NamedTuple):
     Parameters
     ----------
     flag : int
-        0: one label, stored in the header.  n > 0: a vector of n labels follows the header.
+        0 for one label, stored in the header; n > 0 for n labels after the header.
     label : float or array of float32, shape (n,)
         The label, or the labels.
     id : int
@@ -58,17 +58,17 @@ WIDE_HEADER = struct.Struct("<IIdQQ")
 def pack(header: tuple[Any, ...], s: bytes | bytearray) -> bytes:
     """Put an image header in front of content.
 
-    The rules are MXNet's, except for labels that are no numbers: it stores NaN for None and parses
-    strings; here both are errors.
+    The rules are MXNet's, except for labels that are no numbers: MXNet stores NaN for None and
+    parses strings; here both are errors.
 
     Parameters
     ----------
     header : IRHeader or tuple of 4
         ``(flag, label, id, id2)``.  A number as `label` is stored in the header and `flag` becomes
-        0; a list, tuple or array (a 0-d one too) is flattened, stored as float32 behind the header,
-        and `flag` becomes the number of its elements.
+        0; a list, tuple or array (a 0-d one too) is flattened, stored as float32 after the header,
+        and `flag` becomes the number of its elements.  The given `flag` is ignored.
     s : bytes or bytearray
-        The content, an encoded image for instance.
+        The content, such as an encoded image.
 
     Returns
     -------
@@ -81,6 +81,8 @@ def pack(header: tuple[Any, ...], s: bytes | bytearray) -> bytes:
         If `header` has not 4 items, `label` is no number and no array of numbers, or `s` is a str.
     struct.error
         If an id is no integer in 0 to 2**64 - 1.
+    OverflowError
+        If `label` is a number too large for float32.
 
     Examples
     --------
@@ -114,22 +116,22 @@ def unpack(s: Any, label_dtype: str = "float32") -> tuple[IRHeader, Any]:
         The payload of a record.
     label_dtype : {"float32", "float64"}
         The type in which labels are stored.  "float64" stands for the header of 32 bytes that some
-        face-recognition code writes (`struct` format ``IdQQ``), to which labels of 8 bytes belong.
+        face-recognition code writes (`struct` format ``IdQQ``), with labels of 8 bytes.
 
     Returns
     -------
     header : IRHeader
-        Its `label` is a float where `flag` is 0, else a read-only float32 array of shape
-        ``(flag,)`` that views `s`.
+        Its `label` is a float if `flag` is 0, else a read-only array of `label_dtype` and shape
+        ``(flag,)``, a view of `s`.
     content : same type as `s`
-        What follows the header.
+        The rest, after header and labels.
 
     Raises
     ------
     RecordHeaderError
-        If `s` is shorter than the header (24 bytes) and the labels that it announces.  It is a
-        ValueError and a struct.error, the two that MXNet's function raises.  With "float64" also
-        if the 4 bytes are not zero that such a header does not use.
+        If `s` is shorter than the header (24 bytes) and the labels that it announces.  It is both
+        a ValueError and a struct.error, as MXNet's function raises either.  With "float64" also if
+        the 4 unused bytes of the header are not zero.
     ValueError
         For another `label_dtype`.
 

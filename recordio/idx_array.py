@@ -48,23 +48,23 @@ def read_idx_array(
         The file, local or an fsspec URL; gzip is recognised by its content.
     max_array_bytes : int, optional
         A larger array is an error.  By default 64 times the size of the file as it is stored, at
-        least 256 MiB: what only gzip can exceed.
+        least 256 MiB, which only a gzip file can exceed.
 
     Returns
     -------
     numpy.ndarray
         In the byte order of the machine, writable: uint8, int8, int16, int32, float32 or float64,
-        with the shape that the file gives.
+        with the shape in the header.
 
     Raises
     ------
     TruncatedArrayError
         If the file ends before the last element.
     ArrayFileError
-        If it is no idx file, if anything follows the last element, if gzip is damaged, or if it is
-        too large.
+        If the file is no idx file, if bytes follow the last element, if gzip data is damaged, or
+        if the array is too large.
     OSError
-        If it cannot be read.
+        If the file cannot be read.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def write_idx_array(path: str | os.PathLike[str], array: ArrayLike) -> None:
     Parameters
     ----------
     path : str or os.PathLike
-        The file; replaced if it exists, and gzip if its name ends with ``.gz``.
+        The file, replaced if it exists; compressed by gzip if its name ends with ``.gz``.
     array : array_like
         Of uint8, int8, int16, int32, float32 or float64, in any byte order; at most 64 dimensions
         and a length below 2**32 in each.
@@ -200,6 +200,8 @@ def write_idx_array(path: str | os.PathLike[str], array: ArrayLike) -> None:
         For another element type: convert it yourself, since values may be lost.
     ValueError
         If a length does not fit into the header.
+    OSError
+        If the file cannot be written.
 
     Examples
     --------

@@ -32,9 +32,9 @@ class MXRecordIO:
     Parameters
     ----------
     uri : str or os.PathLike
-        A file; one that is read may be a URL (``s3://...``).
+        The record file; for reading also a URL (``s3://...``).
     flag : {"r", "w"}
-        Read, or write again.
+        Read, or write a new file.
 
     Attributes
     ----------
@@ -60,16 +60,16 @@ class MXRecordIO:
 
     * Damage, a truncated tail included, raises a `RecordIOError` with path, offset and record, each
       time it is met; it never turns into an end of the file.
-    * A writer works on a temporary file.  `close`, dropping the object and the end of the process
-      publish it, so that until then the old file stays.  That is the end of the program, of a child
-      of ``os.fork`` that leaves by ``sys.exit``, and of a worker of multiprocessing, forked or not;
-      a signal (``Process.terminate``, leaving the ``with`` block of a ``Pool``) and ``os._exit``
-      publish nothing.  Neither does a ``with`` block that is left by an exception.  `reset` of a
-      writer gives up what was written and starts an empty file.
+    * A writer works on a temporary file, and the old file stays until `close`, dropping the object
+      or the end of the process publishes the new one.  The end of the process is that of the
+      program, of a child of ``os.fork`` that leaves by ``sys.exit``, and of a worker of
+      multiprocessing, forked or not; a signal (``Process.terminate``, leaving the ``with`` block of
+      a ``Pool``) and ``os._exit`` publish nothing.  Neither does a ``with`` block that is left by
+      an exception.  `reset` of a writer discards its records and starts an empty file.
     * `write` takes any bytes-like object.
     * Pickling leaves the object open.  A reader is unpickled open at its first record, a writer
       closed.
-    * A reader works on in a forked child, from its position; a child cannot write.
+    * A reader can be used in a forked child, from its position; a writer cannot.
     * It is iterable, has `tell`, and works in a ``with`` block.
 
     Examples
@@ -106,7 +106,7 @@ class MXRecordIO:
         return self._reader is not None or self._writer is not None
 
     def open(self) -> None:
-        """Open the file, at its first record; a writer starts an empty file."""
+        """Open the file at its first record; a writer starts an empty file."""
         if self.flag not in ("r", "w"):
             raise ValueError(f"Invalid flag {self.flag!r}: expected 'r' or 'w'")
         path = os.fsdecode(self.uri)
@@ -147,7 +147,7 @@ class MXRecordIO:
             self._publisher.detach()
 
     def reset(self) -> None:
-        """Go back to the first record; a writer gives up its records and starts an empty file."""
+        """Go back to the first record; a writer discards its records and starts an empty file."""
         self._discard()
         self.open()
 
@@ -164,11 +164,20 @@ class MXRecordIO:
         ----------
         buf : bytes-like
             At most ``2**29 - 1`` bytes.
+
+        Raises
+        ------
+        RecordTooLargeError
+            If `buf` has ``2**29`` bytes or more.
+        ValueError, AssertionError
+            If the file is closed, or open for reading.
+        OSError
+            If the disk is full; the new file is then removed.
         """
         self._for_writing()._append(buf)
 
     def read(self) -> bytes | None:
-        """Return the next record, or None behind the last one.
+        """Return the next record, or None after the last one.
 
         Returns
         -------
@@ -177,7 +186,9 @@ class MXRecordIO:
         Raises
         ------
         CorruptRecordError, TruncatedRecordError
-            If the file is damaged here.
+            If no whole record begins at this position.
+        ValueError, AssertionError
+            If the file is closed, or open for writing.
         """
         reader = self._for_reading()
         if reader.remote is not None:
@@ -251,9 +262,9 @@ class MXIndexedRecordIO(MXRecordIO):
     uri : str or os.PathLike
         The record file.
     flag : {"r", "w"}
-        Read, or write both again.
+        Read both files, or write new ones.
     key_type : callable
-        Turns the text of a key into a key: int, str, float ...
+        Function that makes a key of its text in the index: int, str, float ...
 
     Attributes
     ----------
@@ -267,10 +278,10 @@ class MXIndexedRecordIO(MXRecordIO):
 
     Notes
     -----
-    `read` and `read_idx` may be mixed freely; after the end of the file too, which MXNet's class
-    does not survive.  `idx` and `keys` are made when they are first asked for: with integer keys,
-    `read_idx` needs only the 16 bytes for each record of `RecordReader`.  Like MXNet's, a closed
-    reader is opened again by `read_idx` and `seek`.
+    `read` and `read_idx` may be mixed freely, even after the end of the file, where MXNet's class
+    fails.  `idx` and `keys` are made on first use: with integer keys, `read_idx` needs only the 16
+    bytes for each record of `RecordReader`.  As in MXNet, `read_idx` and `seek` open a closed
+    reader again.
 
     Examples
     --------
@@ -325,7 +336,7 @@ class MXIndexedRecordIO(MXRecordIO):
 
     @property
     def idx(self) -> dict[Any, int]:
-        """Byte offset of each key; of its last record where a key is listed more than once."""
+        """Byte offset of the record with each key; the last one if it is listed more than once."""
         if self._idx is None:
             reader = self._reading_by_key()
             self._idx = dict(zip(reader.keys.tolist(), reader.offsets.tolist(), strict=True))
@@ -362,17 +373,17 @@ class MXIndexedRecordIO(MXRecordIO):
         Raises
         ------
         KeyNotFoundError
-            If the index does not list it.
+            If the index does not list the key.
         """
         self._offset, self._position = self._locate(idx)
 
     def read_idx(self, idx: Any) -> bytes | None:
-        """Return the record with a key; `read` goes on behind it.
+        """Return the record with a key; `read` continues after it.
 
         Parameters
         ----------
         idx : key
-            A key; the last record where it is listed more than once.
+            A key; if it is listed more than once, the last record with it is read.
 
         Returns
         -------
@@ -400,6 +411,13 @@ class MXIndexedRecordIO(MXRecordIO):
             Stored as ``str(key_type(idx))``.
         buf : bytes-like
             At most ``2**29 - 1`` bytes.
+
+        Raises
+        ------
+        ValueError
+            If the text of the key is empty, or has blanks at its ends, tabs or line ends.
+        RecordTooLargeError, OSError, AssertionError
+            As `write`.
         """
         writer = self._for_writing()
         key = self.key_type(idx)

@@ -37,11 +37,11 @@ def pack_img(
         Grey, BGR or BGRA, as OpenCV orders channels.
     quality : int
         JPEG: quality, 0 to 100.  PNG: compression level, 0 to 9, so that the default means 9, the
-        slowest.  Values outside are clamped.
+        slowest.  Values out of range are clamped.
     img_fmt : str
         Suffix of the format with its dot: ``.jpg``, ``.jpeg``, ``.png``, or another that OpenCV
-        knows, which is then written with OpenCV's defaults. JPEG is encoded without the GIL, to
-        OpenCV's bytes; without OpenCV, PNG has the same pixels, and Pillow writes other formats.
+        writes, with its defaults. JPEG is encoded without the GIL, to the bytes of OpenCV. If
+        OpenCV is not installed, PNG has the same pixels, and Pillow writes other formats.
 
     Returns
     -------
@@ -51,8 +51,8 @@ def pack_img(
     Raises
     ------
     cv2.error
-        If OpenCV cannot encode the image or does not know the format; a ValueError where OpenCV
-        is not installed.
+        If OpenCV cannot encode the image or does not know the format; a ValueError if OpenCV is
+        not installed.
 
     Examples
     --------
@@ -81,8 +81,8 @@ def unpack_img(
     **limits : int or None
         Images with more pixels than `max_pixels` are refused before anything is decoded, and JPEG
         images with more scans than `max_scans`, or more than `max_scan_pixels` in all of them.
-        None for no limit; ``max_pixels=None`` also for images whose headers Pillow cannot read,
-        such as Radiance HDR.
+        None for no limit; ``max_pixels=None`` also decodes images whose headers Pillow cannot
+        read, such as Radiance HDR.
 
     Returns
     -------
@@ -90,8 +90,8 @@ def unpack_img(
         As from `unpack`.
     img : numpy.ndarray or None
         Shape (height, width) or (height, width, channels) in OpenCV's order (BGR).  **None if the
-        content is no image that can be decoded**, is empty, or has no header that can be read:
-        this is what scripts written for MXNet test for.
+        content is no image that can be decoded**, is empty, or has an unreadable header; scripts
+        written for MXNet test for None.
 
     Raises
     ------

@@ -323,16 +323,15 @@ def read_protobuf(path, *, threads=None, max_array_bytes=None, remote_options=No
     threads : int, optional
         Threads that parse; by default one for every processor of the process.
     max_array_bytes : int, optional
-        Arrays of more bytes are an error.  By default 64 times the size of the files, at least 256
-        MiB.
+        Larger arrays are an error.  By default 64 times the size of the files, at least 256 MiB.
     remote_options : mapping, optional
         How the server of a URL is reached, as for `read_csv`.
 
     Returns
     -------
     features : numpy.ndarray, (records, width), or scipy.sparse.csr_array
-        float32, float64 or int32, as the records say.  Sparse if a record has keys, or a shape that
-        its values do not fill.
+        float32, float64 or int32, as stored.  Sparse if a record has keys, or a shape that its
+        values do not fill.
     labels : numpy.ndarray, (records,) or (records, width), or None
         None if no record has a label.
 
@@ -340,11 +339,15 @@ def read_protobuf(path, *, threads=None, max_array_bytes=None, remote_options=No
     ------
     ProtobufRecordError
         For a record that cannot be read, or has another type, width or shape than those before it,
-        with its number.
+        with its number; beyond the limit; and if there is no record.
     RecordIOError
         If a file is damaged.
+    ValueError
+        If `threads` is below 1.
     ImportError
-        For sparse features without SciPy.
+        For sparse features if SciPy is not installed.
+    OSError
+        If a file cannot be read.
 
     Examples
     --------
@@ -440,15 +443,16 @@ def _joined(parts, sides, what, may_be_sparse):
 
 
 def write_protobuf(path, features, labels=None):
-    """Write a file of SageMaker's recordio-protobuf, to the byte as its SDK does.
+    """Write a file of SageMaker's recordio-protobuf, byte for byte as its SDK does.
 
     Parameters
     ----------
     path : str or os.PathLike
-        The file appears when it is whole.
+        The file, replaced if it exists; it appears complete or not at all.
     features : numpy.ndarray, (records, width), or sparse matrix of SciPy
         float32, float64, or integers that fit into 32 bits.
     labels : numpy.ndarray, (records,) or (records, width), optional
+        Of the same types; None for records without labels.
 
     Raises
     ------
@@ -456,13 +460,15 @@ def write_protobuf(path, features, labels=None):
         For arrays of another type, shape or length.
     RecordTooLargeError
         For a record of 2**29 bytes or more.
+    OSError
+        If the file cannot be written.
 
     Notes
     -----
-    The SDK does not escape magic words: where four bytes of a record are those that a record begins
-    with, a frame of MXNet would be cut there, and this one is not.  Such files are read from record
-    to record, which needs no escape; only a reader that looks for the next record behind damage, or
-    at the cut of a part, may take such bytes for one.
+    Neither the SDK nor this function escapes the magic word: a record that contains it stays in one
+    part, where MXNet would store two.  Reading from record to record needs no escape; only a reader
+    that searches for the next record, after damage or at the start of a part, may take such bytes
+    for one.
 
     Examples
     --------

@@ -85,34 +85,34 @@ def decode_image(
     Parameters
     ----------
     data : bytes-like
-        The content of an image file: JPEG, PNG, WebP, AVIF, GIF, BMP, TIFF, PNM and whatever else
-        OpenCV or Pillow decodes here. Of several frames the first is decoded.
+        The content of an image file: JPEG, PNG, WebP, AVIF, GIF, BMP, TIFF, PNM and other formats
+        that OpenCV or Pillow decodes here. Only the first of several frames is decoded.
     channels : {3, 1, 4}
-        3 for RGB, 1 for grey, both converted from whatever is stored; 4 for RGBA, which the image
+        3 for RGB, 1 for grey, both converted from any stored colours; 4 for RGBA, which the image
         must have and which is never turned upright.
     dtype : {"uint8", "uint16", "float32"}
-        ``"uint8"`` keeps the upper 8 bits of images of 16. The others hold the stored values, 0 to
-        255 or 65535 as the image has 8 or 16 bits: nothing is scaled and no bit is lost.
+        ``"uint8"`` keeps the upper 8 bits of 16-bit images. The others hold the stored values, 0 to
+        255 or 0 to 65535 for 8 or 16 bits: nothing is scaled and no bit is lost.
     region : (x, y, width, height), optional
         Decode this rectangle only, in pixels of the upright image at full size.
     scale : {1, 1/2, 1/4, 1/8}
         Decode at a fraction of the size, rounded up: JPEG images by a smaller transform, all others
-        by averages. Of a region, every pixel that it touches. Only for ``"uint8"``.
+        by averages. A region is widened to whole pixels of that size. Only for ``"uint8"``.
     size : (width, height), optional
-        Resize the image, or its region, to so many pixels, 1 to 2**28 - 1 a side: an average over
-        areas where it shrinks, bilinear where it grows. JPEG images are decoded at the smallest
-        fraction that is not below it. Only for ``"uint8"``, and not beside `scale`.
+        Resize the image, or its region, to this size, 1 to 2**28 - 1 pixels a side: by averages
+        over areas where it shrinks, bilinear where it grows. JPEG images are decoded at the
+        smallest fraction that is not below it. Only for ``"uint8"``, and not with `scale`.
     orient : bool
         Turn the image upright as its EXIF orientation says.
     layout : {"HWC", "CHW"}
         The order of the axes: rows, columns, channels; or channels, rows, columns.
     out : numpy.ndarray or tensor, optional
-        Memory to decode into, of the right shape and type: an array, or whatever gives its memory
-        through the buffer protocol or DLPack on the CPU. Rows may be apart; pixels of a row must
-        follow each other.
+        Memory to decode into, of the shape and type of the result: an array, or an object that
+        gives its memory through the buffer protocol or DLPack on the CPU. Rows may be apart; the
+        pixels of a row must be adjacent.
     strict : bool
-        Refuse a JPEG image of which the decoder warns: it makes up the pixels where the coded data
-        is damaged.
+        Refuse a JPEG image about which the decoder warns: where its data is damaged, pixels are
+        invented.
     **limits : int or None
         Images with more pixels than `max_pixels` are refused before anything is decoded, and JPEG
         images with more scans than `max_scans`, or more than `max_scan_pixels` in all of them.
@@ -121,29 +121,30 @@ def decode_image(
     Returns
     -------
     numpy.ndarray, (height, width, channels) or (channels, height, width)
-        Of type `dtype`; ``torch.from_dlpack`` makes a tensor of it without a copy. `out` where
-        that is given.
+        Of type `dtype`; ``torch.from_dlpack`` makes a tensor of it without a copy. `out` if it is
+        given.
 
     Raises
     ------
     ImageDecodeError
-        If it is no image, a damaged or truncated one, one without the channels that were asked
-        for, or one beyond a limit.
+        If the data is no image, is damaged or truncated, lacks the channels, has values that
+        `dtype` cannot hold, or exceeds a limit.
     ValueError
-        If the region is not in the image, or `out` is not as the image needs it.
+        If a parameter is out of range, the region is not in the image, or `out` has another shape
+        or type.
     TypeError
-        If `data` holds no bytes.
+        If `data` is not bytes-like, `out` has no memory on the CPU, or a limit does not exist.
 
     See Also
     --------
     decode_many : Many images, by several threads.
-    image_info : The facts of the header.
+    image_info : Facts from the header.
 
     Notes
     -----
-    JPEG, PNG and raw images are decoded without the GIL, so threads of Python decode in parallel.
-    Only the blocks of a JPEG image that a region needs are transformed, and what lies below it is
-    not read.
+    JPEG, PNG and raw images are decoded without the GIL, so Python threads decode in parallel.
+    Only the blocks of a JPEG image that a region needs are transformed, and rows below the region
+    are not read.
 
     Examples
     --------
@@ -180,7 +181,7 @@ def decode_image(
             raise ValueError(
                 "scale and size are for dtype='uint8': other types hold the stored values"
             )
-        pixels = _decode_values(data, channels, _type_of(dtype), region, orient, checked)
+        pixels = _decode_values(data, channels, _type_of(dtype), region, orient, strict, checked)
         found = _laid_out(pixels, layout, memory)
     else:
         planar = layout == "CHW"
@@ -232,27 +233,30 @@ def decode_many(
     images : iterable of bytes-like
         The contents of image files.
     threads : int, optional
-        How many threads decode, of which the caller's is one; by default one for every processor
+        How many threads decode, including that of the caller; by default one for every processor
         that this process may use. The result is the same with any number.
     out : numpy.ndarray or tensor, optional
-        Memory for all images, one behind the other along the first axis, each as for
+        Memory for all images, one after the other along the first axis, each as for
         `decode_image`.
     size : (width, height), optional
-        As for `decode_image`. All images have one size then, and the result is one array.
+        As for `decode_image`. All images then have one size, and the result is one array.
     **settings
         The other keywords of `decode_image`.
 
     Returns
     -------
     list of numpy.ndarray, or one array
-        One array (images, height, width, channels) with `size`, and `out` where that is given;
-        otherwise a list of what `decode_image` returns.
+        `out` if it is given; with `size` one array, (images, height, width, channels) or (images,
+        channels, height, width); otherwise a list of the arrays of `decode_image`.
 
     Raises
     ------
     ImageDecodeError
-        If an image cannot be decoded, with its position in ``error.record``. It is the first such
-        image, whatever the number of threads.
+        For the first image that cannot be decoded, with any number of threads; ``error.record`` is
+        its position.
+    ValueError, TypeError
+        If `threads` is below 1, `out` does not have four axes with one entry for each image along
+        the first, or as for `decode_image`.
 
     See Also
     --------
@@ -315,24 +319,24 @@ def decode_many(
 
 
 class ImageInfo(NamedTuple):
-    r"""The facts in the header of an image; None for those that it lacks.
+    r"""Facts from the header of an image; None for those that it lacks.
 
     Attributes
     ----------
     kind : str
-        The format: ``"jpeg"``, ``"png"``, ``"webp"``, ``"avif"``, ``"gif"``, ``"bmp"``,
+        Format: ``"jpeg"``, ``"png"``, ``"webp"``, ``"avif"``, ``"gif"``, ``"bmp"``,
         ``"tiff"``, ``"ppm"``, ``"pgm"``, ``"jxl"``, ``"jpeg2000"``, or ``"other"``.
     width, height : int
         Pixels of the upright image, as `decode_image` gives it.
     orientation : int
-        The EXIF orientation, 1 to 8; 1 if the file names none.
+        EXIF orientation, 1 to 8; 1 if the file has none.
     bits : int or None
-        Bits of a stored value: 8 or 16 as a rule.
+        Bits of a stored value, usually 8 or 16.
     channels : int or None
         Stored channels: 1 grey, 2 grey and alpha, 3 colours, 4 colours and alpha, or CMYK.
         Palettes count as the colours that they hold.
     progressive : bool
-        Whether it is a JPEG image in passes over the picture, or an interlaced PNG image.
+        True for a progressive JPEG image or an interlaced PNG image.
 
     Examples
     --------
@@ -356,7 +360,7 @@ def image_info(data: Any) -> ImageInfo:
     Parameters
     ----------
     data : bytes-like
-        The content of an image file, or as much of it as its header takes.
+        The content of an image file, or its beginning with the whole header.
 
     Returns
     -------
@@ -365,9 +369,9 @@ def image_info(data: Any) -> ImageInfo:
     Raises
     ------
     ImageDecodeError
-        If it is no image, or its header is damaged.
+        If the data is no image, or its header is damaged.
     TypeError
-        If `data` holds no bytes.
+        If `data` is not bytes-like.
 
     Examples
     --------
@@ -406,16 +410,16 @@ _PILLOW_MODES = {
 }
 
 
-def memory_of(out: Any) -> np.ndarray:
-    """Return an array over the memory of `out`."""
+def memory_of(out: Any, name: str = "out") -> np.ndarray:
+    """Return an array over the memory of `out`, which errors call by the name given."""
     if isinstance(out, np.ndarray):
         return out
     try:
         found = np.from_dlpack(out) if hasattr(out, "__dlpack__") else np.asarray(memoryview(out))
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise TypeError(
-            f"out must be an array or a tensor in the memory of the CPU, not {type(out).__name__}: "
-            f"{error}"
+            f"{name} must be an array or a tensor in the memory of the CPU, not "
+            f"{type(out).__name__}: {error}"
         ) from None
     return found
 
@@ -439,7 +443,13 @@ def _type_of(dtype: Any) -> np.dtype:
 
 
 def _decode_values(
-    data: Any, channels: int, dtype: np.dtype, region: Any, orient: bool, limits: dict[str, int]
+    data: Any,
+    channels: int,
+    dtype: np.dtype,
+    region: Any,
+    orient: bool,
+    strict: bool,
+    limits: dict[str, int],
 ) -> np.ndarray:
     """Decode to the stored values."""
     if channels == 4:
@@ -449,7 +459,7 @@ def _decode_values(
     row = row_of(view)
     facts = row.facts(view)
     if row.has_eight_bits or (facts is not None and facts[0] is not None and facts[0] <= 8):
-        pixels = decode_pixels(view, channels, orient, limits, region, 1, None, False, False, None)
+        pixels = decode_pixels(view, channels, orient, limits, region, 1, None, False, strict, None)
         return pixels.astype(dtype)
     found = row.deep(view, channels, max_pixels=limits["max_pixels"])
     if found is None:

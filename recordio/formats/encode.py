@@ -37,7 +37,7 @@ def encode_image(
     progressive: bool = False,
     optimize: bool = False,
 ) -> bytes:
-    """Encode an image.
+    """Encode an array as an image file in memory.
 
     Parameters
     ----------
@@ -46,31 +46,33 @@ def encode_image(
         JPEG images have 1 or 3 channels, PNG images 1 to 4.
     kind : str
         ``"jpeg"``, ``"png"``, ``"ppm"`` or ``"pgm"``; or ``"webp"``, ``"bmp"``, ``"tiff"`` and
-        other kinds of `image_info` that OpenCV or Pillow write here.
+        other kinds of `image_info` that OpenCV or Pillow writes here.
     quality : int, optional
         JPEG: 0 to 100, 95 by default. PNG: the compression level, 0 to 9, 6 by default. WebP: 1 to
         100.
     subsampling : {"4:2:0", "4:4:4", "4:2:2", "4:4:0", "4:1:1"}
-        How the colours of a JPEG image are sampled.
+        Sampling of the colours of a JPEG image.
     progressive : bool
-        Write a JPEG image in passes over the picture.
+        Write a progressive JPEG image.
     optimize : bool
         Give a JPEG image Huffman tables of its own.
 
     Returns
     -------
     bytes
-        A JPEG image is the one that ``cv2.imencode`` writes, to the byte. A PNG image holds the
-        same pixels, not the same bytes.
+        The content of the file. A JPEG image has the bytes that ``cv2.imencode`` writes; a PNG
+        image has the same pixels, not the same bytes.
 
     Raises
     ------
     ValueError
-        If the array is no image of that kind, or an option is not for it.
+        If the array or an option does not suit the kind, or the kind cannot be written here.
+    TypeError
+        If `array` is no array and has no memory on the CPU.
 
     See Also
     --------
-    decode_image : The other way.
+    decode_image : The reverse.
 
     Examples
     --------
@@ -82,7 +84,8 @@ def encode_image(
     >>> encode_image(image, quality=90)[-2:] == bytes((0xFF, 0xD9))
     True
     """
-    pixels = np.asarray(array) if isinstance(array, (np.ndarray, list)) else memory_of(array)
+    has_memory = not isinstance(array, (np.ndarray, list))
+    pixels = memory_of(array, "array") if has_memory else np.asarray(array)
     pixels = pixels[:, :, None] if pixels.ndim == 2 else pixels
     if pixels.ndim != 3 or not pixels.size:
         raise ValueError(f"an image has the shape (height, width, channels), not {pixels.shape}")

@@ -62,22 +62,22 @@ class Problem:
     Parameters
     ----------
     kind : str
-        What it is: ``"bad_magic"``, ``"truncated_payload"``, ``"wrong_length"``,
+        Kind of problem: ``"bad_magic"``, ``"truncated_payload"``, ``"wrong_length"``,
         ``"index_offset"``, ``"checksum"`` ...
     reason : str
         The same in words.
     offset : int or None
         Byte offset in the record file at which the damage begins.
     record : int or None
-        Its number, which is the same in errors of readers, iterators and commands.  Whole records
-        and stretches of damage are numbered through from 0, in the order of the file; a stretch is
-        one, however many records it has destroyed.  With an index (or checksums) a record has its
-        number among those that are listed, by offset, and damage that of the first listed record in
-        it; None where none is.
+        Number of the record, the same in errors of readers, iterators and commands.  Whole records
+        and stretches of damage are numbered together from 0, in the order of the file; a stretch
+        has one number, however many records it has destroyed.  With an index (or checksums), a
+        record has its number among those that are listed, by offset, and damage has the number of
+        the first listed record in it, or None.
     length : int
-        Bytes that belong to no whole record because of it.
+        Bytes of the stretch, which belong to no whole record; 0 for a problem of the index.
     key : int or None
-        Key of the damaged record, where an index lists it.
+        Key of the damaged record, if an index lists it.
 
     Examples
     --------
@@ -119,9 +119,9 @@ class Report:
     payload_bytes : int
         Bytes in all whole records, without heads and padding.
     unescaped : int
-        Whole records that hold a magic word which was not escaped.
+        Whole records that contain an unescaped magic word.
     first_unescaped : int or None
-        Offset of the first of them.
+        Byte offset of the first of them.
     lost_bytes : int
         Bytes that belong to no whole record.
     index_path : str or None
@@ -131,10 +131,9 @@ class Report:
     checksums : int or None
         Records that were compared with their checksums.
     images : int or None
-        Images that were decoded without a warning, by the command ``recordio check --decode`` and
-        not by this module.
+        Images that were decoded without a warning; only ``recordio check --decode`` counts them.
     problems : list of Problem
-        Empty if all is well.
+        Empty if none was found.
     """
 
     path: str
@@ -158,7 +157,7 @@ class Report:
 
     @property
     def note(self) -> str:
-        """Remark in words on unusual whole records; empty if there are none."""
+        """Remark on whole records with unescaped magic words; empty if there are none."""
         if not self.unescaped:
             return ""
         return (
@@ -201,13 +200,15 @@ def verify(
     checksums : str or os.PathLike, optional
         Its ``.crc`` file, to be compared with it.
     progress : callable, optional
-        ``progress(done, total)`` is told how many bytes were read; what it raises ends the check.
+        Called as ``progress(done, total)``, in bytes of the file; an exception from it ends the
+        check.
 
     Returns
     -------
     Report
-        One problem for each damaged stretch, found by going on where the next whole record begins;
-        with `checksums` one for each record that is not as it was.
+        One problem for each damaged stretch, up to the next whole record; with `checksums` one for
+        each record that does not match its checksum.  An `index` that cannot be parsed or disagrees
+        with the file is a problem, too.
 
     Raises
     ------
@@ -224,8 +225,8 @@ def verify(
     SageMaker's protobuf records, do not.  A record that holds the word (aligned) is whole if its
     length leads to the head of another record or to the end of the file, and is counted as
     `Report.unescaped`.  Otherwise its length is wrong: it has swallowed the head of another record.
-    A length that is too small shows as stray bytes behind the record.  Other changes inside a
-    payload are seen with `checksums` only; the record format has none.
+    A length that is too small shows as stray bytes after the record.  Other changes inside a
+    payload are found with `checksums` only; the record format has none.
 
     Examples
     --------
@@ -290,26 +291,26 @@ def repair(
     out : str or os.PathLike
         The record file to write or to replace; not `path`.
     index : str or os.PathLike, optional
-        The index of `path`, if its keys are to be kept.  Records that it does not list get new keys
-        behind the largest.
+        The index of `path`, to keep its keys.  Records that it does not list get new keys after the
+        largest.
     out_index : str or os.PathLike, optional
         The index to write; by default `out` with the suffix ``.idx``.  Without `index` its keys are
         the positions in `out`.
     checksums : str or os.PathLike, optional
-        The ``.crc`` file of `path`.  Then a record is copied if it is what it was when the
-        checksums were made, and no other, and `out` gets a ``.crc`` file, too.
+        The ``.crc`` file of `path`.  Only records that match their checksums are copied then, and
+        `out` gets a ``.crc`` file, too.
 
     Returns
     -------
     Report
-        About `path`: what was copied (`records`) and what was lost (`problems`).
+        About `path`: the number of copied `records`, and the `problems`.
 
     Raises
     ------
     ChecksumFileError
-        If `checksums` cannot be used, or belongs to another record file: repair without it then.
+        If `checksums` cannot be used or belongs to another record file; leave it out then.
     IndexFileError
-        If `index` cannot be parsed: repair without it then.
+        If `index` cannot be parsed; leave it out then.
     ValueError
         If an output is one of the inputs.
     TruncatedRecordError
@@ -367,7 +368,7 @@ def repair(
 
 
 def write_checksums(path: Name, index: Name | None = None) -> Report:
-    """Write ``PREFIX.crc``, the checksums of a record file, after a full check of it.
+    """Check a whole record file, and write its checksums to ``PREFIX.crc``.
 
     Parameters
     ----------
@@ -384,10 +385,10 @@ def write_checksums(path: Name, index: Name | None = None) -> Report:
     Raises
     ------
     CorruptRecordError
-        If anything is wrong with the file or its index: nothing was written.
+        If the file or its index is damaged; nothing is written then.
     ChecksumError
-        If there are checksums already, and they say that a record is damaged.  Remove that file to
-        have new ones all the same.
+        If a record does not match existing checksums.  Remove the ``.crc`` file to write new ones
+        all the same.
     OSError
         If a file cannot be read or written.
 

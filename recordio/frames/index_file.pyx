@@ -311,7 +311,7 @@ def build_index(path, index=None, keys="position"):
     Parameters
     ----------
     path : str or os.PathLike
-        The record file, which is read once, or its URL, from which it is fetched.
+        The record file or its URL; it is read once.
     index : str or os.PathLike, optional
         The index to write or to replace, or its URL; by default `path` with the suffix ``.idx``.
     keys : {"position", "id"}
@@ -330,6 +330,10 @@ def build_index(path, index=None, keys="position"):
     RecordHeaderError
         For ``keys="id"``, if a record is too short for an image header or its id does not fit into
         63 bits.
+    ValueError
+        For other `keys`, or if `index` is the record file.
+    OSError
+        If a file cannot be read or written.
 
     Examples
     --------
@@ -348,7 +352,7 @@ def build_index(path, index=None, keys="position"):
     if index is None:
         index = StoredFile.at(name).beside(".idx").name
     if os.path.exists(index) and os.path.samefile(name, index):
-        raise ValueError(f"{name} cannot be its own index")
+        raise ValueError(f"{name} cannot be its own index: give another index")
     data = StoredFile.at(name).map()
     offsets = scan_offsets(data, name)
     numbers = np.arange(len(offsets)) if keys == "position" else _image_ids(data, offsets, name)

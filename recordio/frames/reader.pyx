@@ -39,13 +39,13 @@ cdef class RecordReader(MappedRecords):
         The record file, or its URL.  An empty file is a valid, empty sequence.
     index : str or os.PathLike, optional
         Its ``.idx`` file.  With an index, position *i* is the record that line *i* of the index
-        lists, iteration follows the index, and records that it does not list do not exist.  Without
-        one, positions are the order of the file and keys equal positions; iteration needs no
-        preparation, and whatever needs positions scans the file once, on first use.
+        lists, iteration follows the index, and records that are not listed are left out.  Without
+        an index, positions are the order of the file and keys equal positions; iteration needs no
+        preparation, and the first use of positions scans the file once.
     verify : bool
-        Compare each record with its checksum in ``PREFIX.crc`` when it is taken.  Without an index
-        that file also says where the records begin, so that one with a damaged head is one damaged
-        record and hides no other.
+        Compare each record with its checksum in ``PREFIX.crc`` when it is read.  Without an index,
+        that file also lists where the records begin, so that damage in the head of a record hides
+        no other record.
     **remote
         Keywords of `RemoteSettings`, for a URL: `remote_cache`, `remote_cache_size`,
         `remote_timeout` and `remote_options`.
@@ -53,7 +53,7 @@ cdef class RecordReader(MappedRecords):
     Attributes
     ----------
     path, index_path : str
-        As given; `index_path` is None without an index.  URLs are without user names and queries.
+        As given, URLs without user names and queries; `index_path` is None without an index.
     checksums : Checksums or None
         The content of ``PREFIX.crc``, with `verify`.
     closed : bool
@@ -65,35 +65,38 @@ cdef class RecordReader(MappedRecords):
         If a file cannot be opened.
     IndexFileError
         If the index cannot be parsed, or lists offsets outside the record file; for a URL also
-        if positions are asked for, and there is no index beside it.
+        when positions are needed and there is no index beside it.
     RemoteFileError
-        For a URL, if what is needed cannot be fetched.
+        For a URL, if bytes cannot be fetched.
     ChecksumFileError
         With `verify`, if ``PREFIX.crc`` is missing, damaged, or that of another file.
     ChecksumError
-        With `verify`, when a record is taken that is not what it was.
+        With `verify`, when a record is read that does not match its checksum.
     CorruptRecordError, TruncatedRecordError
-        When a damaged record is met, also at the end of the file: a truncated tail is an error and
-        not an end.  The error names path, offset and record.
+        When a damaged record is read; a truncated tail is an error, too, and not the end of the
+        file.  The error names path, offset and record.
+    ValueError
+        When a closed reader is used.
 
     Notes
     -----
-    A record is a read-only memoryview of the mapped file; one that was stored in several parts
-    (because its payload holds the magic word) is a memoryview of joined bytes.  Views stay valid
+    A record is a read-only memoryview of the mapped file; a record in several parts (its payload
+    holds the magic word) is a memoryview of a copy in which they are joined.  Views stay valid
     after `close`, and keep the file mapped.
 
-    Any number of threads may read one reader, without a lock, but each needs an iterator of its
-    own; a reader may be used after ``fork``.  Pickling stores the paths only.  16 bytes are kept
-    for each record; a first look-up by key in an index whose keys do not ascend adds 8.
+    Any number of threads may use one reader, without a lock, but each needs an iterator of its
+    own; a reader may be used after ``fork``.  Pickling stores the paths and keywords only.  The
+    reader keeps 16 bytes for each record; the first look-up by key in an index whose keys do not
+    ascend adds 8.
 
-    Of a file on a server only the blocks that are asked for are fetched, into a sparse copy on the
-    disk that all processes share; see the page about remote files.  Without an index the ``.idx``
-    beside it, if there is one, says where the records begin.
+    From a file on a server only the blocks that are needed are fetched, into a sparse copy on the
+    disk that all processes share; see the page about remote files.  Without `index`, the ``.idx``
+    file beside it, if there is one, gives the offsets of the records.
 
-    If the file shrinks while it is mapped, or the disk fails, records that are not whole any more
-    are a `TruncatedRecordError` from then on, and all others can be read.  Views that were handed
-    out before show zeros where bytes are missing; `recordio.bytes.mapping.is_lost` tells.
-    `RecordWriter` never does this; it replaces files, and a reader keeps the one it has opened.
+    If the file shrinks while it is mapped, or the disk fails, reading a record that is no longer
+    whole raises a `TruncatedRecordError`, and all others can be read.  Views from before show zeros
+    where bytes are missing; `recordio.bytes.mapping.is_lost` finds such views.
+    `RecordWriter` never shrinks a file: it replaces the file, and readers keep the one they opened.
 
     Examples
     --------
@@ -224,14 +227,14 @@ cdef class RecordReader(MappedRecords):
         return self._read(position)
 
     def read_many(self, positions, *, bint copy=False):
-        """Records at many positions; the fastest way to random records.
+        """Return the records at many positions; the fastest way to read at random.
 
         Parameters
         ----------
         positions : sequence or array of int, shape (n,)
             In any order, with repetitions; negative ones count from the end.
         copy : bool
-            Return bytes, which no change of the file can reach.
+            Return bytes, which stay as they are if the file changes.
 
         Returns
         -------
@@ -241,7 +244,7 @@ cdef class RecordReader(MappedRecords):
         Raises
         ------
         IndexError
-            If there is no such position.
+            If a position is out of range.
         CorruptRecordError, TruncatedRecordError
             If one of the records is damaged.
 
@@ -262,23 +265,28 @@ cdef class RecordReader(MappedRecords):
         return self.remote.read_many(self._take_many, self._offsets, wanted, copy)
 
     def read_at(self, int64_t offset, record=None, *, bint copy=False):
-        """The record whose head stands at a byte offset, and where the next one begins.
+        """Return the record that begins at a byte offset, and the offset of the next one.
 
         Parameters
         ----------
         offset : int
-            Byte offset in the file, 0 or what an earlier call returned.
+            Byte offset in the file: 0 or the `next_offset` of an earlier call.
         record : int, optional
-            Its position, to be named in errors.
+            Position of the record, for errors.
         copy : bool
-            Return bytes, which no change of the file can reach.
+            Return bytes, which stay as they are if the file changes.
 
         Returns
         -------
         payload : memoryview, bytes or None
             None if `offset` is the end of the file.
         next_offset : int
-            The offset behind the record.
+            The offset after the record.
+
+        Raises
+        ------
+        CorruptRecordError, TruncatedRecordError
+            If no whole record begins at `offset`.
 
         Examples
         --------
@@ -312,7 +320,7 @@ cdef class RecordReader(MappedRecords):
         Returns
         -------
         int
-            Size of the file in bytes, all of which is made of whole records from `offset` on.
+            Size of the file in bytes; from `offset` on it consists of whole records.
 
         Raises
         ------
@@ -363,7 +371,7 @@ cdef class RecordReader(MappedRecords):
         return position
 
     def offset_of(self, int64_t position):
-        """Byte offset of the record at a position, 0 <= position < len(reader)."""
+        """Byte offset of the record at a position, 0 <= position < len(reader), or IndexError."""
         self.need_offsets()
         if position < 0 or position >= self.count:
             raise IndexError(self._no_position(position))
@@ -407,7 +415,7 @@ cdef class RecordReader(MappedRecords):
         return self._offsets.view()
 
     def close(self):
-        """Let the file go; may be called again.  Records that were handed out stay valid."""
+        """Close the file; may be called again.  Records that were returned stay valid."""
         self.closed = True
         if UNMAP_ON_CLOSE or self.remote is not None:   # or the mirror could not make room
             self.remote = None

@@ -53,18 +53,17 @@ class RecordWriter:
     index : str or os.PathLike, optional
         The ``.idx`` file to write with it, a URL if `path` is one.
     append : bool
-        Continue an existing file, with its index if one is asked for.  The existing records are
-        copied first (without reading them where the file system can share blocks), so that this too
-        is all or nothing.  A file that does not exist yet is begun.  URLs are never continued.
+        Continue an existing file, with `index` if it is given.  The existing records are copied
+        first (without reading them where the file system can share blocks), so that appending, too,
+        is all or nothing.  A file that does not exist is created.  URLs cannot be continued.
     checksums : bool
-        Write ``PREFIX.crc`` as well, the CRC-32C of every record; ``append=True`` continues the one
-        that is there.  Without, checksums of the file that is replaced are removed, for they would
-        be wrong.
+        Write ``PREFIX.crc`` as well, the CRC-32C of every record; ``append=True`` continues the
+        existing one.  If False, an existing ``PREFIX.crc`` is removed.
     remote_timeout : float, optional
-        Seconds for which a request to the server of a URL is made again while it fails, and in
-        which a part of 16 MiB has to arrive; 60 by default.
+        Seconds for which a failing request to the server of a URL is repeated, and within which a
+        part of 16 MiB has to be sent; 60 by default.
     remote_options : mapping, optional
-        How to reach that server; see `RecordReader`.
+        How to reach that server; see `RemoteSettings`.
 
     Attributes
     ----------
@@ -80,9 +79,10 @@ class RecordWriter:
     CorruptRecordError, TruncatedRecordError
         For ``append=True``, if the existing file does not end with a whole record.
     RemoteFileError
-        If a URL cannot be written, or for ``append=True``; also from `write` and `close`.
+        If a URL cannot be written, also from `write` and `close`; or for a URL and ``append=True``.
     ChecksumFileError
-        For ``append=True`` and ``checksums=True``, if the existing file has none that belong to it.
+        For ``append=True`` and ``checksums=True``, if the checksums of the existing file are
+        missing or those of another file.
     IndexFileError
         For ``append=True``, if the existing index cannot be parsed, does not belong to the file, or
         if only one of the two files exists.
@@ -92,15 +92,15 @@ class RecordWriter:
     Everything is written to temporary files in the same folders.  `close`, or leaving a ``with``
     block, flushes them to the disk and renames them; an exception inside the block (Ctrl-C too), a
     full disk, or dropping a writer that was not closed removes them and leaves the old files as
-    they were.  Index and record file never stand side by side in different versions: the old index
-    is taken away first, then the record file is replaced, then the new index appears.  A crash in
-    between leaves a record file, old or new but whole, without index; `recordio.build_index` writes
-    it again.  SIGKILL or a crash can leave temporary files named ``*.partial`` or ``*.replaced``;
-    the next writer of the same file removes them.
+    they were.  Index and record file are never of different versions: the old index is removed
+    first, then the record file is replaced, then the new index appears.  A crash in between leaves
+    a record file, old or new but whole, without its index; `recordio.build_index` writes that
+    again.  SIGKILL or a crash can leave temporary files named ``*.partial`` or ``*.replaced``; the
+    next writer of the same file removes them.
 
-    A URL is written in parts while records come, by a thread, with nothing on the disk and about
-    100 MiB in memory.  The object appears at `close`; what promises hold is said by
-    `recordio.bytes.remote.output.RemoteOutput`.
+    A URL is written in parts by a thread while records are added, with nothing on the disk and
+    about 100 MiB in memory.  The object appears at `close`;
+    `recordio.bytes.remote.output.RemoteOutput` describes the guarantees.
 
     Any number of threads may write to one writer.  A forked child cannot use it.
 
@@ -200,7 +200,7 @@ class RecordWriter:
 
     @property
     def closed(self) -> bool:
-        """True when the files were published or given up."""
+        """True after the files were published or discarded."""
         return bool(self._output.closed)
 
     def write(self, buf: Buffer, key: SupportsIndex | None = None) -> int:
@@ -212,8 +212,8 @@ class RecordWriter:
             At most ``2**29 - 1`` bytes; may be empty.
         key : int, optional
             Its key in the index, -2**63 to 2**63 - 1; by default one more than the largest so far,
-            which is the position of the record where no keys are given.  Keys may repeat; readers
-            find the last.
+            which is the position of the record if no keys are given.  Keys may repeat; readers
+            find the last record with a key.
 
         Returns
         -------
@@ -225,9 +225,9 @@ class RecordWriter:
         RecordTooLargeError
             If `buf` has ``2**29`` bytes or more; the writer stays usable.
         ValueError
-            If the writer is closed, or a key is given and there is no index.
+            If the writer is closed, or a key is too large or is given without an index.
         OSError
-            If the disk is full; nothing is left of the new files then.
+            If the disk is full; the new files are then removed.
         """
         if self.index_path is None:
             if key is not None:
@@ -321,7 +321,7 @@ class RecordWriter:
             self._write_out(1 if self.index_path is None else 2, piece)
 
     def discard(self) -> None:
-        """Give up: leave the old files as they were and remove the temporary ones."""
+        """Remove the temporary files and leave the old files as they were."""
         self._output.discard()
 
     def __enter__(self) -> Self:

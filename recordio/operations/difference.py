@@ -49,9 +49,10 @@ class Difference:
     kind : str
         ``"labels"``, ``"ids"``, ``"content"``, ``"moved"``, ``"only_a"`` or ``"only_b"``.
     key_a, key_b : int or None
-        Its keys; None in the pack that does not have it.
+        Keys of the record in both packs; None for a pack without it.
     a, b : float, list of float, int, str or None
-        Its labels there, or its ids, where these differ; ``"no header"`` where it has none.
+        Labels or ids of the record in both packs, if these differ; ``"no header"`` for a record
+        without image header.
     """
 
     kind: str
@@ -80,23 +81,22 @@ class PackDifference:
     same : int
         Records with the same key, labels, ids and content in both.
     labels, ids, content : int
-        Records with the same key in both and, with the same content, other labels; or with the
-        same labels too, another id; or with other content, which the other pack does not have
-        under another key either.
+        Records with the same key in both, and with the same content but other labels; with the same
+        content and labels but another id; or with contents that differ and are under no other key.
     moved : int
-        Contents that the other pack has under another key.
+        Contents under another key in the other pack.
     only_a, only_b : int
         Records whose content and key only one of the packs has.
     same_order : bool
-        Whether the records that are the same come in the same order in both.  It is no difference.
+        True if the same records come in the same order in both; `equal` does not depend on it.
     examples : tuple of Difference
-        The first of each kind.
+        The first differences of each kind.
     fields : dict of str to PackDifference
-        The same of the packs of each field that both have.
+        Results for the packs of each field that both have.
     fields_a, fields_b : tuple of str
         Names of the fields that only one of the packs has.
     described : tuple of str
-        Names of the fields of which ``PREFIX.fields.json`` of both say different things.
+        Names of the fields that ``PREFIX.fields.json`` describes differently in both.
     """
 
     a: str
@@ -125,7 +125,7 @@ class PackDifference:
         return same and all(found.equal for found in self.fields.values())
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, for JSON; a label that is not finite is a text there."""
+        """Return all attributes for JSON; labels that are not finite become texts."""
         examples = [
             {**asdict(example), "a": _plain(example.a), "b": _plain(example.b)}
             for example in self.examples
@@ -161,9 +161,9 @@ First = Annotated[
     str | os.PathLike[str],
     option(
         kind="str or os.PathLike",
-        text="""Record files, with or without ``.rec``.  ``PREFIX.idx`` beside them gives the keys;
-        without an index they are the positions.  Of records that share a key the first is compared
-        with the first of the other pack, and so on.""",
+        text="""Record files, with or without ``.rec``, or containers.  ``PREFIX.idx`` beside them
+        gives the keys; without an index they are the positions.  If several records share a key,
+        the first is compared with the first of the other pack, and so on.""",
     ),
 ]
 Second = Annotated[str | os.PathLike[str], option(kind="str or os.PathLike", text=...)]
@@ -171,7 +171,7 @@ Examples = Annotated[
     int,
     option(
         kind="int",
-        text="Number of records to name for each kind of difference.",
+        text="Largest number of examples for each kind of difference.",
         check=partial(integer, low=0),
     ),
 ]
@@ -199,16 +199,16 @@ def diff(
     Raises
     ------
     RecordIOError
-        For a damaged record or index: what is compared must be whole.
+        If a record or an index is damaged, or a pack is missing.
     OSError
         If a file cannot be read.
     ValueError
-        If `examples` is negative.
+        If `examples` is negative, or `threads` below 1.
 
     Notes
     -----
-    Kept for each record are its position, its key, and hashes of its content (128 bits), its labels
-    and its ids (64 each).  Fields are compared as packs of their own, one after the other.
+    Memory holds for each record its position, its key, and hashes of its content (128 bits), its
+    labels and its ids (64 bits each).  Fields are compared as packs of their own, one by one.
 
     Examples
     --------

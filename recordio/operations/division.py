@@ -50,10 +50,10 @@ Outputs = Annotated[
     Mapping[Any, float | str | os.PathLike[str] | Iterable[int]],
     option(
         kind="mapping",
-        text="""The records of each file to write. ``by="fraction"``: its share of the records.
-        ``by="class"``: its share of the classes; all records of a class go to the same file.
-        Shares are between 0 and 1 and add up to 1. ``by="list"``: the records themselves, as an
-        iterable of keys, a text file with one key in each line, or a ``.lst`` file with ids.""",
+        text="""Record files to write, each with its records. ``by="fraction"``: its share of the
+        records. ``by="class"``: its share of the classes; all records of a class go to the same
+        file. Shares are above 0 and add up to 1. ``by="list"``: an iterable of keys, the path of a
+        text file with one key in each line, or that of a ``.lst`` file with ids.""",
     ),
 ]
 By = Annotated[
@@ -97,7 +97,7 @@ def split(
     Returns
     -------
     PackReport
-        Its `outputs` have the order of the mapping; `left_out` counts records that no list names.
+        Its `outputs` have the order of the mapping; `left_out` counts the records in no list.
 
     Raises
     ------
@@ -106,16 +106,20 @@ def split(
     EmptyRecordFileError
         If a file would get no record, or no class.
     LabelError
-        By class, if records have several labels or none.
+        For ``by="class"``, if it is a detection pack.
+    RecordHeaderError
+        For ``by="class"`` and `stratified`, if a record has no image header.
+    KeyNotFoundError
+        For ``by="list"``, if a key or id belongs to no record.
     RecordIOError
-        If the source is damaged, two lists name a record, or an unknown one is named.
+        If the source is damaged or missing, or is an output, or if two lists name one record.
     OSError
         If a file cannot be read or written.
 
     Notes
     -----
-    Keys are numbered again in every file, ids and labels stay; so do the numbers of identities,
-    which have no images where all of theirs went to another file.
+    Keys are numbered again in every file; ids and labels stay.  Every file lists all identities of
+    a face-recognition pack, some of them without images.  A class is the first label of a record.
 
     Examples
     --------
@@ -235,9 +239,9 @@ Template = Annotated[
     str | os.PathLike[str],
     option(
         kind="str or os.PathLike",
-        text="""A folder that exists, in which the files are named after the pack; or how they are
-        named: ``data/train`` gives ``data/train-000000.rec`` and so on, and ``%04d`` in it says
-        where the number stands.  Each gets an index.  The manifest is
+        text="""An existing folder, in which the files are named after the pack; or a template of
+        names: ``data/train`` gives ``data/train-000000.rec`` and so on, and ``%04d`` in it marks
+        the position of the number.  Each file gets an index.  The manifest is
         ``data/train.shards.json``.""",
     ),
 ]
@@ -245,7 +249,7 @@ Count = Annotated[
     int,
     option(
         kind="int",
-        text="How many files; at most as many as there are records.",
+        text="Number of files, at most one for each record.",
         check=partial(integer, low=1),
     ),
 ]
@@ -269,7 +273,7 @@ def shard(
     Returns
     -------
     PackReport
-        With the files in their order.
+        Its `outputs` are the files in their order.
 
     Raises
     ------
@@ -278,18 +282,18 @@ def shard(
     EmptyRecordFileError
         If there are fewer records than files.
     ManifestError
-        If the manifest is there already and lists files that would stay beside the new ones.
+        If the manifest exists and lists files that would stay beside the new ones.
     RecordIOError
-        If the source is damaged or would be overwritten.
+        If the source is damaged or missing, or would be overwritten.
     OSError
-        If a file cannot be read or written, or if so many cannot be open at a time.
+        If a file cannot be read or written, or more files would be open than the process may have.
 
     Notes
     -----
     Records stay in the order of the file, and one file follows the other.  The files appear
-    together, and the manifest last: where it stands, all of them are complete.  Keys are numbered
-    from 0 in every file; ids and labels stay.  Of a face-recognition pack every file is one, with
-    all identities, some of which have no image in it.
+    together, and the manifest last: if it exists, all of them are complete.  Keys are numbered from
+    0 in every file; ids and labels stay.  Every file of a face-recognition pack lists all
+    identities, some of them without images.
 
     Examples
     --------

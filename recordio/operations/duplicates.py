@@ -40,31 +40,32 @@ class Duplicates:
     records : int
         Records in it that were compared, those without content too.
     groups : int
-        Groups of records that are the same or look the same.
+        Groups of records with the same content or similar images.
     exact, near : int
-        Records whose content an earlier record of the file has; other records that look like an
+        Records with the content of an earlier record; other records with an image similar to an
         earlier one.
     conflicts : int
         Groups in which not all labels are the same.
     skipped : int
         Damaged records that were left out.
     kept, key : numpy.ndarray of int64
-        Key of the first record of the group, which is the one that stays, and of the duplicate.
+        Keys of the first record of the group, which stays, and of the duplicate.
     kept_number, number : numpy.ndarray of int64
-        Their numbers in the file, from 0, damaged records and those that list identities not
-        counted.
+        Numbers of both in the file, from 0, not counting damaged records and those that list
+        identities.
     starts : numpy.ndarray of int64, (groups,)
         Where each group begins among the duplicates.
     same : numpy.ndarray of bool
-        Whether its content is that of the record that stays, and not only a picture like it.
+        True if the duplicate has the content of the record that stays, False for a similar image.
     distance : numpy.ndarray of int64
-        In how many of 64 bits the two pictures differ; -1 where pictures were not compared.
+        Number of bits, of 64, in which the hashes of the two images differ; -1 if images were not
+        compared.
     contradicts : numpy.ndarray of bool
-        Whether the labels of the duplicate are not those of the record that stays.
+        True if the labels of the duplicate differ from those of the record that stays.
     label, kept_label : numpy.ndarray of float32
-        First class label of both; NaN without one.
+        First class label of the duplicate and of the record that stays; NaN without one.
     written : PackReport or None
-        The pack without duplicates, if one was written.
+        Report on the pack without duplicates, if one was written.
     """
 
     path: str
@@ -90,7 +91,7 @@ class Duplicates:
         return len(self.key)
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each group: the key that stays, the others, and how they differ."""
+        """Yield a line for each group: the key that stays, the others, and their differences."""
         for begin, end in itertools.pairwise([*self.starts.tolist(), len(self)]):
             others = ", ".join(self._said(row) for row in range(begin, end))
             yield f"{self.kept[begin]}: {others}"
@@ -103,7 +104,7 @@ class Duplicates:
         return f"{self.key[row]} ({', '.join(words)})" if words else f"{self.key[row]}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, for JSON; ``duplicates`` is a list with an object for each."""
+        """Return the counts, and ``duplicates`` as a list of objects, for JSON."""
         names = ("path", "records", "groups", "exact", "near", "conflicts", "skipped")
         columns = ("kept", "key", "same", "distance", "contradicts", "label", "kept_label")
         rows = zip(*(getattr(self, name).tolist() for name in columns), strict=True)
@@ -131,18 +132,18 @@ Out = Annotated[
     str | os.PathLike[str] | None,
     option(
         kind="str or os.PathLike, optional",
-        text="""Write the pack without duplicates, with an index.  Of each group **the first in the
-        file stays**, whatever its label.  Nothing is written by default.""",
+        text="""Write the pack without duplicates, with an index.  **The first record of each group
+        stays**, whatever its label.  By default nothing is written.""",
     ),
 ]
 Near = Annotated[
     int | None,
     option(
         kind="int, optional",
-        text="""Also find images that look alike: those whose perceptual hashes (64 bits of a
-        cosine transform) differ in at most so many bits, 0 to 16. Groups join what is connected
-        through others, so that the last of a group may differ more from the first. Up to 4 hardly
-        any two different photographs come so close; from 10 on many do, and large packs take
+        text="""Also find similar images: those whose perceptual hashes (64 bits of a cosine
+        transform) differ in at most this number of bits, 0 to 16. Images that are similar to a
+        third one are in one group, so the last of a group may differ more from the first. Up to 4,
+        hardly any two different photographs are similar; from 10 on many are, and large packs take
         minutes.""",
         check=optional(partial(integer, low=0, high=MOST_DISTANCE)),
     ),
@@ -161,7 +162,7 @@ def dedup(
     cancelled: Cancelled = lambda: False,
     **limits: Unpack[Limits],
 ) -> Duplicates:
-    """Find the duplicate records of a pack, and write the pack without them on request.
+    """Find the duplicate records of a pack, and optionally write the pack without them.
 
     Parameters
     ----------
@@ -174,18 +175,20 @@ def dedup(
     Raises
     ------
     RecordIOError
-        For a damaged record or index, or if `out` is the pack itself.
+        If a record or the index is damaged, the pack is missing, or `out` is the pack itself.
     ImageDecodeError
-        With `near`, for an image that cannot be decoded.
+        With `near`, if an image cannot be decoded.
+    EmptyRecordFileError
+        With `out`, if the pack has no record.
     ValueError
-        If `near` is out of range.
+        If `near`, `threads` or a limit is out of range.
     OSError
         If a file cannot be read or written.
 
     Notes
     -----
-    Compared is what follows the image header, byte by byte in effect (128 bits of BLAKE2b).  Two
-    records with the same content and other labels are duplicates whose labels contradict each other
+    The content after the image header is compared by a hash (128 bits of BLAKE2b).  Two records
+    with the same content and other labels are duplicates whose labels contradict each other
     (``conflicts``): look at them before you remove any.  Records without content, such as those
     that list identities, are never duplicates.
 

@@ -104,7 +104,7 @@ class FieldCopies:
             return None
         if change is None:
             raise FieldError(
-                f"field {self.name} has boxes, of whose classes the list says nothing: give a "
+                f"field {self.name} has boxes, whose classes a list does not change: give a "
                 "mapping of labels, or name the fields to keep, fields=[...]",
                 path=pack.path,
             )
@@ -112,8 +112,8 @@ class FieldCopies:
         if not known.all():
             label = pack.labels.values[int(np.argmin(known))]
             raise LabelError(
-                f"field {self.name} has boxes of class {label:g}, and nothing is said about that "
-                "label: say what becomes of it, or name the fields to keep, fields=[...]",
+                f"field {self.name} has boxes of class {label:g}, which is not in labels: add it, "
+                "or name the fields to keep, fields=[...]",
                 path=pack.path,
             )
         return values

@@ -26,8 +26,8 @@ Sources = Annotated[
     Sequence[str | os.PathLike[str]],
     option(
         kind="sequence of path",
-        text="""Record files, with or without ``.rec``. A manifest of shards (``.json``) stands for
-        the whole pack, whose labels can only be kept.""",
+        text="""Record files, with or without ``.rec``, or containers. A manifest of shards
+        (``.json``) stands for the whole pack; labels are then kept.""",
     ),
 ]
 Out = Annotated[
@@ -35,7 +35,7 @@ Out = Annotated[
     option(
         kind="path",
         text="""The record file to write, with its index and, where names of classes are known,
-        ``PREFIX.classes.txt``; existing ones are replaced.""",
+        ``PREFIX.classes.txt``; existing files are replaced.""",
     ),
 ]
 Labels = Annotated[
@@ -45,15 +45,15 @@ Labels = Annotated[
         text="""New class labels, for all packs or, as a list, for each pack: "keep" leaves them
         unchanged; "append" numbers them after the classes of the packs before; a mapping, or an
         array with one number for each label from 0 on, gives the new label of each; a function is
-        called once, with the array of the different labels, and returns as many numbers.
-        None: -1.""",
+        called once, with the array of the different labels, and returns as many numbers. None
+        makes all labels -1.""",
     ),
 ]
 Classes = Annotated[
     int | Sequence[int | None] | None,
     option(
         kind="int or sequence, optional",
-        text="Number of classes of each pack; found from its identities or labels if not given.",
+        text="Number of classes of each pack; by default found from its identities or labels.",
     ),
 ]
 
@@ -81,12 +81,15 @@ def join(
     Raises
     ------
     RecordIOError
-        If a source is damaged or missing, is the output, or if names of classes contradict each
+        If a source is damaged or missing, or is the output, or if names of classes contradict each
         other.
     LabelError
-        If a mapping lacks a label.
-    ValueError
-        If labels are not what they can be.
+        If a mapping or an array has no entry for a label.
+    RecordHeaderError
+        If labels change and a record has no image header.
+    ValueError, TypeError
+        If `packs` is empty or no sequence, `labels` is none of these, or a list of labels or
+        classes does not have one entry for each pack.
     OSError
         If a file cannot be read or written.
 
@@ -94,8 +97,8 @@ def join(
     -----
     Keys are numbered again.  Ids stay, unless two packs have one in common: then the largest id of
     the packs before, plus one, is added to all ids of the later pack.  If one of the packs lists
-    identities, the new one does, for the images of all.  Classes of the boxes in a field change as
-    labels do; what ``PREFIX.fields.json`` of the packs says has to agree.
+    identities, the new pack lists those of all images.  Classes of the boxes in a field change like
+    the labels; the files ``PREFIX.fields.json`` of the packs must agree.
 
     Examples
     --------

@@ -70,7 +70,7 @@ Threads = Annotated[
     int | None,
     option(
         kind="int, optional",
-        text="How many threads look at images, by default one for every processor.",
+        text="How many threads examine contents, by default one for every processor.",
         check=optional(partial(integer, low=1)),
     ),
 ]
@@ -80,9 +80,8 @@ Window = Annotated[
     int,
     option(
         kind="int",
-        text="""Bytes of records that are collected in memory before they are written, and read in
-        the order of the source: more of them save a slow disk seeks. The order does not depend on
-        this number.""",
+        text="""Bytes of records that are read into memory in the order of the source, and then
+        written: a larger number saves seeks on a slow disk. The result does not depend on it.""",
         check=partial(integer, low=1),
     ),
 ]
@@ -100,8 +99,8 @@ Told = Annotated[
     option(
         None,
         "callable, optional",
-        """``progress(done, total)``: the number of records examined so far, if that comes first,
-        then of those written, and the number of all records.""",
+        """Called as ``progress(done, total)``, in records; a function that examines records before
+        it writes some of them counts both, one after the other.""",
     ),
 ]
 Cancelled = Annotated[
@@ -124,8 +123,8 @@ class RunOptions(TypedDict, total=False):
             None,
             "sequence of str, optional",
             """Names of the fields to keep, which are stored beside the packs as
-            ``PREFIX.NAME.rec``; an empty list keeps none. By default all fields, which must be the
-            same for all packs.""",
+            ``PREFIX.NAME.rec``; an empty list keeps none. By default all fields are kept; they must
+            be the same for all packs.""",
             optional(field_list),
         ),
     ]
@@ -141,8 +140,8 @@ class Limits(TypedDict, total=False):
         option(
             DEFAULT_LIMITS["max_pixels"],
             "int, optional",
-            """Images that exceed one of these limits, which mean what they mean for
-            `recordio.unpack_img`, are not decoded, and count as damaged.""",
+            """Limits as for `recordio.unpack_img`: images that exceed one are not decoded, and
+            count as damaged.""",
             optional(partial(integer, low=1)),
         ),
     ]

@@ -45,19 +45,19 @@ def shuffle(
     Raises
     ------
     RecordIOError
-        If the source is damaged or is the output.
+        If the source is damaged or missing, or is the output.
     EmptyRecordFileError
-        If it has no record.
+        If the source has no record.
     ValueError
-        If `seed` or `window` is out of its range.
+        If `seed` or `window` is out of range.
     OSError
         If a file cannot be read or written.
 
     Notes
     -----
     Keys are numbered again, in the new order; ids stay with their records.  In a face-recognition
-    pack the keys go from identity to identity, because that is how identities are listed, and only
-    the order in the file is random.
+    pack the keys go from identity to identity, as its identity records require, and only the order
+    in the file is random.
 
     Examples
     --------
@@ -102,7 +102,7 @@ Reverse = Annotated[
     bool,
     option(
         kind="bool",
-        text="The largest first; equal records still keep the order of the file.",
+        text="Put the largest first; equal records still keep the order of the file.",
         check=boolean,
     ),
 ]
@@ -133,22 +133,22 @@ def sort(
     Raises
     ------
     RecordIOError
-        If the source is damaged or is the output.
+        If the source is damaged or missing, or is the output.
     RecordHeaderError
-        If a record has no image header and is sorted by what stands there.
+        For ``by="label"`` and ``by="id"``, if a record has no image header.
     ImageDecodeError
-        If a record is no image and is sorted by its size.
+        For ``by="size"``, if a record is no image; with `skip_errors` it is left out.
     EmptyRecordFileError
-        If there is no record.
+        If the source has no record.
     ValueError
-        If `by` is none of these, or `window` is not above 0.
+        If `by` is none of these, or `window` or `threads` is below 1.
     OSError
         If a file cannot be read or written.
 
     Notes
     -----
     Keys are numbered again, in the new order; ids stay with their records.  In a face-recognition
-    pack the keys go from identity to identity, whatever the order in the file is.
+    pack the keys go from identity to identity, and only the file has the new order.
 
     Examples
     --------

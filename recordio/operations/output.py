@@ -88,11 +88,11 @@ class PackWritten:
     records : int
         Records in it, without those that list identities.
     bytes : int
-        Its size.
+        Size of the record file.
     identities : int
-        How many identities it lists.
+        Number of identities that it lists.
     fields : tuple of str
-        Names of its fields, which lie beside it.
+        Names of its fields, which are beside it.
     """
 
     path: str
@@ -111,13 +111,13 @@ class PackReport:
     outputs : tuple of PackWritten
         The new packs.
     skipped : int
-        Damaged records, or stretches of them, that were left out of all sources.
+        Damaged records, or stretches of them, of all sources that were left out.
     problems : tuple of str
-        What they are, with file and position.
+        Descriptions of these, with file and position.
     left_out : int
-        Whole records of the sources that no output has.
+        Whole records of the sources that are in no output.
     continued : int
-        Records that a killed run had written already.
+        Records that an earlier, killed run had written.
     """
 
     outputs: tuple[PackWritten, ...]

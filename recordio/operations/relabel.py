@@ -35,8 +35,8 @@ Labels = Annotated[
         text="""New label of each class label, as a mapping or as an array with one number for each
         label from 0 on; or a function that is called once, with the array of the different labels,
         and returns as many numbers. ``"dense"`` numbers the different labels from 0 on, ascending.
-        The path of a ``.lst`` file: each record has the labels of the line with its id, one or
-        many. None: -1.""",
+        The path of a ``.lst`` file: each record gets the labels of the line with its id, one or
+        many. None makes all labels -1.""",
     ),
 ]
 
@@ -63,20 +63,26 @@ def relabel(
     Raises
     ------
     LabelError
-        If nothing is said about a label, or a list has no line for the id of a record.
-    ValueError
-        If labels are not what they can be.
+        If a mapping or an array has no entry for a label, or a list has no line for an id or a line
+        that cannot be parsed.
+    RecordHeaderError
+        If a record has no image header.
+    ValueError, TypeError
+        If `labels` is none of these.
+    FieldError
+        If labels come from a list and a field has boxes.
     RecordIOError
-        If the source is damaged, or a line of the list is not one or has the id of another.
+        If the source is damaged or missing, or is the output, or if two lines of the list have one
+        id.
     OSError
         If a file cannot be read or written.
 
     Notes
     -----
-    Class labels are the first label of each record, or the ids of its objects; the other labels
-    of a record stay, except where a list replaces all of them.  Identities of a face-recognition
-    pack are those of the new labels.  The classes of boxes in a field become what the labels
-    become; the values of masks stay, and a list of labels is refused beside boxes.
+    Class labels are the first label of each record, or the classes of its objects; the other
+    labels of a record stay, unless a list replaces all of them.  A face-recognition pack lists the
+    identities of the new labels.  The classes of boxes in a field change like the labels; the
+    values of masks stay.
 
     Examples
     --------
@@ -153,11 +159,11 @@ def _listed(source: ScannedPack, path: str | os.PathLike[str]) -> Edit:
 def narrow(
     path: Path, out: Out, *, skip_errors: SkipErrors = False, **run: Unpack[RunOptions]
 ) -> PackReport:
-    """Write a pack with the usual image headers instead of ones with 64-bit labels.
+    """Replace image headers with 64-bit labels by the usual ones, in a new pack.
 
-    Some face-recognition code writes such headers (`struct` format ``IdQQ``), because the keys that
-    identity records hold are not exact as 32-bit floats from 2**24 on.  They are rounded here as
-    everywhere, and found again by the labels of the images.
+    Some face-recognition code writes such headers (`struct` format ``IdQQ``), because the keys in
+    identity records are not exact as 32-bit floats from 2**24 on.  `narrow` rounds these keys;
+    readers find the images of an identity by the labels of the images.
 
     Parameters
     ----------
@@ -166,6 +172,7 @@ def narrow(
     Returns
     -------
     PackReport
+        Its `records` include those that list identities.
 
     Raises
     ------
@@ -173,10 +180,12 @@ def narrow(
         If a record has no such header.
     LabelError
         If a label is too large for a 32-bit float.
+    FieldError
+        If the pack has fields and `fields` is not empty: copy the files of fields, whose keys stay.
     RecordIOError
-        If the source is damaged or is the output.
+        If the source is damaged or missing, or is the output.
     EmptyRecordFileError
-        If it has no record.
+        If the source has no record.
     OSError
         If a file cannot be read or written.
 

@@ -126,7 +126,7 @@ def _apply(source: ScannedPack, change: LabelChange) -> np.ndarray | None:
         row = int(np.argmin(known))
         number = int(np.searchsorted(table.starts, row, "right")) - 1
         raise LabelError(
-            f"nothing is said about its label {table.values[row]:g}", **source.location(number)
+            f"its label {table.values[row]:g} is not in labels: add it", **source.location(number)
         )
     return None if np.array_equal(values, table.values, equal_nan=True) else values
 

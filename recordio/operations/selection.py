@@ -77,7 +77,7 @@ def sample(
     skip_errors: SkipErrors = False,
     **run: Unpack[RunOptions],
 ) -> PackReport:
-    """Make a pack from some records of another, drawn without replacement, in their order.
+    """Make a pack from random records of another, without repetition and in their order.
 
     Parameters
     ----------
@@ -90,12 +90,14 @@ def sample(
     Raises
     ------
     ValueError
-        If not exactly one of `n` and `fraction` is given, or it is out of range; or if `n` is more
-        than there are.
+        If not exactly one of `n` and `fraction` is given, one is out of range, or there are fewer
+        than `n` records.
     EmptyRecordFileError
         If no record would be drawn.
+    RecordHeaderError
+        With `per_class`, if a record has no image header.
     RecordIOError
-        If the source is damaged.
+        If the source is damaged or missing, or is the output.
     OSError
         If a file cannot be read or written.
 
@@ -154,10 +156,10 @@ Keys = Annotated[
     option(
         kind="path or iterable of int, optional",
         text="""Keys of records; a text file with one in each line; or a ``.lst`` file, whose lines
-        begin with ids. With `where`, records have to meet both conditions.""",
+        begin with ids. With `where`, both must hold.""",
     ),
 ]
-Drop = Annotated[bool, option(kind="bool", text="Keep the other records.", check=boolean)]
+Drop = Annotated[bool, option(kind="bool", text="Keep all other records instead.", check=boolean)]
 
 
 @checked
@@ -184,15 +186,15 @@ def filter(
     Raises
     ------
     ExpressionError
-        If the condition has no meaning.
+        If the condition cannot be parsed, or uses a name or a class that does not exist.
     ValueError
         If neither a condition nor keys are given.
     KeyNotFoundError
-        If no record has a key or an id.
+        If a key or id in `keys` belongs to no record.
     EmptyRecordFileError
-        If no record is wanted.
+        If no record would be kept.
     RecordIOError
-        If the source is damaged.
+        If the source is damaged or missing, or is the output.
     OSError
         If a file cannot be read or written.
 
@@ -210,12 +212,12 @@ def filter(
     ``id, key``          the id in the image header, and the key in the index
     ==================== ===========================================================================
 
-    What a record does not have (the size of something that is no image, the label of a record
-    without objects) is not a number: all comparisons with it fail, except ``!=``.  ``and`` and
-    ``or`` look at a record only as far as they have to, so what takes long comes last.
+    A value that a record lacks (the size of content that is no image, the label of a record without
+    objects) is NaN: all comparisons with it fail, except ``!=``.  ``and`` and ``or`` evaluate their
+    right side only for the records that need it, so slow conditions should come last.
 
-    Names of classes are those of ``PREFIX.classes.txt``.  They are compared by ``==``, ``!=``,
-    ``in`` and ``not in``: ``class in ("cat", "dog")``, ``"cat" in labels``.
+    Names of classes are those in ``PREFIX.classes.txt``, for ``==``, ``!=``, ``in`` and ``not in``:
+    ``class in ("cat", "dog")``, ``"cat" in labels``.
 
     Examples
     --------
@@ -244,7 +246,9 @@ def filter(
             wanted[rows] = condition(len(rows), columns)
         chosen = np.flatnonzero(wanted != drop)
         if not len(chosen):
-            raise EmptyRecordFileError("no record is wanted", path=source.path)
+            raise EmptyRecordFileError(
+                "no record would be kept: change where, keys or drop", path=source.path
+            )
         return chosen
 
     return rewrite(path, out, choose, skip_errors=skip_errors, **run)

@@ -45,13 +45,13 @@ class ClassStatistics:
     Attributes
     ----------
     classes : int
-        Different labels.
+        Number of different labels.
     smallest, largest : float
-        The least label and the greatest.
+        The smallest and the largest label.
     records_min, records_median, records_max : int, float, int
-        How many times a label occurs: once for each record, or for each object of a detection pack.
+        Number of records with a label, or of objects in a detection pack.
     rarest, commonest : float
-        A label that occurs least, and one that occurs most; of several the least.
+        The rarest and the most common label; the smallest one if several are.
     """
 
     classes: int
@@ -65,7 +65,7 @@ class ClassStatistics:
 
     @classmethod
     def of(cls, values: np.ndarray, counts: np.ndarray) -> ClassStatistics | None:
-        """Describe different labels, ascending, each with its number; None without finite ones."""
+        """Describe ascending labels by their counts; None without any or if one is not finite."""
         if not len(values) or not np.isfinite(values).all():
             return None
         return cls(
@@ -87,12 +87,12 @@ class PixelStatistics:
     Attributes
     ----------
     images : int
-        Images that were decoded.
+        Number of decoded images.
     pixels : int
-        Their pixels.
+        Number of their pixels.
     mean, std : tuple of float
-        Red, green, blue, in the range 0 to 255.  Grey images count as three equal channels; alpha
-        is left out.
+        Of red, green and blue, in the range 0 to 255.  Grey images count as three equal channels;
+        alpha is left out.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class PixelStatistics:
     std: tuple[float, float, float]
 
     def keywords(self) -> dict[str, float]:
-        """Return them as keywords of the iterators over images, to three digits after the point."""
+        """Return mean and std as keywords of the iterators over images, to three decimals."""
         values = {"mean": self.mean, "std": self.std}
         return {
             f"{name}_{channel}": round(value, 3)
@@ -127,33 +127,33 @@ class PackStatistics:
     path : str
         The record file.
     bytes : int
-        Its size.
+        Size of the file.
     records : int
-        Records, without those that list identities.
+        Number of records, without those that list identities.
     payload_bytes : int
         Bytes in these records, with their image headers.
     skipped : int
-        Records that were left out because they are damaged.
+        Damaged records that were left out.
     sizes : dict
         ``min``, ``median`` and ``max`` of the sizes of records, in bytes; empty without records.
     kinds : dict of str to int
-        How many records hold which kind of content.
+        Number of records with each kind of content.
     image_sizes : dict
         ``width`` and ``height`` of upright images, in pixels, each with ``min``, ``median`` and
         ``max``; empty without images.
     labels : dict of int to int
-        How many records have how many labels.
+        Number of records with each number of labels.
     identities : int or None
-        Identities of a face-recognition pack.
+        Number of identities; None unless it is a face-recognition pack.
     objects : int or None
-        Objects of a detection pack.
+        Number of objects; None unless it is a detection pack.
     classes : ClassStatistics or None
-        None without labels, or where one is not finite.
+        None without labels, or if one is not finite.
     pixels : PixelStatistics or None
-        With ``mean_std=True``.
+        None without ``mean_std=True``.
     fields : dict of str to FieldStatistics
-        The fields, by name: records, kinds of content, objects, and with ``mean_std=True`` the
-        pixels of each value of masks that ``PREFIX.fields.json`` names.
+        By the name of each field: records, kinds of content, objects, and with ``mean_std=True``
+        the pixels of each value, if ``PREFIX.fields.json`` describes it as masks.
     """
 
     path: str
@@ -172,7 +172,7 @@ class PackStatistics:
     fields: dict[str, FieldStatistics] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, for JSON; with ``keywords`` among the pixels."""
+        """Return all attributes for JSON, and ``keywords`` among the pixels."""
         result = asdict(self)
         if self.pixels is not None:
             result["pixels"]["keywords"] = self.pixels.keywords()
@@ -222,7 +222,7 @@ MeanStd = Annotated[
     bool,
     option(
         kind="bool",
-        text="""Decode every image, find mean and standard deviation of each channel, and count the
+        text="""Decode every image for mean and standard deviation of each channel, and count the
         pixels of each value of masks.  The numbers do not depend on the number of threads.""",
         check=boolean,
     ),
@@ -254,13 +254,15 @@ def stats(
     Raises
     ------
     RecordIOError
-        For a damaged record or index.
+        If a record or the index is damaged, or the pack is missing.
     ImageDecodeError
-        With `mean_std`, for a record whose content is no image that can be decoded.
+        With `mean_std`, if the content of a record cannot be decoded as an image.
     EmptyRecordFileError
-        With `mean_std`, if there is no image at all.
+        With `mean_std`, if there is no image.
+    ValueError
+        If `threads` or a limit is out of range.
     OSError
-        If the file cannot be read.
+        If a file cannot be read.
 
     Examples
     --------

@@ -73,13 +73,13 @@ class Shard:
     records : int
         Records in it, without those that list identities.
     keys : list of int
-        The least and the largest key of these.
+        The smallest and the largest key of these records.
     bytes : int
         Size of the record file.
     sha256, index_sha256 : str
-        Checksums of both files, in hexadecimal, as the command ``sha256sum`` prints them.
+        SHA-256 of both files, in hexadecimal, as the command ``sha256sum`` prints them.
     fields : tuple of ShardField
-        The packs of its fields.
+        Record files of its fields, each with its index, size and checksums.
     """
 
     file: str
@@ -94,12 +94,12 @@ class Shard:
 
     @classmethod
     def of(cls, words: Mapping[str, Any]) -> Shard:
-        """Make one of the words of a manifest or a note."""
+        """Make a shard from its entry in a manifest."""
         shard = cls(**words)
         return replace(shard, fields=tuple(ShardField(**one) for one in shard.fields))  # type: ignore[arg-type]
 
     def words(self) -> dict[str, Any]:
-        """Return it as it stands in a manifest or a note."""
+        """Return the entry of the shard in a manifest."""
         words = asdict(self)
         if not self.fields:
             del words["fields"]
@@ -115,9 +115,9 @@ class ShardManifest:
     path : str
         The manifest, or its URL.
     records, bytes : int
-        Records of all shards, and the size of all record files.
+        Records of all shards, and bytes of all record files.
     identities : int
-        Identities of a face-recognition pack, which every shard lists; 0 for others.
+        Identities of a face-recognition pack, which every shard lists; 0 for other packs.
     shards : tuple of Shard
         In the order of the pack.
     """
@@ -130,7 +130,7 @@ class ShardManifest:
 
     @property
     def files(self) -> list[str]:
-        """Paths of the record files, in the order of the pack: what iterators take."""
+        """Paths of the record files, in the order of the pack, as iterators take them."""
         return [StoredFile(self.path).neighbour(shard.file).name for shard in self.shards]
 
     @property
@@ -139,14 +139,14 @@ class ShardManifest:
         return [StoredFile(self.path).neighbour(shard.index).name for shard in self.shards]
 
     def check_sizes(self) -> None:
-        """See that the files are there, and that record files have the sizes that are listed.
+        """Check that all files exist and the record files have the listed sizes.
 
         Raises
         ------
         ManifestError
-            For the first that is missing or has another size.
+            For the first file that is missing or has another size.
         RemoteFileError
-            If one on a server cannot be reached.
+            If a file on a server cannot be reached.
         """
         pairs = ([StoredFile.at(name) for name in names] for names in (self.files, self.indexes))
         self._check_files(*(with_mirrors(files, None) for files in pairs))
@@ -172,21 +172,25 @@ class ShardManifest:
     def read(
         cls, path: str | os.PathLike[str], settings: RemoteSettings | None = None
     ) -> ShardManifest:
-        """Read a manifest; nothing is compared with it.
+        """Read a manifest without looking at its files.
 
         Parameters
         ----------
         path : str or os.PathLike
-            May be a URL.
+            The manifest, or its URL.
         settings : RemoteSettings, optional
-            How URLs are reached.
+            How a URL is reached.
+
+        Returns
+        -------
+        ShardManifest
 
         Raises
         ------
         ManifestError
-            If it is none, or one of a later version.
+            If the file is no manifest, or one of another version.
         OSError
-            If it cannot be read.
+            If the file cannot be read.
         """
         file = StoredFile.at(path)
         if not file.is_local:
@@ -428,10 +432,10 @@ def check_shards(
     path : str or os.PathLike
         The manifest, on a disk of this machine; the files are beside it.
     contents : bool
-        Read all files, those of fields too, and compare their checksums; otherwise only sizes and
-        indexes.
+        Read all files, those of fields too, and compare their checksums; otherwise compare only
+        sizes and indexes.
     progress : callable, optional
-        ``progress(done, total)``: bytes of record files that were compared, and of all.
+        Called as ``progress(done, total)``, in bytes of record files.
 
     Returns
     -------
@@ -441,10 +445,12 @@ def check_shards(
     Raises
     ------
     ManifestError
-        If the manifest cannot be understood, contradicts itself, or a file is missing or not what
-        it says.  The error names the file.
+        If the manifest cannot be parsed or contradicts itself, or a file is missing or differs from
+        it.  The error names the file.
+    IndexFileError
+        If an index cannot be parsed.
     OSError
-        If a file cannot be read.
+        If a file cannot be read, or `path` is a URL.
 
     Examples
     --------

@@ -314,48 +314,51 @@ def read_csv(
         gzip.
     shape : tuple of int, optional
         Shape of a row, filled in C order; every line must have as many fields.  By default
-        ``(columns,)`` with the number of fields in the first line.
+        ``(columns,)`` with the number of fields in the first line that is not blank.
     dtype : {"float32", "float64", "int32", "int64", "uint8"}
         Type of the array.  Fractions and exponents are for the float types only.
     delimiter : str
-        One ASCII character between fields.
+        One ASCII character between fields; no letter, digit, sign or point.
     skip_header : int
         Lines to leave out at the start of every file.
     threads : int, optional
         Threads that parse; by default one for every processor of the process.
     bad_rows : dict, optional
         If given, a row that cannot be read is no error: it is zero in the array, and
-        ``bad_rows[row]`` becomes what would have been raised, about 1 KB each.
+        ``bad_rows[row]`` becomes its `TextFormatError`, about 1 KB each.  More than 16384 such rows
+        in about 1 MiB of text are an error all the same.
     max_line_bytes : int
         A longer line is an error, so that a file without line ends does not fill the memory.
     max_array_bytes : int, optional
         A larger array is an error.  By default 64 times the size of the files as they are stored,
-        at least 256 MiB: more than any plain file needs, but not what gzip can hide.
+        at least 256 MiB, which only gzip files or many bad rows can exceed.
     remote_options : mapping, optional
         How the server of a URL is reached: the options of fsspec's file system for it, and for S3
         also the names `endpoint_url`, `access_key_id`, `secret_access_key`, `session_token` and
-        `region`.  What is not given comes from the environment.
+        `region`.  Options that are not given come from the environment.
 
     Returns
     -------
     numpy.ndarray
-        Shape ``(rows, *shape)``.
+        Shape ``(rows, *shape)``, of type `dtype`.
 
     Raises
     ------
     TextFormatError
         For a row that is too short or too long, an empty field, text that is no number, or an
         integer that does not fit: the first one in the file, with its line and column.  Also beyond
-        a limit.
+        a limit, for damaged gzip, and if a pattern matches no file.
+    ValueError
+        If a parameter is out of its range.
     OSError
         If a file cannot be read.
 
     Notes
     -----
-    Accepted as MXNet's CSVIter accepts it: blank lines (left out), CRLF, a missing final line end,
-    a byte order mark, blanks around numbers, one delimiter more at the end of a line, ``nan`` and
-    ``inf`` in any case.  Unlike there, integers are decimal whatever they begin with, and ``1x`` is
-    an error.  Values are those of ``float(text)``, for float32 then rounded to it.
+    As in MXNet's CSVIter, these are accepted: blank lines (left out), CRLF, a missing final line
+    end, a byte order mark, blanks around numbers, one more delimiter at the end of a line, ``nan``
+    and ``inf`` in upper or lower case.  Unlike there, integers are always decimal, and ``1x`` is
+    an error.  Values are those of ``float(text)``, rounded to float32 where that is `dtype`.
 
     Examples
     --------
@@ -424,11 +427,11 @@ class CSVReader:
     path, shape, dtype, delimiter, skip_header, threads, max_line_bytes, remote_options
         As for `read_csv`.
     chunk_bytes : int
-        Text in a chunk, about; at least one line.  At most ``2 * threads + 2`` chunks, with the
-        arrays made of them, are in memory at a time.
+        Approximate bytes of text in a chunk; at least one line.  At most ``2 * threads + 2``
+        chunks, with the arrays made of them, are in memory at a time.
     max_array_bytes : int, optional
-        No array of a chunk may be larger; by default 64 times its text, at least 256 MiB.  Only
-        rows that cannot be read and are wide make it so large.
+        A larger array of one chunk is an error.  By default 64 times the size of its text, at least
+        256 MiB, which only wide rows that cannot be read exceed.
 
     Attributes
     ----------
@@ -442,14 +445,16 @@ class CSVReader:
     Raises
     ------
     TextFormatError
-        While iterating, at the chunk with the error, when all rows of the chunks before it were
+        While iterating, at the chunk with the error, after all rows of the chunks before it were
         delivered.
+    ValueError
+        If a parameter is out of its range, or the reader is closed.
 
     Notes
     -----
     Iterating yields arrays of shape ``(rows, *shape)``, at least one row each, in the order of the
-    file; together they are what `read_csv` returns.  Each iteration starts at the first row, or
-    with `rows` at any other, with threads of its own that parse ahead; they end with the iteration
+    file; joined, they are the array of `read_csv`.  Each iteration starts at the first row, or
+    with `rows` at any other, and has its own threads, which parse ahead and end with the iteration
     or with `close`.
 
     Examples
@@ -508,7 +513,7 @@ class CSVReader:
         Raises
         ------
         TextFormatError, OSError
-            If it cannot be read; what is no number is a row like others.
+            If the text cannot be read; lines without numbers count as rows, too.
         """
         if self._positions is None:
             form = self._format
@@ -519,21 +524,21 @@ class CSVReader:
         return self._positions.count
 
     def rows(self, start=0, bad_rows=None):
-        """Iterate from any row on, without parsing more than a chunk of those before it.
+        """Iterate from any row on, parsing at most one chunk of the rows before it.
 
         Parameters
         ----------
         start : int
-            The first row, counted from 0.  If it is not 0, `count` finds where rows are; of files
-            that are gzip, what comes before it is unpacked.
+            The first row, counted from 0.  For any other than 0, `count` finds the positions of
+            rows, and gzip files are unpacked up to it.
         bad_rows : dict, optional
-            If given, a row that cannot be read is no error: it is zero, and ``bad_rows[row]`` is
-            what would have been raised from the moment on when its array is delivered.
+            If given, a row that cannot be read is no error: it is zero, and ``bad_rows[row]``
+            becomes its `TextFormatError` when its array is delivered.
 
         Yields
         ------
         numpy.ndarray
-            As by iterating.
+            Shape ``(rows, *shape)``, as when iterating over the reader.
 
         Examples
         --------

@@ -280,7 +280,7 @@ def read_libsvm(
     ----------
     path : str or os.PathLike
         A file, a folder (all its files, in the order of their names), a pattern such as
-        ``part-*.csv``, several of them with semicolons in between, or fsspec URLs; any file may be
+        ``part-*.txt``, several of them with semicolons in between, or fsspec URLs; any file may be
         gzip.
     num_features : int, optional
         Columns of the matrix; by default as many as the largest index needs.
@@ -292,12 +292,14 @@ def read_libsvm(
         Threads that parse; by default one for every processor of the process.
     bad_rows : dict, optional
         If given, a row that cannot be read is no error: it is empty, its label is 0, and
-        ``bad_rows[row]`` becomes what would have been raised, about 1 KB each.
+        ``bad_rows[row]`` becomes its `TextFormatError`, about 1 KB each.  More than 16384 such rows
+        in about 1 MiB of text are an error all the same.
     max_line_bytes : int
         A longer line is an error, so that a file without line ends does not fill the memory.
     max_array_bytes : int, optional
         A larger matrix is an error, labels and bad rows included.  By default 64 times the size of
-        the files as they are stored, at least 256 MiB: more than any plain file needs.
+        the files as they are stored, at least 256 MiB, which only gzip files or many bad rows can
+        exceed.
     dropped : dict, optional
         If given, ``dropped["weights"]``, ``["queries"]`` and ``["comments"]`` become the numbers of
         weights, of ``qid:n`` and of lines with a comment.
@@ -307,26 +309,29 @@ def read_libsvm(
     Returns
     -------
     data : scipy.sparse.csr_array
-        Shape ``(rows, num_features)``.  Entries are in the order of the file: neither sorted nor
-        merged where an index stands twice in a line.
+        Shape ``(rows, num_features)``, of type `dtype`.  Entries are in the order of the file,
+        neither sorted nor merged where a line has an index twice.
     labels : numpy.ndarray
-        Shape ``(rows,)``, the first number of each line.
+        Shape ``(rows,)``, of type `dtype`: the first number of each line.
 
     Raises
     ------
     TextFormatError
         For a label, index or value that is no number, a missing value, an index that is negative
         or not below `num_features`: the first one in the file, with its line and the position of
-        the item in it (the label is 1).
+        the item in it (the label is 1).  Also beyond a limit, for damaged gzip, and if a pattern
+        matches no file.
+    ValueError
+        If a parameter is out of its range.
     ImportError
-        Without SciPy.
+        If SciPy is not installed.
     OSError
         If a file cannot be read.
 
     Notes
     -----
-    As MXNet's LibSVMIter, this drops the weight of a label (``1:0.5``), ``qid:n``, comments from
-    ``#`` to the end of the line, and blank lines; `dropped` counts them.
+    Like MXNet's LibSVMIter, this drops the weight of a label (``1:0.5``), ``qid:n``, comments from
+    ``#`` to the end of the line, and blank lines; `dropped` counts all but the blank lines.
 
     Examples
     --------

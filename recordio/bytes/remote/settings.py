@@ -59,14 +59,14 @@ class RemoteOptions(Options):
         "str or os.PathLike, optional",
         """Folder for the partial copies of files on servers, shared by all processes of the
         machine and kept for later runs; by default that of ``RECORDIO_REMOTE_CACHE``, or
-        ``~/.cache/recordio/remote``.""",
+        ``recordio/remote`` in ``XDG_CACHE_HOME`` or ``~/.cache``.""",
         optional(path),
     )
     remote_cache_size: int | None = option(
         None,
         "int, optional",
-        """Bytes that all copies in that folder may take on the disk: by default what they take now
-        and half of what is free.""",
+        """Bytes that all copies in that folder may take on the disk; by default their present
+        size plus half of the free space.""",
         optional(partial(integer, low=1)),
     )
     remote_timeout: float | None = option(
@@ -116,7 +116,7 @@ class RemoteSettings(RemoteOptions):
 
     @property
     def folder(self) -> str:
-        """Absolute path of the folder of mirrors."""
+        """Absolute path of the folder for partial copies."""
         chosen = self.remote_cache or os.environ.get(CACHE_VARIABLE)
         if not chosen:
             caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -125,15 +125,15 @@ class RemoteSettings(RemoteOptions):
 
     @property
     def timeout(self) -> float:
-        """Seconds for which a request that fails is tried again."""
+        """Seconds for which a failed request is repeated."""
         return TIMEOUT if self.remote_timeout is None else self.remote_timeout
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options, `library` left out."""
+        """The options without ``library``."""
         return {n: v for n, v in (self.remote_options or {}).items() if n != "library"}
 
     @property
     def library(self) -> str | None:
-        """Name of the library that has to be used, if one is given."""
+        """Name of the library to use, "obstore" or "fsspec"; None for the default."""
         return (self.remote_options or {}).get("library")

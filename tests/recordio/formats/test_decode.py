@@ -281,14 +281,15 @@ def test_limits_are_exact(data):
 
 
 @pytest.mark.libjpeg
-def test_strict_refuses_what_decoders_make_up():
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+def test_strict_refuses_what_decoders_make_up(dtype):
     data = bytearray(CONTENT["jpeg"])
     for at in range(len(data) - 400, len(data) - 40):
         data[at] = 0x55
     outcomes = set()
     for strict in (False, True):
         try:
-            decode_image(bytes(data), strict=strict)
+            decode_image(bytes(data), dtype=dtype, strict=strict)
             outcomes.add("pixels")
         except ImageDecodeError as error:
             assert "damaged" in str(error)

@@ -108,6 +108,8 @@ def test_arrays_of_any_strides_and_tensors():
     assert encode_image(PHOTO[::2, ::-1]) == wanted
     assert encode_image(torch.from_numpy(PHOTO)) == encode_image(PHOTO)
     assert encode_image(np.asfortranarray(PHOTO), "png") == encode_image(PHOTO, "png")
+    with pytest.raises(TypeError, match="array must be an array or a tensor .* not int"):
+        encode_image(3)
 
 
 @pytest.mark.parametrize(

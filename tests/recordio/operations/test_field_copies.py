@@ -288,7 +288,9 @@ def test_classes_of_boxes_change_with_the_labels(tmp_path):
     assert known == {0: "cat", 1: "dog", 3: "cat", 4: "dog"}
     recordio.relabel(a, out, None)
     assert classes_of(out) == [[-1, -1]] * 3 and not open_pack(out).fields_meta["boxes"].classes
-    with pytest.raises(LabelError, match="field boxes has boxes of class 1, and nothing is said"):
+    with pytest.raises(
+        LabelError, match="field boxes has boxes of class 1, which is not in labels"
+    ):
         recordio.relabel(write_boxes(tmp_path / "c.rec", [0, 3]), out, {0: 5})
     recordio.relabel(write_boxes(tmp_path / "d.rec"), out, {0: 1, 1: 0, 2: 2})  # not described
     assert classes_of(out) == [[1, 0]] * 3
@@ -298,7 +300,9 @@ def test_labels_that_say_nothing_of_boxes_are_refused(tmp_path):
     a = describe(write_boxes(tmp_path / "a.rec"), boxes=BOXES)
     out, listed = tmp_path / "out.rec", tmp_path / "new.lst"
     listed.write_text("".join(f"{key}\t7\tname\n" for key in range(3)))
-    with pytest.raises(FieldError, match="field boxes has boxes, of whose classes the list says"):
+    with pytest.raises(
+        FieldError, match="field boxes has boxes, whose classes a list does not change"
+    ):
         recordio.relabel(a, out, listed)
     recordio.relabel(a, out, listed, fields=[])
     b = write_boxes(tmp_path / "b.rec", width=6)
