@@ -73,7 +73,7 @@ class DataDesc(tuple[Any, ...]):
 
     @staticmethod
     def get_batch_axis(layout: str | None) -> int:
-        """Return the position of the batch axis: 0 for None, -1 when the layout has none.
+        """Return the position of the batch axis in a layout: 0 for None, -1 if there is none.
 
         Examples
         --------
@@ -84,18 +84,18 @@ class DataDesc(tuple[Any, ...]):
 
     @staticmethod
     def get_list(shapes: Any, types: Any = None) -> list[DataDesc]:
-        """Return descriptions of arrays whose shapes and perhaps element types are listed by name.
+        """Return descriptions of arrays from their names, shapes and, if given, element types.
 
         Parameters
         ----------
         shapes : sequence of (str, tuple of int)
         types : sequence of (str, dtype_like), optional
-            Of every one of the arrays, in any order.
+            Element type of every array, in any order; by default all are float32.
 
         Raises
         ------
         ValueError
-            If an array has no type there.
+            If `types` lacks an array.
 
         Examples
         --------
@@ -121,7 +121,7 @@ class DataBatch(AbstractDataBatch):
     Parameters
     ----------
     data : list of array
-        NumPy arrays or torch tensors, the batch axis full.
+        NumPy arrays or torch tensors; padding fills the batch axis.
     label : list of array, optional
         As `data`; empty when the provider gives no labels.
     pad : int
@@ -129,7 +129,8 @@ class DataBatch(AbstractDataBatch):
     index : numpy.ndarray of uint64, optional
         Ids of the samples: header ids of image records, row numbers elsewhere.
     bucket_key : object, optional
-        Kept for scripts that use it; never read here.
+        Key of the shape of a batch, (height, width) where images have several; the shapes of a
+        batch with a key are not compared with those that its provider announces.
     provide_data, provide_label : list of DataDesc, optional
         Descriptions of `data` and `label`, used to find an array by name.
 
@@ -139,11 +140,11 @@ class DataBatch(AbstractDataBatch):
         In batches of record images: the number of the pack that each sample came from, -1 for a
         slot that holds none.
     fields : dict of str to list
-        Fields that are no arrays, such as captions: a value for every slot.  ``batch[name]`` finds
+        Fields that are not arrays, such as captions: a value for every slot.  ``batch[name]`` finds
         them as well.
     kinds : mapping of str to field
-        What the fields among the arrays and lists are, of `iterators.fields`, where the provider
-        knows it; `show` draws them.
+        The kinds of the fields among the arrays and lists, from `iterators.fields`, by name, where
+        the provider has them; `show` draws fields by their kinds.
 
     Examples
     --------

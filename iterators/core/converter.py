@@ -55,14 +55,14 @@ def converter() -> Callable[[Callable[..., Any]], Converter]:
 
     The function gets a device object (`NumpyDevice` or `TorchDevice`), with ``device.send(arrays)``
     and ``device.xp``, where the caller passed an integer, a string or a `torch.device`; and None
-    where that passed None.
+    where the caller passed None.
 
     Raises
     ------
     TypeError
-        If what is decorated cannot be called.
+        If the decorated object is not callable.
     RuntimeError, ValueError
-        On calls, as `get_device`.
+        When called, as for `get_device`.
 
     Examples
     --------
@@ -87,14 +87,14 @@ class ConcatWithAsyncTransfer(Converter):
     Parameters
     ----------
     stream : torch.cuda.Stream, optional
-        On which to copy; by default one of its own.
+        Stream for the copies; by default one of its own.
     compute_stream : torch.cuda.Stream, optional
-        On which the batches are used; by default the one that is current at the call.
+        Stream on which the batches are used; by default the current one at the call.
 
     Notes
     -----
-    Two batches at most are on their way: their page-locked host memory is kept until the copies are
-    done.  On other devices it is `concat_examples`.
+    At most two batches are copied at a time: their page-locked host memory is kept until the copies
+    are done.  For other devices this is `concat_examples`.
 
     Examples
     --------

@@ -54,8 +54,7 @@ class AugmentedDatasetOptions(ThreadOptions):
 class AugmentedDataset(DatasetMixin):
     """The examples of a data set, with images augmented as by `ImageRecordIter`.
 
-    Images that are stored in record files need no decoding twice: `ImageRecordDataset` takes the
-    same keywords.
+    For images in record files use `ImageRecordDataset`, which takes the same keywords.
 
     Parameters
     ----------
@@ -67,15 +66,15 @@ class AugmentedDataset(DatasetMixin):
     Raises
     ------
     TypeError, ValueError
-        For keywords that do not exist or contradict one another; and on reading, for what is no
-        image of this kind.
+        For keywords that do not exist or contradict one another; and on reading, for an example
+        that is not such an image.
 
     Notes
     -----
-    An example is the image, or one of its views after the other, and what else the example had:
-    ``(view, view, ..., label)``.  What is drawn follows from seed, epoch and the position of the
-    example in `dataset`, as for `ImageRecordDataset`.  Chosen or shuffled examples, such as those
-    of `SubDataset`, are those of a data set around this one.
+    An example is the augmented image, or its views one after the other, followed by the other parts
+    of the original example: ``(view, view, ..., label)``.  Random choices depend on the seed, the
+    epoch and the position of the example in `dataset`, as for `ImageRecordDataset`.  To choose or
+    shuffle examples, put a `SubDataset` or the like around this data set.
 
     Examples
     --------
@@ -99,11 +98,11 @@ class AugmentedDataset(DatasetMixin):
 
     @property
     def epoch(self) -> int:
-        """Number of the epoch, which chooses what is drawn."""
+        """Number of the epoch, on which random choices depend."""
         return self._examples.epoch.value
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch it is; the worker processes of a loader, persistent ones too, see it."""
+        """Set the epoch, also for the worker processes of a loader, persistent ones included."""
         self._examples.set_epoch(epoch)
 
     def __len__(self) -> int:

@@ -48,7 +48,7 @@ def _common_length(owner: Any, datasets: Mapping[Any, Any]) -> int:
 
 
 class TupleDataset:
-    """Datasets of equal length; an example is the tuple of theirs.
+    """Datasets of equal length; an example is a tuple with one example of each.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class TupleDataset:
     Notes
     -----
     A slice gives a list of tuples.  Every other index is passed on to the members, so that a list
-    of integers gives a tuple of arrays where the members are arrays, and errors are theirs.
+    of integers gives a tuple of arrays where the members are arrays.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class TupleDataset:
 
 
 class DictDataset:
-    """Datasets of equal length by name; an example is the dict of theirs.
+    """Named datasets of equal length; an example is a dict with one example of each.
 
     Parameters
     ----------
@@ -195,16 +195,16 @@ class TransformDataset(DatasetMixin):
     dataset : sequence
     transform : callable
         Takes one example and returns another.  It is called for one example at a time, also for
-        slices, and again whenever the example is asked for.
+        slices, and again at every access.
 
     Raises
     ------
     TypeError
-        For what is no function; recipes are for `AugmentedDataset`.
+        If `transform` is not callable; recipes are for `AugmentedDataset`.
 
     Notes
     -----
-    Indices are the base's: what it accepts and refuses is accepted and refused here.
+    Every index that `dataset` accepts is accepted, and no other.
 
     Examples
     --------
@@ -244,7 +244,7 @@ class SubDataset(DatasetMixin):
     start, finish : int
         The part holds the positions ``[start, finish)``.
     order : sequence of int, optional
-        Which example stands at which position; as long as `dataset`.  It is not copied.
+        Index of the example at each position; as long as `dataset`.  It is not copied.
 
     Raises
     ------
@@ -346,7 +346,8 @@ def split_dataset_random(
     first_size : int
         Examples of the first part.
     seed : int, optional
-        Of the permutation, ``numpy.random.RandomState(seed).permutation``; None draws a new one.
+        Seed of ``numpy.random.RandomState(seed).permutation``; None gives another permutation at
+        every call.
 
     Returns
     -------
@@ -429,7 +430,7 @@ def get_cross_validation_datasets(
     Returns
     -------
     list of (SubDataset, SubDataset)
-        The training part begins behind the test part and goes round the end of the order.
+        The training part begins after the test part and wraps around the end of the order.
 
     Raises
     ------

@@ -77,8 +77,8 @@ class ImageDataset(DatasetMixin):
     dtype : dtype_like, optional
         Element type; float32 by default.
     **limits : int or None
-        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean what they mean
-        for `recordio.unpack_img`, are refused before they are decoded; None for no limit.
+        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, as for
+        `recordio.unpack_img`, are refused before they are decoded; None for no limit.
 
     Raises
     ------
@@ -135,8 +135,8 @@ class LabeledImageDataset(DatasetMixin):
     label_dtype : dtype_like
         Element type of the labels, which are arrays without axes.
     **limits : int or None
-        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean what they mean
-        for `recordio.unpack_img`, are refused before they are decoded; None for no limit.
+        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, as for
+        `recordio.unpack_img`, are refused before they are decoded; None for no limit.
 
     Raises
     ------
@@ -193,8 +193,8 @@ class ZippedImageDataset(DatasetMixin):
     dtype : dtype_like, optional
         Element type; float32 by default.
     **limits : int or None
-        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean what they mean
-        for `recordio.unpack_img`, are refused before they are decoded; None for no limit.
+        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, as for
+        `recordio.unpack_img`, are refused before they are decoded; None for no limit.
 
     Raises
     ------
@@ -287,8 +287,8 @@ class MultiZippedImageDataset(ConcatenatedDataset):
     dtype : dtype_like, optional
         Element type; float32 by default.
     **limits : int or None
-        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean what they mean
-        for `recordio.unpack_img`, are refused before they are decoded; None for no limit.
+        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, as for
+        `recordio.unpack_img`, are refused before they are decoded; None for no limit.
 
     Notes
     -----
@@ -322,8 +322,8 @@ class LabeledZippedImageDataset(DatasetMixin):
     label_dtype : dtype_like
         Element type of the labels, which are arrays without axes.
     **limits : int or None
-        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean what they mean
-        for `recordio.unpack_img`, are refused before they are decoded; None for no limit.
+        Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, as for
+        `recordio.unpack_img`, are refused before they are decoded; None for no limit.
 
     Raises
     ------

@@ -28,8 +28,8 @@ class DatasetMixin:
                                  entry for every example
     ===========================  ===================================================
 
-    Anything else is a TypeError, a mask of another length a ValueError.  What an index out of range
-    does is up to ``get_example``; iteration ends at its IndexError.  Examples are never cached.
+    Anything else is a TypeError, a mask of another length a ValueError.  An index out of range is
+    left to ``get_example``; iteration ends at its IndexError.  Examples are never cached.
 
     Notes
     -----

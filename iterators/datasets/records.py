@@ -411,11 +411,11 @@ class ImageRecordDataset(DatasetMixin):
 
     @property
     def epoch(self) -> int:
-        """Number of the epoch, which chooses what is drawn for augmented images."""
+        """Number of the epoch, on which the augmentation of images depends."""
         return 0 if self._examples is None else self._examples.epoch.value
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch it is; the worker processes of a loader, persistent ones too, see it.
+        """Set the epoch, also for the worker processes of a loader, persistent ones included.
 
         Raises
         ------

@@ -72,11 +72,11 @@ class ImageAugmenter(Described):
     Parameters
     ----------
     **parameters
-        What `dumps` says about the step: numbers, strings, and sequences of these.
+        Values for `dumps`: numbers, strings, and sequences of these.
 
     Notes
     -----
-    What is random comes from `example_random`: inside an iterator it depends on the seed, the epoch
+    Random numbers come from `example_random`: inside an iterator they depend on the seed, the epoch
     and the image alone, elsewhere on Python's generator.
 
     Examples
@@ -103,7 +103,7 @@ Step = Callable[[Any], Any]
 
 
 class SequentialAug(ImageAugmenter):
-    """Steps one after the other.
+    """Apply steps one after the other.
 
     Parameters
     ----------
@@ -133,12 +133,12 @@ class SequentialAug(ImageAugmenter):
 
 
 class RandomOrderAug(SequentialAug):
-    """Steps in random order.
+    """Apply steps in random order.
 
     Parameters
     ----------
     ts : list of callable
-        Stays as it is; MXNet shuffles the list itself.
+        The list is left unchanged; MXNet shuffles it.
 
     Examples
     --------
@@ -286,7 +286,7 @@ class CenterCropAug(_ToSize):
 
 
 class HorizontalFlipAug(ImageAugmenter):
-    """Mirror left and right with a probability.
+    """Mirror an image horizontally with probability `p`.
 
     Parameters
     ----------
@@ -349,7 +349,7 @@ FROM_YIQ = np.array([[1.0, 0.956, 0.621], [1.0, -0.272, -0.647], [1.0, -1.107, 1
 
 
 class BrightnessJitterAug(ImageAugmenter):
-    """All values times a factor from ``[1 - brightness, 1 + brightness]``.
+    """Multiply all values by a factor drawn from ``[1 - brightness, 1 + brightness]``.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ class BrightnessJitterAug(ImageAugmenter):
 
     Notes
     -----
-    As of all changes of colour the result is float32 and not limited to 0 to 255.
+    The result is float32 and not limited to 0 to 255, as for all changes of colour.
 
     Examples
     --------
@@ -376,7 +376,7 @@ class BrightnessJitterAug(ImageAugmenter):
 
 
 class ContrastJitterAug(ImageAugmenter):
-    """The distance to the mean luminance of the image times a random factor.
+    """Multiply the distance to the mean luminance of the image by a random factor.
 
     Parameters
     ----------
@@ -401,7 +401,7 @@ class ContrastJitterAug(ImageAugmenter):
 
 
 class SaturationJitterAug(ImageAugmenter):
-    """The distance of every pixel to its luminance times a random factor.
+    """Multiply the distance of every pixel to its luminance by a random factor.
 
     Parameters
     ----------
@@ -425,7 +425,7 @@ class SaturationJitterAug(ImageAugmenter):
 
 
 class HueJitterAug(ImageAugmenter):
-    """The colours turned around the axis of grey.
+    """Turn the colours around the axis of grey by a random angle.
 
     Parameters
     ----------
@@ -477,14 +477,14 @@ class ColorJitterAug(RandomOrderAug):
 
 
 class LightingAug(ImageAugmenter):
-    """One colour added to all pixels: noise along the principal colours of a set of images.
+    """Add one colour to all pixels: noise along the principal colours of a set of images.
 
     Parameters
     ----------
     alphastd : float
         Standard deviation of the share of each principal colour.
     eigval : array_like, (3,)
-        How much the images vary along each.
+        Variation of the images along each of them.
     eigvec : array_like, (3, 3)
         The principal colours, in columns.
 
@@ -532,7 +532,7 @@ class ColorNormalizeAug(ImageAugmenter):
 
 
 class RandomGrayAug(ImageAugmenter):
-    """Turn grey with a probability; the image keeps three channels.
+    """Turn an image grey with probability `p`; it keeps three channels.
 
     Parameters
     ----------

@@ -52,15 +52,14 @@ IMAGENET_VECTORS = np.array(
 class DescribedSteps(Augmenter, Sequence[ImageAugmenter]):
     """The steps of `CreateAugmenter`, as augmenters and as a description.
 
-    `ImageIter` takes it as the description that it is, and the image stage does what it says.  As a
-    sequence it holds the same steps in Python, to be called one by one or put into a list with
+    As a description, it is passed to `ImageIter`, whose image stage carries out the steps.  As a
+    sequence, it holds the same steps in Python, to be called one by one or put into a list with
     others: ``[*steps, my_own]``.
 
     Raises
     ------
     ValueError
-        Where it is used as a sequence, if it has steps that MXNet has not: those are in the image
-        stage alone.
+        If it is used as a sequence but has steps that MXNet lacks: only the image stage has these.
     """
 
     @cached_property
@@ -122,7 +121,7 @@ def CreateAugmenter(*values: Any, **keywords: Any) -> DescribedSteps:
     Raises
     ------
     TypeError, ValueError
-        For a value that is not what the parameter can be; the message names it.
+        For an invalid value; the message names the parameter.
 
     Examples
     --------
@@ -211,13 +210,12 @@ def CreateDetAugmenter(*values: Any, **keywords: Any) -> list[DetAugmenter]:
     Returns
     -------
     list of DetAugmenter
-        To be changed at will, and passed as ``aug_list`` of `ImageDetIter`.
+        It may be changed, and is passed as ``aug_list`` of `ImageDetIter`.
 
     Raises
     ------
     TypeError, ValueError
-        For a value that is not what the parameter can be, and for a list where `rand_pad` needs a
-        single value.
+        For an invalid value, and for a list where `rand_pad` needs a single value.
 
     Examples
     --------

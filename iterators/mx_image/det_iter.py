@@ -117,8 +117,8 @@ class ImageDetIter(ImageIter):
     ValueError
         For a value that is out of range or has no effect, and for lists and files without images.
     LabelError
-        If a label is none of this kind, or has no object with an area; unless such images are
-        skipped, for any image at once.
+        When the iterator is made, if any label has another form or no object with an area; with
+        ``on_error="skip"``, if all labels are of that kind.
     RecordIOError
         If the record file or its index is damaged.
 
@@ -130,12 +130,12 @@ class ImageDetIter(ImageIter):
     See Also
     --------
     ImageDetRecordIter : the same kind of batches without Python for each image.
-    CreateDetAugmenter : what happens to an image if there is no `aug_list`.
+    CreateDetAugmenter : the steps for an image if there is no `aug_list`.
 
     Notes
     -----
-    All labels are read when the iterator is made, those of all parts, so that parts agree on the
-    shape; MXNet reads those of the part.
+    All labels of all parts are read when the iterator is made, so that parts agree on the shape;
+    MXNet reads those of the part.
 
     Examples
     --------
@@ -210,7 +210,7 @@ class ImageDetIter(ImageIter):
     def reshape(
         self, data_shape: Sequence[int] | None = None, label_shape: Sequence[int] | None = None
     ) -> None:
-        """Have the batches from the next one on in another shape.
+        """Change the shape of the batches from the next one on.
 
         Parameters
         ----------
@@ -305,11 +305,11 @@ class ImageDetIter(ImageIter):
         Parameters
         ----------
         color : (int, int, int), optional
-            Of the boxes, RGB; by default one for each class.
+            Colour of the boxes, RGB; by default one for each class.
         thickness : int
-            Of the lines, in pixels.
+            Width of the lines in pixels.
         mean, std : array_like of 1 or 3 numbers, or True, optional
-            What the augmentation subtracts and divides by, to be undone; True for those of
+            Mean and standard deviation of the augmentation, to be undone; True for those of
             ImageNet.
         clip : bool
             Limit values to 0 to 255; otherwise those beyond wrap around.

@@ -41,7 +41,7 @@ class DetAugmenter(Described):
     Parameters
     ----------
     **parameters
-        What `dumps` says about the step.
+        Values for `dumps`: numbers, strings, and sequences of these.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class DetAugmenter(Described):
 
 
 class DetBorrowAug(DetAugmenter):
-    """A step for images alone, which moves nothing in them.
+    """Apply a step for images that leaves objects where they are.
 
     Parameters
     ----------
@@ -94,14 +94,14 @@ class DetBorrowAug(DetAugmenter):
 
 
 class DetRandomSelectAug(DetAugmenter):
-    """One of several steps, or none.
+    """Apply one of several steps, or none.
 
     Parameters
     ----------
     aug_list : DetAugmenter or list of DetAugmenter
-        Stays as it is; MXNet shuffles the list itself.
+        The list is left unchanged; MXNet shuffles it.
     skip_prob : float
-        Probability of none.
+        Probability that no step is applied.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class DetRandomSelectAug(DetAugmenter):
 
 
 class DetHorizontalFlipAug(DetAugmenter):
-    """Mirror left and right with a probability.
+    """Mirror an image and its objects horizontally with probability `p`.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class DetHorizontalFlipAug(DetAugmenter):
 
 
 class DetRandomCropAug(DetAugmenter):
-    """A random rectangle that contains enough of every object that it meets.
+    """Crop a random rectangle that contains enough of every object that it meets.
 
     Parameters
     ----------
@@ -176,11 +176,11 @@ class DetRandomCropAug(DetAugmenter):
     aspect_ratio_range : float or (float, float)
         Width / height of the rectangle.
     area_range : float or (float, float)
-        Its share of the image; what is above 1 is not reached.
+        Its share of the area of the image; the rectangle always lies inside the image.
     min_eject_coverage : float
         Objects of which it shows no more than this share are dropped.
     max_attempts : int
-        Rectangles that are tried before the image is left as it is.
+        Number of rectangles tried before the image is left unchanged.
 
     Raises
     ------
@@ -278,16 +278,16 @@ class DetRandomCropAug(DetAugmenter):
 
 
 class DetRandomPadAug(DetAugmenter):
-    """A larger image of one colour, with the image at a random position in it.
+    """Put an image at a random position in a larger one of a single colour.
 
     Parameters
     ----------
     aspect_ratio_range : float or (float, float)
         Width / height of the result.
     area_range : float or (float, float)
-        Its area as a multiple of that of the image; the larger one is above 1.
+        Its area as a multiple of that of the image; the upper end must be above 1.
     max_attempts : int
-        Sizes that are tried before the image is left as it is.
+        Number of sizes tried before the image is left unchanged.
     pad_val : float or sequence of float
         The colour, in grey levels.
 
@@ -375,7 +375,7 @@ def CreateMultiRandCropAugmenter(
     min_object_covered, aspect_ratio_range, area_range, min_eject_coverage, max_attempts
         As for `DetRandomCropAug`, or a list with a value for each of the crops.
     skip_prob : float
-        Probability of none.
+        Probability that no step is applied.
 
     Raises
     ------

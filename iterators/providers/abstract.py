@@ -36,10 +36,11 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
 
     Arrays of a batch that has no `provide_data` and no `provide_label` are found by the names of
     its provider.  The first batch is compared with what the provider announces: a ValueError names
-    the array if there are others or one has another shape.  Batches with a `bucket_key` may differ.
+    an array that is missing, unexpected or of another shape.  Batches with a `bucket_key` may
+    differ.
 
     A class of your own that has states defines `state_dict` and `load_state_dict` as well; a loop
-    after `load_state_dict` goes on where that has left it, without a `reset`.
+    after `load_state_dict` continues from that state, without a `reset`.
 
     Examples
     --------
@@ -98,7 +99,7 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
     provide_label: Sequence[DataDesc]
 
     def next(self) -> DataBatch:
-        """The next batch of the epoch; StopIteration when it is over, until `reset`."""
+        """Return the next batch of the epoch; after the last, StopIteration until `reset`."""
         if self._provider_batches is None:
             _needs_eachbatch(type(self), "next")
             self._provider_batches = iter(self.eachbatch())
@@ -111,21 +112,21 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
         self._provider_batches = self._provider_current = self._provider_loop = None
 
     def set_epoch(self, epoch: int) -> None:
-        """Make the next batch the first of that epoch, as if those before it had been gone through.
+        """Make the next batch the first of that epoch, as if all epochs before it had been run.
 
         Raises
         ------
         TypeError
-            If what comes in an epoch does not follow from its number.
+            If the batches of an epoch do not follow from its number.
         """
         raise TypeError(f"{type(self).__name__} cannot begin with an epoch that it is told")
 
     def state_dict(self) -> dict[str, Any]:
-        """The position of the run: what is needed to go on exactly here in another process."""
+        """Return the position of the run, from which another process can continue exactly."""
         raise TypeError(f"{type(self).__name__} has no state that could be saved")
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where a saved state says; the next loop delivers the rest of that epoch."""
+        """Continue from a saved state; the next loop delivers the rest of that epoch."""
         raise TypeError(f"{type(self).__name__} has no state that could be loaded")
 
     def close(self) -> None:

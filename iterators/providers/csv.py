@@ -47,8 +47,8 @@ class CSVOptions(TextOptions):
 
     data_csv: str | os.PathLike[str] = option(
         kind="str or os.PathLike",
-        text="""A file of numbers, a folder of such files, a pattern, several with semicolons in
-        between, or fsspec URLs; ``.gz`` as well.""",
+        text="""A file of numbers, a folder of such files, a pattern, several of these separated by
+        semicolons, or fsspec URLs; ``.gz`` as well.""",
     )
     data_shape: tuple[int, ...] = option(
         kind="tuple of int",
@@ -160,9 +160,9 @@ class CSVIter(RowProvider):
 
     Notes
     -----
-    In the order of the file, the rows are counted when the provider is made, which reads the file
-    once without parsing it.  Parts after the first one and resumed epochs go to their rows at once;
-    of a file that is gzip, they unpack what comes before.
+    Without `shuffle`, the rows are counted when the provider is made, which reads the file once
+    without parsing it.  Parts after the first one and resumed epochs go to their rows at once; in a
+    gzip file, they first unpack everything before these rows.
 
     Examples
     --------

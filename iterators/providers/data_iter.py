@@ -23,25 +23,24 @@ class DataIter(AbstractDataProvider):
     A class of your own makes its batches in one of two ways: it defines `next`, or `iter_next` and
     `getdata`, with `getlabel`, `getpad` and `getindex` where there is more than data.  It describes
     them in `provide_data` and `provide_label`, by `DataDesc` or by plain pairs of a name and a
-    shape; without descriptions arrays have no names.  `reset` is its own as well, if there is
-    something to begin with again.
+    shape; without descriptions arrays have no names.  It also defines `reset` if it can begin
+    again.
 
     Parameters
     ----------
     batch_size : int
-        Samples in a batch; it can be set later.  0 for what `provide_data` says.
+        Samples in a batch; it can be set later.  0 to take it from `provide_data`.
 
     Notes
     -----
-    Everything works on it that works on a provider: `ResizeIter`, `PrefetchingIter`, `iterator`,
-    `view`.
+    It can be used like any provider: with `ResizeIter`, `PrefetchingIter`, `iterator`, `view`.
 
     A loop begins with `reset`, as with all providers, if a batch was asked for since the iterator
-    was made or reset; otherwise there is nothing to reset, and a `reset` that shuffles, or that
-    needs a batch before it, is left alone as in MXNet.  The methods `next`, `iter_next`, `reset`,
-    `set_epoch` and `load_state_dict` of the class note this when they are called.
+    was made or reset; otherwise, as in MXNet, `reset` is not called: it may shuffle, or need a
+    batch before it.  The methods `next`, `iter_next`, `reset`, `set_epoch` and `load_state_dict` of
+    the class note this when they are called.
 
-    The class may have any attributes; only names that begin with ``_provider_`` are taken.
+    The class may have any attributes; only names that begin with ``_provider_`` are reserved.
 
     Examples
     --------
@@ -81,7 +80,7 @@ class DataIter(AbstractDataProvider):
         self._provider_size = integer("batch_size", value, low=0)
 
     def next(self) -> DataBatch:
-        """The next batch of the epoch; StopIteration when it is over."""
+        """Return the next batch of the epoch; StopIteration at its end."""
         if not _has_parts(self):
             return super().next()
         self._provider_current = None
@@ -89,19 +88,19 @@ class DataIter(AbstractDataProvider):
         return batch
 
     def reset(self) -> None:
-        """Nothing, unless `eachbatch` makes the batches or the class has a `reset` of its own."""
+        """Do nothing, unless `eachbatch` makes the batches or the class has its own `reset`."""
         self._provider_batches = self._provider_current = self._provider_loop = None
 
     def getlabel(self) -> Any:
-        """Label array of the current batch; None without labels."""
+        """Return the label array of the current batch; None without labels."""
         return None if _knows_none(self) else super().getlabel()
 
     def getpad(self) -> int:
-        """Padding of the current batch; 0 for a class that knows none."""
+        """Return the padding of the current batch: 0 unless the class defines it."""
         return 0 if _knows_none(self) else super().getpad()
 
     def getindex(self) -> Any:
-        """Sample ids of the current batch; None for a class that knows none."""
+        """Return the sample ids of the current batch: None unless the class defines them."""
         return None if _knows_none(self) else super().getindex()
 
 

@@ -214,9 +214,9 @@ class ImageProviderOptions(NamedOptions, RemoteOptions, LimitOptions):
     remote_cache_size: int | None = described(
         RemoteOptions,
         "remote_cache_size",
-        """Bytes that all copies in that folder may take on the disk: by default what they take now
-        and half of the free space. Record files that are larger are partly fetched again in every
-        epoch; for these, give `shuffle_chunk_size`.""",
+        """Bytes that all copies in `remote_cache` may take on the disk: by default their present
+        size and half of the free space. Record files that are larger are partly fetched again in
+        every epoch; for these, give `shuffle_chunk_size`.""",
     )
 
 

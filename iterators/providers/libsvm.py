@@ -38,7 +38,7 @@ class LibSVMOptions(TextOptions):
     data_libsvm: str | os.PathLike[str] = option(
         kind="str or os.PathLike",
         text="""A file of lines ``label index:value ...`` with indices from 0, a folder of such
-        files, a pattern, several of them with semicolons in between, or fsspec URLs; ``.gz`` as
+        files, a pattern, several of these separated by semicolons, or fsspec URLs; ``.gz`` as
         well.""",
     )
     data_shape: tuple[int, ...] = option(

@@ -87,7 +87,7 @@ class MixOptions(Options):
         partial(real, low=0, high=1),
     )
     prob: float = option(
-        1.0, "float", "Probability to mix a batch at all, 0 to 1.", partial(real, low=0, high=1)
+        1.0, "float", "Probability of mixing a batch at all, 0 to 1.", partial(real, low=0, high=1)
     )
     label_smoothing: float = option(
         0.0,
@@ -302,7 +302,7 @@ class MixBatches(Wrapper):
         )
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where a saved state says.
+        """Continue from a saved state.
 
         Raises
         ------

@@ -125,7 +125,7 @@ class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
         return {**self._own_state([inside]), "inside": inside.state}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where a saved state says."""
+        """Continue from a saved state."""
         position = self._checked_own_state(state)
         if ("inside" in state) != _has_state(self.data_iter):
             raise ValueError(

@@ -36,8 +36,8 @@ class ProtobufOptions(StoredArrayOptions, NamedOptions):
 
     path: str | os.PathLike[str] = option(
         kind="str or os.PathLike",
-        text="""A file of records, a folder of such files, a pattern, several of them with
-        semicolons in between, or fsspec URLs.""",
+        text="""A file of records, a folder of such files, a pattern, several of these separated by
+        semicolons, or fsspec URLs.""",
     )
     batch_size: int = option(
         kind="int", text="Rows in a batch, at least 1.", check=partial(integer, low=1)

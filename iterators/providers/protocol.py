@@ -42,7 +42,7 @@ class AbstractDataProviderState:
     Parameters
     ----------
     provider : AbstractDataProvider
-        Only its newest loop may go on.
+        The provider to loop over; only its newest loop may go on.
 
     Attributes
     ----------

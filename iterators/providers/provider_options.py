@@ -75,7 +75,8 @@ class ProviderOptions(Options):
     error_budget: float | None = option(
         None,
         "int or float, optional",
-        'With "skip", how many different samples may be skipped: a number or, below 1, a fraction.',
+        """With "skip", how many different samples may be skipped, as a number or, below 1, a
+        fraction, before an `ErrorBudgetError` is raised; by default any number.""",
     )
 
     def __post_init__(self) -> None:

@@ -116,7 +116,7 @@ class ResizeIter(Wrapper):
         return {**self._own_state([inside], over), "inside": inside.state}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where a saved state says."""
+        """Continue from a saved state."""
         position = self._checked_own_state(state, "inside", most=self.size)
         self.data_iter.load_state_dict(state["inside"])
         self._resume(state, position)
@@ -272,7 +272,7 @@ class PrefetchingIter(Wrapper):
         return {**self._own_state(self._states), "inside": [saved.state for saved in self._states]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where a saved state says."""
+        """Continue from a saved state."""
         position = self._checked_own_state(state, "inside")
         states = state["inside"]
         if not isinstance(states, Sequence) or len(states) != len(self.iters):

@@ -28,8 +28,8 @@ class Dataset(Sample):
     ----------
     data, fields, meta, readonly, primary, fields_meta
         As for `Sample`; selectors apply to the second axis, to every row.  Without `fields`, data
-        that name the parts of their rows, as `ImageRecordDataset` does, have these as fields, with
-        what is known of each.
+        that name the parts of their rows, such as an `ImageRecordDataset`, have these parts as
+        fields, with the facts about each.
 
     Notes
     -----
@@ -127,8 +127,8 @@ class Dataset(Sample):
 class Minibatches(Dataset):
     """Minibatches of a data set; `Dataset._minibatches` makes it.
 
-    ``mb()`` is a stacked array when all batches are full, otherwise a list of arrays.  Their shape
-    is that of the full ones also when the last one is short, and `_size` counts what there is.
+    ``mb()`` is a stacked array when all batches are full, otherwise a list of arrays.  `_shape` is
+    that of full batches even if the last one is short; `_size` is the number of elements there are.
 
     Examples
     --------

@@ -229,7 +229,7 @@ class CompositeSpace(Space):
         return sum(component.get_total_dimension() for component in self.components)
 
     def get_origin(self) -> Any:
-        """Not defined."""
+        """Raise NotImplementedError: only the components have an origin."""
         raise NotImplementedError(f"{self} has no origin: ask its components")
 
     def get_origin_batch(self, batch_size: int, dtype: Any = None) -> tuple[Any, ...]:
@@ -281,7 +281,7 @@ class NullSpace(Space):
 
     @property
     def dtype(self) -> str:
-        """A text that no other space has."""
+        """A string that stands for the missing element type."""
         return NULL_DTYPE
 
     @dtype.setter
@@ -421,8 +421,8 @@ class DataSpecsMapping:
         Returns
         -------
         object or tuple
-            The entry itself if there is just one; of several, a tuple, or the CompositeSpace that
-            equals that tuple if `nested` is a space.
+            The entry itself if there is just one; otherwise a tuple of the entries, or the
+            CompositeSpace that equals that tuple if `nested` is a space.
 
         Raises
         ------
@@ -470,7 +470,7 @@ class DataSpecsMapping:
         Parameters
         ----------
         flat : tuple, Space or object
-            What `flatten` returned, or anything else for its entries.
+            The result of `flatten`, or other objects in place of its entries.
 
         Raises
         ------

@@ -535,7 +535,7 @@ class ImageLoader:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where a saved state says; the next loop delivers the rest of that epoch.
+        """Continue from a saved state; the next loop delivers the rest of that epoch.
 
         Raises
         ------

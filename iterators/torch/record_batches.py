@@ -239,7 +239,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
         return {"epoch": self._epoch, "provider": provider.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where a saved state says; the next loop delivers the rest of that epoch.
+        """Continue from a saved state; the next loop delivers the rest of that epoch.
 
         Raises
         ------

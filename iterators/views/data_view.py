@@ -89,7 +89,7 @@ class DataView(View):
     # -- values ---------------------------------------------------------------------------------
 
     def forward_put(self, view: str, data: Any) -> None:
-        """Replace the base array; what was handed out and all gradients are forgotten.
+        """Replace the base array; all converted copies and gradients are forgotten.
 
         Parameters
         ----------
@@ -258,12 +258,12 @@ class DataView(View):
         view : str
             The form.
         grad : array
-            As `forward_get` gave the values: that form, that element type.
+            In the form and element type in which `forward_get` returned the values.
 
         Raises
         ------
         RuntimeError
-            If that form was never asked for in that element type.  A request for an earlier batch
+            If that form was never requested in that element type.  A request for an earlier batch
             counts as long as the order of the base stays the same.
         ValueError
             If there is no such form, or the gradient has another shape.
@@ -296,7 +296,7 @@ class DataView(View):
         RuntimeError
             If no gradient was recorded.
         ValueError
-            If another form or element type than that of the base is asked for.
+            If another form or element type than that of the base is requested.
 
         Examples
         --------
@@ -330,7 +330,7 @@ class DataView(View):
     # -- replacement ----------------------------------------------------------------------------
 
     def replace(self, view: str, data: Any, inplace: bool = False) -> None:
-        """Make values that are given in some form the base, which keeps its order and type.
+        """Replace the base by values in any form; it keeps its order of axes and element type.
 
         Parameters
         ----------
@@ -417,8 +417,7 @@ class DataView(View):
         out : View, optional
             As for `index`.
         share : bool
-            Do not copy: the rows are a window on the memory of this view, and what is written
-            through it is seen here.
+            Do not copy: both views share memory, so that writing through one changes the other.
 
         Examples
         --------

@@ -69,7 +69,7 @@ class View(_TypeNames, ABC):
 
     @abstractmethod
     def forward_put(self, view: Any, data: Any) -> None:
-        """Replace the base array; what was handed out and all gradients are forgotten."""
+        """Replace the base array; all converted copies and gradients are forgotten."""
 
     @abstractmethod
     def forward_get(self, view: Any = "default", dtype: Any = None) -> Any:
@@ -83,7 +83,7 @@ class View(_TypeNames, ABC):
 
     @abstractmethod
     def replace(self, view: Any, data: Any, inplace: bool = False) -> None:
-        """Make values that are given in some form the base."""
+        """Replace the base by values in any form."""
 
     @abstractmethod
     def flush(self) -> None:

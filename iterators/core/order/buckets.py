@@ -35,9 +35,9 @@ MOST_SIDE = 1 << 15
 class Buckets:
     """Shapes of batches; every image goes to the shape that is nearest to its aspect.
 
-    Nearest is the one whose ratio of width to height differs least in its logarithm; between two
-    that are as near the image goes to the narrower one.  Of several buckets with one ratio it goes
-    to the largest that is not larger than itself, else to the smallest.
+    The nearest is the one whose ratio of width to height differs least in its logarithm; of two
+    that are equally near, the narrower one.  Of several buckets with one ratio, an image goes to
+    the largest that is not larger than the image, else to the smallest.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ class Buckets:
         Instead of `shapes`: all shapes of at most so many pixels whose sides are multiples of
         `step`, but none that fits into another.
     step : int
-        What sides are multiples of, with `pixels`.
+        With `pixels`, the number of which all sides are multiples.
     ratio : float
-        How many times the longer side may have the shorter one, with `pixels`; at least 1.
+        With `pixels`, the largest ratio of the longer to the shorter side; at least 1.
     batch_size : int or sequence of int, optional
         Images in a batch, for all buckets or for each in the order of `shapes`; by default
         that of the provider, which is the most a batch may have.
@@ -60,14 +60,14 @@ class Buckets:
         Give all parts the same shape at each step.  If False each takes a batch of its own from the
         one order.
     carry_over : bool
-        What is left of a bucket at the end of an epoch comes first in the next one.  If False its
-        last batches are filled from the start of the bucket, or short; see `round_batch` of the
-        provider.
+        Deliver the images that remain in a bucket at the end of an epoch first in the next one.  If
+        False, its last batches are filled from the start of the bucket, or short; see `round_batch`
+        of the provider.
 
     Raises
     ------
     ValueError
-        If a value is out of range, or these contradict one another.
+        If a value is out of range, or values contradict one another.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class Buckets:
 
     @classmethod
     def of(cls, value: Any) -> Buckets:
-        """Return what stands for buckets in a call: a list of shapes, or `Buckets`."""
+        """Return `Buckets` as they are, or those with a list of shapes."""
         return value if isinstance(value, Buckets) else cls(value)
 
     def _given(self, shapes: Any) -> tuple[tuple[int, int], ...]:

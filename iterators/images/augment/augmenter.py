@@ -44,7 +44,7 @@ class Augmenter(Recipe):
     """The result of `CreateAugmenter`: a `Recipe` whose steps are those of MXNet's `mx.image`.
 
     Compared with the steps of `ImageRecordIter`, an image that is too small is cropped to the
-    proportions of the result and then grown; the aspect ratio of a random area is uniform in its
+    proportions of the result and then enlarged; the aspect ratio of a random area is uniform in its
     logarithm; and colours are changed in float, without rounding and without limits.
 
     Parameters
@@ -61,7 +61,7 @@ class Augmenter(Recipe):
     rand_gray: float = option(
         0.0,
         "float",
-        "Probability, 0 to 1, to turn grey; the image keeps three channels.",
+        "Probability, 0 to 1, of turning the image grey; it keeps three channels.",
         partial(real, low=0, high=1),
     )
 
@@ -93,7 +93,7 @@ class Augmenter(Recipe):
 
     @property
     def coloured(self) -> bool:
-        """True if any colour changes, beside normalisation."""
+        """True if a step other than normalisation changes colours."""
         return any(
             (self.brightness, self.contrast, self.saturation)
             + (self.hue, self.pca_noise, self.rand_gray)
@@ -153,7 +153,7 @@ class AugmenterOptions(PolicyOptions):
     pca_noise: float = option(
         0.0, "float", "Standard deviation of the noise along the principal colours of ImageNet."
     )
-    rand_gray: float = option(0.0, "float", "Probability to turn an image grey, 0 to 1.")
+    rand_gray: float = option(0.0, "float", "Probability of turning an image grey, 0 to 1.")
     inter_method: int = described(Recipe, "inter_method", default=2)
     scaled_decode: bool = described(Recipe, "scaled_decode")
 

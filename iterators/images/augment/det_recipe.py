@@ -108,8 +108,8 @@ class DetRecipe(ChangeOptions, BaseRecipe):
     num_crop_sampler: int = option(
         1,
         "int",
-        """Number of crop samplers, at most 64; they are tried in random order until one succeeds.
-        0 or less for none. Each parameter of the samplers is one value for each of them, or one
+        """Number of crop samplers, at most 64; they are tried in random order until one succeeds. 0
+        or less for none. Each parameter of the samplers takes one value for each of them, or one
         for all.""",
         partial(integer, high=MAX_SAMPLERS),
     )
@@ -211,7 +211,7 @@ class DetRecipe(ChangeOptions, BaseRecipe):
     mosaic: float = option(
         0.0,
         "float",
-        """Probability, 0 to 1, to combine an image with three others, drawn from all records of
+        """Probability, 0 to 1, of combining an image with three others, drawn from all records of
         its pack. They meet at a point of an area twice as wide and high as `data_shape`, each as
         large as fits into `data_shape`, and the area is then treated as one image. If a row has no
         room for all objects, some are left out, those of the last image first.""",

@@ -153,7 +153,7 @@ class GeometryOptions(Options):
     )
     mirror_p: float = option(0.5, "float", "Probability of `rand_mirror`, 0 to 1.", chance)
     flip_p: float = option(
-        0.0, "float", "Probability to turn the image upside down, 0 to 1.", chance
+        0.0, "float", "Probability of mirroring the image vertically, 0 to 1.", chance
     )
     crop_position: str | None = option(
         None,

@@ -189,14 +189,14 @@ class ChangeOptions(Options):
         "tuple of float",
         """Change brightness, contrast, saturation and hue like torchvision, in random order: by
         factors from ``[max(0, 1 - x), 1 + x]``, and the hue by up to x turns of the colour circle,
-        x at most 0.5. A range may replace an x; a single number is that of the first three.""",
+        x at most 0.5. A range may replace an x; a single number stands for the first three.""",
         _jitter,
     )
     color_jitter_prob: float = option(
         1.0, "float", "Probability of `color_jitter`, 0 to 1.", chance
     )
     random_grayscale: float = option(
-        0.0, "float", "Probability to turn the image grey, 0 to 1; it keeps its channels.", chance
+        0.0, "float", "Probability of turning the image grey, 0 to 1; its channels stay.", chance
     )
     gaussian_blur: float = option(0.0, "float", "Probability of a Gaussian blur, 0 to 1.", chance)
     blur_sigma: float | Sequence[float] = option(
@@ -206,18 +206,21 @@ class ChangeOptions(Options):
         partial(interval, low=0, high=LARGEST_SIGMA),
     )
     solarize_p: float = option(
-        0.0, "float", "Probability to invert all values from `solarize_threshold` on.", chance
+        0.0,
+        "float",
+        "Probability of inverting the values from `solarize_threshold` on, 0 to 1.",
+        chance,
     )
     solarize_threshold: float = option(
         128.0,
         "float",
-        "Values from this on are inverted; 0 to 256.",
+        "Values of at least this are inverted; 0 to 256.",
         partial(real, low=0, high=256),
     )
     random_erasing: float = option(
         0.0,
         "float",
-        """Probability, 0 to 1, to erase rectangles of the finished, normalised image.""",
+        """Probability, 0 to 1, of erasing rectangles in the finished, normalised image.""",
         chance,
     )
     erasing_area: float | Sequence[float] = option(
@@ -279,8 +282,8 @@ class PolicyOptions(ChangeOptions):
     low_resolution: float = option(
         0.0,
         "float",
-        """Probability to shrink the image and enlarge it again, with one of five interpolations
-        each way.""",
+        """Probability of shrinking the image and enlarging it again, with one of five
+        interpolations each way.""",
         chance,
     )
     low_resolution_side: float | Sequence[float] = option(
