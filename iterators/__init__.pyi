@@ -1,7 +1,8 @@
 """The public names and where they live; `__init__.py` loads them by this list.
 
 Records themselves, without batches, are read and written by `recordio`: `RecordReader` and
-`RecordWriter`.  What needs torch or Ray is imported on request: `iterators.torch`, `iterators.ray`.
+`RecordWriter`.  Two packages that need torch or Ray are imported on request: `iterators.torch` and
+`iterators.ray`.
 """
 # ruff: noqa: I001 - the order is that in which a newcomer should read
 
@@ -17,7 +18,7 @@ from .images.augment.pipelines.parts import PipelineError as PipelineError
 from .providers.mix_batches import MixBatches as MixBatches
 from .providers.show import show as show
 
-# Batches of arrays, of text, and of what other iterators deliver.
+# Batches of arrays, of text, and from other iterators.
 from .providers.arrays import ArrayDataProvider as ArrayDataProvider
 from .providers.arrays import NDArrayIter as NDArrayIter
 from .providers.csv import CSVIter as CSVIter
@@ -94,7 +95,7 @@ from .views import ListView as ListView
 from .views import SequenceView as SequenceView
 from .views import View as View
 
-# What a provider of one's own is made of, and what providers deliver.
+# Base classes of your own providers, and the objects that providers deliver.
 from .core.batch import AbstractDataBatch as AbstractDataBatch
 from .core.batch import DataBatch as DataBatch
 from .core.batch import DataDesc as DataDesc

@@ -58,7 +58,7 @@ class Layout:
     ----------
     axes : str or iterable of str or int
         One letter for every axis, slowest first: ``b`` batch, ``h`` height, ``w`` width, ``c``
-        channel, ``t`` time or slot, ``k`` class, ``f`` features; any other letter is as good.
+        channel, ``t`` time or slot, ``k`` class, ``f`` features; any other letter is possible.
         Pylearn2's ``0`` and ``1`` are ``h`` and ``w``; MXNet's capitals and ``N`` are understood.
     index_of : str, optional
         The elements are labels: integer positions along this axis, which the array does not have.

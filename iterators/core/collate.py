@@ -46,7 +46,7 @@ def concat_examples(batch: Sequence[Any], device: Any = None, padding: Any = Non
         else, a tuple inside a tuple too, becomes one array.  A `Sample`, as an example or as an
         entry of one, counts as its data.
     device : None, int, str or device
-        Where the result shall be, as for `to_device`.  None leaves it where the examples are.
+        Device of the result, as for `to_device`.  None leaves it where the examples are.
     padding : scalar, tuple or dict, optional
         None: shapes must agree.  A number: examples of different shapes are put into the origin
         corner of an array as large as the largest of them, and the rest has this value.  A tuple

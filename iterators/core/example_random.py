@@ -47,7 +47,7 @@ def example_random() -> random.Random:
     Returns
     -------
     random.Random
-        Or the module `random`, which has the same functions.  To be used at once, not kept.
+        Or the module `random`, which has the same functions.  Use it at once, and do not keep it.
 
     Examples
     --------

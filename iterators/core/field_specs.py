@@ -75,7 +75,7 @@ class Mask(FieldKind):
     ignore: int = option(
         255,
         "int",
-        "Value of pixels that lie outside the mask, behind a border or a turned edge.",
+        "Value of pixels that lie outside the mask, in a border or beyond a turned edge.",
         integer,
     )
     dtype: str = option(
@@ -138,8 +138,8 @@ class Image(FieldKind):
     colour: bool = option(
         False,
         "bool",
-        """Whether the changes of colours that are drawn for the image are made here as well.  What
-        is erased of the image is not erased here.""",
+        """Whether the changes of colours that are drawn for the image are made here as well.
+        Rectangles that are erased in the image are not erased here.""",
         boolean,
     )
 
@@ -181,16 +181,16 @@ class Objects(FieldKind):
     most: int | None = option(
         None,
         "int, optional",
-        """Objects of a sample at most, for which there is room in a batch; by default those of all
+        """Largest number of objects of a sample, for which a batch has room; by default that of all
         records, whose headers are read once.  A sample with more is a bad record.""",
         optional(partial(integer, low=1, high=1 << 20)),
     )
     packed: bool = option(
         False,
         "bool",
-        """Deliver the objects of all samples one behind the other, and in ``batch["name_offsets"]``
-        where those of each begin and the last ones end, int64 (batch + 1,); instead of an array
-        that is filled up with -1.""",
+        """Deliver the objects of all samples one after the other, instead of an array that is
+        filled up with -1; ``batch["name_offsets"]``, int64 (batch + 1,), has the positions at which
+        those of each sample begin and the last ones end.""",
         boolean,
     )
 
@@ -201,7 +201,7 @@ class Keypoints(Objects):
     """Key points of the persons or things in an image: x, y and v, in pixels of the batch.
 
     v is 0 for a point that was not labelled or is out of sight, 1 for one that is hidden and 2 for
-    one that is seen, as in COCO.  x and y of one out of sight say where it would be; they are 0 if
+    one that is seen, as in COCO.  x and y of one out of sight are where it would be; they are 0 if
     it was not labelled.  Padding is -1.
 
     Parameters
@@ -224,8 +224,8 @@ class Keypoints(Objects):
         (),
         "sequence of pairs of int",
         """Numbers of the points, from 0 on, that are exchanged when the image is mirrored: left and
-        right of the same thing.  They do not when it is mirrored in both directions, which is a
-        half turn.""",
+        right of the same thing.  They are not exchanged when it is mirrored in both directions,
+        which is a half turn.""",
         _pairs,
     )
 
@@ -235,8 +235,8 @@ class Keypoints(Objects):
 class Boxes(Objects):
     """Boxes of the objects in an image: rows of class, four coordinates and any further values.
 
-    Coordinates are float32, in pixels of the batch.  Of a box that is cut off, the rest counts; of
-    one that is turned, the box around it.  Padding is -1.
+    Coordinates are float32, in pixels of the batch.  A box that is cut off keeps its rest; one that
+    is turned becomes the upright box around it.  Padding is -1.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ class Boxes(Objects):
         "overlap",
         '{"overlap", "center"}',
         """Which boxes stay: those of which more than `min_overlap` is seen, or those whose centre
-        is.  `ImageDetRecordIter` has keywords for its own.""",
+        is.  `ImageDetRecordIter` has keywords for its own boxes.""",
         partial(choice, allowed=("overlap", "center")),
     )
     min_overlap: float = option(
@@ -291,8 +291,8 @@ class Text(FieldKind):
     line: str = option(
         "all",
         '{"all", "first", "random"}',
-        """The whole text; or of several captions, a line each, the first one, or another one in
-        every epoch.""",
+        """The whole text; or, for captions of a line each, the first one, or a random one in every
+        epoch.""",
         partial(choice, allowed=("all", "first", "random")),
     )
 

@@ -24,17 +24,17 @@ __all__ = ["ClassNumberError", "Layout", "LayoutError", "LayoutPlan", "plan"]
 
 
 def plan(src: Layout | str, dst: Layout | str) -> LayoutPlan:
-    """Return the conversion of arrays from one layout to another; found once, then remembered.
+    """Return the conversion of arrays from one layout to another; it is found once and cached.
 
     =============================  ===============================================================
     Step                           When
     =============================  ===============================================================
-    split                          `src` has a flattened axis that `dst` wants in its parts
-    select                         `dst` says ``t_at=i`` of an axis that `src` has
+    split                          `src` has a flattened axis, `dst` its parts
+    select                         `dst` has ``t_at=i`` for an axis that `src` has
     drop, insert                   only one of them has an axis, whose size is 1
     permute                        the order differs, also inside flattened axes
     merge                          `dst` has a flattened axis
-    one-hot                        `src` says ``index_of="k"`` and `dst` has ``k``; when `dst` lacks
+    one-hot                        `src` has ``index_of="k"`` and `dst` has ``k``; when `dst` lacks
                                    ``t``, the marks along ``t`` are put together (0/1)
     =============================  ===============================================================
 

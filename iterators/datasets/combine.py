@@ -327,12 +327,19 @@ def split_dataset(dataset: Any, split_at: int, order: Any = None) -> tuple[SubDa
     >>> first[:], second[:]
     (['a', 'b', 'c'], ['d', 'e'])
     """
-    if not isinstance(split_at, (int, np.integer)):
-        raise TypeError(f"split_at={split_at!r}: expected an integer")
+    return _cut_in_two(dataset, "split_at", split_at, order)
+
+
+def _cut_in_two(
+    dataset: Any, name: str, position: Any, order: Any
+) -> tuple[SubDataset, SubDataset]:
+    """Cut at a position that the caller knows by a name."""
+    if not isinstance(position, (int, np.integer)):
+        raise TypeError(f"{name}={position!r}: expected an integer")
     size = len(dataset)
-    if not 0 <= split_at <= size:
-        raise ValueError(f"split_at={split_at}: expected 0 to {size}")
-    return SubDataset(dataset, 0, split_at, order), SubDataset(dataset, split_at, size, order)
+    if not 0 <= position <= size:
+        raise ValueError(f"{name}={position}: expected 0 to {size}")
+    return SubDataset(dataset, 0, position, order), SubDataset(dataset, position, size, order)
 
 
 def split_dataset_random(
@@ -344,7 +351,7 @@ def split_dataset_random(
     ----------
     dataset : sequence
     first_size : int
-        Examples of the first part.
+        Examples of the first part, 0 to ``len(dataset)``.
     seed : int, optional
         Seed of ``numpy.random.RandomState(seed).permutation``; None gives another permutation at
         every call.
@@ -359,7 +366,7 @@ def split_dataset_random(
     >>> first[:], second[:]
     ([2, 8, 4, 9], [1, 6, 7, 3, 0, 5])
     """
-    return split_dataset(dataset, first_size, _permutation(dataset, seed))
+    return _cut_in_two(dataset, "first_size", first_size, _permutation(dataset, seed))
 
 
 def split_dataset_n(dataset: Any, n: int, order: Any = None) -> list[SubDataset]:

@@ -24,13 +24,13 @@ class DenseDesignMatrix(RowsAsImages, FieldDataset):
     Parameters
     ----------
     X : numpy.ndarray, (n, features), optional
-        The examples; or
+        The examples, one a row; or
     topo_view : numpy.ndarray, 4 axes, optional
         the examples as images, in the order of `axes`.
     y : numpy.ndarray, (n,) or (n, targets), optional
         The targets.
     view_converter : DefaultViewConverter, optional
-        Says in which order a row of `X` holds an image.
+        Describes the order in which a row of `X` holds an image.
     axes : sequence
         Axes of `topo_view`: ``'b'``, ``'c'``, ``0`` (rows) and ``1`` (columns).
     rng : seed or generator, optional
@@ -40,7 +40,8 @@ class DenseDesignMatrix(RowsAsImages, FieldDataset):
     fit_preprocessor : bool
         Whether it may take its parameters from these examples.
     X_labels, y_labels : int, optional
-        That half consists of labels below this number.
+        Number of classes, if the features or the targets are labels: integers from 0 up to one
+        below it.
 
     Raises
     ------
@@ -202,7 +203,7 @@ class DenseDesignMatrix(RowsAsImages, FieldDataset):
         return self.y
 
     def convert_to_one_hot(self, min_class: int = 0) -> None:
-        """Make rows of zeros and a one of targets that are classes.
+        """Replace targets that are classes by one-hot rows.
 
         Parameters
         ----------
@@ -212,13 +213,13 @@ class DenseDesignMatrix(RowsAsImages, FieldDataset):
         Raises
         ------
         ValueError
-            If there are no targets, several a row, none that are integers, or classes below
-            `min_class`.
+            If there are no targets, several per row, targets that are not integers, or classes
+            below `min_class`.
 
         Notes
         -----
         There are `y_labels` columns less `min_class`, or, without `y_labels`, as many as the
-        greatest class asks for.
+        greatest class requires.
 
         Examples
         --------
@@ -242,7 +243,7 @@ class DenseDesignMatrix(RowsAsImages, FieldDataset):
         self._set(self.X, hot, self._view_converter, self._X_labels, None)
 
     def set_topological_view(self, V: Any, axes: Any = ("b", 0, 1, "c")) -> None:
-        """Hold other images from now on.
+        """Replace the examples by images.
 
         Parameters
         ----------
@@ -273,7 +274,7 @@ class DenseDesignMatrix(RowsAsImages, FieldDataset):
         return ImageView("bchw", images.design_mat_to_topo_view(self.X))
 
     def apply_preprocessor(self, preprocessor: Any, can_fit: bool = False) -> None:
-        """Change `X` by what has ``apply(dataset, can_fit)``, as `iterators.views.ZCA` has.
+        """Change `X` by an object with ``apply(dataset, can_fit)``, such as `iterators.views.ZCA`.
 
         Examples
         --------
@@ -321,9 +322,10 @@ class DenseDesignMatrix(RowsAsImages, FieldDataset):
         mode, batch_size, num_batches, rng, data_specs, return_tuple
             As there.
         topo : bool, optional
-            Pylearn2's older way to ask: the features as images, in the axes of `view_converter`.
+            Pylearn2's older parameter: deliver the features as images, in the axes of
+            `view_converter`.
         targets : bool, optional
-            Likewise: the targets beside the features.
+            Likewise: deliver the targets beside the features.
 
         Raises
         ------
@@ -363,7 +365,7 @@ class DenseDesignMatrix(RowsAsImages, FieldDataset):
         ----------
         batch_size : int
         include_labels : bool
-            Give a tuple with their targets, or None where there are none.
+            Return a tuple of the examples and their targets, or None for targets if there are none.
 
         Raises
         ------
@@ -391,9 +393,9 @@ class DenseDesignMatrix(RowsAsImages, FieldDataset):
         Parameters
         ----------
         train_size : int
-            How many the first are, or
+            Number of the first rows; or
         train_prop : float
-            which share of all, 0 to 1.
+            their share of all rows, 0 to 1.
 
         Returns
         -------
@@ -419,12 +421,12 @@ class DenseDesignMatrix(RowsAsImages, FieldDataset):
         return self.X[:size], self.X[size:]
 
     def split_dataset_nfolds(self, nfolds: int) -> list[Any]:
-        """Return `X` in so many pieces of consecutive rows, the last of which may be shorter.
+        """Return `X` in `nfolds` pieces of consecutive rows, the last of which may be shorter.
 
         Raises
         ------
         ValueError
-            If so many pieces of equal length cannot be made of the rows.
+            If the rows cannot be cut into that many pieces of equal length.
 
         Examples
         --------

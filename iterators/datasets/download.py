@@ -42,9 +42,10 @@ _root = next(
 def get_dataset_root() -> str:
     """Return the folder in which datasets are kept.
 
-    What `set_dataset_root` said last, else the environment variable ``ITERATORS_DATASET_ROOT``,
-    else ``CHAINER_DATASET_ROOT``, else ``~/.chainer/dataset``, where data that Chainer downloaded
-    is found.  The variables are read once, when datasets are first used.
+    It is the last one given to `set_dataset_root`, else the environment variable
+    ``ITERATORS_DATASET_ROOT``, else ``CHAINER_DATASET_ROOT``, else ``~/.chainer/dataset``, where
+    data that Chainer downloaded is found.  The variables are read once, when datasets are first
+    used.
 
     Returns
     -------
@@ -64,7 +65,7 @@ def set_dataset_root(path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     path : path
-        Made when it is needed.
+        The folder; it is made when it is needed.
 
     Examples
     --------
@@ -142,9 +143,9 @@ def cache_or_load_file(
     Notes
     -----
     The file appears whole or not at all, by a rename on one file system.  Several processes may
-    call this at once for one path: more than one may then run its `creator`, the first that is done
-    provides the file, and the others keep what they made to themselves.  An exception, Ctrl-C
-    included, leaves nothing behind.
+    call this at once for one path: more than one may then run its `creator`; the first to finish
+    provides the file, and the others return their own content without storing it.  An exception,
+    Ctrl-C included, leaves nothing behind.
 
     Examples
     --------
@@ -220,16 +221,16 @@ def cached_download(url: str, *, checksum: str | None = None, progress: bool | N
         ``http:``, ``https:`` and ``file:`` need nothing else; every other scheme that fsspec knows
         (``s3:``, ``gs:``, ``ftp:``, ``memory:``, ...) needs fsspec and the driver it names.
     checksum : str, optional
-        Hexadecimal digest of the content, alone or behind its kind: ``"sha256:..."``.  MD5, SHA-1,
+        Hexadecimal digest of the content, alone or after its kind: ``"sha256:..."``.  MD5, SHA-1,
         SHA-256, SHA-384 and SHA-512 are told apart by length.  A file that is in the cache is
-        checked as well, and fetched again if it is another one.
+        checked as well, and fetched again if it differs.
     progress : bool, optional
         Whether to show a bar on the standard error stream; by default if that is a terminal.
 
     Returns
     -------
     str
-        The file: ``_dl_cache/`` and the MD5 of the URL, below `get_dataset_root`.
+        Path of the file: ``_dl_cache/`` and the MD5 of the URL, below `get_dataset_root`.
 
     Raises
     ------

@@ -82,6 +82,8 @@ class ImageDataset(DatasetMixin):
 
     Raises
     ------
+    OSError
+        On reading, for an image file that cannot be read.
     ImageDecodeError
         On reading, for a file that exceeds a limit or cannot be decoded.
     ImportError
@@ -142,6 +144,8 @@ class LabeledImageDataset(DatasetMixin):
     ------
     ValueError
         If a line does not have exactly two fields, or its label is no number.
+    OSError
+        On reading, for an image file that cannot be read.
     ImageDecodeError
         On reading, for a file that exceeds a limit or cannot be decoded.
     ImportError

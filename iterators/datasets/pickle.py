@@ -50,7 +50,7 @@ class PickleDatasetWriter:
     writer : binary file
         Closed by `close`.
     protocol : int
-        Of pickle.
+        Protocol of pickle.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def open_pickle_dataset_writer(
     ----------
     path : path
     protocol : int
-        Of pickle.
+        Protocol of pickle.
     """
     return PickleDatasetWriter(open(path, "wb"), protocol)
 

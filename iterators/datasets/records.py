@@ -167,9 +167,9 @@ class ImageRecordDatasetOptions(ThreadOptions, LimitOptions, RemoteOptions):
 
     path: Any = option(
         kind="path, Pack, or a list of them",
-        text="""A record file, a folder of them, or several paths separated by semicolons.  Of a
-        face-recognition pack the examples are the images.  A `Pack` also says what becomes of its
-        labels; examples are numbered through, pack after pack.""",
+        text="""A record file, a folder of them, or several paths separated by semicolons.  In a
+        face-recognition pack, the examples are the images.  A `Pack` may also change its labels;
+        examples are numbered consecutively, pack after pack.""",
     )
     index: Any = option(
         "",
@@ -180,36 +180,36 @@ class ImageRecordDatasetOptions(ThreadOptions, LimitOptions, RemoteOptions):
     channels: int | None = option(
         None,
         "{3, 1, 4}",
-        """3 for RGB, 1 for grey, 4 for RGBA, as it is stored.  Of augmented images `data_shape`
-        says it.""",
+        """3 for RGB, 1 for grey, 4 for RGBA, as it is stored.  Augmented images have the channels
+        of `data_shape`.""",
     )
     orient: bool = described(Recipe, "orient")
     layout: str | None = option(
         None,
         '{"HWC", "CHW"}',
-        'Order of the axes: "HWC" of images as they are, "CHW" of augmented ones.',
+        'Order of the axes; by default "HWC" for unchanged and "CHW" for augmented images.',
     )
     dtype: Any = option(
         None,
         '{"uint8", "float32"}',
-        f"""\"uint8" of images as they are; ``"float32"`` for the values that are stored, such as
-        depths and medical images of 16 bits or floating point, with every bit and without scaling;
-        for 1 or 3 channels.  Of augmented images {quoted()}.""",
+        f"""\"uint8", the default for unchanged images; ``"float32"`` for the values that are
+        stored, such as depths and medical images of 16 bits or floating point, with every bit and
+        without scaling; for 1 or 3 channels.  Augmented images have {quoted()}.""",
     )
     transform: Callable[[np.ndarray], Any] | None = option(
         None,
         "callable, optional",
-        """Takes the image, or each view of it, and returns what stands in its place.  It runs in
-        the thread of the caller.""",
+        """Function that is called with the image, or each view of it, and returns its replacement.
+        It runs in the thread of the caller.""",
     )
     fields: Any = described(
         FieldOptions,
         "fields",
-        """What an example has between its image and its label, by name: ``{"mask": Mask()}`` of
-        `iterators.fields`; a name alone, or None in the place of a field, takes the kind that
-        ``PREFIX.fields.json`` says.  A field lies in ``PREFIX.name.rec`` beside ``PREFIX.rec``, in
-        records with the keys of the images.  It is moved as an augmented image is, and has the size
-        of one that stays as it is; `transform` does not see it.""",
+        """Parts of an example between its image and its label, by name: ``{"mask": Mask()}`` of
+        `iterators.fields`; for a name alone, or None in place of a field, ``PREFIX.fields.json``
+        gives the kind.  A field is stored in ``PREFIX.name.rec`` beside ``PREFIX.rec``, in records
+        with the keys of the images.  It is moved as an augmented image is, or has the size of an
+        unchanged one; `transform` does not change it.""",
     )
     label_dtype: Any = option(
         np.float32,
@@ -241,14 +241,16 @@ class ImageRecordDataset(DatasetMixin):
 
     Raises
     ------
+    OSError
+        If a file cannot be read.
     EmptyRecordFileError
         If there is no record.
     FieldError
-        If a pack has no such field, or a record of it is missing or is none of its kind.
+        If a pack has no such field, or a record of the field is missing or not of its kind.
     ImageDecodeError, RecordHeaderError, CorruptRecordError, TruncatedRecordError
         When a bad record is read; the error names path, offset and record.
     LabelError
-        If `label_dtype` is an integer type and a label is no whole number in its range.
+        If `label_dtype` is an integer type and a label is not a whole number in its range.
     TypeError, ValueError
         For keywords that do not exist, that need a `data_shape`, or that contradict one another.
 
@@ -259,10 +261,10 @@ class ImageRecordDataset(DatasetMixin):
     channels) or (channels, height, width); a label is a NumPy scalar, or an array of shape
     (labels,) where the record has a vector.  Fields are those of a batch of `ImageRecordIter`
     without its first axis, texts and JSON values included; packed objects are as many as the image
-    has, and every view has its own fields.  Example i is what ``ImageRecordIter``
-    without shuffling delivers as its i-th sample; if images are augmented, in the epoch that
-    `set_epoch` says, in which one that is asked for twice is the same twice.  Negative integers
-    count from the end.  Threads and processes may share a dataset; 8 bytes are kept for a record.
+    has, and every view has its own fields.  Example i is the i-th sample of ``ImageRecordIter``
+    without shuffling; augmented images are those of the epoch that `set_epoch` sets, and the same
+    at every access within it.  Negative integers count from the end.  Threads and processes may
+    share a dataset; 8 bytes are kept for a record.
 
     Examples
     --------

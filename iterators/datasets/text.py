@@ -42,8 +42,8 @@ class TextDataset(DatasetMixin):
     encoding, errors, newline : str or list of str, optional
         As for `open`; a list has one for each file.
     filter_func : callable, optional
-        Takes the lines at one position, one argument for each file, and says whether that position
-        counts.
+        Takes the lines at one position, one argument for each file, and returns whether to keep
+        that position.
     **remote
         Keywords of `recordio.RemoteSettings`, for URLs.
 
@@ -60,9 +60,9 @@ class TextDataset(DatasetMixin):
     Notes
     -----
     A line keeps its terminator.  Indices below 0 are out of range (rule of Chainer); slices may
-    have negative bounds.  Eight bytes are kept for a line; of files in UTF-16 and other encodings
-    in which lines cannot be found without decoding, and with ``errors="ignore"``, the whole text
-    is.
+    have negative bounds.  Eight bytes of memory are kept for a line.  For UTF-16 and other
+    encodings in which lines cannot be found without decoding, and with ``errors="ignore"``, the
+    whole text is kept.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class TextDataset(DatasetMixin):
         return tuple(file[line] for file in self._files)
 
     def close(self) -> None:
-        """Let the files go; reading is a ValueError from then on."""
+        """Close the files; from then on, reading raises a ValueError."""
         for file in self._files:
             file.close()
 

@@ -271,7 +271,8 @@ class TransformerDataset:
         Raises
         ------
         ValueError
-            On the way, if the transformer gives what cannot become what was asked for.
+            During the iteration, if the result of the transformer cannot be brought into the form
+            requested.
         """
         request = None if data_specs is None else Request(data_specs)
         forms: Any = (None,) if request is None else request.forms

@@ -26,7 +26,7 @@ def get_mnist(
     label_dtype: Any = np.int32,
     rgb_format: bool = False,
 ) -> tuple[Any, Any]:
-    """Return the training and the test set of MNIST.
+    """Return the training and the test set of MNIST, or of a set with files of the same names.
 
     Parameters
     ----------
@@ -37,11 +37,11 @@ def get_mnist(
     ndim : {1, 2, 3}
         Images of shape (784,), (28, 28) or (1, 28, 28).
     scale : float
-        What the greatest pixel becomes.
+        Value that a pixel of 255 gets.
     dtype : dtype, optional
-        Of the images, floating point; float32 unless given.
+        Element type of the images, floating point; float32 by default.
     label_dtype : dtype
-        Of the labels.
+        Element type of the labels.
     rgb_format : bool
         With ``ndim=3``, images of shape (3, 28, 28), whose channels are equal.
 
@@ -115,9 +115,9 @@ def get_cifar10(
     ndim : {1, 3}
         Images of shape (3072,) or (3, 32, 32), channels red, green and blue.
     scale : float
-        What the greatest pixel becomes.
+        Value that a pixel of 255 gets.
     dtype : dtype, optional
-        Of the images, floating point; float32 unless given.
+        Element type of the images, floating point; float32 by default.
 
     Returns
     -------

@@ -38,7 +38,7 @@ __all__ = [
 class Iterator:
     """Base class of iterators over batches; a batch is a list of examples.
 
-    A class of its own needs ``__next__``, and whatever of the other attributes its users ask for:
+    A subclass needs ``__next__``, and those of the other attributes that its users read:
     `batch_size`, `epoch` (completed sweeps), `epoch_detail` (the running one in part),
     `previous_epoch_detail` (that before the latest batch, None before the first) and `is_new_epoch`
     (whether the latest batch completed a sweep).
@@ -68,7 +68,7 @@ class Iterator:
         return self.__next__()
 
     def finalize(self) -> None:
-        """Give back threads, processes and memory.  May be called again and again."""
+        """Release threads, processes and memory.  May be called repeatedly."""
 
     def close(self) -> None:
         """Close the iterator: another name of `finalize`."""
@@ -406,7 +406,7 @@ class SerialIterator(DatasetIterator):
 
     Notes
     -----
-    An exception of the data set comes out of the call; the next call goes on behind that batch.
+    An exception in the data set is raised by the call; the next call continues after that batch.
 
     Examples
     --------

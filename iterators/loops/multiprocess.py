@@ -34,20 +34,20 @@ class MultiprocessIterator(PrefetchingIterator):
     dataset, batch_size, repeat, shuffle
         As for `SerialIterator`, whose batches these are.
     n_processes : int, optional
-        Number of worker processes; as many as there are processors without it.
+        Number of worker processes; by default as many as there are processors.
     n_prefetch : int
         Batches under way while the consumer works on another one, at least 1.  If there are fewer
         of them than processes, the processes share the examples of a batch.
     shared_mem : int, optional
         Bytes of shared memory for each example; arrays that do not fit go through a pipe, with a
-        UserWarning.  0 for none.  Without it there is as much as the examples need.
+        UserWarning.  0 for none.  By default as much as the examples need.
     order_sampler : callable, optional
         As for `SerialIterator`.
     dataset_timeout : float, optional
         Seconds of waiting for a batch before a `TimeoutWarning`; None for never.
     maxtasksperchild : int, optional
-        Shares of a batch after which a worker process is replaced by a new one, so that what its
-        data set has gathered is given back.
+        Shares of a batch after which a worker process is replaced by a new one, so that memory that
+        its data set has gathered is freed.
     context : str or multiprocessing context, optional
         How processes are started: "fork", "spawn", "forkserver", or a context.  Default: that of
         `multiprocessing`.
@@ -57,13 +57,13 @@ class MultiprocessIterator(PrefetchingIterator):
     The processes start with the first batch.  Each inherits or unpickles the data set once, and
     draws from NumPy's, Python's and torch's global generators differently from the others.
 
-    An exception of the data set comes out of the call that would have returned that batch, with the
-    worker's traceback as its cause; the next call goes on behind that batch.  When a worker is
+    An exception in the data set is raised by the call that would have returned that batch, with the
+    worker's traceback as its cause; the next call continues after that batch.  When a worker is
     killed, `WorkerDiedError` is raised; the next call starts new processes and makes the same batch
     again.
 
-    Arrays of a batch lie in memory that is used again when nobody refers to any of them any more:
-    to keep one example for long, copy it.
+    The memory of the arrays of a batch is reused once none of them is referenced: to keep one
+    example for long, copy it.
 
     Raises
     ------

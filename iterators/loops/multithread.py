@@ -29,9 +29,9 @@ class MultithreadIterator(PrefetchingIterator):
 
     Notes
     -----
-    The threads start with the first batch.  An exception of the data set comes out of the call that
-    would have returned that batch; the next call goes on behind it.  In a forked child the iterator
-    starts threads of its own.
+    The threads start with the first batch.  An exception in the data set is raised by the call that
+    would have returned that batch; the next call continues after it.  In a forked child the
+    iterator starts threads of its own.
 
     Examples
     --------

@@ -69,9 +69,9 @@ class DictionarySerializer(Serializer):
     Parameters
     ----------
     target : dict, optional
-        What to fill; a new one without it.
+        Dictionary to fill; by default a new one.
     path : str
-        What every key begins with.
+        Prefix of every key.
 
     Examples
     --------
@@ -105,11 +105,11 @@ class NpzDeserializer(Deserializer):
     ----------
     npz : mapping of str to array
     path : str
-        What every key begins with.
+        Prefix of every key.
     strict : bool
-        Whether a missing key is a KeyError, or leaves the value as it is.
+        Raise a KeyError for a missing key; if False, the value stays as it is.
     ignore_names : str, callable or list of them, optional
-        Keys to leave alone: names, or functions of a name that say so.
+        Keys to leave alone: names, or functions that return whether to leave a name alone.
 
     Examples
     --------

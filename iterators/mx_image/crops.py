@@ -31,7 +31,7 @@ def scale_down(src_size: Sequence[int], size: Sequence[int]) -> tuple[int, int]:
     src_size : (int, int)
         Width and height of the image.
     size : (int, int)
-        Width and height that are wanted.
+        Requested width and height.
 
     Returns
     -------

@@ -121,6 +121,8 @@ class ImageDetIter(ImageIter):
         ``on_error="skip"``, if all labels are of that kind.
     RecordIOError
         If the record file or its index is damaged.
+    OSError
+        If a file cannot be read.
 
     Attributes
     ----------

@@ -346,7 +346,7 @@ def imrotate(
     ----------
     src : array_like of float32, (channels, height, width) or (n, channels, height, width)
     rotation_degrees : float, or array_like of float, (n,)
-        Counterclockwise; for a batch one angle for all or one for each.
+        In degrees, counter-clockwise; for a batch one angle for all or one for each.
     zoom_in : bool
         Enlarge so far that nothing outside the image is seen.
     zoom_out : bool

@@ -157,6 +157,10 @@ class CSVIter(RowProvider):
         limit.
     TypeError
         For a parameter that does not exist.
+    ValueError
+        For a value that is out of range.
+    OSError
+        If a file cannot be read.
 
     Notes
     -----

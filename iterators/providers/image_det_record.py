@@ -61,6 +61,8 @@ class ImageDetRecordIter(RecordImageProvider):
         more values than `label_pad_width` or, without it, `max_label_width` allows.
     RecordIOError
         If the record file or its index is damaged.
+    OSError
+        If a file cannot be read.
 
     Warns
     -----
@@ -69,14 +71,14 @@ class ImageDetRecordIter(RecordImageProvider):
 
     See Also
     --------
-    ImageRecordIter : what is common to all image providers.
+    ImageRecordIter : the features common to all image providers.
 
     Notes
     -----
     The partners of a mosaic are drawn from all records of the pack, whichever part of them the
     provider has, by (seed, epoch, record).  A partner that cannot be used makes the mosaic a bad
     record: the error names the partner; with ``on_error="skip"`` it is listed in `skipped`, and the
-    next good record of the epoch takes the place.
+    next good record of the epoch takes its place.
 
     The automatic width W is that of the longest label of all records, so that all parts agree;
     MXNet takes the longest of the part.  With `mosaic` it is that of four such labels.  Labels that

@@ -74,11 +74,13 @@ class ImageIter(RollingProvider, RecordImageProvider):
         If a list is damaged or has another number of labels.
     RecordIOError
         If the record file or its index is damaged.
+    OSError
+        If a file cannot be read.
 
     See Also
     --------
-    ImageRecordIter : what is common to all image providers.
-    CreateAugmenter : what may happen to an image.
+    ImageRecordIter : the features common to all image providers.
+    CreateAugmenter : the steps of augmentation.
 
     Examples
     --------

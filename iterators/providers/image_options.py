@@ -346,8 +346,8 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
     label_dtype: Any = option(
         "float32",
         "dtype_like",
-        """Type of the labels, which are stored as float32: also float64, int32, int64 (for the
-        losses of torch) or uint8. A label that does not fit this type is an error.""",
+        """Type of the labels: float32, as they are stored, float64, int32, int64 (for the losses of
+        torch) or uint8. A label that does not fit this type is an error.""",
         element_type,
     )
     normalise_on: str = option(
@@ -379,19 +379,19 @@ class ImageClassOptions(NamedRecipeOptions, ImageRecordOptions):
     buckets: Any = option(
         None,
         "Buckets or list of (int, int), optional",
-        """Heights and widths, one of which each batch has, instead of those of `data_shape`: an
-        image goes to the bucket that is nearest to its aspect, and `resize`, "cover" if not given,
-        brings it to that shape.  `batch_size` is the most that a batch has; see `Buckets`.  A saved
-        state serves any number of parts.""",
+        """(height, width) of each bucket, one of which each batch has, instead of that of
+        `data_shape`: an image goes to the bucket that is nearest to its aspect, and `resize`,
+        "cover" if not given, brings it to that shape.  `batch_size` is the largest number of images
+        in a batch; see `Buckets`.  A saved state serves any number of parts.""",
         optional(lambda name, value: Buckets.of(value)),
     )
     decode_on: str = option(
         "host",
         '{"host", "device"}',
         """With "device" and ``device="cuda"`` nvImageCodec decodes sequential JPEG images on the
-        GPU, where they are resized, cropped, mirrored and normalised as well; others are made on
-        the processor.  Crops are the same, and pixels within a grey level of those of
-        ``scaled_decode=False`` as a rule; it pays only with very few cores for a GPU.""",
+        GPU, where they are resized, cropped, mirrored and normalised as well; the processor decodes
+        all other images. Crops are the same, and pixels usually differ by at most one grey level
+        from those of ``scaled_decode=False``. It is faster only with very few cores for a GPU.""",
         partial(choice, allowed=("host", "device")),
     )
 
@@ -425,7 +425,7 @@ class ImageDetOptions(ImageRecordOptions):
     label_dtype: Any = described(
         ImageRecordOptions,
         "label_dtype",
-        "Type of the labels, which are stored as float32: also float64.",
+        "Type of the labels: float32, as they are stored, or float64.",
         check=partial(element_type, allowed=("float32", "float64")),
     )
     aug_seq: str = option(

@@ -60,8 +60,11 @@ class ImageRecordIter(RecordImageProvider):
         With `verify`, if a record file has no checksums that belong to it.
     RecordIOError
         If the record file or its index is damaged.
+    OSError
+        If a file cannot be read.
     CacheFileError
-        If the file named by `cache` belongs to something else, or the disk has no room for it.
+        If the file named by `cache` is not a cache or was made with other settings, or the disk has
+        no room for it.
 
     Attributes
     ----------
@@ -140,7 +143,7 @@ class ImageRecordIter_v1(ImageRecordIter):
     """`ImageRecordIter`, under the name of MXNet's older implementation.
 
     .. deprecated:: 0.1
-        It differs in nothing; use `ImageRecordIter`.
+        There is no difference; use `ImageRecordIter`.
     """
 
     def __init__(self, **keywords: Unpack[ImageRecordIterParameters]) -> None:

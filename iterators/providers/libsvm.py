@@ -111,6 +111,10 @@ class LibSVMIter(RowProvider):
         limit.
     TypeError
         For a parameter that does not exist.
+    ValueError
+        For a value that is out of range.
+    OSError
+        If a file cannot be read.
 
     Examples
     --------

@@ -65,7 +65,7 @@ class MixOptions(Options):
 
     provider: Any = option(
         kind="AbstractDataProvider",
-        text="Where the batches come from; it belongs to this one from now on.",
+        text="Provider of the batches; from now on, nothing else may use it.",
     )
     mixup: float = option(
         0.0,
@@ -106,7 +106,7 @@ class MixOptions(Options):
     seed: int = option(
         0,
         "int",
-        "What everything that is drawn depends on, beside epoch and batch.",
+        "Determines all random numbers, together with the epoch and the batch.",
         partial(integer, low=-(1 << 63), high=(1 << 64) - 1),
     )
 
@@ -115,9 +115,9 @@ class MixOptions(Options):
 class MixBatches(Wrapper):
     """The batches of another provider, their samples mixed with one another.
 
-    The partner of a sample is the one before it in the batch, and that of the first the last one
-    that is no padding; padding is not mixed.  One number is drawn for a whole batch, as torchvision
-    and timm do.
+    The partner of a sample is the one before it in the batch; that of the first is the last one
+    that is not padding.  Padding is not mixed.  One number is drawn for a whole batch, as
+    torchvision and timm do.
 
     MixUp adds further images of a sample (`iterators.fields`) that are normalised as the image is,
     and CutMix cuts them and masks as it cuts the image; other fields are refused.
@@ -205,7 +205,7 @@ class MixBatches(Wrapper):
         return len(self.provider)
 
     def mixture(self, epoch: int, number: int) -> Mixture | None:
-        """Draw the numbers of a batch; None where it is left as it is.
+        """Draw the numbers of a batch; None if it is left unchanged.
 
         Examples
         --------

@@ -118,6 +118,8 @@ class MNISTIter(RowProvider):
         For a batch that is larger than the set, or this part of it, unless short batches are kept.
     TypeError
         For a parameter that does not exist.
+    OSError
+        If a file cannot be read.
 
     Examples
     --------

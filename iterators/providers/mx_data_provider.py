@@ -35,10 +35,10 @@ class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
     data_name, label_name : str, optional
         New names of the first data and label array; ``label_name=None`` for no labels.
     data_specs : (Space, source), optional
-        What a batch must look like: exactly that form, which is a `DataBatch` as well.  A source is
-        the name of an array, or "features" and "targets" where there is one.
+        The form of a batch, which is a `DataBatch` as well.  A source is the name of an array, or
+        "features" or "targets" where there is only one.
     device : str or torch.device, optional
-        Where the arrays go: None for NumPy.
+        Device of the arrays; None for NumPy.
     epoch : int
         Number of the first epoch.
 
@@ -51,7 +51,7 @@ class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
     The first epoch uses a foreign object as it is, unless `reset` is called before; MXNet's
     iterators have fetched a batch by then. A provider that was used is reset. A saved state holds
     that of the object if it has one; otherwise the position in the epoch, and loading it draws the
-    batches before it once more, which gives the same only if the object does.
+    batches before it again, which is exact only if the object repeats its batches.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
         self.data_iter.reset()
 
     def state_dict(self) -> dict[str, Any]:
-        """The position of the run."""
+        """Return the position of the run."""
         if not _has_state(self.data_iter):
             return self._own_state()
         inside = Saved.of(self.data_iter)

@@ -73,6 +73,10 @@ class ProtobufRecordIter(RowProvider):
         For a record that cannot be read or does not fit those before it, and beyond a limit.
     TypeError
         For a parameter that does not exist.
+    ValueError
+        For a value that is out of range.
+    OSError
+        If a file cannot be read.
 
     Examples
     --------

@@ -80,8 +80,8 @@ def show(
     columns : int
         Images in a row, at least 1.
     fields : mapping of str to field, optional
-        What the arrays and lists of the batch are, by name, of `iterators.fields`; by default what
-        the provider that made the batch was told.
+        The kinds of the arrays and lists of the batch, from `iterators.fields`, by name; by default
+        those of the provider that made the batch.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def show(
     KeyError
         If the batch has no array or list with the name of a field.
     RecordIOError
-        If the file of their names is damaged.
+        If the file of class names is damaged.
 
     Examples
     --------

@@ -31,16 +31,16 @@ class ResizeIter(Wrapper):
     Parameters
     ----------
     data_iter : AbstractDataProvider or MXNet iterator
-        Where the batches come from.  At its end it is reset and goes on.
+        Source of the batches.  At its end it is reset and continues.
     size : int
         Batches in an epoch, at least 1.
     reset_internal : bool
-        Begin every epoch with a reset of `data_iter`; otherwise it goes on where it was.
+        Begin every epoch with a reset of `data_iter`; otherwise it continues where it was.
     data_specs : (Space, source), optional
         What a batch must look like: exactly that form, which is a `DataBatch` as well.  A source is
         the name of an array, or "features" and "targets" where there is one.
     device : str or torch.device, optional
-        Where the arrays go, if not where they are.
+        Device of the arrays; by default they stay where they are.
     epoch : int
         Number of the first epoch.
 
@@ -127,7 +127,7 @@ class ResizeIter(Wrapper):
 
 
 class PrefetchingIter(Wrapper):
-    """Several iterators side by side, each read ahead by a thread, joined to one.
+    """Several iterators side by side, each read ahead by a thread, joined into one.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class PrefetchingIter(Wrapper):
         What a batch must look like: exactly that form, which is a `DataBatch` as well.  A source is
         the name of an array, or "features" and "targets" where there is one.
     device : str or torch.device, optional
-        Where the arrays go, if not where they are.
+        Device of the arrays; by default they stay where they are.
     epoch : int
         Number of the first epoch.
 

@@ -45,16 +45,16 @@ def train_iterator(
         with ``num_parts``, ``part_index`` and ``even=True``, so that all workers have as many
         batches.
     checkpoint : ray.train.Checkpoint, optional
-        Where `save_state` left a state; by default that of `ray.train.get_checkpoint`, which is
-        the last one of a run that goes on.
+        Where `save_state` left a state; by default that of `ray.train.get_checkpoint`, which is the
+        last one of a run that is resumed.
     **arguments
-        Keywords of the provider; pass ``shuffle=True`` to be able to go on with another number of
+        Keywords of the provider; pass ``shuffle=True`` to be able to resume with another number of
         workers.
 
     Returns
     -------
     provider
-        What `make` returned.  At the first start it is at the beginning.
+        The result of `make`, at the saved position or, without one, at the beginning.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def train_iterator(
     -----
     With ``shuffle=True`` part k of n has every n-th position of one global order, and the state
     counts positions: a run that was saved with any number of workers goes on with any other,
-    without an image too much or too few, at the same `batch_size` of a worker.  The state of any
+    without an image missing or repeated, at the same `batch_size` of a worker.  The state of any
     worker serves all, as long as they have taken as many steps; save that of rank 0.
 
     Examples

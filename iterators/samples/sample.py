@@ -41,7 +41,7 @@ class Sample(SeesData):
         is a field with fields: ``{"input": {"x1": 0, "x2": slice(1, 3)}}`` declares ``s.input.x1``
         and ``s.input.x2``, and ``s.input()`` is the dict of both.
     meta : mapping, optional
-        Facts about the data, kept by what does not change the axes that they describe.
+        Facts about the data, kept by operations that do not change the axes that they describe.
     readonly : bool
         Refuse to write; views inherit it.
     primary : str, optional
@@ -52,10 +52,10 @@ class Sample(SeesData):
 
     Notes
     -----
-    ``s()`` is the data, of which no copy is made where that is free; whether changing them changes
-    the sample is not promised, ``s._write(value)`` is the way.  ``s.name`` is the sample that sees
-    a field, ``s[i]`` the one that sees ``s()[i]``; ``s.name = value`` writes, ``s.name = sample``
-    gives the field another storage, as ``s._set_field("name", sample)`` says more clearly.
+    ``s()`` is the data, without a copy where possible; changing the result may or may not change
+    the sample, so write with ``s._write(value)``.  ``s.name`` is the sample that sees a field,
+    ``s[i]`` the one that sees ``s()[i]``; ``s.name = value`` writes, ``s.name = sample`` gives the
+    field another storage, like the more explicit ``s._set_field("name", sample)``.
 
     Examples
     --------

@@ -100,7 +100,7 @@ class IndexSpace(_LabelSpace):
     dim : int
         Labels of a sample.
     dtype : dtype_like
-        An integer type.
+        An integer type; int64 by default.
     **callbacks
         `validate_callbacks` and `np_validate_callbacks`, see `SimpleSpace`.
 
@@ -145,7 +145,7 @@ class IndexSequenceSpace(SequenceSpace, _LabelSpace):
     dim : int
         Labels at every position.
     dtype : dtype_like
-        An integer type.
+        An integer type; int64 by default.
     **callbacks
         `validate_callbacks` and `np_validate_callbacks`, see `SimpleSpace`.
 
@@ -160,7 +160,7 @@ class IndexSequenceSpace(SequenceSpace, _LabelSpace):
 
 
 class OneHotFormatter:
-    """Labels to vectors of zeros and ones.
+    """Convert labels to vectors of zeros and ones.
 
     Parameters
     ----------

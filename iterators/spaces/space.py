@@ -251,7 +251,7 @@ class Space(Form):
         batch : array or tuple
             In the form of this space; it is validated.
         space : Space
-            What is wanted.  A ``dtype`` of None keeps the element type.
+            The space of the result.  A ``dtype`` of None keeps the element type.
 
         Returns
         -------

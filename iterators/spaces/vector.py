@@ -67,6 +67,7 @@ class VectorSpace(SimpleSpace):
     sparse : bool
         Whether batches are scipy sparse matrices (or sparse tensors).
     dtype : dtype_like or None
+        As for `SimpleSpace`; "floatX" by default.
     **callbacks
         `validate_callbacks` and `np_validate_callbacks`, see `SimpleSpace`.
 
@@ -187,6 +188,7 @@ class Conv2DSpace(SimpleSpace):
         A permutation of ``'b'``, ``'c'``, ``0`` (rows) and ``1`` (columns); by default
         ``default_axes``.
     dtype : dtype_like or None
+        As for `SimpleSpace`; "floatX" by default.
     **callbacks
         `validate_callbacks` and `np_validate_callbacks`, see `SimpleSpace`.
 
@@ -195,7 +197,7 @@ class Conv2DSpace(SimpleSpace):
     TypeError
         Unless exactly one of `channels` and `num_channels` is given.
     ValueError
-        For any other argument that is wrong.
+        For any other invalid argument.
 
     Examples
     --------
@@ -338,6 +340,7 @@ class VectorSequenceSpace(SequenceSpace):
     dim : int
         Length of a vector.
     dtype : dtype_like or None
+        As for `SimpleSpace`; "floatX" by default.
     **callbacks
         `validate_callbacks` and `np_validate_callbacks`, see `SimpleSpace`.
 

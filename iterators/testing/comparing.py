@@ -22,7 +22,7 @@ def copies(batches: Iterable[Any]) -> list[DataBatch]:
     Parameters
     ----------
     batches : iterable of DataBatch
-        Such as a provider, of which this is one epoch.
+        For example a provider, of which one epoch is copied.
 
     Returns
     -------

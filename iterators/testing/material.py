@@ -170,7 +170,7 @@ def box_label(*objects: Sequence[float], extra: Sequence[float] = ()) -> list[fl
         ``class, left, top, right, bottom`` of each, in fractions of the image; all as long as the
         first.
     extra : sequence of float
-        Values of the header behind its two widths.
+        Values of the header after its two widths.
 
     Returns
     -------
@@ -249,8 +249,8 @@ def write_pack(
         Number of images, which are `noise` with their number as the seed; or the images, encoded or
         as RGB pixels.
     labels : iterable or callable, optional
-        A number or several for each record, or a function of its number that says them; the number
-        of the record by default.
+        A number or several for each record, or a function from its number to them; the number of
+        the record by default.
     ids, keys : iterable of int, optional
         For each record; its number by default.
     kind : str

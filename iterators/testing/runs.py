@@ -178,7 +178,7 @@ def check_states(
 ) -> None:
     """Check that an object continues from its states as if it had not stopped.
 
-    States are saved before the first item of an epoch, after a reset, behind every item and behind
+    States are saved before the first item of an epoch, after a reset, after every item, and after
     the last one when its loop has ended.  Each is loaded by a new object and by one in use.
 
     Parameters

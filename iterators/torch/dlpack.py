@@ -47,7 +47,7 @@ def from_dlpack(batch: Any) -> Any:
 def to_dlpack(batch: Any) -> Any:
     """Return the batch with DLPack capsules in place of its arrays.
 
-    Libraries that know ``__dlpack__`` take the arrays of a batch as they are.  A capsule can be
+    Libraries that support ``__dlpack__`` take the arrays of a batch as they are.  A capsule can be
     used once.
 
     Parameters

@@ -85,22 +85,23 @@ class ImageLoader:
     persistent_workers, pin_memory_device, in_order : optional
         Accepted, and without meaning: batches always come in order, and no process starts.
     transform : NamedRecipe, dict, str or torchvision transform, optional
-        In place of the data set's: a recipe, keywords of `ImageRecordIter`, or transforms.
+        Transform in place of the data set's: a recipe, keywords of `ImageRecordIter`, or
+        transforms.
     seed : int
-        In place of `generator`; default 0.  It is the same for all ranks.
+        Seed in place of `generator`; default 0.  It must be the same for all ranks.
     rank, world_size : int, optional
-        Which part of the data this process has, every `world_size`-th position of the order.
-        Without them they are those of `torch.distributed` if it is initialised, else the
-        environment's ``RANK`` and ``WORLD_SIZE``, else 0 and 1.  With a sampler they do not count:
-        it says which samples are whose.
+        The part of the data for this process: every `world_size`-th position of the order.  By
+        default, rank and world size are those of `torch.distributed` if it is initialised, else the
+        environment's ``RANK`` and ``WORLD_SIZE``, else 0 and 1.  With a sampler they have no
+        effect: it chooses the samples of each rank.
     even : bool
         Give every rank as many samples, for which some come twice.
     epoch : int
         Number of the first epoch.
     **keywords
         Of `ImageRecordIter`: ``data_shape``, ``dtype``, ``layout``, ``device``, ``on_error``,
-        ``cache``, ``rand_mirror``, ...; they win over the transform.  With ``fields``, which a
-        pack has, batches are ``(images, field, ..., labels)``; texts and packed objects are
+        ``cache``, ``rand_mirror``, ...; they take precedence over the transform.  With ``fields``,
+        which a pack has, batches are ``(images, field, ..., labels)``; texts and packed objects are
         refused.  With ``buckets`` or a list of shapes as ``data_shape`` each batch has its shape;
         with ``patches`` the images are a dict of ``patches``, ``patch_coord`` and ``patch_valid``,
         with ``data_shape=None`` a list of tensors, or for ``ragged="buffer"`` a dict of one tensor
@@ -142,9 +143,9 @@ class ImageLoader:
 
     Notes
     -----
-    Each loop is the next epoch, with a new order; `set_epoch` says which one comes next.  An epoch
-    depends on the seed and its number alone, as those of `ImageRecordIter` do, and not on threads.
-    What Python's transforms draw is not repeated when a run is resumed.
+    Each loop is the next epoch, with a new order; `set_epoch` sets the number of the next one.  An
+    epoch depends on the seed and its number alone, as those of `ImageRecordIter` do, and not on
+    threads.  Random numbers of Python's transforms are not repeated when a run is resumed.
 
     Examples
     --------
@@ -379,9 +380,9 @@ class ImageLoader:
     # -- loops ------------------------------------------------------------------------------------
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch the next loop is; a sampler with ``set_epoch`` is told as well.
+        """Set the number of the next epoch, also for a sampler that has ``set_epoch``.
 
-        Where a state of just that epoch has been loaded, its rest still comes.
+        After a state of that same epoch was loaded, the rest of the epoch is still delivered.
 
         Raises
         ------
@@ -513,14 +514,14 @@ class ImageLoader:
         return {**settings, **self._epochs.described()}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the position of the run: what is needed to go on exactly here.
+        """Return the position of the run, from which it can continue exactly.
 
         Returns
         -------
         dict
             Numbers and text only; a sampler adds its state, or a few kilobytes of its generator's.
-            Only what was delivered counts.  Without a sampler the state of one rank serves all,
-            also in another number.
+            Only what was delivered counts.  Without a sampler the state of one rank serves all
+            ranks, of any number.
         """
         if self._resume is not None:
             position, saved = self._resume
@@ -541,7 +542,7 @@ class ImageLoader:
         ------
         ValueError
             If the state is incomplete or belongs to other data or settings; the difference is
-            named.  If a sampler cannot give the same samples again, the loop raises it.
+            named.  If a sampler cannot give the same samples again, the loop raises the error.
         """
         for name, value in entries(state, "sampler", "settings").items():
             if name in ("sampler", "settings") and not isinstance(value, Mapping):

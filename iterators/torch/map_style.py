@@ -18,9 +18,9 @@ __all__ = ["MapDataset"]
 class MapDataset(torch.utils.data.Dataset):
     """A data set for ``DataLoader`` over anything with ``len(dataset)`` and ``dataset[i]``.
 
-    The loader asks for a whole batch at once, which is passed on to the ``__getitems__`` of the
-    data set where it has one.  Record readers and the data sets of `iterators.datasets` can be
-    pickled and forked, so that any number of workers may be used.
+    The loader requests a whole batch at once, from the ``__getitems__`` of the data set where it
+    has one.  Record readers and the data sets of `iterators.datasets` can be pickled and forked, so
+    that any number of workers may be used.
 
     Parameters
     ----------

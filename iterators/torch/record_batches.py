@@ -34,8 +34,8 @@ class RecordBatches(torch.utils.data.IterableDataset):
     """The batches of a provider, for ``DataLoader(dataset, batch_size=None)`` or a plain loop.
 
     ``num_workers=0`` is the fast way: a provider decodes with threads, and its batches need not be
-    sent from one process to another.  With workers each reads a part of its own, and says so once
-    in a warning.
+    sent from one process to another.  With workers, each reads a part of its own, and a warning
+    says so once.
 
     Parameters
     ----------
@@ -45,13 +45,13 @@ class RecordBatches(torch.utils.data.IterableDataset):
         when there are several parts.  Or a provider, which is used as it is: it has been made for
         its part, and cannot be used in workers.
     rank, world_size : int, optional
-        Which part of the data this process trains on.  Without them they are those of
+        The part of the data for this process.  By default, rank and world size are those of
         `torch.distributed` if it is initialised; else the environment's ``RANK`` and
         ``WORLD_SIZE``, which torchrun sets; else 0 and 1.  They may not change once a loop, `len`,
         `world` or a state has used them.
     convert : callable, optional
-        Makes what is delivered of a `DataBatch`.  Default: a tuple of its data and label arrays as
-        tensors, without the padding of a last batch.
+        Function that turns a `DataBatch` into the delivered object; by default a tuple of its data
+        and label arrays as tensors, without the padding of a last batch.
     epoch : int
         Number of the first epoch.
     **arguments
@@ -59,14 +59,14 @@ class RecordBatches(torch.utils.data.IterableDataset):
 
     Notes
     -----
-    Each loop is the next epoch, also with workers that start again for every loop; `set_epoch`
-    says which one comes next, and is not needed for shuffling.  Under several ranks each has as
+    Each loop is the next epoch, also with workers that start again for every loop; `set_epoch` sets
+    the number of the next one, and is not needed for shuffling.  Under several ranks each has as
     many batches as any other, a few samples at the end of an epoch being delivered twice; pass
     ``even=False`` to have every sample once.
 
-    `state_dict` tells where the run is, after every batch.  A state may be loaded under another
-    world size if the provider shuffles.  With workers, torchdata's ``StatefulDataLoader`` gathers
-    the states of all of them and needs as many workers to go on.
+    `state_dict` gives the position of the run after every batch.  A state may be loaded under
+    another world size if the provider shuffles.  With workers, torchdata's ``StatefulDataLoader``
+    gathers the states of all of them and needs as many workers to go on.
 
     Examples
     --------
@@ -172,7 +172,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
     # -- loops ------------------------------------------------------------------------------------
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch the next loop is; also reaches workers that are running already."""
+        """Set the number of the next epoch, also for workers that are already running."""
         self._loops[1:] = 0
         self._loops[0] = integer("epoch", epoch, low=0)
         self._resume = None

@@ -48,16 +48,15 @@ class ImageClassSet(MadeSet):
     which_set : str
         "train", "valid" or "test".
     sample_func : {"centre", "random"} or callable, optional
-        Cut out the centre, or any position, mirrored every other time; or
-        ``sample_func(image, generator)`` of a uint8 array (height, width, channels).  By default
+        Cut out the centre; or a random position, mirrored half of the time; or call
+        ``sample_func(image, generator)`` with a uint8 array (height, width, channels).  By default
         "random" for a train set and "centre" for others.
     n_thread : int
-        Threads that read images; 0 to read them where they are asked for, and then without requests
-        in advance.
+        Threads that read images; 0 to read them in the calling thread, without requests in advance.
     random_seed : int
-        Determines what is random, together with the number of the request.
+        Determines random choices, together with the number of the request.
     extensions : sequence of str
-        Endings of image files, in any case; other files are left alone.
+        Endings of image files, in any case; other files are ignored.
     **limits : int or None
         Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean what they mean
         for `recordio.unpack_img`, are refused before they are decoded; None for no limit.
@@ -81,7 +80,7 @@ class ImageClassSet(MadeSet):
     Notes
     -----
     Inputs are an `ImageView` with the base ``bhwc``, uint8; targets a `ClassView` with the base
-    ``b``.  ``*_async_put`` ask for batches that threads make in advance, `async_get` returns them
+    ``b``.  ``*_async_put`` request batches that threads make in advance, `async_get` returns them
     in the order of the requests.
 
     Examples
@@ -207,20 +206,20 @@ class ImageClassSet(MadeSet):
     # -- requests in advance --------------------------------------------------------------------
 
     def sub_async_put(self, start: int, stop: int) -> None:
-        """Ask for rows ``[start, stop)``."""
+        """Request rows ``[start, stop)``."""
         self.index_async_put(np.arange(*rows.row_range(start, stop, self.n_sample)))
 
     def index_async_put(self, ids: Any) -> None:
-        """Ask for these rows."""
+        """Request these rows."""
         numbers = rows.row_numbers(ids, self.n_sample)
         self._waiting.append((numbers, self._submit(self._tasks(numbers))))
 
     def sample_async_put(self, n: int, rng: Any = None) -> None:
-        """Ask for `n` random rows; see `sample`."""
+        """Request `n` random rows; see `sample`."""
         self.index_async_put(self._random_rows(n, rng))
 
     def async_get(self, out: Batch | None = None) -> Batch:
-        """Return the batch of the oldest request that was not answered.
+        """Return the batch of the oldest request that is still open.
 
         Raises
         ------

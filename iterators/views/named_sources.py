@@ -106,13 +106,13 @@ class Mnist(_Images):
     valid_ratio : float
         The share of the training rows that are the valid set: the last ones.
     scale : (float, float) or None
-        What pixels of 0 and of 255 become; None leaves them.
+        Values of pixels of 0 and of 255; None leaves pixels unchanged.
     binarize : bool
-        0 for pixels below 128 and 1 for others, instead.
+        Instead of scaling, deliver 0 for pixels below 128 and 1 for others.
     shuffle : bool
         Put the rows in another order, before they are split.
     random_seed : int
-        Of that order.
+        Seed of that order.
     input_preprocess, target_preprocess : preprocess or list of them, optional
         As for `DataSource`.
 
@@ -233,13 +233,13 @@ class SmallImageSource(_Images):
     Parameters
     ----------
     data_path : str or os.PathLike
-        What the two folders are in.
+        Folder with the two folders.
     image_size : tuple of int
         (channels, height, width); see `ImageClassSet` for how images come to it.
     train_dir, test_dir : str
         Names of the two folders.
     valid_ratio, scale, binarize, shuffle, random_seed, input_preprocess, target_preprocess
-        As for `Mnist`; rows are shuffled unless told otherwise, because files are sorted by class.
+        As for `Mnist`; rows are shuffled by default, because files are sorted by class.
 
     Raises
     ------
@@ -296,7 +296,7 @@ class NotMnist(SmallImageSource):
     Parameters
     ----------
     data_path : str or os.PathLike
-        What the unpacked folders ``notMNIST_large`` and ``notMNIST_small`` are in.
+        Folder with the unpacked folders ``notMNIST_large`` and ``notMNIST_small``.
     valid_ratio, train_dir, test_dir, scale, binarize, shuffle, random_seed
         As for `SmallImageSource`.
     input_preprocess, target_preprocess

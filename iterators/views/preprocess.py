@@ -189,11 +189,11 @@ class GCN(_Rowwise):
     sqrt_bias : float
         Added under the square root.
     use_std : bool
-        The mean of the squares instead of their sum.
+        Use the mean of the squares instead of their sum.
     min_divisor : float
-        Rows whose divisor is below that are not divided.
+        Rows whose divisor is below this number are not divided.
     batch_size : int
-        Rows that are worked on at once.
+        Rows that are processed at a time.
     progress : bool
         Show a progress bar.
 
@@ -243,11 +243,11 @@ class ZCA(Preprocess):
     Parameters
     ----------
     n_component : int, optional
-        Keep only so many directions, those of the greatest variance.
+        Number of directions to keep, those of the greatest variance; by default all.
     n_drop_component : int
-        Of these, drop so many of the smallest variance.
+        Number of these to drop, those of the smallest variance.
     filter_bias : float
-        Above 0 if there are directions without variance.
+        Added to the variances; above 0 if there are directions without variance.
     compute_undo : bool
         Compute what `undo` needs as well.
     progress : bool
@@ -288,7 +288,7 @@ class ZCA(Preprocess):
         ------
         ValueError
             If there are no rows, fewer features than components, or a direction without variance
-            that no `filter_bias` mends.
+            although `filter_bias` is 0.
         """
         count, features = x.shape
         keep = features if self.n_component is None else self.n_component
@@ -355,11 +355,11 @@ class LeCunLCN(_Rowwise):
     kernel_std : float
         Standard deviation of the Gaussian, in pixels.
     threshold : float
-        The least divisor.
+        Smallest divisor.
     divide_by_std : bool
         Divide by the standard deviation of the image plus `threshold` instead.
     batch_size : int
-        Images that are worked on at once.
+        Images that are processed at a time.
     channels : sequence of int
         Which channels, counted from 0; those that the images do not have are left out.
     progress : bool

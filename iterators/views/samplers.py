@@ -90,7 +90,7 @@ class Sampler:
         where it stopped, a longer one begins the set again.  The last batch of an epoch is not cut
         to fit.
     ppf : callable, optional
-        Called with every batch; what it returns is handed out.
+        Called with every batch; its result is delivered.
     gc_freq : int
         Collect Python's garbage after so many batches; -1 for never.
 
@@ -182,7 +182,7 @@ class Sampler:
         Parameters
         ----------
         depth : int
-            Requests under way; 0 for none, as at first.
+            Number of outstanding requests; 0, as initially, for none.
 
         Notes
         -----
@@ -351,9 +351,9 @@ def _data_set(dataset: Any) -> DataSet:
 class TextSampler(Sampler):
     """Contiguous streams of a text side by side: the text is cut into `batch_size` of them.
 
-    Of `n` words are made ``(n - context_size) // batch_size`` batches, or with ``recurrent=True``,
-    where a row has `context_size` targets, ``(n - 1) // batch_size // context_size``.
-    What is left over at the end of the text, less than a row for every stream, is not used.
+    A text of `n` words gives ``(n - context_size) // batch_size`` batches, or with
+    ``recurrent=True``, where a row has `context_size` targets, ``(n - 1) // batch_size //
+    context_size``.  The rest at the end of the text, less than a row for every stream, is not used.
 
     Parameters
     ----------
@@ -411,9 +411,9 @@ class SentenceSampler(ShuffleSampler):
     Parameters
     ----------
     batch_size : int
-        Sentences side by side at most.
+        Largest number of sentences side by side.
     epoch_size : int
-        Rows of an epoch at least: sentences are read to their end.  -1 for the whole set.
+        Smallest number of rows of an epoch: sentences are read to their end.  -1 for the whole set.
     ppf, gc_freq, random_seed
         As for `ShuffleSampler`.
 

@@ -150,7 +150,7 @@ class Batch(BaseSet):
     Attributes
     ----------
     batch_size : int or None
-        Rows that were asked for.
+        Number of rows that were requested.
     batch_iter : int or None
         Rows seen in this epoch, this batch included.
     indices : numpy.ndarray or None
@@ -181,7 +181,7 @@ class Batch(BaseSet):
         indices: Any = None,
         epoch_size: int | None = None,
     ) -> Batch:
-        """Say where the rows come from; a sampler does so after each draw.
+        """Record where the rows come from; a sampler does so after each draw.
 
         `epoch_size` stays what it was if it is not given.
         """

@@ -139,7 +139,7 @@ class SentenceSet(_Windows):
     sentences : sequence of sequence of int
         Each with the word that ends it, if that is to be predicted; none empty.
     start_id : int
-        Stands in contexts for what would lie before the start of a sentence.
+        Number of the word that fills contexts before the start of a sentence.
     which_set : str
         "train", "valid" or "test".
     context_size : int
@@ -214,7 +214,7 @@ class TextSource(DataSource):
     data_path : str or os.PathLike
         Folder of the files.
     string : bool
-        Whether the texts are given, and not their files.
+        Whether the texts themselves are given instead of their files.
 
     Attributes
     ----------
@@ -230,7 +230,7 @@ class TextSource(DataSource):
 
     Notes
     -----
-    Words are what stands between spaces; the end of a line is the word ``<eos>``.
+    Words are separated by white space; the end of a line is the word ``<eos>``.
 
     Examples
     --------
@@ -285,7 +285,7 @@ class TextSource(DataSource):
         return len(self.vocab)
 
     def word_frequency(self) -> list[int]:
-        """Return the number of times that each word stands in the train and the valid text."""
+        """Return the number of times that each word occurs in the train and the valid text."""
         return [self._counts[word] for word in self.vocab]
 
 
@@ -299,7 +299,7 @@ class PennTreeBank(TextSource):
     context_size, recurrent
         As for `TextSource`.
     train_file, valid_file, test_file : str
-        Other names of the files.
+        Names of the files.
     """
 
     name = "PennTreeBank"

@@ -217,7 +217,7 @@ class Carry:
     Raises
     ------
     TypeError
-        If something among the views is none.
+        If a value of `view_store` is not a `View`.
 
     Examples
     --------
@@ -255,7 +255,7 @@ class Carry:
         Raises
         ------
         TypeError
-            If it is none.
+            If it is not a `View`.
         """
         if not isinstance(view, View):
             raise TypeError(f"{key!r} is a {type(view).__name__}, no View: put_obj keeps objects")
@@ -274,7 +274,7 @@ class Carry:
         return Carry(self._objects, {key: view.index(ids) for key, view in self._views.items()})
 
     def clone(self) -> Carry:
-        """Return another one with the same objects and views."""
+        """Return another `Carry` with the same objects and views."""
         return Carry(self._objects, self._views)
 
     def __repr__(self) -> str:

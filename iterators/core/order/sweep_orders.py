@@ -21,9 +21,10 @@ __all__ = ["OrderSampler", "SeededOrderSampler", "ShuffleOrderSampler"]
 class OrderSampler:
     """Base class of order samplers; any callable of this form will do.
 
-    A class of its own that draws should also have ``state_dict()`` and ``load_state_dict(state)``:
-    then a run that is resumed from the iterator's ``state_dict()`` draws as the first one would.
-    One whose orders follow from the number of the sweep may have ``set_epoch(epoch)``.
+    A subclass that draws random numbers should also have ``state_dict()`` and
+    ``load_state_dict(state)``: then a run that is resumed from the iterator's ``state_dict()``
+    draws the same orders.  One whose orders follow from the number of the sweep may have
+    ``set_epoch(epoch)``.
 
     Examples
     --------
@@ -42,7 +43,7 @@ class OrderSampler:
         current_order : numpy.ndarray of int64, (n,)
             Order of the sweep that ends; before the first one ``arange(len(dataset))``.
         current_position : int
-            Where in it the batch begins that completes it; the positions from there on are in the
+            Position in it at which its last batch begins; the examples from there on are in the
             same batch as the first ones of the new order.
 
         Returns
@@ -166,7 +167,7 @@ class SeededOrderSampler(OrderSampler):
         return order
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which sweep the next order is for."""
+        """Set the number of the sweep of the next order."""
         self._sweep = integer("epoch", epoch, low=0)
 
     def state_dict(self) -> dict[str, int]:

@@ -120,7 +120,7 @@ class TabularDataset(DatasetMixin):
         return self._in_mode(self.get_examples(None, None))
 
     def convert(self, data: Any) -> Any:
-        """Make arrays of what `fetch` gave; columns that are arrays stay as they are.
+        """Convert the result of `fetch` to arrays; columns that are arrays stay as they are.
 
         Parameters
         ----------
@@ -196,8 +196,8 @@ class TabularDataset(DatasetMixin):
         keys : str or tuple of str
             Names of the new columns.
         transform_batch : callable
-            As for `transform`, but with columns of as many rows as are read at once, which it must
-            keep in number.
+            As for `transform`, but with columns of as many rows as are read at once; it returns as
+            many.
 
         Raises
         ------

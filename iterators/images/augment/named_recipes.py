@@ -33,17 +33,17 @@ class NamedRecipe:
     ----------
     name : str
     reproduces : str
-        Which script it is taken from, and what differs.
+        The script that the keywords come from, and the differences.
     keywords : dict
-        Of `iterators.ImageRecordIter`.
+        Keywords of `iterators.ImageRecordIter`.
     mixing : dict
-        Of `iterators.MixBatches`; empty if the script mixes nothing.
+        Keywords of `iterators.MixBatches`; empty if the script mixes nothing.
     tail : tuple of callable
         Functions that are called with each image of a batch, in Python, one after the other;
-        `from_torchvision` makes it.  A recipe that has some cannot be saved as JSON.
+        `from_torchvision` makes it.  A recipe with such functions cannot be saved as JSON.
     tail_of : str
-        What the first of them gets: a "tensor" of torch, an "image" of Pillow, or the "array" that
-        albumentations takes and returns as ``image``.
+        Argument of the first of them: a "tensor" of torch, an "image" of Pillow, or the "array"
+        that albumentations takes and returns as ``image``.
 
     Examples
     --------
@@ -98,17 +98,17 @@ class NamedRecipe:
 
     @classmethod
     def from_torchvision(cls, transform: Any, python: str | None = None) -> NamedRecipe:
-        """Return what a pipeline of torchvision's is in keywords.
+        """Translate a pipeline of torchvision into keywords.
 
         Parameters
         ----------
         transform : callable
-            Of `torchvision.transforms` or `transforms.v2`: one, a Compose, or a list of them.  It
-            is read by class names and attributes, and never called.
+            A transform of `torchvision.transforms` or `transforms.v2`, a Compose, or a list of
+            transforms.  Only class names and attributes are read; nothing is called.
         python : {"tail"}, optional
-            With "tail", transforms that have no counterpart, and all behind the first of them, are
-            called in Python with each image of a batch, by the thread that takes the batch: at the
-            speed of one process of a DataLoader, and with random numbers of their own.
+            With "tail", the first transform that has no counterpart, and all after it, are called
+            in Python with each image of a batch, by the thread that takes the batch: at the speed
+            of one process of a DataLoader, and with random numbers of their own.
 
         Returns
         -------
@@ -133,13 +133,13 @@ class NamedRecipe:
 
     @classmethod
     def from_timm(cls, transform: Any, python: str | None = None) -> NamedRecipe:
-        """Return what `timm.data.create_transform` made, in keywords.
+        """Translate a transform of `timm.data.create_transform` into keywords.
 
         Parameters
         ----------
         transform : callable or dict
-            What it returned, or a configuration of data, which `timm.data.resolve_data_config`
-            returns, for the transform of evaluation; or a `timm.data.Mixup`.
+            The transform; the result of `timm.data.resolve_data_config`, for the transform of
+            evaluation; or a `timm.data.Mixup`.
         python : {"tail"}, optional
             As for `from_torchvision`.
 
@@ -166,13 +166,13 @@ class NamedRecipe:
 
     @classmethod
     def from_processor(cls, processor: Any) -> NamedRecipe:
-        """Return what an image processor of Hugging Face's transformers does, in keywords.
+        """Translate an image processor of Hugging Face's transformers into keywords.
 
         Parameters
         ----------
         processor : str, os.PathLike, dict or object
-            The path of a ``preprocessor_config.json`` or of its folder, what is in it, or a
-            processor, which has `to_dict`.
+            The path of a ``preprocessor_config.json`` or of its folder, the content of the file, or
+            a processor, which has `to_dict`.
 
         Returns
         -------
@@ -207,12 +207,12 @@ class NamedRecipe:
 
     @classmethod
     def from_albumentations(cls, transform: Any, python: str | None = None) -> NamedRecipe:
-        """Return what a pipeline of albumentations is in keywords.
+        """Translate a pipeline of albumentations into keywords.
 
         Parameters
         ----------
         transform : callable
-            One, a Compose, or a list of them.
+            A transform, a Compose, or a list of transforms.
         python : {"tail"}, optional
             As for `from_torchvision`.
 
@@ -277,7 +277,7 @@ class NamedRecipe:
         Raises
         ------
         ValueError
-            If the text is none.
+            If the text is not a recipe.
         """
         try:
             found = {key: _tuples(value) for key, value in json.loads(text).items()}

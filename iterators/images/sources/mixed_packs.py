@@ -71,11 +71,12 @@ class PackOptions(Options):
     labels: Any = option(
         "keep",
         '{"keep", "append"}, mapping, array_like, callable or None',
-        """The class labels as they are; behind the classes of the packs before; what each label
-        becomes, as a mapping or as an array with a number for each label from 0 on; or a function
-        that is called once, with an array of the different labels, and returns as many numbers.
-        None for a pack without labels: they are -1, and images have no objects.  A class label is
-        the first label of a record, or the id of each object of a detection record.""",
+        """"keep" leaves the class labels unchanged; "append" numbers them after the classes of the
+        packs before.  A mapping, or an array with a number for each label from 0 on, gives the new
+        labels; a function is called once, with an array of the different labels, and returns as
+        many numbers.  None is for a pack without labels: they are -1, and images have no objects.
+        A class label is the first label of a record, or the id of each object of a detection
+        record.""",
     )
     classes: int | None = option(
         None,
@@ -89,7 +90,7 @@ class PackOptions(Options):
         None,
         "array_like or mapping, optional",
         """Draw the records of the pack with replacement, as `weights` of `ImageRecordIter`; a
-        mapping names labels as they become.""",
+        mapping has the labels after their change by `labels`.""",
     )
     path_imgidx: Any = option("", "path, optional", "Index and list of labels of this pack.", paths)
     path_imglist: Any = option("", "path, optional", ..., path_of)
@@ -102,7 +103,7 @@ class PackOptions(Options):
     cache_size: int | None = option(
         None,
         "int, optional",
-        "Bytes that they may take.",
+        "Bytes that these images may take.",
         optional(partial(integer, low=1)),
     )
 

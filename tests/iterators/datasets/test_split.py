@@ -73,8 +73,12 @@ def test_where_to_cut_is_checked():
         with pytest.raises(TypeError):
             split_dataset([1, 2], at)
     for at in (-1, 3):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match=f"split_at={at}: expected 0 to 2"):
             split_dataset([1, 2], at)
+        with pytest.raises(ValueError, match=f"first_size={at}: expected 0 to 2"):
+            split_dataset_random([1, 2], at)
+    with pytest.raises(TypeError, match="first_size=1.0: expected an integer"):
+        split_dataset_random([1, 2], 1.0)
 
 
 def test_random_splits_have_the_documented_values():
