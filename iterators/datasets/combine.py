@@ -215,8 +215,8 @@ class TransformDataset(DatasetMixin):
     def __init__(self, dataset: Any, transform: Callable[[Any], Any]) -> None:
         if isinstance(transform, (Recipe, NamedRecipe)):
             raise TypeError(
-                "a recipe is no function of an example: give its keywords to AugmentedDataset, or "
-                "to ImageRecordDataset"
+                "a recipe is not a function of an example: give its keywords to AugmentedDataset, "
+                "or to ImageRecordDataset"
             )
         if not callable(transform):
             raise TypeError(f"transform={transform!r:.80}: expected a function of an example")
@@ -331,7 +331,7 @@ def split_dataset(dataset: Any, split_at: int, order: Any = None) -> tuple[SubDa
 
 
 def _cut_in_two(
-    dataset: Any, name: str, position: Any, order: Any
+    dataset: Any, name: str, position: int, order: Any
 ) -> tuple[SubDataset, SubDataset]:
     """Cut at a position that the caller knows by a name."""
     if not isinstance(position, (int, np.integer)):
