@@ -39,8 +39,8 @@ BROKEN_PIPE = 128 + 13  # what the shell reports for a command that SIGPIPE ende
 class Interruption:
     """Ctrl-C and SIGTERM: noted while output is written, `KeyboardInterrupt` elsewhere.
 
-    An exception out of nowhere could strike between the two renames of a publication; while writing
-    the signal is therefore only noted, and asked for between records.  A second one strikes.
+    While output is written, an exception could come between the two renames of a publication, so
+    the first signal is only noted, and commands look for it between records.  A second one raises.
     """
 
     def __init__(self) -> None:

@@ -196,7 +196,7 @@ class EncodeOptions(Options):
     max_pixels: int = option(
         DEFAULT_MAX_PIXELS,
         "int",
-        """Leave out images with more pixels that would have to be decoded (default: 2**26).""",
+        """Leave out images that must be decoded and have more pixels (default: 2**26).""",
         partial(integer, low=1),
     )
 
@@ -210,7 +210,7 @@ class EncodeOptions(Options):
         Rule(
             "optimize",
             lambda v: v.encoding != ".jpg" and not v.pass_through,
-            "is for JPEG images, and `encoding` asks for others",
+            "is for JPEG images, and `encoding` is another format",
             refused=True,
         ),
     )

@@ -113,24 +113,25 @@ class SourceReport:
     Attributes
     ----------
     paths : list of str
-        The record files that were written, or the manifest of the shards; empty as long as other
-        workers make shards.
+        Paths of the record files, or of the manifest of the shards; empty while other workers make
+        shards.
     records : int
-        Records in them.
+        Number of records in them.
     bytes_written : int
         Bytes in these records.
     skipped : list of Skipped
-        Samples that could not be packed, with the reason.
+        Samples that could not be packed, each with the reason.
     left_out : dict of str to int
-        Files and parts of samples that no record holds.
+        Numbers of files and parts of samples that were not stored, by kind.
     continued : int
-        Shards that were whole already.
+        Number of shards that were complete before.
     skipped_in_shards : int
-        Samples that were skipped in all shards; their names are in files beside these.
+        Number of samples that were skipped, in all shards together; files beside the shards have
+        their names.
     notes : list of str
-        Lines about images that were rewritten, with ``optimize=True``.
+        Lines about rewritten images, with ``optimize=True``.
     seconds : float
-        Time that it took.
+        Duration of the call.
     """
 
     paths: list[str] = field(default_factory=list)

@@ -84,7 +84,7 @@ class Condition:
     >>> Condition("label == 3 or size > 4")
     Traceback (most recent call last):
         ...
-    recordio.errors.ExpressionError: column 15: nothing is called 'size', only label, ...
+    recordio.errors.ExpressionError: column 15: there is no name 'size': expected label, ...
     """
 
     def __init__(self, text: str, classes: Mapping[int, str] | None = None) -> None:
@@ -107,7 +107,9 @@ class Condition:
                 self._number_classes(node)
         self._names: set[str] = set()
         if (kind := self._check(self._tree, 0)) != "true or false":
-            raise self._error(self._tree, f"it is {kind}, and no condition that holds or not")
+            raise self._error(
+                self._tree, f"it is {kind}: expected a condition, which is true or false"
+            )
         self.names: frozenset[str] = frozenset(self._names)
 
     def __call__(self, count: int, column: Columns) -> np.ndarray:
@@ -217,7 +219,9 @@ class Condition:
             elif type(op) not in COMPARISONS:
                 raise self._error(left, "`is` has no meaning here: use ==")
             elif kind == "labels":
-                raise self._error(left, "labels are several: use `in labels`, or label")
+                raise self._error(
+                    left, "a record may have several labels: use `in labels`, or label"
+                )
             else:
                 self._want(right, kind, depth)
                 if kind != "a number" and not isinstance(op, (ast.Eq, ast.NotEq)):
@@ -236,7 +240,7 @@ class Condition:
 
     def _check_name(self, node: ast.Name, depth: int) -> str:
         if node.id not in NAMES:
-            raise self._error(node, f"nothing is called {node.id!r}, only {', '.join(NAMES)}")
+            raise self._error(node, f"there is no name {node.id!r}: expected {', '.join(NAMES)}")
         self._names.add(node.id)
         return NAMES[node.id]
 

@@ -125,7 +125,7 @@ def sample(
         elif per_class or n <= count:
             wanted = np.minimum(sizes, n)
         else:
-            raise ValueError(f"n={n}: {source.path} has {count} records only")
+            raise ValueError(f"n={n}: {source.path} has only {count} records")
         if not wanted.sum():
             raise EmptyRecordFileError("no record would be drawn", path=source.path)
         order = np.random.default_rng(seed).permutation(count)

@@ -480,7 +480,7 @@ def check_shards(
                 _check_contents(manifest, one, *(found.name for found in pair))
         if shard.first != first:
             raise ManifestError(
-                f"{shard.file} begins with record {shard.first}, and should with {first}",
+                f"{shard.file} begins with record {shard.first} instead of {first}",
                 path=manifest.path,
             )
         first += shard.records
@@ -489,7 +489,7 @@ def check_shards(
             progress(done, manifest.bytes)
     if (first, done) != (manifest.records, manifest.bytes):
         raise ManifestError(
-            f"its files have {first} records and {done} bytes, and it says {manifest.records} and "
+            f"its files have {first} records and {done} bytes, instead of {manifest.records} and "
             f"{manifest.bytes}",
             path=manifest.path,
         )

@@ -68,8 +68,8 @@ class BoxOptions(CheckOptions):
         "refuse",
         "str",
         """Boxes that are empty, or leave the image by more than a pixel. refuse: leave the image
-        out and report it; clip: cut boxes at the edges, and drop those of which nothing is left;
-        drop: drop the boxes (default: refuse).""",
+        out and report it; clip: cut boxes at the edges, and drop those that become empty; drop:
+        drop the boxes (default: refuse).""",
         partial(choice, allowed=("refuse", "clip", "drop")),
     )
     background: bool = option(

@@ -35,17 +35,17 @@ class ExportReport:
     Attributes
     ----------
     paths : list of str
-        The files, or the folder.
+        Paths of the files, or of the folder.
     records : int
-        Records in them.
+        Number of records in them.
     left_out : int
-        Records that list identities of a face-recognition pack.
+        Number of records that list identities of a face-recognition pack, which are not written.
     fields : dict of str to int
-        Records in each field that was written.
+        Number of records in each field that was written.
     fields_left_out : list of str
-        Fields that the format does not have, or that were not asked for.
+        Names of the fields that the format cannot store, or that were not chosen.
     seconds : float
-        Time that it took.
+        Duration of the export.
     """
 
     paths: list[str]
@@ -61,9 +61,9 @@ def export_records(
 ) -> ExportReport:
     """Write the records of a pack in another format; the output appears whole or not at all.
 
-    `target` is a file, a prefix or a folder, as the format has it.  The settings have the options
-    of the format, `force` to replace existing files and, for some formats, `shard_records` and
-    `shard_bytes`.
+    `target` is a file, a prefix or a folder, depending on the format.  The settings have the
+    options of the format, `force` to replace existing files and, for some formats, `shard_records`
+    and `shard_bytes`.
     """
     start = time.perf_counter()
     if target == "-":

@@ -79,7 +79,7 @@ class ConvertSettings(RunSettings):
 
     shuffle: bool = option(False, "bool", "Put the records in random order.", boolean)
     seed: int = option(
-        0, "int", "With `shuffle`, another seed gives another random order.", integer
+        0, "int", "Seed of the order of `shuffle`: the same seed gives the same order.", integer
     )
     strict: bool = option(False, "bool", "Stop at the first bad item, and write nothing.", boolean)
 
@@ -160,12 +160,14 @@ Parameters
 Returns
 -------
 ImportReport
-    How many records were written, what was skipped and why, and what no record holds.
+    Counts of records and of things that were not stored, and the skipped items with the reasons.
 
 Raises
 ------
 RecordIOError
-    If a source is damaged, or not one item could be converted.
+    If a source is damaged, or no item could be converted, or, with `strict`, one could not.
+ValueError, TypeError
+    If an option is out of range or unknown.
 OSError
     If a file cannot be read or written.
 
@@ -189,7 +191,8 @@ _EXPORT = _joined(
             Name,
             option(
                 kind="path",
-                text="The file, prefix or new folder to write; existing files are replaced.",
+                text="""The file, the start of the names of files, or the new folder to write;
+                existing files are replaced.""",
                 check=_name,
             ),
         ),
@@ -216,18 +219,20 @@ def export(*values: Any, **keywords: Any) -> ExportReport:
     ----------
     {parameters}
     **options
-        Those of the format, as ``recordio export --to FORMAT --help`` lists them, with underscores:
-        ``shard_records`` and ``shard_bytes`` for formats of files.
+        Options of the format, as in ``recordio export --to FORMAT --help``, with underscores;
+        formats of files also have ``shard_records`` and ``shard_bytes``.
 
     Returns
     -------
     ExportReport
-        The files, and how many records they have.
+        The files, and the number of records in them.
 
     Raises
     ------
     RecordIOError
-        If a record cannot be in such a file.
+        If the pack is missing, damaged or empty, or the format cannot store a record.
+    ValueError, TypeError
+        If an option is out of range, or the format does not have it.
     OSError
         If a file cannot be read or written.
 
@@ -261,8 +266,8 @@ _PACK = _joined(
             Name | Sequence[Name],
             option(
                 kind="path or sequence of path",
-                text="""A folder of classes, or a file of another kind that training reads in
-                place; braces, patterns and lists stand for several.""",
+                text="""A folder of classes, or another container that training reads in place;
+                braces, patterns and lists stand for several files.""",
                 check=_names,
             ),
         ),
@@ -277,7 +282,7 @@ def pack(*values: Any, **keywords: Any) -> SourceReport:
     """Pack the samples of a container into a record file, or several.
 
     Contents are stored as they are, unless an option changes images.  Keys and ids are the numbers
-    of the samples, also where some could not be packed.
+    of the samples in the source, even if some could not be packed.
 
     Parameters
     ----------
@@ -286,21 +291,21 @@ def pack(*values: Any, **keywords: Any) -> SourceReport:
     Returns
     -------
     SourceReport
-        The files, how many records they have, and what was skipped.
+        The files, the number of records in them, and the skipped samples.
 
     Raises
     ------
     RecordIOError
-        If not one sample can be packed, or, with `strict`, one cannot.
-    ValueError
-        If options contradict each other.
+        If no sample can be packed, or, with `strict`, one cannot.
+    ValueError, TypeError
+        If an option is out of range or unknown, or options contradict each other.
     OSError
         If a file cannot be read or written.
 
     Notes
     -----
-    Without `shards` a run that was killed leaves nothing.  With `shards`, those that are whole are
-    not made again by the same call.
+    A killed run publishes nothing without `shards`.  With `shards`, the same call makes only the
+    shards that are not complete.
 
     Examples
     --------

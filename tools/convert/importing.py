@@ -48,18 +48,18 @@ class ImportReport:
     path : str
         The record file.
     records : int
-        Records in it.
+        Number of records in it.
     bytes_written : int
         Bytes in these records.
     skipped : list of Skipped
         Items that could not be converted: the path of each, and the reason.
     left_out : collections.Counter
-        Things that no record holds: outlines, other files of a sample, images without boxes.  Those
-        of skipped items are not counted.
+        Numbers of things that were not stored, by kind: outlines, other files of a sample, images
+        without boxes.  Those of skipped items are not counted.
     fields : collections.Counter
-        Records in each field, by its name.
+        Number of records in each field, by its name.
     seconds : float
-        Time that it took.
+        Duration of the conversion.
     """
 
     path: str

@@ -318,7 +318,7 @@ def key(site: Site, request: Any) -> Any:
 
 
 def image(site: Site, request: Any) -> Any:
-    """Send the picture of a record with its fields; one that says so where it cannot be decoded."""
+    """Send the picture of a record with its fields, or a placeholder if it cannot be decoded."""
     pack = site.pack(request)
     hidden = hidden_from(request, pack)
 

@@ -306,7 +306,7 @@ class FrameLocations(Locations):
         return self.read(max(key, 0), max(key, 0) + count)
 
     def close(self) -> None:
-        """Nothing is held here: the reader belongs to the pack."""
+        """Do nothing: the reader belongs to the pack."""
 
 
 class SampleLocations(Locations):
@@ -348,4 +348,4 @@ class SampleLocations(Locations):
         return self.read(max(key, 0), max(key, 0) + count)
 
     def close(self) -> None:
-        """Nothing is held here: the reader belongs to the pack."""
+        """Do nothing: the reader belongs to the pack."""
