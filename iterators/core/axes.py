@@ -63,9 +63,9 @@ class Layout:
     index_of : str, optional
         The elements are labels: integer positions along this axis, which the array does not have.
     **sizes : int, str
-        ``h=32`` is the size of an axis (None if unknown; ``b`` has none).  ``f_order="hwc"`` says
+        ``h=32`` is the size of an axis (None if unknown; ``b`` has none).  ``f_order="hwc"`` means
         that ``f`` is flattened and holds ``h``, ``w`` and ``c``, slowest first; their sizes are
-        given in the same way.  ``t_at=0`` says that the array is position 0 along ``t``, which it
+        given in the same way.  ``t_at=0`` means that the array is position 0 along ``t``, which it
         does not have.
 
     Raises

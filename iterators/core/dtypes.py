@@ -196,13 +196,13 @@ def parse_type(text: Any) -> tuple[str, str | None]:
         if type(text).__name__ == "tensortype":  # torch.FloatTensor itself
             word = f"{text.__module__}.{text.__name__}"
             if word not in TENSORS:
-                raise ValueError(f"{word} is no type of dense tensors on the CPU or a CUDA device")
+                raise ValueError(f"{word} is not a type of dense tensors on the CPU or on CUDA")
             found, where = TENSORS[word]
             return found, where or "cpu"
         return dtype_name(text), None
     word, at, device = text.partition("@")
     if at and not device:
-        raise ValueError(f"{text!r}: a device is missing behind the @")
+        raise ValueError(f"{text!r}: a device is missing after the @")
     if word in CUDA_WORDS:
         return "float32", device or "cuda"
     if word in TENSORS:

@@ -89,7 +89,7 @@ class Mask(FieldKind):
         super().__post_init__()
         low = 0 if self.dtype.startswith("u") else -LARGEST[self.dtype]
         if not low <= self.ignore <= LARGEST[self.dtype]:
-            raise ValueError(f"ignore={self.ignore} is no {self.dtype}: give dtype another type")
+            raise ValueError(f"ignore={self.ignore} does not fit dtype={self.dtype!r}: change one")
 
 
 @accepts()
@@ -147,12 +147,12 @@ class Image(FieldKind):
         super().__post_init__()
         if self.dtype == "uint16":
             if self.channels not in (None, 1):
-                raise ValueError(f"channels={self.channels}: an image of uint16 values has one")
+                raise ValueError(f"channels={self.channels}: a uint16 image has one channel")
             if self.colour:
                 raise ValueError("colour=True: uint16 values have no colours; drop it")
             if self.interpolation not in (None, "nearest", "bilinear"):
                 raise ValueError(
-                    f"interpolation={self.interpolation!r}: uint16 values have nearest and bilinear"
+                    f"interpolation={self.interpolation!r}: uint16 needs nearest or bilinear"
                 )
             object.__setattr__(self, "channels", 1)
         elif self.dtype is None and self.channels is not None:
@@ -362,7 +362,7 @@ def field_of(name: str, meta: FieldMeta | None) -> FieldKind:
     """
     if meta is None or meta.kind == "bytes":
         what = "is of no kind that a batch has" if meta else "is not described by the pack"
-        raise FieldError(f"field {name} {what}: say of which kind it is, such as Mask() or Text()")
+        raise FieldError(f"field {name} {what}: give its kind, such as Mask() or Text()")
     if meta.kind == "mask":
         ignore, dtype = 255 if meta.ignore is None else meta.ignore, meta.dtype or "uint8"
         fits = 0 <= ignore <= LARGEST[dtype]
@@ -382,7 +382,7 @@ def checked_fields(name: str, value: Any) -> Mapping[str, FieldKind | None]:
         raise TypeError(f"{name}={value!r:.60}: expected a dict of names and fields, or names")
     for key, field in value.items():
         if not isinstance(key, str) or not key or not all(c.isalnum() or c in "_-" for c in key):
-            raise ValueError(f"{name}: {key!r} is no name of a field: letters, digits, _ and -")
+            raise ValueError(f"{name}: {key!r} is not a name: use letters, digits, _ and -")
         if field is not None and not isinstance(field, KINDS):
             kinds = ", ".join(kind.__name__ for kind in KINDS)
             raise TypeError(

@@ -57,9 +57,9 @@ def resolve_index(index: Any, length: int) -> Any:
             return index
         if not index.size and index.dtype == np.float64:
             return index.astype(np.int64)  # what NumPy makes of an empty list
-        raise TypeError(f"an array of {index.dtype} is no index: give integers or booleans")
+        raise TypeError(f"an array of {index.dtype} is not an index: give integers or booleans")
     if isinstance(index, np.ndarray):
-        raise TypeError(f"an array with {index.ndim} axes is no index: give one axis")
+        raise TypeError(f"an array with {index.ndim} axes is not an index: give one axis")
     return _as_integer(index)
 
 
@@ -136,7 +136,7 @@ def _mask(mask: np.ndarray, length: int) -> np.ndarray:
 
 def _as_integer(item: Any) -> int:
     if isinstance(item, np.ndarray):
-        raise TypeError("an array is no integer: give a 1-D array or a list of integers")
+        raise TypeError("an array is not an integer: give a 1-D array or a list of integers")
     try:
         return operator.index(item)
     except TypeError:

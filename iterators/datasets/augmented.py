@@ -145,6 +145,6 @@ class AugmentedDataset(DatasetMixin):
         if pixels.ndim != 3 or pixels.shape[2] not in CHANNELS or not pixels.size:
             raise ValueError(
                 f"example {row} has the shape {np.shape(image)}: expected images of 1 or 3 "
-                f"channels in the order {self._stored}; `stored` says another one"
+                f"channels in the order {self._stored}; pass another `stored`"
             )
         return np.ascontiguousarray(pixels)

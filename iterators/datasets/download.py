@@ -267,7 +267,7 @@ def cached_download(url: str, *, checksum: str | None = None, progress: bool | N
     digest = None if checksum is None else _parse_digest(checksum)
     scheme = urllib.parse.urlsplit(url).scheme
     if len(scheme) < 2:  # one letter is a drive of Windows
-        raise ValueError(f"{url!r} is no URL: it names no scheme such as https")
+        raise ValueError(f"{url!r} is not a URL: it has no scheme such as https")
     folder = os.path.join(get_dataset_root(), "_dl_cache")
     os.makedirs(folder, exist_ok=True)
     target = os.path.join(folder, hashlib.md5(url.encode(), usedforsecurity=False).hexdigest())
@@ -436,7 +436,7 @@ def _range_of(response: Any, have: int) -> tuple[int, int | None]:
         kind, _, rest = (response.headers.get("Content-Range") or "").partition(" ")
         span, _, size = rest.partition("/")
         if kind != "bytes" or span.partition("-")[0] != str(have):
-            raise OSError(f"{response.url}: the server sent another range than was asked for")
+            raise OSError(f"{response.url}: the server sent another range than the one requested")
         return have, int(size) if size.isdecimal() else None
     length = response.headers.get("Content-Length")
     return 0, int(length) if length is not None and length.isdecimal() else None

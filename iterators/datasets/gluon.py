@@ -88,7 +88,7 @@ class GluonDataset(DatasetMixin):
         ----------
         fn : callable
         lazy : bool
-            Call it whenever a sample is asked for.  If False, for all samples now, and never again.
+            Call it at every access to a sample.  If False, it is called once for all samples now.
         """
         changed = _Transformed(self, fn)
         return changed if lazy else SimpleDataset([changed[i] for i in range(len(self))])
@@ -153,8 +153,8 @@ class RecordFileDataset(GluonDataset):
     Parameters
     ----------
     filename : path
-        The ``.rec`` file.  An ``.idx`` file of the same name beside it says which records there are
-        and in which order; without one the file is scanned, and all come in its order.
+        The ``.rec`` file.  An ``.idx`` file of the same name beside it gives the records and their
+        order; without one the file is scanned, and all records come in its order.
 
     Examples
     --------
@@ -190,11 +190,11 @@ class GluonImageRecordDataset(RecordFileDataset):
     flag : {1, 0}
         1 for RGB, 0 for grey.
     transform : callable, optional
-        ``transform(image, label)`` returns what stands in place of both.
+        ``transform(image, label)`` returns the replacement of both.
 
     Notes
     -----
-    A sample is ``(image, label)``: uint8 (height, width, channels), and a float or, of a record
+    A sample is ``(image, label)``: uint8 (height, width, channels), and a float or, for a record
     with several labels, a float32 array.
 
     Examples
@@ -237,7 +237,7 @@ class ImageFolderDataset(GluonDataset):
     flag : {1, 0}
         1 for RGB, 0 for grey.
     transform : callable, optional
-        ``transform(image, label)`` returns what stands in place of both.
+        ``transform(image, label)`` returns the replacement of both.
 
     Attributes
     ----------
@@ -284,7 +284,7 @@ class ImageFolderDataset(GluonDataset):
         if left_out:
             named = ", ".join(left_out[:MOST_NAMES]) + ", ..." * (len(left_out) > MOST_NAMES)
             warnings.warn(
-                f"left out {len(left_out)} that are no images in folders of classes "
+                f"left out {len(left_out)} that are not images in folders of classes "
                 f"({', '.join(EXTENSIONS)}): {named}",
                 stacklevel=2,
             )

@@ -373,10 +373,9 @@ class ImageRecordDataset(DatasetMixin):
         -------
         dict of str to (int, dict)
             ``input``, or with views ``input0``, ``input1``, ...; the fields; and ``target``.  A
-            field has its ``kind``, with what ``PREFIX.fields.json`` says of it, and the ``field``
-            that was asked for; images have a
-            ``layout`` and a ``dtype``, and augmented ones a ``shape``; ``classes`` of the target
-            names labels.
+            field has its ``kind``, with its entry of ``PREFIX.fields.json``, and the requested
+            ``field``; images have a ``layout`` and a ``dtype``, and augmented ones a ``shape``;
+            ``classes`` of the target names labels.
         """
         found = self._examples
         form = {"layout": self._layout, "dtype": self._dtype} if found is None else {}
@@ -513,7 +512,7 @@ class ImageRecordDataset(DatasetMixin):
             inside = (wide >= float(limits.min)) & (wide < float(limits.max + 1))
             if not (inside & (wide == np.floor(wide))).all():
                 raise LabelError(
-                    f"the label {stored.tolist()} is no {dtype.name}", record_id=header.id
+                    f"the label {stored.tolist()} does not fit {dtype.name}", record_id=header.id
                 )
         return stored.astype(dtype)[()]
 

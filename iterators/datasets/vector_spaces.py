@@ -231,7 +231,7 @@ class TransformerDataset:
 
     def __init__(self, raw: Any, transformer: Any, space_preserving: bool = False) -> None:
         if not callable(getattr(transformer, "perform", transformer)):
-            raise TypeError(f"a {type(transformer).__name__} has no perform() and is no function")
+            raise TypeError(f"a {type(transformer).__name__} has no perform() and is not callable")
         self.raw = raw
         self.transformer = transformer
         self.space_preserving = space_preserving
@@ -351,7 +351,7 @@ class TransformerDataset:
         if self.space_preserving:
             return space, source
         if not hasattr(self.transformer, "get_output_space"):
-            raise NotImplementedError("the transformer does not say what it gives")
+            raise NotImplementedError("the transformer has no get_output_space()")
         stored = Request((space, source))
         out = self.transformer.get_output_space()
         given: list[Any] = [

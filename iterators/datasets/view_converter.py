@@ -123,7 +123,7 @@ class RowsAsImages:
 
     def _converter(self) -> DefaultViewConverter:
         if self.view_converter is None:
-            raise SpecError("this dataset does not know how its rows hold images: view_converter=")
+            raise SpecError("this dataset has no order of images in rows: pass view_converter=")
         return self.view_converter
 
 

@@ -119,7 +119,7 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
         TypeError
             If the batches of an epoch do not follow from its number.
         """
-        raise TypeError(f"{type(self).__name__} cannot begin with an epoch that it is told")
+        raise TypeError(f"{type(self).__name__} cannot begin with a given epoch")
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position of the run, from which another process can continue exactly."""

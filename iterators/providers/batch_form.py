@@ -101,7 +101,7 @@ class _Part:
         if self.labels is None:
             return self.space.bind(FieldSpec(self.layout, backend_of(x).dtype(x), sparse))
         if sparse:
-            raise SpecError(f"{self.source!r} is sparse, and zeros of it are no labels")
+            raise SpecError(f"{self.source!r} is sparse, and its zeros are not labels")
         return self.space.bind(FieldSpec(self.labels, "int64"))
 
     def _whole(self, x: Any, count: int, conversion: Callable[[Any], Any]) -> Any:
@@ -263,7 +263,7 @@ def _axes(layout: str | None, ndim: int) -> str:
         return "bhw"
     axes = axes_of(layout, ndim)
     if "b" not in axes:
-        raise SpecError(f"layout={layout!r} does not say which axis is the batch: N")
+        raise SpecError(f"layout={layout!r} has no axis N for the batch")
     return axes if ndim != 2 else axes.replace(axes.replace("b", ""), "f")
 
 

@@ -106,7 +106,7 @@ def check_cache(cache: str, cache_size: int | None) -> None:
     """Refuse a size that has no effect, and memory of unknown size."""
     if cache_size is None:
         if cache == RAM and not _available_memory():
-            raise ValueError("cache_size must be given: the system does not tell its free memory")
+            raise ValueError("cache_size must be given: the free memory of this system is unknown")
     elif not cache:
         raise ValueError(f"cache_size={cache_size!r} has no effect without a cache")
 

@@ -106,7 +106,7 @@ class ImageIter(RollingProvider, RecordImageProvider):
         check_label_types(options, own)
         files = _listed(options)
         if options.aug_list is not None and named is not None:
-            raise ValueError("aug_list says what happens to an image: drop recipe")
+            raise ValueError("aug_list defines the augmentation: drop recipe")
         recipe, steps = _augmentation(options.aug_list, augmentation, named, beneath)
         if steps is not None:
             refuse_for_functions(options)
@@ -156,7 +156,7 @@ def _expanded(
 def check_label_types(options: ImageIterOptions, given: dict[str, Any]) -> None:
     """Refuse what says the type of the labels twice."""
     if options.data_specs is not None and options.dtype != "float32":
-        raise ValueError(f"data_specs says the type of the labels: drop dtype={options.dtype!r}")
+        raise ValueError(f"data_specs sets the type of the labels: drop dtype={options.dtype!r}")
     if options.label_dtype is not None and "dtype" in given:
         raise ValueError("dtype is that of the labels too: give it or label_dtype, not both")
 
@@ -208,7 +208,7 @@ def _varied(recipe: Augmenter, pack: Pack, described: bool) -> Augmenter:
     if not pack.augmentation:
         return recipe
     if not described:
-        raise ValueError("aug_list says what happens to an image: drop what Pack says of it")
+        raise ValueError("aug_list defines the augmentation: drop the keywords of Pack for it")
     known = [item.name for item in fields(AugmenterOptions)]
     for name in ("data_shape", *sorted(set(pack.augmentation) - set(known))):
         if name in pack.augmentation:
@@ -259,7 +259,7 @@ def shape_alone(more: dict[str, Any]) -> Augmenter:
     """The shape of an image, whose augmentation is said by an `aug_list`, and by nothing `more`."""
     (data_shape, *names) = (more["data_shape"], *(more.keys() - {"data_shape"}))
     if names:
-        raise ValueError(f"aug_list says what happens to an image: drop {min(names)}")
+        raise ValueError(f"aug_list defines the augmentation: drop {min(names)}")
     return Augmenter(data_shape=data_shape)
 
 

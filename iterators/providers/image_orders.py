@@ -211,7 +211,7 @@ def _shares(
         ]
         if epoch_size is not None and any(pack.repeat is not None for pack in packs):
             raise ValueError(
-                f"epoch_size={epoch_size}: repeat says how long an epoch is: drop one of both, or "
+                f"epoch_size={epoch_size}: repeat sets the length of an epoch: drop one, or "
                 "give shares"
             )
         size = round(sum(counts)) if epoch_size is None else epoch_size
@@ -232,12 +232,8 @@ def _division(
     images = images_per_class
     if images is None or (classes_per_batch and classes_per_batch * images < batch_size):
         if batch_size % classes_per_batch:  # type: ignore[operator]
-            raise ValueError(
-                f"batch_size={batch_size} is no multiple of classes_per_batch={classes_per_batch}"
-            )
+            raise ValueError(f"batch_size={batch_size} is not a multiple of {classes_per_batch=}")
         images = batch_size // classes_per_batch  # type: ignore[operator]
     if (images_per_class is not None and images % images_per_class) or batch_size % images:
-        raise ValueError(
-            f"batch_size={batch_size} is no multiple of images_per_class={images_per_class}"
-        )
+        raise ValueError(f"batch_size={batch_size} is not a multiple of {images_per_class=}")
     return images, batch_size // images

@@ -149,10 +149,10 @@ def _in_form(
     if options.data_specs is not None:
         if np.dtype(options.label_dtype) != np.float32:
             raise ValueError(
-                f"data_specs says the type of the labels: drop label_dtype={options.label_dtype!r}"
+                f"data_specs sets the type of the labels: drop label_dtype={options.label_dtype!r}"
             )
         if options.layout != "NCHW":
-            raise ValueError(f"data_specs says which axes to use: drop layout={options.layout!r}")
+            raise ValueError(f"data_specs sets the axes: drop layout={options.layout!r}")
         names = [] if options.label_name is None else [options.label_name]
         for name, kind in (options.fields or {}).items():
             if kind is None:
@@ -333,12 +333,12 @@ class RecordImageProvider(PlannedProvider):
     def identities(self) -> np.ndarray | None:
         """The keys ``[first, end)`` of every identity's images; None for an ordinary pack.
 
-        In a pack with keys from 2**24 on, the first time reads the labels of some of its images.
+        In a pack with keys from 2**24 on, the first access reads the labels of some of its images.
 
         Raises
         ------
         RecordHeaderError
-            If keys were rounded, and the labels of the images do not tell which were meant.
+            If keys were rounded and the labels of the images do not determine the right ones.
         ValueError
             If the provider is closed.
         """
@@ -350,12 +350,12 @@ class RecordImageProvider(PlannedProvider):
     def num_classes(self) -> int:
         """Number of classes of all packs together, found from `classes`, identities or labels.
 
-        The first time it may read the labels of all records.
+        The first access may read the labels of all records.
 
         Raises
         ------
         ValueError
-            If there are labels that are no whole numbers of at least 0, or the provider is closed.
+            If a label is not a whole number of at least 0, or the provider is closed.
         """
         if self._classes is None:
             raise ValueError("the provider is closed")
@@ -365,7 +365,7 @@ class RecordImageProvider(PlannedProvider):
     def class_to_idx(self) -> dict[str, int]:
         """The label of each class by its name, in the order of the labels; empty without names.
 
-        Names are those beside the packs, ``PREFIX.classes.txt``, of files on this machine.
+        The names are read from ``PREFIX.classes.txt`` beside each pack on this machine.
 
         Raises
         ------
@@ -383,11 +383,11 @@ class RecordImageProvider(PlannedProvider):
 
     @property
     def fields(self) -> dict[str, FieldKind]:
-        """The fields of a sample by their names in a batch, as `fields` asks for them."""
+        """The fields of a sample by their names in a batch, as the keyword `fields` gives them."""
         return self._fields.kinds()
 
     def cache_info(self) -> CacheInfo | None:
-        """Count what the cache holds and did so far; None without one, of several packs together.
+        """Return counters of the cache, of all packs together; None without a cache.
 
         Raises
         ------
@@ -404,12 +404,12 @@ class RecordImageProvider(PlannedProvider):
     def show(
         self, batch: DataBatch | None = None, *, classes: Classes = None, columns: int = 8
     ) -> Image:
-        """The images of a batch side by side, as they were before they were normalised.
+        """Draw the images of a batch side by side, as they were before normalisation.
 
         Parameters
         ----------
         batch : DataBatch, optional
-            One of this provider; by default the one that comes next, which is made and not taken.
+            A batch of this provider; by default the next one, which is still delivered afterwards.
         classes : mapping of int to str, sequence of str, or path, optional
             Names of the labels, or the pack or file that they are taken from.  By default those
             beside the packs of this provider, ``PREFIX.classes.txt``, if there is one label for an
@@ -420,13 +420,12 @@ class RecordImageProvider(PlannedProvider):
         Returns
         -------
         PIL.Image.Image
-            RGB; notebooks show it by themselves.  Its title has seed and epoch; padding is faint.
+            RGB; notebooks show it by themselves.  The title has seed and epoch; padding is faint.
 
         Raises
         ------
         ValueError
-            If `batch` is none of images, a recipe has functions in Python, or the provider is
-            closed.
+            If `batch` holds no images, a recipe has functions in Python, or the provider is closed.
         StopIteration
             If there is no batch.
         """

@@ -123,7 +123,7 @@ class Shapes:
         shape = keywords["data_shape"]
         if shape is not None and tuple(shape[1:]) != (None, None):
             raise ValueError(
-                f"data_shape={shape!r}: buckets say the heights and widths: drop data_shape, or "
+                f"data_shape={shape!r}: buckets set the heights and widths: drop data_shape, or "
                 "give (channels, None, None)"
             )
         sides = [max(sides) for sides in zip(*buckets.every_shape, strict=True)]

@@ -196,7 +196,7 @@ class ImageFileSource:
     def field(self, name: str) -> Source:
         """Refused: fields lie beside packs, and in containers."""
         raise FieldError(
-            f"images that are no pack have no field {name}: `recordio pack` or im2rec, with "
+            f"images outside a pack have no field {name}: `recordio pack` or im2rec, with "
             f"--field {name}=..., make one of them",
             path=self.name,
         )

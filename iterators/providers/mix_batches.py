@@ -383,7 +383,7 @@ def _one_hot(label: Any, classes: int, smoothing: float) -> Any:
     off = smoothing / classes
     whole = label if is_integer(label) else label.round()
     if bool((label != whole).any()):
-        raise ValueError("the labels are no whole numbers, as those of classes are: drop classes")
+        raise ValueError("the labels are not whole numbers, so they are not classes: drop classes")
     low, high = (int(label.min()), int(label.max())) if len(label) else (0, 0)
     if low < 0 or high >= classes:
         wrong = low if low < 0 else high

@@ -164,7 +164,7 @@ class PlannedProvider(AbstractDataProvider):
 
     @property
     def skipped(self) -> list[tuple[int | None, str]]:
-        """Id and reason of every record that was replaced, in the order in which they were met."""
+        """(id, reason) of every record that was replaced, in the order of their discovery."""
         return list(self._skipped.records.values())
 
     def _shown(self) -> list[str]:
@@ -185,10 +185,10 @@ class PlannedProvider(AbstractDataProvider):
         Returns
         -------
         dict
-            `samples` delivered, padding not counted; `wait_seconds`, for which the consumer waited
-            for data; `busy_seconds`, which it spent between two batches; with buckets `filled`,
-            positions of batches that were filled, and `carried_over`, the samples of all parts that
-            are left for the next epoch; and the counters of the engine.
+            `samples` delivered, padding not counted; `wait_seconds`, the time that the consumer
+            waited for data; `busy_seconds`, the time that it spent between two batches; with
+            buckets `filled`, positions of batches that were filled, and `carried_over`, the samples
+            of all parts that are left for the next epoch; and the counters of the engine.
         """
         return {
             "samples": self._samples,
@@ -202,14 +202,14 @@ class PlannedProvider(AbstractDataProvider):
     # -- iteration ------------------------------------------------------------------------------
 
     def next(self) -> DataBatch:
-        """The next batch of the epoch.
+        """Return the next batch of the epoch.
 
         Raises
         ------
         StopIteration
-            When the epoch is over, again and again until `reset`.
+            At the end of the epoch, at every call until `reset`.
         RecordIOError
-            If a record of the batch cannot be used.  The next call goes on behind the batch.
+            If a record of the batch cannot be used.  The next call continues after this batch.
         """
         with self._access.lock:
             if self._inside:  # the lock lets the same thread in again
@@ -408,7 +408,8 @@ class PlannedProvider(AbstractDataProvider):
     def set_epoch(self, epoch: int) -> None:
         """Make the next batch the first of that epoch, and the next `iterator` go through it.
 
-        With ``last_batch_handle="roll_over"`` the epoch has none of the samples before it.
+        With ``last_batch_handle="roll_over"`` the epoch begins without samples left over from
+        before.
         """
         with self._access.lock:
             self._go_to(Position(integer("epoch", epoch, low=0, high=LAST_EPOCH)))
@@ -474,15 +475,15 @@ class PlannedProvider(AbstractDataProvider):
     # -- state ----------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """The position of the run: what is needed to go on exactly here in another process.
+        """Return the position of the run, from which another process can continue exactly.
 
         Returns
         -------
         dict
             Integers and strings only, a few hundred bytes whatever the size of the data.  Only what
-            was delivered counts, not what was prefetched.  A part that is through its share says
-            where it stopped as long as other parts may have batches left, so that the state of any
-            part serves all.
+            was delivered counts, not what was prefetched.  A part that has delivered its share
+            keeps its last position as long as other parts may have batches left, so that the state
+            of any part serves all.
         """
         epoch, done = self._position
         while self._plan.is_over(done, epoch):

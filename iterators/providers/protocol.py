@@ -152,21 +152,21 @@ class MXNetProtocol:
         return True
 
     def getdata(self) -> Any:
-        """Data array of the current batch; None without data."""
+        """Return the data array of the current batch; None without data."""
         data = _current(self).data
         return data[0] if data else None
 
     def getlabel(self) -> Any:
-        """Label array of the current batch; None without labels."""
+        """Return the label array of the current batch; None without labels."""
         label = _current(self).label
         return label[0] if label else None
 
     def getpad(self) -> int:
-        """Padding of the current batch."""
+        """Return the padding of the current batch."""
         return _current(self).pad
 
     def getindex(self) -> np.ndarray:
-        """Sample ids of the current batch."""
+        """Return the sample ids of the current batch."""
         return _current(self).index
 
 
@@ -182,30 +182,30 @@ class MXNetJlProtocol:
         return self.batch_size
 
     def eachbatch(self: Any) -> Iterable[DataBatch]:
-        """Batches of one epoch: the provider itself, or what a class of its own makes."""
+        """Return the batches of one epoch: the provider itself, unless a subclass makes them."""
         return self
 
     def count_samples(self, batch: DataBatch) -> int:
-        """Samples of the batch that are not padding."""
+        """Return the number of samples of the batch that are not padding."""
         return batch.count
 
     def get_data(self, batch: DataBatch) -> list[Any]:
-        """Data arrays of the batch, in the order of `provide_data`."""
+        """Return the data arrays of the batch, in the order of `provide_data`."""
         return batch.data
 
     def get_label(self, batch: DataBatch) -> list[Any]:
-        """Label arrays of the batch, in the order of `provide_label`."""
+        """Return the label arrays of the batch, in the order of `provide_label`."""
         return batch.label
 
     def get(self, batch: DataBatch, name: str) -> Any:
-        """The array of the batch that has this name; KeyError if none has.
+        """Return the array of the batch with this name; KeyError if there is none.
 
         A batch without names has those of `provide_data` and `provide_label`.
         """
         return named(self, batch)[name]
 
     def view(self, batch: DataBatch) -> Batch:
-        """Views over the arrays of the batch, not copied; see `iterators.views.view_batch`."""
+        """Return views over the arrays, which are not copied; see `iterators.views.view_batch`."""
         return view_batch(batch)
 
     def load_data(self: Any, batch: DataBatch, targets: Sequence[Any]) -> None:
@@ -263,17 +263,17 @@ def eachbatch(provider: Any) -> Iterable[Any]:
 
 
 def count_samples(provider: Any, batch: Any) -> int:
-    """Samples of the batch that are not padding."""
+    """Return the number of samples of the batch that are not padding."""
     return provider.count_samples(batch)
 
 
 def get_data(provider: Any, batch: Any) -> list[Any]:
-    """Data arrays of the batch, in the order of `provide_data`."""
+    """Return the data arrays of the batch, in the order of `provide_data`."""
     return provider.get_data(batch)
 
 
 def get_label(provider: Any, batch: Any) -> list[Any]:
-    """Label arrays of the batch, in the order of `provide_label`."""
+    """Return the label arrays of the batch, in the order of `provide_label`."""
     return provider.get_label(batch)
 
 

@@ -263,11 +263,12 @@ class DatasetProtocol:
         data_specs: Any = None,
         return_tuple: bool = False,
     ) -> FiniteDatasetIterator:
-        """Batches of one epoch in any form, by Pylearn2's rules.
+        """Return the batches of one epoch in any form, by Pylearn2's rules.
 
         Every call begins an epoch of its own, beside the loop over the provider and other
-        iterators, whose positions do not change: one may monitor what the other trains on.  The
-        first call has the provider's first epoch, each later one the next; `set_epoch` says which.
+        iterators, whose positions do not change: one may monitor the data that the other trains on.
+        The first call has the provider's first epoch, each later one the next; `set_epoch` chooses
+        the epoch.
 
         Providers around other iterators have nothing but their one loop.  There, the iterator is
         that loop, which ends an older one.
@@ -276,17 +277,16 @@ class DatasetProtocol:
         ----------
         mode : str or class, optional
             None for the order of the provider.  Otherwise the samples of this part are taken in the
-            order in which they are stored, and the mode says which of them make up a batch: all of
+            order in which they are stored, and the mode chooses those of each batch: all modes of
             `DenseDesignMatrix.iterator` but "even_sequences".  Providers around other iterators
             have their batches as they come: "sequential", or "even_sequential" for those without
             padding.
         batch_size, num_batches : int, optional
-            As there, of any size; by default the batches of the provider.
+            As for `DenseDesignMatrix.iterator`; by default the batches of the provider.
         rng : seed or generator, optional
             By default one generator for all iterators of the provider.
         data_specs : (Space, source), optional
-            By default what the provider was asked for when it was made, or all data and label
-            arrays.
+            By default the `data_specs` of the provider, or all data and label arrays.
         return_tuple : bool
             Give a tuple for a single source as well.
 

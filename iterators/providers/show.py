@@ -110,7 +110,7 @@ def show(
         checked = checked_fields("fields", fields)
         fields = {name: kind for name, kind in checked.items() if kind is not None}
         if len(fields) < len(checked):
-            raise ValueError(f"fields={checked!r:.60}: say the kind of each, such as Mask()")
+            raise ValueError(f"fields={checked!r:.60}: give the kind of each, such as Mask()")
     if isinstance(batch, Sample):
         return _show_samples(batch, classes, columns, fields or {})
     return show_batch(batch, None, "", classes, columns, fields=fields)

@@ -92,7 +92,7 @@ class Wrapper(AbstractDataProvider):
         """Make the next `_advance` the first of an epoch."""
 
     def next(self) -> DataBatch:
-        """The next batch; StopIteration at the end of the epoch, until `reset`."""
+        """Return the next batch; StopIteration at the end of the epoch, until `reset`."""
         with self._access.lock:
             return self._next()
 

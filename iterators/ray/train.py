@@ -160,5 +160,5 @@ def load_state(provider: Resumable, folder: str | os.PathLike[str]) -> None:
     try:
         state = json.loads(text)
     except ValueError as error:
-        raise ValueError(f"{path}: it is no state of a provider: {error}") from None
+        raise ValueError(f"{path}: it is not a state of a provider: {error}") from None
     provider.load_state_dict(state)

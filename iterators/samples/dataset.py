@@ -100,7 +100,7 @@ class Dataset(Sample):
         return _apart(self[[int(index) for index in indices]](), len(indices))
 
     def _minibatches(self, batch_size: int, drop_last: bool = False) -> Any:
-        """The data set whose elements are this one's rows, `batch_size` at a time.
+        """Return the rows as minibatches: a data set whose elements are `batch_size` rows each.
 
         Parameters
         ----------
@@ -112,8 +112,8 @@ class Dataset(Sample):
         Returns
         -------
         Minibatches
-            ``mb[j]`` sees ``d[j * batch_size:(j + 1) * batch_size]``; ``mb.name`` are minibatches
-            of that field.
+            ``mb[j]`` is a view of ``d[j * batch_size:(j + 1) * batch_size]``; ``mb.name`` are
+            minibatches of that field.
 
         Examples
         --------

@@ -269,8 +269,8 @@ class Sample(SeesData):
         Raises
         ------
         ReadOnlyError
-            If `flag` is False for what is read-only already: a view cannot allow what its parent
-            refuses.
+            If `flag` is False for a sample that is read-only already: a view cannot be less strict
+            than its parent.
         """
         if self._is_readonly and not flag:
             raise ReadOnlyError("the sample is read-only, and so is every view of it; `_copy()` it")
@@ -288,7 +288,7 @@ class Sample(SeesData):
     # -- writing ----------------------------------------------------------------------------------
 
     def _write(self, value: Any) -> None:
-        """Store values in the region that is seen; whoever sees the same storage sees them.
+        """Store values in the viewed region; all views of the same storage change.
 
         Parameters
         ----------
@@ -317,7 +317,7 @@ class Sample(SeesData):
             self._region.write(value)
 
     def _set_field(self, name: str, sample: Any) -> None:
-        """See another sample under a name, old or new; nothing is written, the old storage stays.
+        """Give a field, old or new, another storage; nothing is written, and the old storage stays.
 
         Parameters
         ----------
@@ -375,7 +375,7 @@ class Sample(SeesData):
     def _whole(self) -> Any:
         """Return the one field that stands for a composite."""
         if self._primary is None:
-            raise TypeError("a composite without a primary field is no single array")
+            raise TypeError("a composite without a primary field is not a single array")
         return self._chief
 
     def _entry(self, name: str) -> Any:

@@ -90,10 +90,10 @@ class StreamDataset:
         return field
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise TypeError("a stream cannot be written; `_materialize()` gives what can")
+        raise TypeError("a stream cannot be written; write to the result of `_materialize()`")
 
     def __getitem__(self, index: Any) -> Any:
-        raise TypeError("a stream has no order but its own; `_materialize()` can be indexed")
+        raise TypeError("a stream cannot be indexed; index the result of `_materialize()`")
 
     def __len__(self) -> int:
         raise TypeError("the length of a stream is not known before its end")
@@ -125,11 +125,11 @@ class StreamDataset:
             yield name, getattr(self, name)
 
     def _length(self) -> None:
-        """None: nobody knows."""
+        """Return None: the length of a stream is unknown."""
 
     def _write(self, value: Any) -> None:
         """Refused: a TypeError."""
-        raise TypeError("a stream cannot be written; `_materialize()` gives what can")
+        raise TypeError("a stream cannot be written; write to the result of `_materialize()`")
 
     def _take(self, n: int) -> Dataset:
         """Return the first `n` rows, or all if there are fewer, as a `Dataset`."""

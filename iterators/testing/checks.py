@@ -217,7 +217,7 @@ def check_pack(
             found["contents"].append(bytes(content))
             if images and len(content):
                 image = recordio.unpack_img(record)[1]
-                require(image is not None, f"{path}: the record with key {key} is no image")
+                require(image is not None, f"{path}: the record with key {key} is not an image")
     if labels is not None:
         labels = [np.atleast_1d(label).astype(np.float32).tolist() for label in labels]
     for name, wanted in (("labels", labels), ("ids", ids), ("contents", contents)):

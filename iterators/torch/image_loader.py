@@ -121,7 +121,7 @@ class ImageLoader:
     -----
     UserWarning
         If the samples are made by the data set's own ``__getitem__``, or if transforms run in
-        Python behind the threads, with the reason.
+        Python after the threads, with the reason.
 
     Attributes
     ----------
@@ -207,7 +207,7 @@ class ImageLoader:
         shuffle = boolean("shuffle", False if shuffle is None else shuffle)
         self._check_sampler(shuffle)
         if seed is not None and generator is not None:
-            raise ValueError("seed and generator both say what is drawn: give one of both")
+            raise ValueError("seed and generator both set the random numbers: give one of them")
         self._seed = integer("seed", seed or 0)
         if generator is not None:
             self._seed = generator.initial_seed()
@@ -266,7 +266,7 @@ class ImageLoader:
                 "batch_sampler makes the batches: drop batch_size, shuffle, sampler and drop_last"
             )
         if self._sampler is not None and shuffle:
-            raise ValueError("a sampler says in which order samples come: drop shuffle")
+            raise ValueError("a sampler sets the order of the samples: drop shuffle")
         for name, given in (("sampler", self._sampler), ("batch_sampler", self.batch_sampler)):
             if given is not None and not (hasattr(given, "__iter__") and hasattr(given, "__len__")):
                 raise TypeError(f"{name}={given!r}: expected an iterable of indices with a len()")
@@ -280,7 +280,7 @@ class ImageLoader:
             ("prefetch_buffer", prefetch_factor, "prefetch_factor"),
         ):
             if name in keywords and mine:
-                raise ValueError(f"{name} and {theirs} say the same: give one of both")
+                raise ValueError(f"{name} and {theirs} mean the same: give one of them")
         given = {"device": "cpu", "seed": self._seed, **found.keywords, **keywords}
         if self.recipe is not None:
             given["recipe"] = self.recipe

@@ -87,7 +87,7 @@ def translated(
     if given is None:
         given = keywords.pop("recipe", None)
     elif "recipe" in keywords:
-        raise ValueError("transform and recipe say the same: give one of both")
+        raise ValueError("transform and recipe mean the same: give one of them")
     if given is not None:
         if found.open is None:
             raise ValueError(

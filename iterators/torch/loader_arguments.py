@@ -71,7 +71,7 @@ def refuse_shapes(plan: BatchPlan, keywords: Mapping[str, Any], **given: Any) ->
         for name in ("sampler", "batch_sampler"):
             if given[name] is not None:
                 raise ValueError(
-                    f"{what} say which images make up a batch, and so does {name}: drop one of "
+                    f"{what} choose the images of a batch, and so does {name}: drop one of "
                     "both, or give a list of shapes as data_shape"
                 )
     if isinstance(plan, BucketPlan) and given["drop_last"] and not plan.buckets.carry_over:

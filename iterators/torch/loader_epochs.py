@@ -289,7 +289,7 @@ def table(name: str, indices: Any) -> np.ndarray:
     try:
         return np.fromiter(map(operator.index, indices), np.int64, len(indices))
     except (TypeError, OverflowError) as error:
-        raise TypeError(f"{name} gives an index that is no integer: {error}") from None
+        raise TypeError(f"{name} gives an index that is not an integer: {error}") from None
 
 
 def _inner(sampler: Any) -> Iterator[Any]:

@@ -69,7 +69,7 @@ def _found() -> tuple[tuple[int, int] | None, str]:
         return None, where
     if not rank.isdecimal() or not world_size.isdecimal() or int(rank) >= int(world_size):
         raise ValueError(
-            f"{where} names no rank of so many: set both as torchrun does or neither, or pass "
-            "rank= and world_size="
+            f"{where} is not a rank below the world size: set both, as torchrun does, or "
+            "neither, or pass rank= and world_size="
         )
     return (int(rank), int(world_size)), where

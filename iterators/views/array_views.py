@@ -99,7 +99,7 @@ class ClassView(DataView):
 
     def _name(self, view: str) -> str:
         if view == "bf" and self._view != "bf":
-            raise NotImplementedError("classes are no features: ClassView offers default, b, bt")
+            raise NotImplementedError("classes are not features: ClassView offers default, b, bt")
         return super()._name(view)
 
     def _layouts(self, name: str) -> tuple[Layout, Layout]:

@@ -274,7 +274,7 @@ class DataView(View):
         own = (self._view, self._base()[1].dtype)
         if (name, dtype) != own and (name, dtype) not in self._requested:
             raise RuntimeError(
-                f"a gradient for {name!r} as {dtype}, which forward_get was never asked for"
+                f"a gradient for {name!r} as {dtype}, which was never requested from forward_get"
             )
         expected = conversion.dst.shape(self.n_sample())
         if tuple(grad.shape) != expected:

@@ -227,7 +227,7 @@ class ImageClassSet(MadeSet):
             If there is none.
         """
         if not self._waiting:
-            raise RuntimeError("nothing was asked for: call one of the *_async_put first")
+            raise RuntimeError("nothing was requested: call one of the *_async_put first")
         numbers, futures = self._waiting.popleft()
         batch = Batch(self.which_set) if out is None else out
         self._assemble(batch, numbers, (future.result() for future in futures))

@@ -46,9 +46,7 @@ class ListView(View):
         self._components = tuple(components)
         for position, component in enumerate(self._components):
             if not isinstance(component, View):
-                raise TypeError(
-                    f"component {position} is a {type(component).__name__}, which is no View"
-                )
+                raise TypeError(f"component {position} is a {type(component).__name__}, not a View")
 
     @property
     def components(self) -> tuple[View, ...]:

@@ -404,7 +404,7 @@ class MadeSet(DataSet):
 
     def _make(self, batch: Batch, numbers: np.ndarray) -> None:
         """Put inputs and targets for these rows into a batch."""
-        raise TypeError(f"{type(self).__name__} does not say how its batches are made")
+        raise TypeError(f"{type(self).__name__} does not define how its batches are made")
 
     def preprocess(self, *arguments: Any, **keywords: Any) -> None:
         """Refused: there are no stored values to change."""

@@ -84,7 +84,7 @@ class TextSet(_Windows):
     context_size : int
         Words before each target.
     recurrent : bool
-        Targets are the words behind every word of the context, instead of behind all of it.
+        Targets are the words after every word of the context, instead of the one after all of it.
     words : sequence of str, optional
         The vocabulary, as `classes` of the views.
 
@@ -123,7 +123,7 @@ class TextSet(_Windows):
         rows = len(self.data) - context_size
         if rows < 1:
             raise ValueError(
-                f"a text of {len(self.data)} words has none behind a context of {context_size}"
+                f"a text of {len(self.data)} words has none after a context of {context_size}"
             )
         return rows
 
@@ -145,7 +145,7 @@ class SentenceSet(_Windows):
     context_size : int
         Words before each target.
     recurrent : bool
-        Targets are the words behind every word of the context, instead of behind all of it.
+        Targets are the words after every word of the context, instead of the one after all of it.
     words : sequence of str, optional
         The vocabulary, as `classes` of the views.
 

@@ -194,7 +194,7 @@ def test_subsets_of_subsets(folder):
     assert loader.classes == ["ant", "bee", "cow"]
     with pytest.raises(IndexError, match=r"the subset has the index 11, .* has 11 images"):
         ImageLoader(Subset(ImageFolder(folder, PLAIN), [11]))
-    with pytest.raises(TypeError, match="the subset gives an index that is no integer"):
+    with pytest.raises(TypeError, match="the subset gives an index that is not an integer"):
         ImageLoader(Subset(ImageFolder(folder, PLAIN), [1.5]))
 
 
@@ -365,7 +365,7 @@ def test_samplers_out_of_range_and_contradictions(folder):
     dataset = ImageFolder(folder, PLAIN)
     with pytest.raises(IndexError, match="list gives the index 11: the data set has 11 samples"):
         list(ImageLoader(dataset, sampler=[0, 11]))
-    with pytest.raises(TypeError, match="list gives an index that is no integer: .*float"):
+    with pytest.raises(TypeError, match="list gives an index that is not an integer: .*float"):
         list(ImageLoader(dataset, sampler=[0, 1.5]))
     for keywords in (
         {"sampler": [1], "shuffle": True},
@@ -689,9 +689,9 @@ def test_names_of_classes(folder, tmp_path):
         ({"weights": {0: 1}}, TypeError, "weights: a sampler"),
         ({"round_batch": True}, TypeError, "round_batch"),
         ({"rand_miror": True}, TypeError, "did you mean 'rand_mirror'"),
-        ({"num_workers": 2, "preprocess_threads": 2}, ValueError, "say the same"),
-        ({"seed": 1, "generator": torch.Generator()}, ValueError, "give one of both"),
-        ({"transform": {}, "recipe": {}}, ValueError, "say the same"),
+        ({"num_workers": 2, "preprocess_threads": 2}, ValueError, "mean the same"),
+        ({"seed": 1, "generator": torch.Generator()}, ValueError, "give one of them"),
+        ({"transform": {}, "recipe": {}}, ValueError, "mean the same"),
         ({"path_imglist": "a.lst"}, ValueError, "path_imglist is for record files"),
         ({"rank": 1}, ValueError, "rank and world_size belong together"),
         ({"batch_size": 0}, ValueError, "batch_size"),

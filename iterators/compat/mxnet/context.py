@@ -71,7 +71,7 @@ class Context:
         _current.context = self._before.pop()
 
     def empty_cache(self) -> None:
-        """Nothing: memory of batches is given back when nobody refers to it."""
+        """Do nothing: memory of batches is freed when it is no longer referenced."""
 
 
 def cpu(device_id: int = 0) -> Context:

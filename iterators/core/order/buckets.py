@@ -123,7 +123,7 @@ class Buckets:
         found = []
         for shape in shapes:
             if not isinstance(shape, Sequence) or len(shape) != 2:
-                raise ValueError(f"buckets: {shape!r} is no (height, width)")
+                raise ValueError(f"buckets: {shape!r} is not (height, width)")
             height, width = (integer("buckets", side, low=1, high=MOST_SIDE) for side in shape)
             found.append((height, width))
         return tuple(found)

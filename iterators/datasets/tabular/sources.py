@@ -97,7 +97,7 @@ def _members(entries: list[tuple[Any, Any]], size: int | None) -> list[TabularDa
         elif len(column) != size:
             raise ValueError(f"a column has {len(column)} rows instead of {size}")
     if size is None:
-        raise ValueError("only functions are given: how many rows there are must be, as size=")
+        raise ValueError("only functions are given: pass the number of rows as size=")
     members: list[TabularDataset] = []
     for key, column in entries:
         if callable(column):

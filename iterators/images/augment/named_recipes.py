@@ -286,7 +286,7 @@ class NamedRecipe:
                     raise TypeError(f"{key}={value!r:.60} is not a part of one")
             return cls(**found)
         except (TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise ValueError(f"recipe={text!r:.80} is no recipe in JSON: {error}") from None
+            raise ValueError(f"recipe={text!r:.80} is not a recipe in JSON: {error}") from None
 
     def __str__(self) -> str:
         lines = [f"{self.name or 'recipe'}: {self.reproduces}".rstrip(": ")]

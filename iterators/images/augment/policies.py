@@ -151,7 +151,7 @@ def policy_of(
     elif _TIMM.fullmatch(name):
         if given or magnitude_std or increasing:
             raise ValueError(
-                f"auto_augment={name!r} says everything itself: drop num_ops, magnitude, "
+                f"auto_augment={name!r} contains all settings: drop num_ops, magnitude, "
                 "magnitude_std and increasing, or write them there"
             )
         policy = timm_policy(name)

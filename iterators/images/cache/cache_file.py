@@ -90,7 +90,7 @@ def open_cache_file(
     if not os.path.lexists(path):
         _make(path, wanted, capacity)
     if not os.path.isfile(path):
-        raise CacheFileError(f"is no regular file, so it cannot be a cache: {_NOT_OURS}", path=path)
+        raise CacheFileError(f"a cache must be a regular file: {_NOT_OURS}", path=path)
     file = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
     try:
         found = _description(path, file, wanted)
@@ -156,7 +156,7 @@ def _description(path: str, file: int, wanted: Mapping[str, Any]) -> dict[str, A
     """Read the description of a file, if it is the wanted one."""
     head = _read(file, JSON_OFFSET, 0)
     if head[: len(MAGIC)] != MAGIC:
-        raise CacheFileError(f"the file is no cache of images: {_NOT_OURS}", path=path)
+        raise CacheFileError(f"the file is not a cache of images: {_NOT_OURS}", path=path)
     if len(head) < JSON_OFFSET:
         raise _damaged(path)
     length, check = DESCRIPTION.unpack_from(head, 24)

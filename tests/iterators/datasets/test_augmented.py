@@ -285,7 +285,7 @@ def test_image_files_and_images_alone(tmp_path):
     ("example", "error", "text"),
     [
         (np.zeros((3, 4, 5), np.float32), TypeError, "example 0 is an array of float32"),
-        (np.zeros((3, 4, 5), np.uint8), ValueError, "`stored` says another"),
+        (np.zeros((3, 4, 5), np.uint8), ValueError, "pass another `stored`"),
         (np.zeros((3, 4, 4), np.uint8), ValueError, "1 or 3 channels"),
         (np.zeros(4, np.uint8), ValueError, "1 or 3 channels"),
         (np.zeros((0, 4, 3), np.uint8), ValueError, "1 or 3 channels"),

@@ -415,7 +415,7 @@ def test_fsspec_missing_is_an_import_error(monkeypatch):
 
 @pytest.mark.parametrize("url", ["data.bin", "/data.bin", "C:/data.bin", ""])
 def test_a_path_is_no_url(url):
-    with pytest.raises(ValueError, match="no URL"):
+    with pytest.raises(ValueError, match="not a URL"):
         cached_download(url)
 
 

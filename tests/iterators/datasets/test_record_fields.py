@@ -192,7 +192,7 @@ def test_the_pack_says_of_which_kind_a_field_is(path, tmp_path):
         ImageRecordIter(fields=["same"], data_specs=specs, **keywords)
     write(tmp_path / "b", [(0.0, png(np.zeros((9, 9, 3), np.uint8)))])
     write(tmp_path / "b.m", [(0.0, b"x")])
-    with pytest.raises(FieldError, match="field m is not described by the pack: say of which kind"):
+    with pytest.raises(FieldError, match="field m is not described by the pack: give its kind"):
         ImageRecordDataset(tmp_path / "b.rec", fields=["m"])
     (tmp_path / "b.fields.json").write_bytes(format_fields({"m": FieldMeta(kind="bytes")}))
     with pytest.raises(FieldError, match="field m is of no kind that a batch has"):
@@ -288,7 +288,7 @@ def test_samples_are_shown(path, augmentation):
     assert show(d[2].input).size
     with pytest.raises(ValueError, match="has no image and no mask"):
         show(d.caption)
-    with pytest.raises(ValueError, match="say the kind of each"):
+    with pytest.raises(ValueError, match="give the kind of each"):
         show(d, fields=["same"])
 
 

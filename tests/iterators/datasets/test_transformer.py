@@ -72,7 +72,7 @@ def test_what_does_not_fit_is_an_error():
         data.iterator(batch_size=2, data_specs=(VectorSpace(3), "weights"))
     with pytest.raises(NotImplementedError, match="space_preserving"):
         data.get_topological_view(raw().X)
-    with pytest.raises(NotImplementedError, match="what it gives"):
+    with pytest.raises(NotImplementedError, match="no get_output_space"):
         TransformerDataset(raw(), abs).get_data_specs()
     with pytest.raises(TypeError, match="perform"):
         TransformerDataset(raw(), 3)

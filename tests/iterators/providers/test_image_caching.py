@@ -478,9 +478,9 @@ def test_keywords(pack, tmp_path, monkeypatch):
         ({"cache": "ram", "cache_size": "20GB"}, ValueError, "cache_size='20GB': expected an int"),
         ({"cache": 3}, TypeError, "cache=3: expected a path"),
         ({"cache": "ram", "scaled_decode": True}, ValueError, "decoded in full"),
-        ({"cache": tmp_path}, CacheFileError, "no regular file"),
+        ({"cache": tmp_path}, CacheFileError, "must be a regular file"),
         ({"cache": tmp_path / "none" / "x"}, CacheFileError, "cannot be made here"),
-        ({"cache": pack}, CacheFileError, "no cache of images"),
+        ({"cache": pack}, CacheFileError, "not a cache of images"),
         ({"cachesize": 1}, TypeError, "did you mean 'cache_size'"),
     ):
         with pytest.raises(error, match=message):
@@ -524,7 +524,7 @@ def test_a_file_that_is_no_cache_is_to_be_left_alone(pack, tmp_path, content):
     mine = tmp_path / "train.rec"
     mine.write_bytes(Path(pack).read_bytes() if content is None else content)
     before = mine.read_bytes()
-    with pytest.raises(CacheFileError, match="no cache of images: leave it alone") as caught:
+    with pytest.raises(CacheFileError, match="not a cache of images: leave it alone") as caught:
         provider_of(pack, cache=mine)
     assert "delete" not in str(caught.value)
     assert mine.read_bytes() == before

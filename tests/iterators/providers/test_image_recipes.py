@@ -153,7 +153,7 @@ def test_mixing_record_images_resumes_exactly(pack):
             "means of channels",
         ),
         ({"num_ops": 3}, "has no effect without auto_augment"),
-        ({"auto_augment": "rand-m9", "num_ops": 3}, "says everything itself"),
+        ({"auto_augment": "rand-m9", "num_ops": 3}, "contains all settings"),
         ({"log_aspect_ratio": True}, "has no effect without random_resized_crop"),
     ],
 )

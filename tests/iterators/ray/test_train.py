@@ -82,5 +82,5 @@ def test_states_that_do_not_fit(worker, keywords, tmp_path):
             with pytest.raises(ValueError, match="batch_size"):
                 load_state(other, tmp_path)
         (tmp_path / "iterator.json").write_text("{")
-        with pytest.raises(ValueError, match="iterator.json: it is no state"):
+        with pytest.raises(ValueError, match="iterator.json: it is not a state"):
             load_state(images, tmp_path)

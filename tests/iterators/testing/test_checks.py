@@ -284,7 +284,7 @@ def test_a_pack_is_what_was_asked_for(tmp_path):
     }.items():  # fmt: skip
         with pytest.raises(AssertionError, match=f"{name} are"):
             check_pack(path, **{name: wrong})
-    with pytest.raises(AssertionError, match="the record with key 1 is no image"):
+    with pytest.raises(AssertionError, match="the record with key 1 is not an image"):
         check_pack(path, images=True)
 
 

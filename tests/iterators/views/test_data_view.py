@@ -366,7 +366,7 @@ def test_a_request_for_an_earlier_batch_counts_until_the_order_changes():
     view.forward_put("bchw", np.zeros((2, 3, 4, 4)))
     view.backward_put("bf", np.zeros((2, 48)))
     view.forward_put("bhwc", np.zeros((2, 4, 4, 3)))
-    with pytest.raises(RuntimeError, match="never asked for"):
+    with pytest.raises(RuntimeError, match="never requested"):
         view.backward_put("bf", np.zeros((2, 48)))
 
 
@@ -652,7 +652,7 @@ def test_one_feature_can_be_given_as_b():
 
 def test_gradients_that_are_refused():
     view = DataView("bf", np.zeros((2, 3)))
-    with pytest.raises(RuntimeError, match="never asked for"):
+    with pytest.raises(RuntimeError, match="never requested"):
         view.backward_put("bf", np.zeros((2, 3), np.float32))
     with pytest.raises(ValueError, match="shape"):
         view.backward_put("bf", np.zeros((3, 2)))

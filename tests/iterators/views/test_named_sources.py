@@ -144,5 +144,5 @@ def test_running_text(tmp_path):
         TextSource("ptb.text", data_path=tmp_path)
     only = TextSource("a b", context_size=1, string=True)
     assert only.vocabulary() == ["a", "b"] and only.valid_set is None is only.test_set
-    with pytest.raises(ValueError, match="none behind"):
+    with pytest.raises(ValueError, match="none after"):
         TextSource("a b", context_size=5, string=True)

@@ -29,7 +29,7 @@ def shown(batch):
 def test_every_word_of_a_text_from_those_before_it(n, context, recurrent, data):
     words = np.arange(100, 100 + n)
     if n <= context:
-        with pytest.raises(ValueError, match="behind a context"):
+        with pytest.raises(ValueError, match="after a context"):
             TextSet(words, context_size=context)
         return
     text = TextSet(words, "valid", context, recurrent)

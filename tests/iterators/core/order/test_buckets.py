@@ -280,7 +280,7 @@ def test_shapes_from_pixels():
     [
         ({}, "either shapes"), ({"shapes": [(1, 1)], "pixels": 9}, "either shapes"),
         ({"shapes": []}, "expected a list"), ({"shapes": "ab"}, "expected a list"),
-        ({"shapes": [(1, 2, 3)]}, "no \\(height"), ({"shapes": [3]}, "no \\(height"),
+        ({"shapes": [(1, 2, 3)]}, "not \\(height"), ({"shapes": [3]}, "not \\(height"),
         ({"shapes": [(0, 2)]}, "buckets"), ({"shapes": [(2, 1 << 20)]}, "buckets"),
         ({"shapes": [(2, 2), (2, 2)]}, "twice"),
         ({"shapes": [(i + 1, 1) for i in range(257)]}, "more than 256"),

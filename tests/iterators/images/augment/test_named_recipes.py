@@ -81,9 +81,9 @@ def test_what_json_has_no_value_for_is_named():
     [
         ("timm/deit", ValueError, "did you mean 'timm/deit-s'"),
         ("qqqq", ValueError, "expected one of torchvision/resnet50-v1"),
-        ('{"title": 1}', ValueError, "no recipe in JSON"),
-        ("{", ValueError, "no recipe in JSON"),
-        ('{"name": ' + "[" * 100_000, ValueError, "no recipe in JSON"),
+        ('{"title": 1}', ValueError, "not a recipe in JSON"),
+        ("{", ValueError, "not a recipe in JSON"),
+        ('{"name": ' + "[" * 100_000, ValueError, "not a recipe in JSON"),
         ('{"name": "mine", "keywords": [1]}', ValueError, r"keywords=\(1,\) is not a part"),
         ('{"name": "mine", "tail": ["print"]}', ValueError, "tail=.* is not a part"),
         (3, TypeError, "expected a name"),

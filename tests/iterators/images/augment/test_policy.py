@@ -139,7 +139,7 @@ def test_every_name_is_a_policy(name):
         ({"auto_augment": "rand-m9-x3"}, "'x3' is none of m, n, p"),
         ({"auto_augment": "rand-m"}, "'m' is none of"),
         ({"auto_augment": "rand-twide"}, "no set of operations 'twide'"),
-        ({"auto_augment": "rand-m9", "magnitude": 3}, "says everything itself"),
+        ({"auto_augment": "rand-m9", "magnitude": 3}, "contains all settings"),
         ({"auto_augment": "rand-n17"}, "not possible"),
         ({"auto_augment": "augmix-w9"}, "a width of up to 8"),
         ({"auto_augment": "randaugment", "magnitude": 31}, "from 0 to 30"),

@@ -263,10 +263,10 @@ def test_other_settings_are_refused_and_named(tmp_path):
 def test_a_file_of_something_else_is_left_alone(tmp_path, content):
     path = tmp_path / "precious"
     path.write_bytes(content)
-    with pytest.raises(CacheFileError, match="no cache of images"):
+    with pytest.raises(CacheFileError, match="not a cache of images"):
         file_cache(path)
     assert path.read_bytes() == content
-    with pytest.raises(CacheFileError, match="no regular file"):
+    with pytest.raises(CacheFileError, match="must be a regular file"):
         file_cache(tmp_path)
 
 
@@ -318,7 +318,7 @@ def test_a_file_that_was_cut_off_anywhere_is_refused_or_right(tmp_path):
         fill(cache)
         assert set(there) <= set(check(cache))
         del cache
-    assert {"the file is no cache of images", "the cache is damaged", 0} < outcomes
+    assert {"the file is not a cache of images", "the cache is damaged", 0} < outcomes
     assert len(outcomes) > 10
 
 

@@ -144,7 +144,7 @@ def test_pictures_show_fields(path):
         for odd, error in (({"size": Mask()}, ValueError), ({"none": Mask()}, KeyError)):
             with pytest.raises(error):
                 show(copied, fields=odd)
-        with pytest.raises(ValueError, match="say the kind of each"):
+        with pytest.raises(ValueError, match="give the kind of each"):
             show(copied, fields=["mask"])
     with provider(path, {"mask": Mask()}, views=[{}, {}]) as views:
         views.show()

@@ -58,27 +58,31 @@ class DataLoader:
     dataset : sequence
         Samples at indices; NumPy arrays and NDArrays will do.
     batch_size : int
+        Samples in a batch, at least 1; required without `batch_sampler`.
     shuffle : bool
+        Draw a new order for every epoch from NumPy's global generator.
     sampler : iterable of int, optional
-        An order of indices, in the place of `shuffle`.
+        An order of indices, in place of `shuffle`.
     last_batch : {"keep", "discard", "rollover"}
+        Deliver a short last batch, leave it out, or put its samples first in the next epoch.
     batch_sampler : iterable of list of int, optional
-        In the place of the four above.
+        Indices of each batch, in place of the four parameters above.
     batchify_fn : callable, optional
-        Makes a batch of a list of samples; in a worker, if there are any.
+        Makes a batch from a list of samples; called in the workers, if there are any.
     num_workers : int
         Processes, or threads with `thread_pool`.
     pin_memory : bool
-        Without effect, which a warning says: arrays are in ordinary memory.
+        Without effect, with a warning: arrays are in ordinary memory.
     pin_device_id : int
         Belongs to `pin_memory`.
     prefetch : int, optional
         Batches under way; by default two for each worker.
     thread_pool : bool
+        Use threads as workers instead of processes.
     timeout : float
         Seconds of waiting for a batch before a TimeoutError.
     auto_reload : bool
-        Without effect: an epoch begins when it is asked for.
+        Without effect: an epoch begins with its loop.
 
     Notes
     -----

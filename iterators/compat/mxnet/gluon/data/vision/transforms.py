@@ -196,7 +196,7 @@ class CropResize(GluonBlock):
 
 
 class CenterCrop(GluonBlock):
-    """Cut out the centre; of a smaller image the largest part of that shape, resized."""
+    """Cut out the centre; from a smaller image, the largest part of that shape, resized."""
 
     def __init__(self, size: Any, interpolation: int = 1) -> None:
         super().__init__()
