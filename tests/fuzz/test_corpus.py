@@ -33,7 +33,7 @@ def run_driver(*arguments):
 def said():
     """Target -> what the driver printed about it."""
     importlib.import_module("cv2")  # targets need it
-    done = run_driver("--seed", 1, "--executions", EXECUTIONS, "--seconds", 1000, "--minimise", 0)
+    done = run_driver("--seed", 1, "--executions", EXECUTIONS, "--seconds", 4000, "--minimise", 0)
     found = {}
     for line in done.stdout.splitlines()[1:-1]:
         if not line.startswith(" "):

@@ -250,7 +250,7 @@ def test_the_script_of_the_page_divides_the_records_under_torchrun(tmp_path):
     script = PAGE.read_text().split("```python\n")[1].split("```")[0]
     trained = "    optimizer.step()\n"
     assert trained in script
-    seen = "seen = open(f\"rank-{os.environ['RANK']}\", 'w')\n"  # Gloo prints, too
+    seen = "seen = open(f\"rank-{os.environ['RANK']}\", 'w', 1)\n"  # Gloo prints, too
     labels = "    print(labels.tolist(), file=seen)\n"
     weights = "print(network[3].weight.double().sum().item(), file=seen)\n"
     script = script.replace("train = ", f"{seen}train = ").replace(trained, trained + labels)

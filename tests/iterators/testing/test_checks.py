@@ -28,6 +28,7 @@ from iterators.testing import (
     write_list,
     write_pack,
 )
+from recordio.formats import by_opencv
 from recordio.packs.scanned_pack import ScannedPack
 
 # -- providers -------------------------------------------------------------------------------------
@@ -329,6 +330,7 @@ def test_files_and_the_list_of_them(tmp_path):
 def test_images_are_encoded_without_opencv(channels, monkeypatch):
     image = noise(channels=channels)
     jpeg = encode(image[..., :3], ".jpg")
+    monkeypatch.setattr(by_opencv, "available", lambda: False)
     monkeypatch.setitem(sys.modules, "cv2", None)
     np.testing.assert_array_equal(recordio.decode_image(encode(image), channels=channels), image)
     assert encode(image[..., :3], ".jpg") == jpeg
