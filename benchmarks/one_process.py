@@ -4,7 +4,7 @@
 second and per second of processor time, and the memory of all processes: PSS, in which a page that
 several processes have is divided among them.  Memory is taken of one contender at a time, as others
 would share its libraries; speeds in turns.  ``--python free=PATH`` adds an interpreter without the
-GIL, which has this project and needs no torch; ``--python torch=PATH`` names one that has SPDL.
+GIL, which has this project and perhaps torch; ``--python torch=PATH`` names one that has SPDL.
 """
 
 from __future__ import annotations
@@ -42,8 +42,12 @@ KINDS = {
             "`MultithreadIterator`, no torch", "with_own_python.py", None, ("threads",)
         ),
         "torch": Contender("`DataLoader`", "with_own_python.py", None, ("data_loader",)),
-        "free": Contender(
+        "free": Contender("`ImageLoader`, no GIL", "with_own_python.py", "free", ("image_loader",)),
+        "free_threads": Contender(
             "`MultithreadIterator`, no torch, no GIL", "with_own_python.py", "free", ("threads",)
+        ),
+        "free_torch": Contender(
+            "`DataLoader`, no GIL", "with_own_python.py", "free", ("data_loader",)
         ),
     },
 }
@@ -91,7 +95,9 @@ def turns_of(contenders, pythons, files, options):
         for name, contender in contenders.items():
             process, answer, _ = started(contender, pythons, files, options.workers)
             processes[name] = process
-            steps[name] = max(4, round(options.seconds * answer["steps"] / answer["elapsed"]))
+            # Workers that make a batch each deliver as many at once, and then none for a while.
+            enough = round(options.seconds * answer["steps"] / answer["elapsed"])
+            steps[name] = max(10 * options.workers, enough)
         for turn in range(options.rounds):
             for name in reversed(contenders) if turn % 2 else contenders:
                 rounds[name].append(processes[name].ask(steps=steps[name]))

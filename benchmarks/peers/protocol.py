@@ -19,8 +19,6 @@ from jobs import JOBS
 
 __all__ = ["Unsupported", "serve"]
 
-# More batches than any contender prepares ahead: afterwards all that is delivered is new.
-LEAD = {"images": 8, "table": 0, "decode": 0}
 WARM_UP_SECONDS = 1.0
 
 
@@ -61,6 +59,11 @@ def memory():
     return found
 
 
+def lead_of(kind, threads):
+    """Batches that a contender may have ready, two of each thread or worker: they are not new."""
+    return max(8, 2 * threads) if kind == "images" else 0
+
+
 def measure(items, lead, steps=None):
     """Do `lead` steps, then measure so many, or as many as the warm-up takes."""
     for _ in itertools.islice(items, lead):
@@ -95,7 +98,7 @@ def serve(versions, **kinds):
     """
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print is no answer
-    items = job = None
+    items = job = lead = None
     for line in sys.stdin:
         request = json.loads(line)
         try:
@@ -104,11 +107,12 @@ def serve(versions, **kinds):
                 if job.kind not in kinds:
                     raise Unsupported(f"has nothing for {job.kind}")
                 items = kinds[job.kind](job, request["files"], request["threads"])
-                answer = {"versions": versions, **measure(items, LEAD[job.kind])}
+                lead = lead_of(job.kind, request["threads"])
+                answer = {"versions": versions, **measure(items, lead)}
             elif "memory" in request:
                 answer = memory()
             else:
-                answer = measure(items, LEAD[job.kind], request["steps"])
+                answer = measure(items, lead, request["steps"])
         except Unsupported as reason:
             answer = {"unsupported": str(reason)}
         answers.write(json.dumps(answer) + "\n")
