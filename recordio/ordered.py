@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -17,6 +19,8 @@ __all__ = ["OrderedWork", "Workers", "default_threads"]
 
 #: Seconds between two looks for Ctrl-C while waiting, for systems where it does not end a wait.
 SIGNAL_INTERVAL = 0.1
+#: Seconds for which the end of the process waits for work that is going on.
+LAST_WORK = 5.0
 
 Chunk = TypeVar("Chunk")
 Result = TypeVar("Result")
@@ -37,8 +41,8 @@ class Workers:
     `_failure`: whoever waits for a result raises it, since the thread may have owed that result.
     `finish` is called once, when all threads were stopped and the last one has ended.
 
-    The threads keep this object alive, so its user must `close` it.  In a forked child, where they
-    do not exist, `close` does nothing.
+    The threads keep this object alive, so its user must `close` it; the end of the process does, as
+    well.  In a forked child, where they do not exist, `close` does nothing.
     """
 
     #: Said to a forked child.
@@ -69,11 +73,14 @@ class Workers:
             if thread.ident is None:
                 thread.start()
         self._started = True
+        # A thread that is still in C++ code (torch, OpenCV) when Python ends aborts the process.
+        weakref.finalize(self, _close_at_end, weakref.ref(self))
 
-    def close(self) -> None:
-        """Stop the threads; waits for the work that is going on.  Idempotent.
+    def close(self, timeout: float | None = None) -> None:
+        """Stop the threads; waits for the work that is going on, for at most `timeout` seconds.
 
-        Called by one of the threads, it does not wait: they end after their present work.
+        Idempotent.  Called by one of the threads, it does not wait: they end after their present
+        work.
         """
         if os.getpid() != self._owner:
             return  # in a forked child there are no threads, and the lock may be held for ever
@@ -83,9 +90,10 @@ class Workers:
             self._changed.notify_all()
         if threading.current_thread() in self._threads:
             return
+        until = None if timeout is None else time.monotonic() + timeout
         for thread in self._threads:
             if thread.ident is not None:
-                thread.join()
+                thread.join(until and max(0.0, until - time.monotonic()))
         with self._lock:
             self._drop()
         if not self._alive:
@@ -123,6 +131,12 @@ class Workers:
             finish, self._finish = self._finish, None
         if finish is not None:
             finish()
+
+
+def _close_at_end(reference: weakref.ref[Workers]) -> None:
+    """Close workers that are left at the end of the process; those dropped before need nothing."""
+    if (workers := reference()) is not None:
+        workers.close(LAST_WORK)
 
 
 class OrderedWork(Workers, Generic[Chunk, Result]):

@@ -4,6 +4,8 @@ import json
 import os
 import pickle
 import re
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -538,6 +540,28 @@ def test_an_error_of_a_data_set_comes_where_its_batch_does():
     assert next(batches)[1].tolist() == [0, -1]
     with pytest.raises(KeyError, match="no third"):
         next(batches)
+
+
+def test_a_script_that_ends_within_an_epoch(tmp_path):
+    """Its threads are in C++ code, where the end of Python would abort the process."""
+    program = """
+import torch
+from iterators.torch import ImageLoader
+
+class Images:
+    def __len__(self):
+        return 4000
+
+    def __getitem__(self, index):
+        return torch.rand(3, 224, 224).flip(2), index
+
+batches = iter(ImageLoader(Images(), 16, num_workers=8))
+next(batches)
+"""
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    for _ in range(3):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
 
 
 def test_transforms_are_translated(folder, monkeypatch):

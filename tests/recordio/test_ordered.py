@@ -1,5 +1,8 @@
 """Results come in the order of the work, and an error in the place of its result."""
 
+import subprocess
+import sys
+
 import pytest
 
 from recordio.ordered import OrderedWork
@@ -61,3 +64,31 @@ def test_a_thread_without_memory_between_two_steps_keeps_nobody_waiting(number):
                 next(work)
     finally:
         work.close()
+
+
+@pytest.mark.parametrize(
+    ("work", "last_work", "printed"),
+    [("time.sleep(0.5); print('ended')", 60, "begun\nended\n"), ("time.sleep(600)", 0.1, "begun\n")],
+)
+def test_the_process_ends_after_the_work_that_is_going_on(work, last_work, printed):
+    """Python does not end a thread in C++ code, which aborts; a thread that hangs is left behind."""
+    program = f"""
+import threading, time
+from recordio import ordered
+
+ordered.LAST_WORK = {last_work}
+begun = threading.Event()
+
+def work(chunk):
+    print("begun", flush=True)
+    begun.set()
+    {work}
+
+chunks = iter([0])
+alive = ordered.OrderedWork(lambda _: next(chunks, None), work, threads=1, ahead=1)
+begun.wait()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (0, printed), done.stderr
