@@ -253,8 +253,8 @@ def test_samplers_say_which_images_come(made, kind):
 @pytest.mark.parametrize(
     ("kind", "more", "text"),
     [
-        ("buckets", {"sampler": [1, 2], "shuffle": False}, "buckets say .* drop one of both"),
-        ("patches", {"sampler": [1, 2], "shuffle": False}, "patches say which images"),
+        ("buckets", {"sampler": [1, 2], "shuffle": False}, "buckets choose .* drop one of both"),
+        ("patches", {"sampler": [1, 2], "shuffle": False}, "patches choose .* sampler: drop one"),
         ("buckets", {"drop_last": True}, "carry_over=True"),
         ("buffer", {"collate_fn": list}, "puts together: drop one"),
         ("buckets", {"data_shape": (3, 8, 8)}, "drop data_shape"),

@@ -68,10 +68,13 @@ def test_a_thread_without_memory_between_two_steps_keeps_nobody_waiting(number):
 
 @pytest.mark.parametrize(
     ("work", "last_work", "printed"),
-    [("time.sleep(0.5); print('ended')", 60, "begun\nended\n"), ("time.sleep(600)", 0.1, "begun\n")],
+    [
+        ("time.sleep(0.5); print('ended')", 60, "begun\nended\n"),
+        ("time.sleep(600)", 0.1, "begun\n"),
+    ],
 )
 def test_the_process_ends_after_the_work_that_is_going_on(work, last_work, printed):
-    """Python does not end a thread in C++ code, which aborts; a thread that hangs is left behind."""
+    """A thread in C++ code would abort it; one that hangs is left behind."""
     program = f"""
 import threading, time
 from recordio import ordered

@@ -253,7 +253,7 @@ def test_views_and_captions_are_shown(browser, prefix):
         ("{'mask': Mask}", "executes nothing"),
         ("{**x}", "executes nothing"),
         ("{f(): Mask()}", "executes nothing"),
-        ("{'mask': Mask(ignore=256)}", "is no uint8"),
+        ("{'mask': Mask(ignore=256)}", "ignore=256 does not fit dtype='uint8'"),
         ("{'mask': Mask(**{})}", "Mask"),
         ("{'mask': Mask(depth=3)}", "depth"),
     ],
