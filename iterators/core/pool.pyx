@@ -6,8 +6,8 @@ capsule made from it keeps the block alive; only when the last of them is gone d
 back to the pool.  A batch that somebody holds can therefore never be overwritten.
 """
 
+cimport cython
 from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_FillInfo, PyObject_GetBuffer, PyBuffer_Release
-from cython cimport final, no_gc_clear
 
 import numpy as np
 
@@ -25,8 +25,8 @@ def aligned_memory(nbytes):
     return memory[start:start + nbytes]
 
 
-@final
-@no_gc_clear
+@cython.final
+@cython.no_gc_clear
 cdef class Block:
     """Memory of a pool, which gets it back when the last reference to it is gone."""
 
@@ -50,7 +50,7 @@ cdef class Block:
         PyBuffer_FillInfo(buffer, self, self.view.buf, self.nbytes, 0, flags)
 
 
-@final
+@cython.final
 cdef class BufferPool:
     """Hands out blocks of memory and recycles those that nobody refers to.
 
@@ -82,14 +82,16 @@ cdef class BufferPool:
         """Return a block that nobody else holds; its contents are undefined."""
         cdef Py_ssize_t wanted = self.nbytes if nbytes is None else nbytes
         cdef Py_ssize_t i, size, smallest = 2 * wanted + CACHE_LINE, found = -1
-        for i in range(len(self.free)):
-            size = self.free[i][0]
-            if wanted <= size < smallest:
-                smallest, found = size, i
-        self.largest = max(self.largest, wanted)
-        if found >= 0:
-            _, memory = self.free.pop(found)
-        else:
+        memory = None
+        with cython.critical_section(self):     # without the GIL another thread may call put()
+            for i in range(len(self.free)):
+                size = self.free[i][0]
+                if wanted <= size < smallest:
+                    smallest, found = size, i
+            self.largest = max(self.largest, wanted)
+            if found >= 0:
+                _, memory = self.free.pop(found)
+        if memory is None:
             # The largest size, a half, a quarter ... of it: where sizes vary, most blocks can take
             # the place of each other.
             size = self.largest
@@ -99,8 +101,10 @@ cdef class BufferPool:
         return Block(self, memory, wanted)
 
     cdef void put(self, Py_ssize_t size, memory) noexcept:
-        cdef Py_ssize_t room = self.keep * self.largest - size
-        while self.free and sum([held for held, _ in self.free]) > room:
-            del self.free[0]
-        if room >= 0:
-            self.free.append((size, memory))
+        cdef Py_ssize_t room
+        with cython.critical_section(self):
+            room = self.keep * self.largest - size
+            while self.free and sum([held for held, _ in self.free]) > room:
+                del self.free[0]
+            if room >= 0:
+                self.free.append((size, memory))

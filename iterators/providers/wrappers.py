@@ -244,9 +244,15 @@ class PrefetchingIter(Wrapper):
         )
 
     def _restart(self) -> None:
-        # What was read ahead is lost, as it is when MXNet's iterator of this name is reset.
-        for engine, it in zip(self._engines, self.iters, strict=True):
-            engine.cancel()
+        # How far a thread has read ahead depends on its pace, and the next epoch of an iterator may
+        # depend on where it was.  Within an epoch it goes back to the last delivered batch, or if
+        # that is impossible on to the last one that was to be read, as MXNet's does.
+        for engine, it, saved in zip(self._engines, self.iters, self._states, strict=True):
+            if engine.pending and not self._over and saved.state is not None:
+                engine.cancel()
+                it.load_state_dict(saved.state)
+            while engine.pending:
+                engine.collect()
             it.reset()
         self._states = [_state_of(it) for it in self.iters]
 

@@ -1,4 +1,5 @@
 import gc
+import time
 
 import numpy as np
 import pytest
@@ -132,6 +133,21 @@ def test_one_iterator_needs_no_list_and_shuffling_goes_on():
         provider.reset()
         plain.reset()
         assert rows(provider) == rows(plain)
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+@pytest.mark.parametrize("pause", [0, 0.1])
+def test_a_reset_comes_after_the_last_delivered_batch_at_any_pace_of_the_thread(pause, batches):
+    def rolling():
+        return NDArrayIter(np.arange(11), batch_size=4, shuffle=True, last_batch_handle="roll_over")
+
+    with rolling() as plain, PrefetchingIter(rolling(), prefetch_buffer=3) as provider:
+        for _ in range(4):
+            for _ in range(batches):
+                assert (provider.next().data[0] == plain.next().data[0]).all()
+            time.sleep(pause)  # the thread comes to the end of the epoch, where samples roll over
+            provider.reset()
+            plain.reset()
 
 
 class Failing(AbstractDataProvider):
