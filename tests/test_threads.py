@@ -5,15 +5,24 @@ Without the GIL these are the tests that matter; with it, threads are made to ch
 
 import contextlib
 import sys
+import tarfile
 import threading
+import zipfile
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import recordio
+from iterators import TextDataset
+from iterators.core.order import ShuffledOrder
+from iterators.core.order.mixed import MixedOrder
+from iterators.datasets import ZippedImageDataset
+from iterators.testing import write_images
 from recordio import ImageDecodeError, decode_image
 from recordio.formats.jpeg import jpeg
+from recordio.packs.open_pack import OpenPack
 
 sys.path.insert(0, str(Path(__file__).parent))
 import shared_objects
@@ -213,5 +222,52 @@ def test_eight_threads_decode_at_once(kind):
             assert np.array_equal(found, wanted[region][i])
             with contextlib.suppress(ImageDecodeError):  # errors are no reason to change the next
                 decode_image(files[i][: len(files[i]) // 4])
+
+    at_once(work)
+
+
+def one_of(name, folder):
+    """A function of the number of a sample, of one object that reads a file of 24."""
+    files = write_images(folder, 24)
+    if name == "text":
+        (folder / "a.txt").write_text("".join(f"line {i}\n" for i in range(24)))
+        return TextDataset(folder / "a.txt").__getitem__
+    if name == "tar":
+        with tarfile.open(folder / "a.tar", "w") as archive:
+            for file in files:
+                archive.add(file, file.name)
+        return OpenPack(folder / "a.tar").reader.content
+    with zipfile.ZipFile(folder / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in files:
+            archive.write(file, file.name)
+    if name == "zip":
+        return OpenPack(folder / "a.zip").reader.content
+    images = ZippedImageDataset(folder / "a.zip")
+    return lambda number: images[number].tobytes()
+
+
+@pytest.mark.parametrize("name", ["text", "tar", "zip", "images of a zip"])
+def test_eight_threads_read_one_file(name, tmp_path):
+    read = one_of(name, tmp_path)
+    wanted = [bytes(read(i)) if name != "text" else read(i) for i in range(24)]
+
+    def work(number):
+        for turn in range(200):
+            i = (turn + number) % 24
+            assert read(i) == wanted[i]
+
+    at_once(work)
+
+
+def test_eight_threads_ask_one_order_of_packs():
+    def order():
+        parts = [ShuffledOrder(100), ShuffledOrder(1000)]
+        return MixedOrder(parts, [Fraction("0.7"), Fraction("0.3")], size=1 << 19)
+
+    positions = [np.arange(k, 1 << 19, 1 << 14) for k in range(THREADS)]
+    wanted, shared = [order().at(0, mine) for mine in positions], order()
+
+    def work(number):
+        assert (shared.at(0, positions[number]) == wanted[number]).all()
 
     at_once(work)

@@ -19,6 +19,7 @@ from recordio.bytes.regular_files import open_regular
 from recordio.errors import ImageDecodeError
 from recordio.formats.image_size import complete_limits, open_within_limits
 
+from ..core.fork_safe_lock import ForkSafeLock
 from ..core.layout import plan
 from .combine import ConcatenatedDataset
 from .mixin import DatasetMixin
@@ -235,6 +236,7 @@ class ZippedImageDataset(DatasetMixin):
         self._path = os.fspath(zipfilename)
         self._dtype = np.dtype(np.float32 if dtype is None else dtype)
         self._limits = complete_limits(limits)
+        self._access = ForkSafeLock()
         self._opened: tuple[int, Any] = (-1, None)
         entries = self._open().infolist()
         self._names = [entry.filename for entry in entries if not entry.is_dir()]
@@ -262,14 +264,17 @@ class ZippedImageDataset(DatasetMixin):
 
     def get_example(self, i: Any) -> np.ndarray:
         """Return the image with a position or a name, (channels, height, width)."""
-        entry = self._open().getinfo(i if isinstance(i, str) else self._names[i])
+        with self._access.lock:
+            entry = self._open().getinfo(i if isinstance(i, str) else self._names[i])
         try:
             if entry.file_size > MOST_BYTES:
                 raise ImageDecodeError(
                     f"{entry.file_size} bytes are more than the {MOST_BYTES} that are read from an "
                     "archive: store it outside of one"
                 )
-            return read_image(self._open().read(entry), self._dtype, self._limits)
+            with self._access.lock:  # an archive counts its readers without one
+                content = self._open().read(entry)
+            return read_image(content, self._dtype, self._limits)
         except ImageDecodeError as error:
             reason = f"member {entry.filename}: {error.reason}"
             raise ImageDecodeError(reason, path=self._path) from error
@@ -279,6 +284,7 @@ class ZippedImageDataset(DatasetMixin):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        self._access = ForkSafeLock()
         self._opened = -1, None
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from recordio.bytes.files import StoredFile
-from recordio.bytes.mapping import LOST, is_lost
+from recordio.bytes.mapping import LOST, is_lost, part_of
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import TextFormatError
 
@@ -169,7 +169,7 @@ class _LinesOfFile:
         if self._text is not None:
             return self._text[line]
         start = int(self._ends[line - 1]) if line else 0
-        found = view[start : int(self._ends[line])]
+        found = part_of(view, start, int(self._ends[line]))
         text = str(found, self.encoding, self.errors)
         if is_lost(found):
             raise TextFormatError(LOST, path=self.path, line=int(line) + 1)

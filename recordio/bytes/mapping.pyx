@@ -14,7 +14,7 @@ from libc.stdint cimport int64_t, uint8_t
 from recordio.errors import TruncatedRecordError
 from recordio.bytes.regular_files import open_regular
 
-__all__ = ["LOST", "FileMap", "check_kept", "is_lost", "map_descriptor", "map_file"]
+__all__ = ["LOST", "FileMap", "check_kept", "is_lost", "map_descriptor", "map_file", "part_of"]
 
 cdef extern from "recordio/bytes/map_guard.h" nogil:
     bint MAP_IS_GUARDED
@@ -84,6 +84,15 @@ def map_descriptor(file, size, path):
     if size == 0:
         return memoryview(b"")      # nothing cannot be mapped
     return memoryview(FileMap(file, size, path))
+
+
+def part_of(view, begin, end):
+    """Return a part of a view of a whole map, which threads may do at the same time.
+
+    Slices of one view count each other, which CPython does without atomic numbers (gh-155606):
+    without the GIL the view would seem to be released.  A view of the map has a count of its own.
+    """
+    return memoryview(view.obj)[begin:end]
 
 
 def is_lost(view):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..bytes.files import StoredFile
-from ..bytes.mapping import LOST, is_lost
+from ..bytes.mapping import LOST, is_lost, part_of
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import (
@@ -190,7 +190,7 @@ class ContainedRecords:
 
     def _span(self, row: int) -> memoryview:
         begin = int(self.samples.offsets[row])
-        return self.view[begin : begin + int(self.samples.sizes[row])]
+        return part_of(self.view, begin, begin + int(self.samples.sizes[row]))
 
     def copied_content(self, row: int) -> bytes:
         """Copy the content of one record."""

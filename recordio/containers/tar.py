@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..bytes.files import StoredFile
-from ..bytes.mapping import LOST, is_lost
+from ..bytes.mapping import LOST, is_lost, part_of
 from ..bytes.remote.block_table import BLOCK
 from ..bytes.remote.mirror import MOST_REQUEST, Mirror, blocks_of
 from ..bytes.remote.objects import shown
@@ -165,7 +165,7 @@ class _TarFile:
             elif purpose == "content":
                 content = offset, size
             elif purpose:
-                content = bytes(self.view[offset : offset + size])
+                content = bytes(part_of(self.view, offset, offset + size))
             add_part(files, ending, content, passed_over)
         self.left_out.update(passed_over)
         try:
@@ -180,7 +180,7 @@ class _TarFile:
             check_labels(sample.labels)
             offset, size = sample.content
             if self._holds_rows(self.choice.chosen(files), size):
-                labels = labels_of_rows(self.view[offset : offset + size])
+                labels = labels_of_rows(part_of(self.view, offset, offset + size))
                 sample = sample._replace(labels=labels or [])
         except LabelError as error:
             self.faults[row] = error.reason

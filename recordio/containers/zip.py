@@ -19,6 +19,7 @@ from typing import BinaryIO, cast
 import numpy as np
 
 from ..bytes.files import StoredFile
+from ..bytes.mapping import part_of
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import ChecksumError, CorruptRecordError, RecordIOError
@@ -306,9 +307,9 @@ class ZipRows:
                 following = self._sorted[at + 1 : at + 2].tolist()
                 limit = (following[0] if following else len(self._view)) - begin
         if method == STORED:
-            content = bytes(self._view[begin : begin + size])
+            content = bytes(part_of(self._view, begin, begin + size))
         elif method == DEFLATED:
-            content = _inflate(self._view[begin : begin + limit], size)
+            content = _inflate(part_of(self._view, begin, begin + limit), size)
         else:
             raise CorruptRecordError(f"its header says method {method}, the directory another")
         if len(content) != size:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from recordio.bytes.files import StoredFile
+from recordio.bytes.mapping import part_of
 from recordio.bytes.remote.mirror import Mirror, Pin, blocks_of
 from recordio.bytes.remote.objects import shown
 from recordio.bytes.remote.settings import RemoteSettings
@@ -108,7 +109,7 @@ class RemoteRecords:
         end, last = offset, False
         while not last and end + HEAD.itemsize <= size:
             with self.mirror.pin_bytes(end, end + HEAD.itemsize):
-                part = part_at(self.mirror.view, end)
+                part = part_at(part_of(self.mirror.view, 0, size), end)
             end, last = part or (end, True)
         return self.mirror.pin_bytes(offset, max(end, offset + HEAD.itemsize))
 

@@ -461,8 +461,8 @@ class BucketPlan(BatchPlan):
     def _groups(self, epoch: int) -> _Groups:
         known = self._known.get(epoch)
         if known is None:
-            while len(self._known) > 2:
-                self._known.pop(next(iter(self._known)), None)
+            for old in list(self._known)[:-2]:  # other threads may change it
+                self._known.pop(old, None)
             known = self._known[epoch] = self._arranged(epoch)
         return known
 

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..fork_safe_lock import ForkSafeLock
 from ..random import derive_key
 from .alternation import BLOCK, Alternation
 from .class_draw import draw_by_class
@@ -63,6 +64,7 @@ class MixedOrder:
         self._size = size
         self._seed = seed
         self._starts = np.cumsum([0, *(order.size for order in orders)])
+        self._access = ForkSafeLock()
         self._alternation = Alternation(whole_weights(shares))
         self._block = functools.lru_cache(maxsize=4)(self._make_block)
 
@@ -74,7 +76,8 @@ class MixedOrder:
     @functools.cached_property
     def counts(self) -> np.ndarray:
         """Positions of an epoch that each pack has, int64."""
-        return self._alternation.counts(self._size)
+        with self._access.lock:
+            return self._alternation.counts(self._size)
 
     def at(self, epoch: int, positions: np.ndarray) -> np.ndarray:
         """Return record numbers at `positions` of the epoch."""
@@ -89,7 +92,8 @@ class MixedOrder:
         """Return the record numbers of a block of positions."""
         key = derive_key(self._seed, MIX_KEY, epoch)
         size = min(BLOCK, self._size - number * BLOCK)
-        packs, before = self._alternation.block(number, key, size)
+        with self._access.lock:  # it notes where it was
+            packs, before = self._alternation.block(number, key, size)
         records = np.empty(size, np.int64)
         for pack in np.unique(packs).tolist():
             mine = np.flatnonzero(packs == pack)

@@ -19,7 +19,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from recordio.bytes.crc32c import crc32c
-from recordio.bytes.mapping import map_file
+from recordio.bytes.mapping import map_file, part_of
 from recordio.bytes.remote.block_table import ABSENT, BLOCK, CLAIM, USE, BlockTable, Pins
 from recordio.bytes.remote.fetching import FORKED, Job, Unwanted, fetcher, over
 from recordio.bytes.remote.objects import RangeFile, RemoteObject
@@ -134,7 +134,8 @@ class Pin:
             begun = time.perf_counter()
             fetcher().hurry(self._jobs)
             fetcher().wait_for(self._jobs)
-            self._mirror.counters["wait_seconds"] += time.perf_counter() - begun
+            with fetcher().changed:
+                self._mirror.counters["wait_seconds"] += time.perf_counter() - begun
         for job in self._jobs:
             if job.error is not None:
                 raise job.error
@@ -299,7 +300,7 @@ class Mirror:
     def copied(self, begin: int, end: int) -> bytes:
         """Copy a range of bytes, which is fetched where it is not there."""
         with self.pin_bytes(begin, end):
-            return bytes(self.view[begin:end])
+            return bytes(part_of(self.view, begin, end))
 
     def as_file(self) -> RangeFile:
         """Return a file that fetches the ranges that are read."""
