@@ -18,6 +18,7 @@ import recordio
 from iterators import TextDataset
 from iterators.core.order import ShuffledOrder
 from iterators.core.order.mixed import MixedOrder
+from iterators.core.pool import BufferPool
 from iterators.datasets import ZippedImageDataset
 from iterators.testing import write_images
 from recordio import ImageDecodeError, decode_image
@@ -269,5 +270,19 @@ def test_eight_threads_ask_one_order_of_packs():
 
     def work(number):
         assert (shared.at(0, positions[number]) == wanted[number]).all()
+
+    at_once(work)
+
+
+def test_eight_threads_take_blocks_of_one_pool_and_drop_them_at_once():
+    """No block is shorter than it says, and none has two owners."""
+    pool = BufferPool(512, keep=3)
+
+    def work(number):
+        for turn in range(1000):
+            wanted = 64 * (1 + (turn * 7 + number) % 64)
+            own = np.frombuffer(pool.take(wanted), np.uint8)
+            own[:] = number
+            assert len(own) == wanted and (own == number).all()
 
     at_once(work)

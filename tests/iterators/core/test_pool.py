@@ -1,5 +1,4 @@
 import gc
-import threading
 
 import numpy as np
 
@@ -106,27 +105,3 @@ def test_a_free_block_serves_for_less_than_it_has_but_not_for_a_scrap():
     assert len(scrap) == 100 and scrap.ctypes.data != address
     part = np.frombuffer(pool.take(40_000), np.uint8)
     assert len(part) == 40_000 and part.ctypes.data == address
-
-
-def test_threads_take_blocks_and_drop_them_at_once():
-    """Without the GIL, too: no block is shorter than it says, and none has two owners."""
-    pool = BufferPool(512, keep=3)
-    wrong = []
-
-    def work(number):
-        try:
-            for turn in range(1000):
-                wanted = 64 * (1 + (turn * 7 + number) % 64)
-                own = np.frombuffer(pool.take(wanted), np.uint8)
-                own[:] = number
-                if len(own) != wanted or (own != number).any():
-                    wrong.append((number, turn))
-        except BaseException as error:
-            wrong.append(error)
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
