@@ -137,9 +137,11 @@ def encode_as_opencv(pixels: np.ndarray, suffix: str, quality: int | None = None
         return encoder.encode(image, best, bgr=True)
     if by_opencv.available():
         return by_opencv.encode(pixels, suffix, quality)
-    found = next((row for row in FORMATS if kind in row.suffixes), None)
-    if found is None:
+    rows = [row for row in FORMATS if kind in row.suffixes]
+    if not rows:
         raise ValueError(f"{suffix} is no format that can be written without OpenCV")
+    # .pnm stands for grey files, too.
+    found = next((row for row in rows if RAW.get(row.kind) == channels), rows[0])
     if pixels.ndim == 3 and pixels.shape[2] > 2:
         pixels = pixels[..., [2, 1, 0, 3][: pixels.shape[2]]]
     if quality is not None:

@@ -61,6 +61,15 @@ def test_packs_have_the_pngs_of_opencv():
     assert encode_as_opencv(PHOTO, ".png", 3) == cv2.imencode(".png", PHOTO, [16, 3])[1].tobytes()
 
 
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("suffix", [".png", ".bmp", ".tif", ".pnm"])
+def test_a_suffix_stands_for_grey_and_colour_with_and_without_opencv(suffix, channels):
+    image = PHOTO[..., :channels]
+    data = np.frombuffer(encode_as_opencv(image, suffix), np.uint8)
+    read = cv2.imdecode(data, cv2.IMREAD_UNCHANGED).reshape(image.shape)
+    assert np.array_equal(read, image)
+
+
 @given(
     arrays.arrays(
         st.sampled_from([np.uint8, np.uint16]),
