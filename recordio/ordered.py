@@ -39,7 +39,8 @@ class Workers:
     A subclass defines the work of a thread in `_serve`, and keeps what the threads share under
     `_lock`.  An error that leaves `_serve`, such as a MemoryError between two steps, becomes
     `_failure`: whoever waits for a result raises it, since the thread may have owed that result.
-    `finish` is called once, when all threads were stopped and the last one has ended.
+    Each thread calls `begin` first.  `finish` is called once, when all threads were stopped and the
+    last one has ended.
 
     The threads keep this object alive, so its user must `close` it; the end of the process does, as
     well.  In a forked child, where they do not exist, `close` does nothing.
@@ -50,14 +51,20 @@ class Workers:
         "this was started by process {owner}; a forked process must start its own"
     )
 
-    def __init__(self, threads: int, name: str, finish: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self,
+        threads: int,
+        name: str,
+        finish: Callable[[], object] | None = None,
+        begin: Callable[[], object] | None = None,
+    ) -> None:
         self._owner = os.getpid()
         # Reentrant: a thread that holds it can be made to collect garbage, and so to close us.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._stopping = False
         self._failure: BaseException | None = None
-        self._finish = finish
+        self._begin, self._finish = begin, finish
         self._started = False
         self._alive = 0  # threads that run
         self._threads = [
@@ -115,6 +122,8 @@ class Workers:
         with self._lock:
             self._alive += 1
         try:
+            if self._begin is not None:
+                self._begin()
             self._serve()
         except BaseException as error:
             self._failure = error

@@ -41,9 +41,9 @@ class Prefetcher(Workers):
     only where the work releases the GIL.  With 0 there is no background: `collect` makes the batch,
     for work that costs less than handing it to another thread.
     ``replace(record, data, label, ids, slot)`` runs in the thread that collects: it puts another
-    record into a slot that failed, or raises its error.  `finish` is called once, after the last
-    call of `produce`.  In a forked child, where the threads do not exist, every use is a
-    RuntimeError.
+    record into a slot that failed, or raises its error.  Each thread calls `begin` first; `finish`
+    is called once, after the last call of `produce`.  In a forked child, where the threads do not
+    exist, every use is a RuntimeError.
     """
 
     foreign = "a provider works only in the process that created it: create one after the fork"
@@ -55,10 +55,11 @@ class Prefetcher(Workers):
         *,
         threads: int = 1,
         replace: Callable[[int, Any, Any, Any, int], None] | None = None,
+        begin: Callable[[], None] | None = None,
         finish: Callable[[], None] | None = None,
         name: str = "prefetch",
     ) -> None:
-        super().__init__(threads, name, finish)
+        super().__init__(threads, name, finish, begin)
         self.depth = depth
         self._produce = produce
         self._replace = replace

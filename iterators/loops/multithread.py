@@ -10,8 +10,8 @@ from typing import Any
 
 from recordio.keywords.checks import integer
 
-from ..core.prefetch import Prefetcher
-from .iterator import Planned, PrefetchingIterator, fetch, shares
+from .batch_fetcher import BatchFetcher
+from .iterator import Planned, PrefetchingIterator
 
 __all__ = ["MultithreadIterator"]
 
@@ -40,7 +40,7 @@ class MultithreadIterator(PrefetchingIterator):
     [['a', 'b'], ['c', 'd'], ['e']]
     """
 
-    _engine: Prefetcher | None = None
+    _fetcher: BatchFetcher | None = None
     _process = 0
 
     def __init__(
@@ -56,46 +56,40 @@ class MultithreadIterator(PrefetchingIterator):
         super().__init__(dataset, batch_size, repeat, shuffle, order_sampler)
 
     def _prepare(self) -> None:
-        if self._engine is not None and self._process == os.getpid():
+        if self._fetcher is not None and self._process == os.getpid():
             return
-        dataset = self.dataset
         self._process = os.getpid()
-        self._engine = Prefetcher(
-            lambda indices, _: (fetch(dataset, indices), None, None, []),
-            depth=(self._ahead + 1) * self.n_threads,
+        self._fetcher = BatchFetcher(
+            self.dataset,
+            list,
             threads=self.n_threads,
+            ahead=self._ahead + 1,
             name="MultithreadIterator",
         )
         for planned in self._planned:  # what the threads of the parent process had begun
             planned.parts = None
 
     def _start(self, planned: Planned) -> None:
-        assert self._engine is not None
-        planned.parts = shares(planned.indices, self.n_threads)
-        for part in planned.parts:
-            self._engine.submit(part, 0)
+        assert self._fetcher is not None
+        self._fetcher.submit(planned.indices)
+        planned.parts = []  # the fetcher knows them
 
     def _await(self, planned: Planned) -> list[list[Any]]:
-        assert self._engine is not None
-        assert planned.parts is not None
-        results = [self._engine.collect() for _ in planned.parts]
-        for *_, failures in results:
-            for _, error in failures:
-                raise error
-        return [examples for examples, *_ in results]
+        assert self._fetcher is not None
+        return [self._fetcher.collect()]
 
     def _abandon(self) -> None:
-        if self._engine is not None and self._process == os.getpid():
-            self._engine.cancel()
+        if self._fetcher is not None and self._process == os.getpid():
+            self._fetcher.cancel()
         super()._abandon()
 
     def finalize(self) -> None:
         """End the threads, waiting for what they fetch; the next batch starts new ones."""
-        engine, self._engine = self._engine, None
-        if engine is not None:
-            engine.close()
+        fetcher, self._fetcher = self._fetcher, None
+        if fetcher is not None:
+            fetcher.close()
             super()._abandon()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of every iterator, without threads."""
-        return {**super().__getstate__(), "_engine": None}
+        return {**super().__getstate__(), "_fetcher": None}

@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
-import numpy as np
 import torch
 import torch.utils.data
 
@@ -20,11 +19,11 @@ from recordio.keywords.checks import boolean, entries, integer
 
 from ..core.order import BatchPlan, check_of
 from ..core.order.position import Position
-from ..core.prefetch import Prefetcher
-from ..loops.iterator import fetch
+from ..loops.batch_fetcher import BatchFetcher
 from ..providers.engine import ShapedRows
 from ..providers.image_provider import RecordImageProvider
 from ..providers.sample_iterator import chosen_batches, plan_of
+from .collating import default_collate, use_one_core
 from .dlpack import mapped
 from .image_sets import ImageSet, image_set, in_python, translated
 from .loader_arguments import (
@@ -68,7 +67,8 @@ class ImageLoader:
         The same, batch by batch.
     num_workers : int
         Threads, at least 0.  With 0 there are 4, or `preprocess_threads`; a data set that is used
-        through its ``__getitem__`` is then called in the thread of the loop.
+        through its ``__getitem__`` is then called in the thread of the loop.  Threads share the
+        samples of each batch, so ``__getitems__``, where there is one, gets a part of its indices.
     collate_fn : callable, optional
         Called with the list of the samples of a batch, ``(image, label)``; the label is an int.
     pin_memory : bool
@@ -470,27 +470,27 @@ class ImageLoader:
     def _fetched(self, batches: Iterator[LoaderBatch]) -> Iterator[tuple[Any, int]]:
         """Yield batches of samples that the data set makes."""
         threads = self.num_workers
-        collate = self.collate_fn or torch.utils.data.default_collate
-        depth = max(self._ahead, threads) if threads else 1
-
-        def made(rows: np.ndarray, _: int) -> tuple[Any, None, None, list[Any]]:
-            return collate(fetch(self.dataset, rows.tolist())), None, None, []
-
-        prefetcher = Prefetcher(made, depth, threads=threads, name="image-loader")
+        # Small batches: as many as the threads can work on at once.
+        ahead = max(self._ahead, -(-threads // max(self._epochs.largest, 1))) if threads else 1
+        fetcher = BatchFetcher(
+            self.dataset,
+            self.collate_fn or default_collate,
+            threads=threads,
+            ahead=ahead,
+            name="image-loader",
+            begin=use_one_core,
+        )
         waiting: deque[int] = deque()
         try:
             while True:
-                while len(waiting) < depth and (found := next(batches, None)) is not None:
-                    prefetcher.submit(found.rows, 0)
+                while len(waiting) < ahead and (found := next(batches, None)) is not None:
+                    fetcher.submit(found.rows.tolist())
                     waiting.append(found.done)
                 if not waiting:
                     return
-                batch, _, _, failures = prefetcher.collect()
-                for _, error in failures:
-                    raise error
-                yield batch, waiting.popleft()
+                yield fetcher.collect(), waiting.popleft()
         finally:
-            prefetcher.close()
+            fetcher.close()
 
     def _own_provider(self) -> RecordImageProvider:
         """Return the provider of all images, made in this process."""

@@ -1,11 +1,13 @@
 """`ImageLoader` in place of torch's `DataLoader`: the same batches of the same data sets."""
 
+import itertools
 import json
 import os
 import pickle
 import re
 import subprocess
 import sys
+import threading
 import warnings
 from pathlib import Path
 
@@ -540,6 +542,45 @@ def test_an_error_of_a_data_set_comes_where_its_batch_does():
     assert next(batches)[1].tolist() == [0, -1]
     with pytest.raises(KeyError, match="no third"):
         next(batches)
+
+
+@pytest.mark.parametrize("batch_size", [8, 3, 1])
+def test_all_threads_work_on_the_first_batches_of_a_data_set(batch_size):
+    class Together(Unknown):
+        """Its first four samples are made at the same time, or not at all."""
+
+        calls = itertools.count()
+        met = threading.Barrier(4, timeout=20)
+
+        def __len__(self):
+            return 8
+
+        def __getitem__(self, index):
+            if next(self.calls) < 4:
+                self.met.wait()
+            return super().__getitem__(index)
+
+    with pytest.warns(UserWarning, match="Together has a __getitem__"):
+        loader = ImageLoader(Together(), batch_size, num_workers=4, prefetch_factor=1)
+    assert [-label for _, labels in loader for label in labels.tolist()] == list(range(8))
+
+
+def test_no_more_batches_of_a_data_set_are_ahead_than_asked_for():
+    class Counted(Unknown):
+        taken = 0
+
+        def __len__(self):
+            return 400
+
+        def __getitem__(self, index):
+            self.taken = max(self.taken, index + 1)
+            return super().__getitem__(index)
+
+    dataset = Counted()
+    with pytest.warns(UserWarning, match="Counted has a __getitem__"):
+        loader = ImageLoader(dataset, 10, num_workers=8, prefetch_factor=2)
+    for number, _ in enumerate(loader):
+        assert dataset.taken <= 10 * (number + 2)
 
 
 def test_a_script_that_ends_within_an_epoch(tmp_path):

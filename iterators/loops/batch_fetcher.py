@@ -1,0 +1,96 @@
+"""`BatchFetcher`: batches of a data set, made by threads that share the examples of each."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from ..core.prefetch import Prefetcher
+from .iterator import fetch, shares
+
+__all__ = ["BatchFetcher"]
+
+
+class _Batch:
+    """A batch on its way; `examples` of each share and `left` are guarded by the fetcher's lock."""
+
+    __slots__ = ("count", "examples", "left", "made")
+
+    def __init__(self, count: int) -> None:
+        self.count = count  # shares
+        self.examples: list[list[Any]] = [[]] * count
+        self.left = count  # shares that are not fetched
+        self.made: Any = None
+
+
+class BatchFetcher:
+    """Threads that fetch batches, one after the other, each of them a share of every batch.
+
+    Batches are collected in the order in which they are submitted; at most `ahead` are under way.
+    ``make(examples)`` makes the batch, in the thread that fetched the last of its shares.  Each
+    thread calls `begin` first.  With 0 threads `collect` does all the work.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        make: Callable[[list[Any]], Any],
+        *,
+        threads: int,
+        ahead: int,
+        name: str,
+        begin: Callable[[], None] | None = None,
+    ) -> None:
+        self._dataset, self._make, self._parts = dataset, make, max(threads, 1)
+        self._lock = threading.Lock()
+        self._batches: deque[_Batch] = deque()
+        self._engine = Prefetcher(
+            self._produce, ahead * self._parts, threads=threads, begin=begin, name=name
+        )
+
+    def submit(self, indices: list[int]) -> None:
+        """Start work on a batch and return at once."""
+        parts = shares(indices, self._parts)
+        batch = _Batch(len(parts))
+        self._batches.append(batch)
+        for number, part in enumerate(parts):
+            self._engine.submit((batch, number, part), 0)
+
+    def collect(self) -> Any:
+        """Wait for the oldest batch; raises what the data set or `make` raised, for it alone."""
+        batch, error = self._batches[0], None
+        for _ in range(batch.count):
+            *_, failures = self._engine.collect()
+            for _, raised in failures:
+                error = error or raised
+        self._batches.popleft()
+        if error is not None:
+            raise error
+        return batch.made
+
+    def cancel(self) -> None:
+        """Forget all batches under way; waits only for what is being fetched."""
+        self._engine.cancel()
+        self._batches.clear()
+
+    def close(self) -> None:
+        """End the threads, waiting for what they fetch."""
+        self._engine.close()
+        self._batches.clear()
+
+    def _produce(
+        self, share: tuple[_Batch, int, list[int]], _: int
+    ) -> tuple[None, None, None, list[Any]]:
+        """Fetch a share, and make the batch if it is the last one."""
+        batch, number, indices = share
+        examples = fetch(self._dataset, indices)
+        with self._lock:
+            batch.examples[number] = examples
+            batch.left -= 1
+            last = not batch.left
+        if last:
+            batch.made = self._make([example for part in batch.examples for example in part])
+            batch.examples.clear()
+        return None, None, None, []
