@@ -14,11 +14,21 @@ from typing import Any
 import numpy as np
 
 from recordio.formats import by_opencv
+from recordio.keywords.checks import choice, integer, integers, real
 
 from ..core.example_random import example_normal, example_random
+from ..images.augment.ranges import chance
 from ..providers.image_iter import described_step
-from .crops import center_crop, random_crop, random_size_crop, renamed_area
+from .crops import (
+    area_range,
+    center_crop,
+    logarithms,
+    random_crop,
+    random_size_crop,
+    renamed_area,
+)
 from .functions import (
+    METHODS,
     color_normalize,
     floating,
     image_of,
@@ -161,7 +171,7 @@ class ResizeAug(ImageAugmenter):
     Parameters
     ----------
     size : int
-        Pixels of the shorter side.
+        Pixels of the shorter side, at least 1.
     interp : int
         As for `imresize`.
 
@@ -173,8 +183,8 @@ class ResizeAug(ImageAugmenter):
 
     def __init__(self, size: int, interp: int = 2) -> None:
         super().__init__(size=size, interp=interp)
-        self.size: int = size
-        self.interp: int = interp
+        self.size: int = integer("size", size, low=1)
+        self.interp: int = choice("interp", interp, METHODS)
 
     def __call__(self, src: Any) -> np.ndarray:
         return resize_short(src, self.size, self.interp)
@@ -185,8 +195,8 @@ class _ToSize(ImageAugmenter):
 
     def __init__(self, size: Sequence[int], interp: int = 2) -> None:
         super().__init__(size=size, interp=interp)
-        self.size: Sequence[int] = size
-        self.interp: int = interp
+        self.size: Sequence[int] = integers("size", size, 2)
+        self.interp: int = choice("interp", interp, METHODS)
 
 
 class ForceResizeAug(_ToSize):
@@ -255,10 +265,11 @@ class RandomSizedCropAug(ImageAugmenter):
     ) -> None:
         area = renamed_area(area, min_area)
         super().__init__(size=size, area=area, ratio=ratio, interp=interp)
-        self.size: Sequence[int] = size
+        area_range(area), logarithms(ratio)  # refuse now what no image could be cropped by
+        self.size: Sequence[int] = integers("size", size, 2)
         self.area: Any = area
         self.ratio: Sequence[float] = ratio
-        self.interp: int = interp
+        self.interp: int = choice("interp", interp, METHODS)
 
     def __call__(self, src: Any) -> np.ndarray:
         return random_size_crop(src, self.size, self.area, self.ratio, self.interp)[0]
@@ -301,7 +312,7 @@ class HorizontalFlipAug(ImageAugmenter):
 
     def __init__(self, p: float) -> None:
         super().__init__(p=p)
-        self.p = p
+        self.p: float = chance("p", p)
 
     def __call__(self, src: Any) -> np.ndarray:
         image = image_of(src)
@@ -354,7 +365,7 @@ class BrightnessJitterAug(ImageAugmenter):
     Parameters
     ----------
     brightness : float
-        0 to 1.
+        At least 0.
 
     Notes
     -----
@@ -369,7 +380,7 @@ class BrightnessJitterAug(ImageAugmenter):
 
     def __init__(self, brightness: float) -> None:
         super().__init__(brightness=brightness)
-        self.brightness = brightness
+        self.brightness: float = real("brightness", brightness, low=0)
 
     def __call__(self, src: Any) -> np.ndarray:
         return floating(src) * _factor(self.brightness)
@@ -381,7 +392,7 @@ class ContrastJitterAug(ImageAugmenter):
     Parameters
     ----------
     contrast : float
-        0 to 1; the factor comes from ``[1 - contrast, 1 + contrast]``.
+        At least 0; the factor comes from ``[1 - contrast, 1 + contrast]``.
 
     Examples
     --------
@@ -392,7 +403,7 @@ class ContrastJitterAug(ImageAugmenter):
 
     def __init__(self, contrast: float) -> None:
         super().__init__(contrast=contrast)
-        self.contrast = contrast
+        self.contrast: float = real("contrast", contrast, low=0)
 
     def __call__(self, src: Any) -> np.ndarray:
         image, factor = rgb(src), _factor(self.contrast)
@@ -406,7 +417,7 @@ class SaturationJitterAug(ImageAugmenter):
     Parameters
     ----------
     saturation : float
-        0 to 1; the factor comes from ``[1 - saturation, 1 + saturation]``.
+        At least 0; the factor comes from ``[1 - saturation, 1 + saturation]``.
 
     Examples
     --------
@@ -417,7 +428,7 @@ class SaturationJitterAug(ImageAugmenter):
 
     def __init__(self, saturation: float) -> None:
         super().__init__(saturation=saturation)
-        self.saturation = saturation
+        self.saturation: float = real("saturation", saturation, low=0)
 
     def __call__(self, src: Any) -> np.ndarray:
         image, factor = rgb(src), _factor(self.saturation)
@@ -430,7 +441,7 @@ class HueJitterAug(ImageAugmenter):
     Parameters
     ----------
     hue : float
-        0 to 1; the angle comes from plus/minus this many half turns.
+        At least 0; the angle comes from plus/minus this many half turns.
 
     Examples
     --------
@@ -441,7 +452,7 @@ class HueJitterAug(ImageAugmenter):
 
     def __init__(self, hue: float) -> None:
         super().__init__(hue=hue)
-        self.hue = hue
+        self.hue: float = real("hue", hue, low=0)
 
     def __call__(self, src: Any) -> np.ndarray:
         image = rgb(src)
@@ -457,7 +468,7 @@ class ColorJitterAug(RandomOrderAug):
     Parameters
     ----------
     brightness, contrast, saturation : float
-        0 to 1; a 0 leaves out the step.
+        At least 0; a 0 leaves out the step.
 
     Examples
     --------
@@ -466,14 +477,12 @@ class ColorJitterAug(RandomOrderAug):
     """
 
     def __init__(self, brightness: float, contrast: float, saturation: float) -> None:
-        steps: list[Step] = []
-        if brightness > 0:
-            steps.append(BrightnessJitterAug(brightness))
-        if contrast > 0:
-            steps.append(ContrastJitterAug(contrast))
-        if saturation > 0:
-            steps.append(SaturationJitterAug(saturation))
-        super().__init__(steps)
+        changes = (
+            (BrightnessJitterAug(brightness), brightness),
+            (ContrastJitterAug(contrast), contrast),
+            (SaturationJitterAug(saturation), saturation),
+        )
+        super().__init__([step for step, change in changes if change])
 
 
 class LightingAug(ImageAugmenter):
@@ -482,7 +491,7 @@ class LightingAug(ImageAugmenter):
     Parameters
     ----------
     alphastd : float
-        Standard deviation of the share of each principal colour.
+        Standard deviation of the share of each principal colour, at least 0.
     eigval : array_like, (3,)
         Variation of the images along each of them.
     eigvec : array_like, (3, 3)
@@ -498,9 +507,14 @@ class LightingAug(ImageAugmenter):
 
     def __init__(self, alphastd: float, eigval: Any, eigvec: Any) -> None:
         super().__init__(alphastd=alphastd, eigval=eigval, eigvec=eigvec)
-        self.alphastd = alphastd
+        self.alphastd: float = real("alphastd", alphastd, low=0)
         self.eigval: np.ndarray = np.asarray(eigval)
         self.eigvec: np.ndarray = np.asarray(eigvec)
+        if self.eigval.shape != (3,) or self.eigvec.shape != (3, 3):
+            raise ValueError(
+                f"eigval and eigvec have the shapes {self.eigval.shape} and {self.eigvec.shape}: "
+                "expected (3,) and (3, 3)"
+            )
 
     def __call__(self, src: Any) -> np.ndarray:
         image = rgb(src)
@@ -548,7 +562,7 @@ class RandomGrayAug(ImageAugmenter):
 
     def __init__(self, p: float) -> None:
         super().__init__(p=p)
-        self.p = p
+        self.p: float = chance("p", p)
 
     def __call__(self, src: Any) -> np.ndarray:
         if example_random().random() >= self.p:

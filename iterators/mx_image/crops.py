@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core.example_random import example_random
+from ..images.augment.ranges import interval
 from .functions import image_of, imresize
 
 __all__ = ["center_crop", "fixed_crop", "random_crop", "random_size_crop", "scale_down"]
@@ -21,6 +22,8 @@ Crop = tuple[int, int, int, int]
 
 #: Random areas that are tried before the crop at the centre is taken.
 TRIES = 10
+#: The narrowest proportions, width / height.
+LEAST_RATIO = 1e-6
 
 
 def scale_down(src_size: Sequence[int], size: Sequence[int]) -> tuple[int, int]:
@@ -156,9 +159,9 @@ def random_size_crop(
     size : (int, int)
         Width and height of the result.
     area : float or (float, float)
-        Least share of the area, or least and largest; at most 1.
+        Least share of the area, or least and largest; 0 to 1.
     ratio : (float, float)
-        Least and largest width / height, uniform in its logarithm.
+        Least and largest width / height, uniform in its logarithm; above 0.
     interp : int
         As for `imresize`.
     min_area : float or (float, float), optional
@@ -181,7 +184,7 @@ def random_size_crop(
     height, width = image.shape[:2]
     least, largest = area_range(renamed_area(area, min_area))
     draw = example_random().uniform
-    logs = [math.log(value) for value in ratio]
+    logs = logarithms(ratio)
     for _ in range(TRIES):
         pixels = draw(least, largest) * (height * width)
         proportion = math.exp(draw(*logs))
@@ -194,8 +197,14 @@ def random_size_crop(
 
 def area_range(area: float | Sequence[float]) -> tuple[float, float]:
     """Return the least and the largest share of an area."""
-    least, largest = area if isinstance(area, Sequence) else (area, 1.0)
-    return least, largest
+    pair = area if isinstance(area, Sequence) and not isinstance(area, str) else (area, 1.0)
+    return interval("area", pair, 0, 1)
+
+
+def logarithms(ratio: Sequence[float]) -> tuple[float, float]:
+    """Return the ends of a range of proportions, which is even in its logarithm."""
+    least, largest = interval("ratio", ratio, LEAST_RATIO, 1 / LEAST_RATIO)
+    return math.log(least), math.log(largest)
 
 
 def renamed_area(area: Any, min_area: Any) -> Any:

@@ -12,7 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from recordio.keywords.checks import integer
+
 from ..core.example_random import example_random
+from ..images.augment.ranges import chance
 from .augmenters import Described, ImageAugmenter
 from .crops import fixed_crop
 from .functions import copyMakeBorder, image_of, mirrored
@@ -119,7 +122,7 @@ class DetRandomSelectAug(DetAugmenter):
             if not isinstance(step, DetAugmenter):
                 raise TypeError(f"aug_list has {step!r}: expected DetAugmenter")
         self.aug_list: list[DetAugmenter] = steps
-        self.skip_prob = skip_prob if steps else 1
+        self.skip_prob: float = chance("skip_prob", skip_prob) if steps else 1
 
     def dumps(self) -> list[Any]:
         """Return the name and parameters of all steps."""
@@ -154,7 +157,7 @@ class DetHorizontalFlipAug(DetAugmenter):
 
     def __init__(self, p: float) -> None:
         super().__init__(p=p)
-        self.p = p
+        self.p: float = chance("p", p)
 
     def __call__(self, src: Any, label: np.ndarray) -> Found:
         image = image_of(src)
@@ -214,9 +217,9 @@ class DetRandomCropAug(DetAugmenter):
         _check_range("aspect_ratio_range", aspect_ratio_range, 0)
         if not 0 <= area_range[0] <= area_range[1] or area_range[1] <= 0:
             raise ValueError(f"area_range={area_range}: expected two shares, ascending, above 0")
-        self.min_object_covered: float = min_object_covered
-        self.min_eject_coverage: float = min_eject_coverage
-        self.max_attempts = max_attempts
+        self.min_object_covered: float = chance("min_object_covered", min_object_covered)
+        self.min_eject_coverage: float = chance("min_eject_coverage", min_eject_coverage)
+        self.max_attempts: int = integer("max_attempts", max_attempts, low=0)
         self.aspect_ratio_range: tuple[float, float] = aspect_ratio_range
         self.area_range: tuple[float, float] = area_range
 
@@ -326,7 +329,7 @@ class DetRandomPadAug(DetAugmenter):
             raise ValueError(f"area_range={area_range}: expected a larger one above 1")
         self.aspect_ratio_range: tuple[float, float] = aspect_ratio_range
         self.area_range: tuple[float, float] = area_range
-        self.max_attempts: int = max_attempts
+        self.max_attempts: int = integer("max_attempts", max_attempts, low=0)
         self.pad_val: float | Sequence[float] = pad_val
 
     def __call__(self, src: Any, label: np.ndarray) -> Found:
