@@ -34,7 +34,7 @@ def check_array_bytes(
     if nbytes > allowed:
         raise kind(
             f"{stored} bytes of the file become {nbytes} in memory, more than the limit of "
-            f"{allowed}; raise max_array_bytes if that is meant",
+            f"{allowed}; raise max_array_bytes to allow it",
             path=path,
         )
 

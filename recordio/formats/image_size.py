@@ -157,7 +157,7 @@ def check_pixels(
     if max_pixels is not None and width * height > max_pixels:
         raise ImageDecodeError(
             f"the image is too large ({width} x {height} pixels are more than the limit of "
-            f"{max_pixels}); raise {lift} if it is meant"
+            f"{max_pixels}); raise {lift} to allow it"
         )
 
 

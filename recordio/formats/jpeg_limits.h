@@ -75,12 +75,12 @@ static inline void explain_work(enum jpeg_work found, const jpeg_limits* limits,
                                 char* message, size_t size) {
     if (found == JPEG_WORK_SCANS)
         snprintf(message, size,
-                 "more than %lld scans; raise max_scans if they are meant, or write it again with fewer",
+                 "more than %lld scans; raise max_scans to allow them, or write it again with fewer",
                  (long long)limits->most[JPEG_MAX_SCANS]);
     else
         snprintf(message, size,
                  "its scans pass %d x %d pixels more than %d times, the limit of %lld in all; "
-                 "raise max_scan_pixels if they are meant, or write it again with fewer scans",
+                 "raise max_scan_pixels to allow them, or write it again with fewer scans",
                  width, height, allowed_passes(limits, width, height),
                  (long long)limits->most[JPEG_MAX_SCAN_PIXELS]);
 }
@@ -88,9 +88,8 @@ static inline void explain_work(enum jpeg_work found, const jpeg_limits* limits,
 /* Say that an image has more pixels than the limit. */
 static inline void explain_pixels(const jpeg_limits* limits, int width, int height, char* message,
                                   size_t size) {
-    snprintf(message, size,
-             "%d x %d pixels are more than the limit of %lld; raise max_pixels if they are meant", width,
-             height, (long long)limits->most[JPEG_MAX_PIXELS]);
+    snprintf(message, size, "%d x %d pixels are more than the limit of %lld; raise max_pixels to allow them",
+             width, height, (long long)limits->most[JPEG_MAX_PIXELS]);
 }
 
 #endif

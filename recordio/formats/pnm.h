@@ -90,7 +90,7 @@ static inline void pnm_explain(int status, const pnm_header* header, int64_t max
     else
         snprintf(message, size,
                  "the PNM image is too large (%lld x %lld pixels are more than the limit of %lld); "
-                 "raise max_pixels if it is meant",
+                 "raise max_pixels to allow it",
                  width, height, (long long)max_pixels);
 }
 

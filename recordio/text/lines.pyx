@@ -262,8 +262,8 @@ class LineChunks:
                 return buffer, stop
             if not stop and have > self._max_line_bytes:
                 raise TextFormatError(
-                    f"a line is longer than {self._max_line_bytes} bytes; raise max_line_bytes if "
-                    "it is meant",
+                    f"a line is longer than {self._max_line_bytes} bytes; raise max_line_bytes to "
+                    "allow it",
                     path=self._path, line=self._line,
                 )
             if have + TEXT_PADDING == len(buffer):

@@ -306,7 +306,7 @@ def read_limited(path: str, limit: int) -> bytes:
         data = file.read(limit + 1)
     if len(data) > limit:
         raise RecordIOError(
-            f"it has more than {limit} bytes; raise --max-metadata-bytes if it is meant", path=path
+            f"it has more than {limit} bytes; raise --max-metadata-bytes to allow it", path=path
         )
     return data
 

@@ -204,7 +204,7 @@ def members(
     def refuse() -> RecordIOError:
         return RecordIOError(
             f"the headers behind this file have more than {max_metadata_bytes} bytes; raise "
-            "--max-metadata-bytes if they are meant",
+            "--max-metadata-bytes to allow them",
             path=path,
             offset=offset,
         )
@@ -237,7 +237,7 @@ def members(
                 limit, content = limit_of(key, ending), None  # type: Any, Any
                 if limit is not None and info.size > limit[0]:
                     content = RecordIOError(
-                        f"its .{ending} file has {info.size} bytes; raise {limit[1]} if it is meant"
+                        f"its .{ending} file has {info.size} bytes; raise {limit[1]} to allow it"
                     )
                 elif limit is not None:
                     content = cast(io.BufferedReader, archive.extractfile(info)).read()

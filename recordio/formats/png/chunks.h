@@ -181,10 +181,11 @@ static inline int png_read_chunks(const uint8_t* data, size_t size, int64_t max_
     if (size < 33 || memcmp(data, "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR", 16) != 0) return PNG_OTHER;
     if ((status = png_read_header(data + 16, image)) != PNG_OK) return status;
     if ((int64_t)image->width * image->height > max_pixels) {
-        snprintf(image->message, sizeof image->message,
-                 "the image is too large (%d x %d pixels are more than the limit of %lld); raise max_pixels "
-                 "if it is meant",
-                 image->width, image->height, (long long)max_pixels);
+        snprintf(
+            image->message, sizeof image->message,
+            "the image is too large (%d x %d pixels are more than the limit of %lld); raise max_pixels to "
+            "allow it",
+            image->width, image->height, (long long)max_pixels);
         return PNG_TOO_LARGE;
     }
     for (;;) {

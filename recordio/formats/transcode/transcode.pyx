@@ -216,8 +216,8 @@ def optimize_jpeg(data, restart="auto", **limits):
     if reason == "nothing to gain":
         return bytes(data)
     limit = {
-        "too many pixels": "; raise max_pixels if it is meant",
-        "too many scans": "; raise max_scans and max_scan_pixels if it is meant",
+        "too many pixels": "; raise max_pixels to allow it",
+        "too many scans": "; raise max_scans and max_scan_pixels to allow it",
     }.get(reason, "")
     raise ImageDecodeError(f"the JPEG file cannot be rewritten: {reason}{limit}")
 

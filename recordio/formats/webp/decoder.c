@@ -136,7 +136,7 @@ int webp_decoder_open(webp_decoder* decoder, const uint8_t* data, size_t size, i
     if ((int64_t)found.width * found.height > max_pixels) {
         snprintf(decoder->message, sizeof decoder->message,
                  "the image is too large (%d x %d pixels are more than the limit of %lld); "
-                 "raise max_pixels if it is meant",
+                 "raise max_pixels to allow it",
                  found.width, found.height, (long long)max_pixels);
         return WEBP_REFUSED;
     }

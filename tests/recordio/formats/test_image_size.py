@@ -162,7 +162,7 @@ def test_the_limit():
     assert DEFAULT_MAX_PIXELS == jpeg.DEFAULT_MAX_PIXELS
     check_pixels((1 << 13, 1 << 13))
     check_pixels((1 << 20, 1 << 20), None)
-    with pytest.raises(ImageDecodeError, match="raise max_pixels if it is meant"):
+    with pytest.raises(ImageDecodeError, match="raise max_pixels to allow it"):
         check_pixels((1 << 13, (1 << 13) + 1))
 
 

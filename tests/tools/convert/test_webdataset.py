@@ -345,7 +345,7 @@ def test_large_files_are_refused_until_asked_for(tmp_path, images, command, name
     words = ["from-webdataset", path, tmp_path / "t", "--force", "--check=none"]
     size = len(files[name])
     assert command(*words, option, size - 1) == 1
-    assert f"{option} if it is meant" in (tmp_path / "t.skipped.txt").read_text()
+    assert f"{option} to allow it" in (tmp_path / "t.skipped.txt").read_text()
     assert command(*words, option, max(size, 2000)) == 0
 
 
