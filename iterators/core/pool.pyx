@@ -50,7 +50,9 @@ cdef class Block:
         PyBuffer_FillInfo(buffer, self, self.view.buf, self.nbytes, 0, flags)
 
 
+# A garbage collector that meets the pool before the blocks must leave it able to take them back.
 @cython.final
+@cython.no_gc_clear
 cdef class BufferPool:
     """Hands out blocks of memory and recycles those that nobody refers to.
 

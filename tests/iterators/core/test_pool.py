@@ -1,4 +1,6 @@
 import gc
+import sys
+import weakref
 
 import numpy as np
 
@@ -70,6 +72,24 @@ def test_blocks_outlive_their_pool():
     del pool
     gc.collect()
     assert (array == 3).all()
+
+
+def test_a_pool_that_is_garbage_together_with_its_blocks(monkeypatch):
+    errors = []
+    monkeypatch.setattr(sys, "unraisablehook", errors.append)
+
+    class Owner:
+        def allocate(self, size):
+            return np.zeros(size, np.uint8)
+
+    pool = BufferPool(40, keep=4)  # the collector clears first what is older
+    owner = Owner()
+    pool.__init__(40, keep=4, allocate=owner.allocate)
+    owner.blocks = [pool.take() for _ in range(4)]
+    gone = weakref.ref(owner)
+    del owner, pool
+    gc.collect()
+    assert gone() is None and not errors
 
 
 def test_blocks_of_sizes_that_vary_take_the_place_of_each_other():
