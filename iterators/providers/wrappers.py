@@ -117,7 +117,7 @@ class ResizeIter(Wrapper):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a saved state."""
-        position = self._checked_own_state(state, "inside", most=self.size)
+        position = self._checked_own_state(state, "inside", most=self.size - 1)
         self.data_iter.load_state_dict(state["inside"])
         self._resume(state, position)
 

@@ -169,8 +169,8 @@ static inline int tar_fail(tar_scan* scan, const char* reason) {
     return TAR_DAMAGED;
 }
 
+/* Keep a name.  In a pax header it may have zero bytes, and tarfile keeps them, too. */
 static inline int tar_take_name(const uint8_t* text, size_t size, uint8_t* name, int64_t* name_size) {
-    size = tar_text_size(text, size);
     if (size > TAR_LONGEST_NAME) return 0;
     memcpy(name, text, size);
     *name_size = (int64_t)size;
@@ -456,7 +456,8 @@ static inline int tar_run(tar_scan* scan, const uint8_t* base, int64_t end) {
                 return tar_more(scan, at, data + size);
             }
             if (type == 'L' && scan->name_size < 0) {
-                if (!tar_take_name(base + data, (size_t)size, scan->name, &scan->name_size))
+                size_t length = tar_text_size(base + data, (size_t)size);
+                if (!tar_take_name(base + data, length, scan->name, &scan->name_size))
                     return tar_fail(scan, "the name of a file is too long");
             } else if (type != 'K' && type != 'L') {
                 int status = tar_read_pax(scan, base + data, (size_t)size, type == 'g');
