@@ -31,6 +31,7 @@ from .mutate import EDGES, change_bytes, change_number, move_item
 from .png import change_png, mend_png
 from .target import FEW_PIXELS, Target, drawing, most_pixels
 
+SOI, EOI = b"\xff\xd8", b"\xff\xd9"
 SOF = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 WITHOUT_LENGTH = frozenset([0x01, *range(0xD0, 0xDA)])
 
@@ -197,7 +198,7 @@ def check_jpeg_resize(data: bytes) -> None:
     flag = cv2.IMREAD_COLOR if channels == 3 else cv2.IMREAD_GRAYSCALE
     # OpenCV finds orientations in EXIF data whose byte order is neither of the two.
     flag |= cv2.IMREAD_IGNORE_ORIENTATION
-    whole = cv2.imdecode(np.frombuffer(data, np.uint8), flag)
+    whole = cv2_pixels(data, flag)
     if header.progressive and not np.array_equal(decode_jpeg(data)[..., ::-1], cv2_colours(data)):
         return  # scans are missing, and libraries smooth what is left in ways of their own
     height, width = whole.shape[:2]
@@ -211,11 +212,18 @@ def check_jpeg_resize(data: bytes) -> None:
 
 
 def cv2_colours(data: bytes) -> np.ndarray:
-    """The whole image by OpenCV."""
+    """The whole image by OpenCV, in colour."""
     import cv2
 
-    flag = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
-    return cv2.imdecode(np.frombuffer(data, np.uint8), flag)
+    return cv2_pixels(data, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
+
+
+def cv2_pixels(data: bytes, flag: int) -> np.ndarray:
+    """The whole image by OpenCV, which refuses a JPEG image without a marker of its end."""
+    import cv2
+
+    end = EOI if data[:2] == SOI else b""
+    return cv2.imdecode(np.frombuffer(data + end, np.uint8), flag)
 
 
 JPEG_RESIZE = Target("jpeg_resize", check_jpeg_resize, change_jpeg, words=JPEG_WORDS)
@@ -337,15 +345,12 @@ UPRIGHT_SIZE = Target(
 
 def check_channel_sums(data: bytes) -> None:
     """What NumPy finds in the pixels."""
-    import cv2
-
     limits = {"max_pixels": most_pixels(data), "max_scans": 20}
     pixels, sums = channel_sums(data, **limits)
     assert 0 < pixels <= limits["max_pixels"]
-    flags = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
     if pixels > FEW_PIXELS:
         return
-    image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)[..., ::-1].astype(np.float64)
+    image = cv2_colours(data)[..., ::-1].astype(np.float64)
     assert np.array_equal(sums, [(image**power).sum(axis=(0, 1)) for power in (1, 2)])
 
 
