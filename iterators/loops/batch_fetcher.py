@@ -14,14 +14,13 @@ __all__ = ["BatchFetcher"]
 
 
 class _Batch:
-    """A batch on its way; `examples` of each share and `left` are guarded by the fetcher's lock."""
+    """A batch on its way; `examples`, by number of the share, are guarded by the fetcher's lock."""
 
-    __slots__ = ("count", "examples", "left", "made")
+    __slots__ = ("count", "examples", "made")
 
     def __init__(self, count: int) -> None:
         self.count = count  # shares
-        self.examples: list[list[Any]] = [[]] * count
-        self.left = count  # shares that are not fetched
+        self.examples: dict[int, list[Any]] = {}
         self.made: Any = None
 
 
@@ -88,9 +87,8 @@ class BatchFetcher:
         examples = fetch(self._dataset, indices)
         with self._lock:
             batch.examples[number] = examples
-            batch.left -= 1
-            last = not batch.left
-        if last:
-            batch.made = self._make([example for part in batch.examples for example in part])
-            batch.examples.clear()
+            is_last = len(batch.examples) == batch.count
+        if is_last:
+            parts = (batch.examples.pop(i) for i in range(batch.count))
+            batch.made = self._make([example for part in parts for example in part])
         return None, None, None, []

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import torch
-import torch.utils.data
 
 from recordio.keywords.checks import boolean, entries, integer
 
