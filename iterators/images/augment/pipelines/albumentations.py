@@ -31,7 +31,7 @@ def translated(transform: Any, tail: bool = False) -> Translated:
 
 def _always(part: Part) -> None:
     if number(read(part, "p")) != 1:
-        raise part.error(f"is done with probability {part.transform.p}: 1 is possible")
+        raise part.error(f"is done with probability {part.transform.p}: only 1 is supported")
 
 
 def _chance(part: Part) -> float:
@@ -41,7 +41,7 @@ def _chance(part: Part) -> float:
 def _resampling(part: Part) -> dict[str, int]:
     value = int(read(part, "interpolation"))
     if value not in _METHODS:
-        raise part.error(f"has the interpolation {value}: OpenCV's 0 to 4 are possible")
+        raise part.error(f"has the interpolation {value}: only OpenCV's 0 to 4 are supported")
     return {"inter_method": value}
 
 

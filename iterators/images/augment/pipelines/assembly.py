@@ -171,7 +171,7 @@ class Assembly:
         """Take the content of a border, which must be that of others."""
         fill, mode = border.get("fill", 0), border.get("padding_mode", "constant")
         if not isinstance(fill, int):
-            raise part.error(f"fills with {fill!r}: one grey level is possible")
+            raise part.error(f"fills with {fill!r}: only one grey level is supported")
         if mode != "constant" and not border.get("pad"):
             raise part.error(f"fills with {mode!r} what is missing: that needs the constant mode")
         found = {"fill_value": fill} if mode == "constant" else {"padding_mode": mode}
@@ -349,7 +349,9 @@ class Assembly:
     def element_type(self, part: Part, name: str) -> None:
         """Deliver floats of another type."""
         if name not in ("float32", "float16", "bfloat16"):
-            raise part.error(f"makes {name}: float32, float16, bfloat16 and uint8 are possible")
+            raise part.error(
+                f"makes {name}: only float32, float16, bfloat16 and uint8 are supported"
+            )
         if name != "float32":
             self.keywords["dtype"] = name
 

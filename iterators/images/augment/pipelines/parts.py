@@ -91,7 +91,7 @@ def flat(transform: Any, containers: Sequence[str], position: tuple[int, ...] = 
     if inside is None:
         return [Part(transform, position or (0,))]
     if getattr(transform, "p", 1) != 1:
-        raise Part(transform, position).error(f"is done with p={transform.p}: 1 is possible")
+        raise Part(transform, position).error(f"is done with p={transform.p}: only 1 is supported")
     return [
         part
         for index, item in enumerate(inside)

@@ -123,7 +123,9 @@ def _sizes(part: Part, size: Any, square: bool) -> int | tuple[int, int] | None:
             return int(given["height"]), int(given["width"])
         if given.keys() == {"shortest_edge"}:
             return int(given["shortest_edge"])
-        raise part.error(f"size={dict(size)!r}: height and width or shortest_edge are possible")
+        raise part.error(
+            f"size={dict(size)!r}: only height and width, or shortest_edge, are supported"
+        )
     if isinstance(size, (list, tuple)):
         return int(size[0]), int(size[1])
     return (int(size), int(size)) if square else int(size)

@@ -44,7 +44,7 @@ def _of_config(config: Mapping[str, Any]) -> Translated:
     scaled = tuple(math.floor(side / crop) for side in (height, width))
     mode = config.get("crop_mode") or "center"
     if channels != 3:
-        raise PipelineError(f"has {channels} channels: 3 are possible", "input_size")
+        raise PipelineError(f"has {channels} channels: only 3 are supported", "input_size")
     if mode not in ("center", "squash") or (mode == "center" and height != width):
         raise PipelineError(
             f"is {mode!r} for {height} x {width} pixels, which resizes to the long side: "
@@ -67,7 +67,9 @@ def _resampling(part: Part) -> dict[str, str]:
         return {"interpolation": method(part, value)}
     names = [method(part, one) for one in value]
     if sorted(names) != ["bicubic", "bilinear"]:
-        raise part.error(f"draws one of {', '.join(names)}: bilinear and bicubic are possible")
+        raise part.error(
+            f"draws one of {', '.join(names)}: only bilinear and bicubic are supported"
+        )
     return {"interpolation": "random"}
 
 
@@ -91,7 +93,7 @@ def _crop_or_pad(assembly: Assembly, part: Part) -> None:
     fill, mode = read(part, "fill"), read(part, "padding_mode")
     levels = set(fill) if isinstance(fill, Sequence) else {fill}
     if len(levels) != 1:
-        raise part.error(f"fills with {fill!r}: one grey level is possible")
+        raise part.error(f"fills with {fill!r}: only one grey level is supported")
     size = pair(part, read(part, "size"))
     assembly.center_crop(part, size, fill=int(levels.pop()), padding_mode=mode)
 

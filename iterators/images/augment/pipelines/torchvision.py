@@ -257,7 +257,7 @@ def _augmix(assembly: Assembly, part: Part) -> None:
     usual = {"mixture_width": 3, "chain_depth": -1, "alpha": 1.0, "all_ops": True}
     for name, value in usual.items():
         if read(part, name) != value:
-            raise part.error(f"has {name}={read(part, name)!r}: {value!r} is possible")
+            raise part.error(f"has {name}={read(part, name)!r}: only {value!r} is supported")
     _policy(assembly, part, "augmix", magnitude=int(read(part, "severity")))
 
 

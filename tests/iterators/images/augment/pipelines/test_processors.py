@@ -93,7 +93,7 @@ def test_a_path_a_folder_and_an_object(tmp_path):
         ({"do_pad": True}, "ViTImageProcessor: do_pad=True has no counterpart here: set it to"),
         ({"keep_aspect_ratio": True}, "keep_aspect_ratio=True keeps the aspect ratio in a way"),
         ({"do_flip_channel_order": True}, "exchanges the channels"),
-        ({"size": {"longest_edge": 9}}, "size={'longest_edge': 9}: height and width or"),
+        ({"size": {"longest_edge": 9}}, "size={'longest_edge': 9}: only height and width, or"),
         ({"size": None}, "resizes, but says no size"),
         ({"crop_pct": 0.9}, "belongs to a rule that is not known"),
         ({"image_processor_type": "PerceiverImageProcessor"}, "crops before it resizes"),

@@ -335,7 +335,7 @@ ERRORS = [
     ([SQUARE, tv("ToDtype", dtype="torch.int64", scale=True)], (1,), "makes int64"),
     ([SQUARE, TENSOR, NORMALIZE, tv("ToDtype", dtype="torch.uint8", scale=True)], (3,), "normalis"),
     ([SQUARE, tv("TrivialAugmentWide", num_magnitude_bins=5)], (1,), "num_magnitude_bins=31"),
-    ([SQUARE, tv("AugMix", mixture_width=2)], (1,), "mixture_width=2: 3 is possible"),
+    ([SQUARE, tv("AugMix", mixture_width=2)], (1,), "mixture_width=2: only 3 is supported"),
     ([SQUARE, tv("Grayscale", num_output_channels=2)], (1,), "makes 2 channels"),
     ([SQUARE, tv("GaussianBlur", sigma=(1, 2))], (1,), "has no attribute 'kernel_size'"),
     ([MIXUP, CUTMIX], (1,), "is a second mixing"),
