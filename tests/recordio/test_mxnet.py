@@ -5,7 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -384,11 +384,8 @@ def test_threads_read_by_key(write_records):
             if record.read_idx(key) != payloads[key]:
                 failures.append(key)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
     assert not failures
 
 

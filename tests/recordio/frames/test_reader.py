@@ -4,6 +4,7 @@ import gc
 import os
 import pickle
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
@@ -393,20 +394,8 @@ def test_repr_names_the_files(plain, indexed):
 
 
 def run_threads(count, work):
-    failures = []
-
-    def guarded(number):
-        try:
-            work(number)
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(work, range(count)))
 
 
 def test_threads_share_a_reader(write_records):

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -322,11 +322,8 @@ def test_threads_share_a_writer(tmp_path):
             for count in range(500):
                 writer.write(b"%d %d" % (number, count) * 50)
 
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(work, range(6)))
     reader = RecordReader(tmp_path / "a.rec", tmp_path / "a.idx")
     assert reader.keys.tolist() == list(range(3000))
     assert sorted(bytes(record) for record in reader) == sorted(

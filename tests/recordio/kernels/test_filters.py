@@ -1,7 +1,7 @@
 """Pillow's filters in the streaming resampler, against Pillow itself: to the byte."""
 
 import io
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import PIL
@@ -140,11 +140,8 @@ def test_threads_do_not_disturb_each_other():
             if not np.array_equal(resize(image, (224, 160), method), expected[method]):
                 wrong.append(method)
 
-    threads = [threading.Thread(target=work, args=(method,)) for method in FILTERS]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(len(FILTERS)) as pool:
+        list(pool.map(work, FILTERS))
     assert wrong == []
 
 

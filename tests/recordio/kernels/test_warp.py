@@ -1,7 +1,7 @@
 """Affine warps against a slow reference, frozen results of OpenCV 4.8.1, MXNet, and themselves."""
 
 import json
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -328,11 +328,8 @@ def test_threads_share_the_weights():
             if not np.array_equal(warp(image, matrix, (200, 200), method), expected[method]):
                 wrong.append(method)
 
-    threads = [threading.Thread(target=work, args=(method,)) for method in METHODS]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(len(METHODS)) as pool:
+        list(pool.map(work, METHODS))
     assert not wrong
 
 

@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -193,11 +194,8 @@ def test_threads_that_put_the_same_images(kind, tmp_path):
                 failures.append(number)
 
     orders = [np.random.default_rng(seed).permutation(300).tolist() for seed in range(6)]
-    threads = [threading.Thread(target=work, args=(order,)) for order in orders]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(len(orders)) as pool:
+        list(pool.map(work, orders))
     assert not failures
     there = check(cache, range(300))
     # Of a file, one that was locked just then may be missing until it is put there again.

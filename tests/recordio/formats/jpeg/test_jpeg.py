@@ -4,6 +4,7 @@ import doctest
 import io
 import struct
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import cv2
 import numpy as np
@@ -507,11 +508,8 @@ def test_threads_do_not_disturb_each_other():
                 wrong.append(index)
             outcome(images[index][: 300 + turn])
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(6)))
     assert wrong == []
 
 

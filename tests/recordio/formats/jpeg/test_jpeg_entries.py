@@ -1,7 +1,7 @@
 """Entry points of sequential JPEG images: noted, used, never to be seen in pixels or errors."""
 
 import os
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -230,9 +230,6 @@ def test_threads_share_a_store():
             if not np.array_equal(part, wanted[which][y : y + 20, x : x + 40]):
                 wrong.append(which)
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
     assert not wrong and store.images == len(images)

@@ -1,7 +1,7 @@
 """recordio.formats.jpeg.resize: OpenCV's pixels to the bit, or none."""
 
 import io
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import cv2
 import numpy as np
@@ -176,9 +176,6 @@ def test_threads_do_not_disturb_each_other():
             if not np.array_equal(decode_resized(files[number % 8], 24), expected[number % 8]):
                 wrong.append(number)
 
-    threads = [threading.Thread(target=work, args=(first,)) for first in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
     assert not wrong

@@ -3,7 +3,7 @@
 import io
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import cv2
 import numpy as np
@@ -278,11 +278,8 @@ def test_all_threads_write_the_same():
     def work(results):
         results.extend(optimize_jpeg(one) for one in data * 3)
 
-    threads = [threading.Thread(target=work, args=(results,)) for results in found]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(len(found)) as pool:
+        list(pool.map(work, found))
     assert all(results == expected * 3 for results in found)
 
 

@@ -3,7 +3,7 @@
 import base64
 import io
 import struct
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import cv2
@@ -276,11 +276,8 @@ def test_threads_share_nothing():
             if not np.array_equal(decode_webp(contents[which]), wanted[which]):
                 wrong.append(which)
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
     assert not wrong
 
 
