@@ -21,12 +21,12 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the driver need
 
 
 def run_driver(*arguments):
-    return subprocess.run(
-        [sys.executable, HERE / "driver.py", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=110,
-    )
+    command = [sys.executable, HERE / "driver.py", *map(str, arguments)]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=110)
+    except subprocess.TimeoutExpired as late:
+        said = (late.stdout or b"")[-200:]
+        pytest.fail(f"the driver runs for {late.timeout} s; its last words: {said!r}")
 
 
 @pytest.fixture(scope="module")
