@@ -265,7 +265,9 @@ class RandomSizedCropAug(ImageAugmenter):
     ) -> None:
         area = renamed_area(area, min_area)
         super().__init__(size=size, area=area, ratio=ratio, interp=interp)
-        area_range(area), logarithms(ratio)  # refuse now what no image could be cropped by
+        # Refuse now what no image can be cropped by.
+        area_range(area)
+        logarithms(ratio)
         self.size: Sequence[int] = integers("size", size, 2)
         self.area: Any = area
         self.ratio: Sequence[float] = ratio

@@ -24,10 +24,10 @@ def default_collate(samples: list[Any]) -> Any:
 def _stacked(tensors: list[torch.Tensor], **functions: Any) -> torch.Tensor:
     """Stack tensors; those that NumPy cannot stack, or that differ, by torch, with its errors."""
     kinds = {(type(tensor), tensor.dtype, tensor.shape) for tensor in tensors}
-    kind, *_ = next(iter(kinds))
     # Other classes than Tensor say themselves what becomes of them, as torchvision's images do.
-    plain = kind is torch.Tensor or type(torch.stack(tensors[:1])) is torch.Tensor
-    if plain and len(kinds) == 1:
+    if len(kinds) == 1 and (
+        type(tensors[0]) is torch.Tensor or type(torch.stack(tensors[:1])) is torch.Tensor
+    ):
         try:
             arrays = [tensor.numpy() for tensor in tensors]
             batch = np.empty((len(arrays), *arrays[0].shape), arrays[0].dtype)
