@@ -13,7 +13,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # How long an example takes says more about the machine than about the code; doctests draw as well.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Where CI is set, random tests draw the same examples every time: a change does not fail by chance.
+untimed = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("untimed", **untimed)
+settings.register_profile("new-examples", **untimed, derandomize=False)
 settings.load_profile("untimed")
 
 OPTIONAL = {"cv2", "torch", "ray", "pyarrow", "ml_dtypes"}

@@ -1,5 +1,6 @@
 """Fixtures that more than one folder of tests needs."""
 
+import gc
 import logging
 import os
 import signal
@@ -48,6 +49,18 @@ def new_threads():
     """``new_threads()``: those that were started since the test began; older ones may end."""
     before = set(threading.enumerate())
     return lambda: set(threading.enumerate()) - before
+
+
+@pytest.fixture
+def interrupt_after():
+    """``interrupt_after(seconds)``: Ctrl-C in this process.
+
+    No garbage is collected until the test ends: hypothesis has a callback of the collector, which
+    swallows what is raised inside of it.
+    """
+    gc.disable()
+    yield lambda seconds: threading.Timer(seconds, signal.raise_signal, [signal.SIGINT]).start()
+    gc.enable()
 
 
 @pytest.fixture

@@ -281,10 +281,15 @@ static SIMD_UNUSED double affine_round(double value) {
     return (product - whole + error < 0.5 ? whole : whole + 1) / 1e15;
 }
 
+/* Degrees modulo 360, as Python has it: of a turn less than 0 that is too small, 360 itself. */
+static SIMD_UNUSED double affine_modulo(double degrees) {
+    const double turned = fmod(degrees, 360.0);
+    return turned < 0 ? turned + 360.0 : turned;
+}
+
 /* The matrix of a turn about the centre, counter-clockwise, in degrees: Pillow's Image.rotate. */
 static SIMD_UNUSED void affine_rotation(double degrees, int width, int height, double matrix[6]) {
-    const double turned = fmod(degrees, 360.0);
-    const double angle = -affine_radians(turned < 0 ? turned + 360.0 : turned);
+    const double angle = -affine_radians(affine_modulo(degrees));
     const double x = width / 2.0, y = height / 2.0;
     const double turn = affine_round(cos(angle)), lean = affine_round(sin(angle));
     matrix[0] = turn, matrix[1] = lean, matrix[2] = turn * -x + lean * -y + x;

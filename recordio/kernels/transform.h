@@ -225,10 +225,12 @@ static SIMD_UNUSED void transform_window(int level, const transform_map* map, co
 static SIMD_UNUSED void transform_rotation(double degrees, int width, int height, int expand,
                                            transform_map* map) {
     double* m = map->matrix;
+    const double angle = affine_modulo(degrees);
+    const int quarter = angle == 90 || angle == 270;
     affine_rotation(degrees, width, height, m);
     map->perspective = 0, map->width = width, map->height = height;
-    if (m[1] == 0 || (m[0] == 0 && (expand || width == height))) map->method = AFFINE_NEAREST;
-    if (expand && m[0] == 0) { /* a quarter turn, whose size is not rounded up */
+    if (angle == 0 || angle == 180 || (quarter && (expand || width == height))) map->method = AFFINE_NEAREST;
+    if (expand && quarter) { /* its size is not rounded up */
         map->width = height, map->height = width;
         m[2] = m[1] < 0 ? width : 0, m[5] = m[3] < 0 ? height : 0;
     } else if (expand && m[1] != 0) {

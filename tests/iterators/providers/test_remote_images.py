@@ -1,8 +1,6 @@
 """Image providers and datasets over URLs: batches equal those of the local files to the byte."""
 
 import pickle
-import signal
-import threading
 
 import cv2
 import numpy as np
@@ -303,12 +301,12 @@ def test_a_changed_pack_is_an_error(server, packs, remote):
                 epochs(it, 1)
 
 
-def test_interrupts_end_a_wait(server, remote):
+def test_interrupts_end_a_wait(server, remote, interrupt_after):
     with ImageRecordIter(
         path_imgrec=f"{server.url}/a.rec", **settings(shuffle=True), **remote
     ) as it:
         server.latency = 60
-        threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+        interrupt_after(0.1)
         with pytest.raises(KeyboardInterrupt):
             epochs(it)
 

@@ -72,12 +72,16 @@ def test_a_window_is_a_part_of_the_result(method, image, matrix, data):
 
 
 angles = st.floats(-720, 720) | st.integers(-8, 8).map(lambda n: 45.0 * n)
+# Not those of which Pillow exchanges rows and columns, though cosine and sine are 0 and 1 when rounded.
+almost = st.tuples(st.sampled_from([-90, 0, 90, 180, 270, 360]), st.sampled_from([-1e4, 1e4])).map(
+    lambda turn: math.nextafter(*turn)
+)
 
 
 @pytest.mark.parametrize("expand", [False, True])
 @pytest.mark.parametrize("method", METHODS)
 @settings(max_examples=100, deadline=None)
-@given(small, small, angles)
+@given(small, small, angles | almost)
 def test_turns_are_those_of_image_rotate(method, expand, height, width, degrees):
     image = picture(3, height, width, 3)
     matrix, size = rotation_map(degrees, (height, width), expand)

@@ -414,11 +414,11 @@ def test_a_killed_process_leaves_nothing_that_looks_whole(server, url, settings)
     assert bytes(mirror.view) == DATA
 
 
-def test_interrupts_end_a_wait(server, url, settings):
+def test_interrupts_end_a_wait(server, url, settings, interrupt_after):
     mirror = open_mirror(url, settings())
     server.latency = 30
     pin = mirror.pin_bytes(0, 1)
-    threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+    interrupt_after(0.1)
     with pytest.raises(KeyboardInterrupt), pin:
         pass
 
