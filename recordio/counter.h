@@ -1,6 +1,7 @@
 /* Numbers that threads change while others read them: whoever reads one gets a value that it had.
  *
- * Nothing is promised of the order in which changes of several numbers, or of other memory, are seen.
+ * Of the order in which changes of several numbers, or of other memory, are seen nothing is promised, but
+ * for `counter_publish`: whoever gets its number by `counter_published` sees what was written before it.
  */
 #ifndef ITERATORS_COUNTER_H
 #define ITERATORS_COUNTER_H
@@ -23,6 +24,12 @@ static inline int counter_exchange(int64_t* counter, int64_t* expected, int64_t 
     *expected = _InterlockedCompareExchange64((volatile long long*)counter, value, old);
     return *expected == old;
 }
+static inline int64_t counter_published(const int64_t* counter) {
+    return _InterlockedCompareExchange64((volatile long long*)counter, 0, 0);
+}
+static inline void counter_publish(int64_t* counter, int64_t value) {
+    _InterlockedExchange64((volatile long long*)counter, value);
+}
 static inline double seconds_load(const double* seconds) {
     return *(const volatile double*)seconds;
 }
@@ -43,6 +50,12 @@ static inline void counter_add(int64_t* counter, int64_t number) {
 /* Set the new value if it was `expected`, return whether it was; else `expected` becomes the value. */
 static inline int counter_exchange(int64_t* counter, int64_t* expected, int64_t value) {
     return __atomic_compare_exchange_n(counter, expected, value, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+static inline int64_t counter_published(const int64_t* counter) {
+    return __atomic_load_n(counter, __ATOMIC_ACQUIRE);
+}
+static inline void counter_publish(int64_t* counter, int64_t value) {
+    __atomic_store_n(counter, value, __ATOMIC_RELEASE);
 }
 static inline double seconds_load(const double* seconds) {
     double value;

@@ -11,6 +11,7 @@ import numpy as np
 cimport cython
 from libc.stdint cimport int64_t
 
+from recordio.counter cimport counter_publish, counter_published
 from recordio.frames.locate cimport as_positions, first_outside
 from recordio.frames.index_file cimport KeyLookup
 from recordio.frames.mapped cimport MappedRecords
@@ -169,12 +170,12 @@ cdef class RecordReader(MappedRecords):
             if self.count < 0:
                 self._offsets = offsets
                 self.offset_table = &table[0] if table.shape[0] else NULL
-                self.count = table.shape[0]
+                counter_publish(&self.count, table.shape[0])
         return 0
 
     cdef int need_offsets(self) except -1:
         self.check_open()
-        if self.count < 0:
+        if counter_published(&self.count) < 0:
             view = self.view        # a close() elsewhere must not unmap it meanwhile
             if self.remote is None:
                 offsets = scan_offsets(view, self.path)
