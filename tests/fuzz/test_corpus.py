@@ -16,14 +16,19 @@ from targets import CORPUS, TARGETS
 HERE = Path(__file__).parent
 #: Inputs of each target; the first are the files of its corpus.
 EXECUTIONS = 150
+#: Seconds after which the driver hangs; it takes some 20, and many times that beside other tests.
+LIMIT = 400
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the driver needs fork")
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="the driver needs fork"),
+    pytest.mark.timeout(LIMIT + 20),
+]
 
 
 def run_driver(*arguments):
     command = [sys.executable, HERE / "driver.py", *map(str, arguments)]
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=110)
+        return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
     except subprocess.TimeoutExpired as late:
         said = (late.stdout or b"")[-200:]
         pytest.fail(f"the driver runs for {late.timeout} s; its last words: {said!r}")
@@ -89,7 +94,7 @@ print(finding.key)
 print(small.data)
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=110
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=LIMIT
     )
     assert done.stdout.startswith(key), (done.stdout, done.stderr)
     assert done.stdout.splitlines()[1] == "b'bad'"
