@@ -72,7 +72,7 @@ def test_a_window_is_a_part_of_the_result(method, image, matrix, data):
 
 
 angles = st.floats(-720, 720) | st.integers(-8, 8).map(lambda n: 45.0 * n)
-# Rows and columns are not exchanged, though their cosine and sine are rounded to 0 and 1.
+# Their cosine and sine are rounded to 0 and 1, yet Pillow does not exchange rows and columns.
 almost = st.tuples(st.sampled_from([-90, 0, 90, 180, 270, 360]), st.sampled_from([-1e4, 1e4])).map(
     lambda turn: math.nextafter(*turn)
 )
