@@ -68,7 +68,6 @@ SMALL = frozenset(
         SHARED,
         "recordio.bytes.mapping",
         "recordio.formats.codec_rows",
-        "recordio.formats.general_rows",
         "recordio.formats.image_decoder",
         "recordio.formats.jpeg.entry_store",
         "recordio.formats.status",

@@ -13,7 +13,6 @@ from importlib import metadata
 import numpy as np
 
 from recordio.extras import EXTRAS, PACKAGES, command
-from recordio.formats import by_pillow
 from recordio.formats import general as codec
 from recordio.kernels import resample
 
@@ -52,7 +51,6 @@ def report() -> str:
     facts = {
         "recordio-iterators": _version("recordio-iterators"),
         "decoder": codec.describe(),
-        "other formats": by_pillow.describe(),
         "kernels": f"{resample.variants()[-1]} (of {', '.join(resample.LEVELS)})",
         "cpu": " ".join([*simd.get("baseline", []), *simd.get("found", [])]) or "unknown",
         "cores": f"{_usable_cores()} usable of {os.cpu_count()}",

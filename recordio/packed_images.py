@@ -8,14 +8,8 @@ from numpy.typing import NDArray
 
 from recordio.errors import ImageDecodeError
 from recordio.formats.encode import encode_as_opencv
-from recordio.formats.image_size import (
-    NO_LIMIT,
-    check_chunks,
-    check_limits,
-    complete_limits,
-    image_size,
-)
-from recordio.formats.opencv_modes import imdecode
+from recordio.formats.decode import decode_as_opencv
+from recordio.formats.image_header import check_limits, complete_limits, read_header
 from recordio.header import IRHeader, pack, unpack
 
 if TYPE_CHECKING:
@@ -81,8 +75,7 @@ def unpack_img(
     **limits : int or None
         Images with more pixels than `max_pixels` are refused before anything is decoded, and JPEG
         images with more scans than `max_scans`, or more than `max_scan_pixels` in all of them.
-        None for no limit; ``max_pixels=None`` also decodes images whose headers Pillow cannot
-        read, such as Radiance HDR.
+        None for no limit.
 
     Returns
     -------
@@ -111,12 +104,11 @@ def unpack_img(
     if not len(content):
         return header, None
     try:
-        check_chunks(content)
-        size = (0, 0) if known["max_pixels"] == NO_LIMIT else image_size(content)
+        size = read_header(content).size
     except ImageDecodeError:
         return header, None
-    check_limits(content, size, known)
+    check_limits(content, known, size=size)
     try:
-        return header, imdecode(content, iscolor, known)
+        return header, decode_as_opencv(content, iscolor, known)
     except ImageDecodeError:
         return header, None

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from recordio.content import read_payload
 from recordio.errors import RecordIOError
 from recordio.formats import by_opencv
-from recordio.formats.image_size import DEFAULT_MAX_PIXELS
+from recordio.formats.image_header import DEFAULT_MAX_PIXELS
 from recordio.formats.table import IMAGE_KINDS
 from recordio.frames.check import Report
 from recordio.packs.check import SoundRecords

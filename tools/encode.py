@@ -20,15 +20,10 @@ from recordio import pack as pack_record
 from recordio.extras import command
 from recordio.formats import by_opencv, pnm
 from recordio.formats.encode import encode_as_opencv
-from recordio.formats.image_header import ImageHeader
-from recordio.formats.image_size import (
-    check_pixels,
-    image_size,
-    read_image_header,
-)
+from recordio.formats.decode import UNCHANGED, check_whole, decode_as_opencv
+from recordio.formats.image_header import ImageHeader, check_pixels, read_header
 from recordio.formats.jpeg.resize import decode_resized
-from recordio.formats.opencv_modes import UNCHANGED, decode_as_opencv
-from recordio.formats.table import kind_of
+from recordio.formats.table import kind_of, suffixes_of
 from recordio.kernels.resample import resize
 from recordio.lists import ListEntry
 
@@ -124,11 +119,11 @@ def encode_image(data: bytes, options: EncodeOptions) -> bytes:
     if kind_of(data) == "npy":
         return _checked_array(data, options)
     if options.check != "none":
-        header = read_image_header(data)
+        header = read_header(data)
+        check_whole(data, options.max_pixels)
     decoded = options.check == "decode" and check_jpeg(data, options.max_pixels)
-    if options.pass_through or _needs_no_change(header, options):
-        wanted = options.check == "decode" or (options.check == "header" and header is None)
-        if wanted and not decoded:
+    if options.pass_through or _needs_no_change(data, header, options):
+        if options.check == "decode" and not decoded:
             _decode(data, UNCHANGED, options.max_pixels)
         return data
     image = _decode_resized_jpeg(data, options, header)
@@ -170,18 +165,19 @@ def _read_file(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _needs_no_change(header: ImageHeader | None, options: EncodeOptions) -> bool:
+def _needs_no_change(data: bytes, header: ImageHeader | None, options: EncodeOptions) -> bool:
     """Return True if decoding and re-encoding would only lose quality or time."""
-    if header is None or not header.plain or options.quality is not None:
+    if header is None or not header.plain or header.orientation != 1 or options.quality is not None:
         return False
-    if header.format != options.encoding:
+    kind = kind_of(data)
+    if ("raw" if kind in ("pgm", "ppm") else suffixes_of(kind)[0]) != options.encoding:
         return False
     if header.channels not in {1: (3,), 0: (1,), -1: (1, 3, 4)}[options.color]:
         return False
-    if header.format == ".jpg" and header.channels == 4:  # CMYK is decoded to BGR
+    if kind == "jpeg" and header.channels == 4:  # CMYK is decoded to BGR
         return False
     if header.bits != 8 and not (
-        header.bits == 16 and header.format == ".png" and options.color < 0
+        header.bits == 16 and kind == "png" and options.color < 0
     ):
         return False
     if options.center_crop and header.width != header.height:
@@ -206,7 +202,7 @@ def _decode_resized_jpeg(
         method = 3 if options.resize < min(header.width, header.height) else method
     if method not in ONE_PASS_METHODS:
         return None
-    check_pixels(image_size(data), options.max_pixels, "--max-pixels")
+    check_pixels(read_header(data).size, options.max_pixels, "--max-pixels")
     return decode_resized(
         data,
         options.resize,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from recordio.formats.headers import png_facts
+from recordio.formats.image_header import read_header
 from recordio.formats.table import IMAGE_KINDS, kind_of, suffixes_of
 from recordio.packs.fields_meta import FieldMeta
 
@@ -71,10 +71,10 @@ def file_of(meta: FieldMeta | None, labels: Sequence[float], content: Any) -> tu
 
 
 def _image(content: bytes, kind: str) -> FieldMeta:
-    facts = png_facts(memoryview(content)) if kind == "png" else None
-    if facts is None:
+    if kind != "png":
         return FieldMeta(kind="image")
-    bits, channels, _ = facts
+    header = read_header(content)
+    bits, channels = header.bits, header.channels
     if bits == DEEP:
         return FieldMeta(kind="image", dtype="uint16" if channels == 1 else None)
     is_mask = channels == 1 or content[COLOUR_TYPE] == PALETTE

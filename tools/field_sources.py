@@ -18,9 +18,8 @@ import numpy as np
 
 from recordio.errors import ImageDecodeError, LabelError, RecordIOError
 from recordio.formats.encode import encode_as_opencv
-from recordio.formats.image_size import check_pixels, image_size, open_image
-from recordio.formats.image_size import upright_size as size_upright
-from recordio.formats.opencv_modes import UNCHANGED, decode_as_opencv
+from recordio.formats.image_header import check_pixels, open_image, read_header
+from recordio.formats.decode import UNCHANGED, decode_as_opencv
 from recordio.limits import bounded_lines
 from recordio.lists import ListEntry, check_labels
 from recordio.packs.fields_meta import FieldMeta
@@ -86,10 +85,10 @@ class _Folder:
     def _fitting(self, path: str, content: bytes, image: bytes) -> bytes:
         """Crop and resize as the image is, by the nearest pixel; a palette's numbers are kept."""
         options = self.options
-        size = image_size(content)
+        size = read_header(content).size
         check_pixels(size, options.max_pixels, "--max-pixels")
-        if size != size_upright(image):
-            width, height = size_upright(image)
+        if size != read_header(image).size:
+            width, height = read_header(image).size
             raise ImageDecodeError(
                 f"it has {size[0]} x {size[1]} pixels, and the image {width} x {height} when it "
                 "stands upright",

@@ -16,7 +16,7 @@ from recordio.bytes.files import StoredFile
 from recordio.bytes.remote.folder import open_mirror
 from recordio.errors import RecordIOError
 from recordio.extras import need
-from recordio.formats.image_size import DEFAULT_MAX_PIXELS
+from recordio.formats.image_header import DEFAULT_MAX_PIXELS
 from recordio.frames.checksums import checksums_path
 from recordio.ordered import default_threads
 from recordio.packs.check import check_pack

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from recordio.containers.folder import SUFFIXES
-from recordio.formats.image_size import DEFAULT_MAX_PIXELS
+from recordio.formats.image_header import DEFAULT_MAX_PIXELS
 from recordio.formats.table import FORMATS
 from recordio.keywords.checks import boolean, choice, integer, real
 from recordio.keywords.options import Options, Rule, option, optional, refuse_ineffective

@@ -10,17 +10,10 @@ import numpy as np
 
 from recordio.errors import ImageDecodeError, RecordIOError
 from recordio.formats import by_opencv
-from recordio.formats.decode import decode_image
+from recordio.formats.decode import check_whole, decode_as_opencv, decode_image
 from recordio.formats.encode import encode_as_opencv
-from recordio.formats.image_header import ANY_SIZE
-from recordio.formats.image_size import (
-    DEFAULT_MAX_PIXELS,
-    check_limits,
-    image_size,
-    read_image_header,
-)
+from recordio.formats.image_header import ANY_SIZE, DEFAULT_MAX_PIXELS, check_limits
 from recordio.formats.jpeg import jpeg
-from recordio.formats.opencv_modes import decode_as_opencv
 from recordio.formats.transcode.transcode import coefficients
 
 __all__ = [
@@ -85,7 +78,7 @@ def check_jpeg(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> bool:
     """
     if bytes(content[:3]) != b"\xff\xd8\xff" or not jpeg.available():
         return False
-    check_limits(content, image_size(content), {"max_pixels": max_pixels}, "--max-pixels")
+    check_limits(content, {"max_pixels": max_pixels}, "--max-pixels")
     try:
         coefficients(content, max_pixels=ANY_SIZE)
     except ImageDecodeError as error:
@@ -100,9 +93,9 @@ def check_jpeg(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> bool:
 
 def check_decodes(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> None:
     """Decode an image of any format as the iterators do, and refuse every kind of damage."""
-    read_image_header(bytes(content))  # knows the checksums of PNG, and truncation
+    check_whole(content, max_pixels)  # knows the checksums of PNG
     check_jpeg(content, max_pixels)
-    check_limits(content, image_size(content), {"max_pixels": max_pixels}, "--max-pixels")
+    check_limits(content, {"max_pixels": max_pixels}, "--max-pixels")
     decode_image(content, max_pixels=ANY_SIZE)
 
 

@@ -5,13 +5,12 @@ No pixel is decoded here, and nothing is written.
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import numpy as np
 
 from recordio.errors import ImageDecodeError, RecordIOError
-from recordio.formats.image_size import open_image, read_image_header
+from recordio.formats.image_header import read_header
 from recordio.formats.table import IMAGE_KINDS, kind_of
 from recordio.header import IRHeader
 from recordio.lists import EXACT_IN_FLOAT32
@@ -63,14 +62,13 @@ def describe(content: Any, kind: str) -> str:
         return f"{array.dtype} {array.shape}"
     if kind not in IMAGE_KINDS:
         return ""
-    header = read_image_header(bytes(content))
-    if header is not None:
-        return f"{header.width} x {header.height} x {header.channels}"
     try:
-        with open_image(io.BytesIO(content)) as image:
-            return f"{image.width} x {image.height} x {len(image.getbands())}"
+        header = read_header(content)
     except ImageDecodeError as error:
         raise ImageDecodeError(f"the {kind} image is damaged: {error}") from None
+    channels = "" if header.channels is None else f" x {header.channels}"
+    bits = f", {header.bits} bits" if header.bits not in (8, None) else ""
+    return f"{header.width} x {header.height}{channels}{bits}"
 
 
 def check_content(content: Any) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from recordio.bytes.files import StoredFile, open_text
 from recordio.bytes.regular_files import open_regular
 from recordio.errors import ImageDecodeError
-from recordio.formats.image_size import complete_limits, open_within_limits
+from recordio.formats.image_header import complete_limits, open_within_limits
 
 from ..core.fork_safe_lock import ForkSafeLock
 from ..core.layout import plan

@@ -35,8 +35,8 @@ from recordio.formats.status cimport (
 from recordio.header cimport HEADER_FLAG, HEADER_ID, HEADER_LABEL, HEADER_SIZE
 
 from recordio.errors import ImageDecodeError
-from recordio.formats.general_rows import CODECS
-from recordio.formats.image_size import check_pixels
+from recordio.formats.image_decoder import CODECS
+from recordio.formats.image_header import check_pixels
 
 cdef const char* DAMAGED = (
     b"the data of the JPEG image is damaged: the decoder gives pixels with warnings, which "

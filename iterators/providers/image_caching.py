@@ -19,7 +19,7 @@ import numpy as np
 
 from recordio.errors import CacheFileError, RecordIOError, RemoteFileError
 from recordio.formats import by_opencv
-from recordio.formats.image_size import check_pixels, image_size
+from recordio.formats.image_header import check_pixels, read_header
 from recordio.formats.jpeg import jpeg
 
 from ..core.order import Order, SequentialOrder
@@ -226,7 +226,7 @@ def _image_bytes(source: Source, number: int, recipe: Any) -> int:
     """Estimate one image; 0 if it cannot be read, because it will not be cached."""
     try:
         _, content = source.image(number)
-        size = image_size(content)
+        size = read_header(content).size
         check_pixels(size)
     except RemoteFileError:
         raise

@@ -14,8 +14,8 @@ import numpy as np
 
 from recordio.content import read_payload
 from recordio.errors import RecordIOError
-from recordio.formats import general
 from recordio.formats.decode import decode_image
+from recordio.formats.image_header import read_header
 
 from ..core.batch import DataBatch
 from ..images.augment.geometry import drawn_steps
@@ -153,11 +153,8 @@ def _decoded_size(provider: RecordImageProvider, record: int, recipe: Recipe) ->
     file = int(np.searchsorted(source.starts, record, side="right")) - 1
     data, _ = source.files[file].reader.read_at(int(source.offsets[record]), record)
     content = read_payload(data).content
-    if recipe.orient:
-        return general.upright_size(content)
-    # Some formats are turned by whoever reads them; only pixels tell.
-    height, width, _ = decode_image(content, channels=recipe.channels, orient=False).shape
-    return width, height
+    header = read_header(content)
+    return header.size if recipe.orient else (header.width, header.height)
 
 
 def _source(provider: RecordImageProvider) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 
 from recordio.bytes.regular_files import open_regular
 from recordio.errors import ImageDecodeError
-from recordio.formats.image_size import complete_limits, open_within_limits
+from recordio.formats.image_header import complete_limits, open_within_limits
 from recordio.keywords.checks import integer, integers
 
 from . import batch_rows as rows

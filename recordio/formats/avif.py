@@ -1,4 +1,4 @@
-"""Contents of AVIF files: the sizes that they announce and those of AV1 frames, and the rotation.
+"""Contents of AVIF files: the picture that is shown, and the sizes of AV1 frames.
 
 A decoder takes memory for the frames, whatever the boxes around them announce, and only then scales
 them.  Nothing is decoded here.
@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-__all__ = ["avif_frames", "avif_orientation", "avif_size", "boxes"]
+__all__ = ["avif_frames", "avif_picture", "boxes"]
 
 _SEQUENCE_HEADER = 1
+#: Orientations by quarter turns anticlockwise, and by the axis of mirroring: 2 for none.
+_ORIENTATIONS = ((4, 2, 1), (5, 7, 8), (2, 4, 3), (7, 5, 6))
 #: Bytes of a sequence header that are looked at: all that can stand before the size, and the size.
 _HEADER_BYTES = 1024
 
 
-def boxes(view: memoryview, wanted: bytes) -> Iterator[memoryview]:
-    """Yield the contents of the boxes of one kind, as far as those in front of them are sound."""
+def all_boxes(view: memoryview) -> Iterator[tuple[bytes, memoryview]]:
+    """Yield kind and content of the boxes, as far as those in front of them are sound."""
     at = 0
     while at + 8 <= len(view):
         size, start = int.from_bytes(view[at : at + 4], "big"), at + 8
@@ -25,9 +27,13 @@ def boxes(view: memoryview, wanted: bytes) -> Iterator[memoryview]:
         end = len(view) if size == 0 else at + size
         if end < start:
             return
-        if view[at + 4 : at + 8] == wanted:
-            yield view[start:end]
+        yield bytes(view[at + 4 : at + 8]), view[start:end]
         at = end
+
+
+def boxes(view: memoryview, wanted: bytes) -> Iterator[memoryview]:
+    """Yield the contents of the boxes of one kind."""
+    return (content for kind, content in all_boxes(view) if kind == wanted)
 
 
 def inside(view: memoryview, *path: bytes) -> Iterator[memoryview]:
@@ -39,20 +45,46 @@ def inside(view: memoryview, *path: bytes) -> Iterator[memoryview]:
         yield from inside(box[4:] if path[0] == b"meta" else box, *path[1:])
 
 
-def avif_size(view: memoryview) -> tuple[int, int] | None:
-    """Return the size of the largest picture in the file: others are parts or previews of it."""
-    found = [
-        (int.from_bytes(size[4:8], "big"), int.from_bytes(size[8:12], "big"))
-        for size in inside(view, b"meta", b"iprp", b"ipco", b"ispe")
-        if len(size) >= 12
-    ]
-    return max(found, key=lambda size: size[0] * size[1], default=None)
+def avif_picture(view: memoryview) -> tuple[int, int, int, int | None, int | None] | None:
+    """Return width, height, orientation, bits and channels of the picture that is shown.
+
+    The orientation is that of its rotation and mirroring, as libavif reads them; EXIF data do not
+    count.
+    """
+    for meta in inside(view, b"meta"):
+        primary = next(boxes(meta, b"pitm"), meta[:0])
+        found = dict(_properties(meta, int.from_bytes(primary[4:6] if primary[:1] == b"\0" else primary[4:8], "big")))
+        size = found.get(b"ispe", meta[:0])
+        if len(size) < 12:
+            continue
+        angle = found.get(b"irot", b"\0")[0] & 3
+        axis = found[b"imir"][0] & 1 if b"imir" in found else 2
+        bits = channels = None
+        if len(config := found.get(b"av1C", meta[:0])) >= 4:
+            bits = (8, 10, 12, 12)[config[2] >> 6 & 1 | config[2] >> 4 & 2]
+            channels = 1 if config[2] & 16 else 3
+        has_alpha = any(True for _ in inside(meta, b"iprp", b"ipco", b"auxC"))
+        width, height = (int.from_bytes(size[at : at + 4], "big") for at in (4, 8))
+        return width, height, _ORIENTATIONS[angle][axis], bits, channels and channels + has_alpha
+    return None
 
 
-def avif_orientation(view: memoryview) -> int:
-    """Return the orientation that turns pictures as its first rotation, anticlockwise, does."""
-    rotations = (box[0] for box in inside(view, b"meta", b"iprp", b"ipco", b"irot") if len(box))
-    return (1, 8, 3, 6)[next(rotations, 0) % 4]
+def _properties(meta: memoryview, item: int) -> Iterator[tuple[bytes, memoryview]]:
+    """Yield kinds and contents of the properties of an item; those that are not empty."""
+    for properties in inside(meta, b"iprp"):
+        found = list(all_boxes(next(boxes(properties, b"ipco"), meta[:0])))
+        for table in boxes(properties, b"ipma"):
+            version, wide = (table[0], table[3] & 1) if len(table) >= 8 else (0, 0)
+            size, at = 4 if version else 2, 8
+            while at + size < len(table):
+                number, count = int.from_bytes(table[at : at + size], "big"), table[at + size]
+                at += size + 1
+                for _ in range(count):
+                    index = int.from_bytes(table[at : at + 1 + wide], "big")
+                    index &= 0x7FFF if wide else 0x7F
+                    at += 1 + wide
+                    if number == item and 1 <= index <= len(found) and len(found[index - 1][1]):
+                        yield found[index - 1]
 
 
 def avif_frames(view: memoryview) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""All use of OpenCV for images: the call that decodes, and the one that encodes."""
+"""All use of OpenCV for images: the call that decodes what Pillow cannot, and the one that encodes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import numpy as np
 from recordio.errors import ImageDecodeError
 from recordio.formats.table import FORMATS
 
-__all__ = ["available", "encode", "errors", "imdecode", "version"]
+__all__ = ["UNCHANGED", "available", "encode", "errors", "imdecode", "version"]
+
+#: OpenCV's mode for an image as it is stored.
+UNCHANGED = -1
 
 _QUALITIES = {suffix: row.quality for row in FORMATS for suffix in row.suffixes if row.quality}
 

@@ -1,28 +1,46 @@
 """Encoded images as arrays, for users: `decode_image`, `decode_many` and `image_info`.
 
-JPEG, PNG and raw images are decoded without the GIL, by the sources that the image stage uses, and
-all other formats by OpenCV or Pillow.  Nothing here encodes an image, and nothing looks at records.
+JPEG, PNG, WebP and raw images are decoded without the GIL, by the sources that the image stage uses,
+and all other formats by Pillow, or by OpenCV where Pillow does not read them.  Nothing here encodes
+an image, and nothing looks at records.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 import itertools
 import operator
 import threading
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
 from recordio.errors import ImageDecodeError
-from recordio.formats.general import decode_other, upright_size
+from recordio.formats.general import decode_other
 from recordio.formats.image_decoder import decode_pixels
-from recordio.formats.image_size import DEFAULT_LIMITS, complete_limits, open_image
-from recordio.formats.table import row_of
+from recordio.formats.image_header import (
+    DEFAULT_LIMITS,
+    check_limits,
+    complete_limits,
+    read_header,
+)
+from recordio.formats.png.deep import STORED
+from recordio.formats.table import format_of
 from recordio.ordered import default_threads
 
-__all__ = ["ImageInfo", "decode_image", "decode_many", "image_info"]
+__all__ = [
+    "COLOR",
+    "GRAYSCALE",
+    "IGNORE_ORIENTATION",
+    "REDUCED_GRAYSCALE",
+    "UNCHANGED",
+    "ImageInfo",
+    "check_whole",
+    "decode_as_opencv",
+    "decode_image",
+    "decode_many",
+    "image_info",
+]
 
 #: Memory of the caller, which is returned.
 Given = TypeVar("Given")
@@ -32,6 +50,10 @@ CHANNELS = (1, 3, 4)
 LAYOUTS = ("HWC", "CHW")
 #: Fractions of the size, and how many pixels become one along an axis.
 SCALES = {1: 1, 1 / 2: 2, 1 / 4: 4, 1 / 8: 8}
+#: Modes of ``cv2.imdecode``, which may be added up.
+UNCHANGED, GRAYSCALE, COLOR, ANYDEPTH, IGNORE_ORIENTATION = -1, 0, 1, 2, 128
+#: Grey, at a fraction of the size.
+REDUCED_GRAYSCALE = {2: 16, 4: 32, 8: 64}
 #: The resampler counts pixels in numbers of so many bits.
 MOST_PIXELS = 1 << 28
 
@@ -85,14 +107,16 @@ def decode_image(
     Parameters
     ----------
     data : bytes-like
-        The content of an image file: JPEG, PNG, WebP, AVIF, GIF, BMP, TIFF, PNM and other formats
-        that OpenCV or Pillow decodes here. Only the first of several frames is decoded.
+        The content of an image file: JPEG, PNG, WebP, AVIF, GIF, BMP, TIFF, PNM, JPEG 2000 and
+        others that Pillow decodes, or OpenCV if Pillow does not. Only the first of several frames is
+        decoded; of an animated PNG file it is the still image.
     channels : {3, 1, 4}
         3 for RGB, 1 for grey, both converted from any stored colours; 4 for RGBA, which the image
         must have and which is never turned upright.
     dtype : {"uint8", "uint16", "float32"}
-        ``"uint8"`` keeps the upper 8 bits of 16-bit images. The others hold the stored values, 0 to
-        255 or 0 to 65535 for 8 or 16 bits: nothing is scaled and no bit is lost.
+        ``"uint8"`` keeps the upper 8 bits of deeper images. The others hold the stored values, 0 to
+        255 or 0 to 65535 for 8 or 16 bits: nothing is scaled and no bit is lost. Negative values
+        and floating point need ``"float32"``.
     region : (x, y, width, height), optional
         Decode this rectangle only, in pixels of the upright image at full size.
     scale : {1, 1/2, 1/4, 1/8}
@@ -142,7 +166,7 @@ def decode_image(
 
     Notes
     -----
-    JPEG, PNG and raw images are decoded without the GIL, so Python threads decode in parallel.
+    JPEG, PNG, WebP and raw images are decoded without the GIL, so Python threads decode in parallel.
     Only the blocks of a JPEG image that a region needs are transformed, and rows below the region
     are not read.
 
@@ -325,13 +349,14 @@ class ImageInfo(NamedTuple):
     ----------
     kind : str
         Format: ``"jpeg"``, ``"png"``, ``"webp"``, ``"avif"``, ``"gif"``, ``"bmp"``,
-        ``"tiff"``, ``"ppm"``, ``"pgm"``, ``"jxl"``, ``"jpeg2000"``, or ``"other"``.
+        ``"tiff"``, ``"ppm"``, ``"pgm"``, ``"pfm"``, ``"jxl"``, ``"jpeg2000"``, ``"hdr"``,
+        ``"exr"``, or ``"other"``.
     width, height : int
         Pixels of the upright image, as `decode_image` gives it.
     orientation : int
-        EXIF orientation, 1 to 8; 1 if the file has none.
+        How the stored pixels are turned, 1 to 8 as in EXIF; 1 if the file has none.
     bits : int or None
-        Bits of a stored value, usually 8 or 16.
+        Bits of a stored value, usually 8 or 16; 8 for the colours of a palette.
     channels : int or None
         Stored channels: 1 grey, 2 grey and alpha, 3 colours, 4 colours and alpha, or CMYK.
         Palettes count as the colours that they hold.
@@ -382,32 +407,15 @@ def image_info(data: Any) -> ImageInfo:
     if isinstance(data, str):
         raise TypeError("data is a str: pass the bytes of an image file, not its path")
     view = memoryview(data).cast("B")
-    row = row_of(view)
-    width, height = upright_size(view)
-    facts: Any = row.facts(view)
-    if facts is None:
-        facts = (None, None, False)
-        with contextlib.suppress(ImageDecodeError), open_image(io.BytesIO(view)) as image:
-            facts = (*_PILLOW_MODES.get(image.mode, (None, None)), False)
-    bits, channels, progressive = facts
-    orientation = row.orientation(view) or 1
-    return ImageInfo(row.kind, width, height, orientation, bits, channels, progressive)
-
-
-#: Bits and channels by Pillow's names for them.
-_PILLOW_MODES = {
-    "1": (1, 1),
-    "L": (8, 1),
-    "LA": (8, 2),
-    "P": (8, 3),
-    "PA": (8, 4),
-    "RGB": (8, 3),
-    "RGBA": (8, 4),
-    "CMYK": (8, 4),
-    "I;16": (16, 1),
-    "I": (32, 1),
-    "F": (32, 1),
-}
+    header = read_header(view)
+    return ImageInfo(
+        format_of(view).kind,
+        *header.size,
+        header.orientation,
+        header.bits,
+        header.channels,
+        header.progressive,
+    )
 
 
 def memory_of(out: Any, name: str = "out") -> np.ndarray:
@@ -452,18 +460,13 @@ def _decode_values(
     limits: dict[str, int],
 ) -> np.ndarray:
     """Decode to the stored values."""
-    if channels == 4:
-        raise ValueError("four channels have 8 bits: drop dtype, or ask for 1 or 3 channels")
     view = memoryview(data)
     view = view.cast("B") if view.nbytes else memoryview(b"")
-    row = row_of(view)
-    facts = row.facts(view)
-    if row.has_eight_bits or (facts is not None and facts[0] is not None and facts[0] <= 8):
+    header = read_header(view)
+    if header.numbers == "u" and header.bits is not None and header.bits <= 8:
         pixels = decode_pixels(view, channels, orient, limits, region, 1, None, False, strict, None)
         return pixels.astype(dtype)
-    found = row.deep(view, channels, max_pixels=limits["max_pixels"])
-    if found is None:
-        found = decode_other(view, channels, deep=True, upright=orient, **limits)
+    found = decode_other(view, channels, deep=True, upright=orient, **limits)
     if region is not None:
         x, y, width, height = region
         if (
@@ -480,8 +483,9 @@ def _decode_values(
         return found if region is None else found.copy()
     with np.errstate(invalid="ignore"):
         values = found.astype(dtype)
-    if dtype == np.uint16 and not np.array_equal(values, found):
-        raise ImageDecodeError("the image holds values that uint16 cannot; ask for float32")
+    if not np.array_equal(values, found, equal_nan=found.dtype.kind == "f"):
+        remedy = "; ask for float32" if dtype == np.uint16 else ""
+        raise ImageDecodeError(f"the image holds {found.dtype} values that {dtype} cannot{remedy}")
     return values
 
 
@@ -498,3 +502,49 @@ def _laid_out(pixels: np.ndarray, layout: str, out: np.ndarray | None) -> np.nda
         )
     out[...] = pixels
     return out
+
+
+# ---- As OpenCV's modes have it, for MXNet's functions and for tools
+
+
+def decode_as_opencv(
+    data: Any, mode: int, limits: Mapping[str, int | None], lift: str = "max_pixels"
+) -> np.ndarray:
+    """Decode an image as ``cv2.imdecode`` does with a mode: grey, BGR or BGRA, 8 bits or as stored.
+
+    The pixels are those of `decode_image`, which OpenCV need not be installed for.  `lift` is what
+    raises the limit on pixels, for the error.
+    """
+    header = read_header(data)
+    known = complete_limits(limits)
+    check_limits(data, known, lift, header.size)
+    row = format_of(data)
+    if mode == UNCHANGED and row.rows is not None and (header.bits or 8) <= 8:
+        channels = 3 if row.kind == "jpeg" and header.channels == 4 else header.channels or 3
+        pixels = decode_image(data, channels=STORED.get(channels, 3), orient=False, **known)
+    elif mode == UNCHANGED:
+        pixels = decode_other(data, 0, deep=True, upright=False, **known)
+    else:
+        by = next((by for by, bit in REDUCED_GRAYSCALE.items() if mode & bit), 1)
+        deep = mode & ANYDEPTH and (header.bits or 8) > 8
+        pixels = decode_image(
+            data,
+            channels=3 if mode & COLOR else 1,
+            dtype="uint16" if deep else "uint8",
+            scale=1 / by,
+            orient=not mode & IGNORE_ORIENTATION,
+            **known,
+        )
+    if pixels.shape[2] == 1:
+        return np.ascontiguousarray(pixels[:, :, 0])
+    return np.ascontiguousarray(pixels[..., [2, 1, 0, *range(3, pixels.shape[2])]])
+
+
+def check_whole(data: Any, max_pixels: int = DEFAULT_LIMITS["max_pixels"]) -> None:
+    """Refuse an image of which not all pixels are there: one rule for readers and converters.
+
+    Where the structure of the file does not show it, the image is decoded.
+    """
+    view = memoryview(data).cast("B")
+    if not format_of(view).is_whole(view):
+        decode_image(view, max_pixels=max_pixels)

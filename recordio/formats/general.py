@@ -1,6 +1,9 @@
-"""The decoder of images without a row source: whole images, by OpenCV or Pillow.
+"""The decoder of images without a row source: whole images, by Pillow and what Pillow leaves out.
 
-It looks at the limits before anything is decoded.  `decode` has the functions for users.
+Every image is decoded as it is stored, by the first in the row of its format that reads it: our own
+reader of its values, Pillow, and OpenCV for what Pillow cannot read; so the pixels do not depend on
+what else is installed.  Then they are turned as the header says.  `decode` has the functions for
+users.
 """
 
 from __future__ import annotations
@@ -12,17 +15,28 @@ from numpy.typing import NDArray
 
 from recordio.errors import ImageDecodeError
 from recordio.extras import command
-from recordio.formats import by_opencv, by_pillow
-from recordio.formats.image_size import check_for_opencv, complete_limits, image_size, is_turned
+from recordio.formats import by_opencv
+from recordio.formats.image_header import (
+    ImageHeader,
+    check_limits,
+    complete_limits,
+    open_with_plugin,
+    read_header,
+)
 from recordio.formats.jpeg import jpeg
-from recordio.formats.png import png
-from recordio.formats.table import Format, row_of
+from recordio.formats.table import FORMATS, Format, format_of
 from recordio.formats.webp import webp
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer  # nothing of it is installed with the package
 
-__all__ = ["decode_other", "describe", "is_foreign", "upright_size"]
+__all__ = ["decode_other", "describe", "turned"]
+
+_ORIENTATION, _PHOTOMETRIC, _COLOUR_MAP = 274, 262, 320
+#: The orientation that undoes one.
+_BACK = (1, 1, 2, 3, 4, 5, 8, 7, 6)
+#: What a value is, for errors.
+_NUMBERS = {"i": "signed", "f": "floating point", "?": "complex or unknown"}
 
 
 def decode_other(
@@ -32,183 +46,210 @@ def decode_other(
     deep: bool = False,
     upright: bool = True,
     **limits: int | None,
-) -> NDArray[np.uint8] | NDArray[np.float32]:
+) -> NDArray[Any]:
     """Decode an image, upright, to 8 bits per channel or, if `deep`, to the values that are stored.
 
     Three channels are RGB, one is grey, both converted from whatever is stored and turned as the
-    EXIF orientation says.  Four are RGBA: the image must have them, and is taken as stored.  Of
-    several frames the first counts.  Without `upright` the EXIF orientation is ignored.
+    orientation says.  Four are RGBA: the image must have them, and is taken as stored.  None (0) are
+    those that are stored: grey, RGB or RGBA.  Of several frames the first counts.  Without `upright`
+    the orientation is ignored.
 
-    Eight bits are the upper ones of 16; `deep` gives float32, up to 255 or 65535, or whatever a
-    TIFF of floating point or signed numbers holds, for 1 or 3 channels: nothing is scaled and no
-    bit is lost.  The limits are those of `complete_limits`.
-
-    MXNet decodes the same pixels, but fills what is missing of a truncated JPEG with grey.
+    Eight bits are the upper ones of more; `deep` gives uint8, uint16 or whatever else is stored,
+    such as the numbers with a sign or floating point of a TIFF: nothing is scaled and no bit is
+    lost.  The limits are those of `complete_limits`.
     """
-    view = memoryview(data)
+    view = memoryview(data).cast("B")
     known = complete_limits(limits)
-    row = row_of(view)
-    row.check_end(view)
-    if deep:
-        return _decode_values(view, row, channels, known, upright)
-    if is_foreign(row):
-        pixels = by_pillow.decode(view, row, known, upright and channels != 4)
-        return _with_channels(pixels, channels)
-    return _decode_with_opencv(view, channels, known, upright)
+    row = format_of(view)
+    header = read_header(view)
+    check_limits(view, known, size=header.size)
+    pixels = row.values(view, channels, max_pixels=known["max_pixels"])
+    if pixels is None:
+        pixels = _by_libraries(view, row, header, deep)
+    if pixels.shape[:2] != (header.height, header.width):
+        raise ImageDecodeError(
+            f"the header of the {row.name} image says {header.width} x {header.height} pixels, and "
+            f"its decoder gives {pixels.shape[1]} x {pixels.shape[0]}: it is damaged"
+        )
+    if not deep:
+        pixels = _upper_bits(pixels, header)
+    if upright and channels != 4:
+        pixels = turned(pixels, header.orientation)
+    return np.ascontiguousarray(_with_channels(pixels, channels))
 
 
-def upright_size(data: Buffer) -> tuple[int, int]:
-    """Read width and height of an image as `decode` gives it, without decoding it.
+def turned(pixels: NDArray[Any], orientation: int) -> NDArray[Any]:
+    """Turn rows of pixels upright that are stored with an EXIF orientation; a view of them.
 
-    The orientation of WebP is heeded by our own decoder; where there is none, and for AVIF, it
-    depends on who decodes: `by_pillow` tried.
-
-    >>> import cv2
-    >>> upright_size(cv2.imencode(".jpg", np.zeros((2, 3, 3), "uint8"))[1].tobytes())
-    (3, 2)
+    >>> turned(np.array([[1, 2, 3]]), 6).tolist()
+    [[1], [2], [3]]
     """
-    width, height = image_size(data)
-    kind = row_of(data).kind
-    heeded = (kind == "webp" and webp.available()) or by_pillow.uprights(kind)
-    return (height, width) if heeded and is_turned(data) else (width, height)
+    if orientation >= 5:
+        pixels = pixels.swapaxes(0, 1)
+    if orientation in (3, 4, 7, 8):
+        pixels = pixels[::-1]
+    if orientation in (2, 3, 6, 7):
+        pixels = pixels[:, ::-1]
+    return pixels
 
 
 def describe() -> str:
     """Say which decoder decodes what.
 
-    >>> "OpenCV" in describe()
+    >>> "Pillow" in describe()
     True
     """
-    decoders, missing = [], []
+    decoders, missing = ["our own (region) for PNG"], []
     if jpeg.available():
         entropy = jpeg.entropy_decoder()
-        decoders.append(f"{jpeg.library()} (region and scale, entropy decoder: {entropy}) for JPEG")
+        own = f"{jpeg.library()} (region and scale, entropy decoder: {entropy}) for JPEG"
+        decoders.insert(0, own)
     else:
         missing.append("for faster JPEG those of libjpeg-turbo (apt install libjpeg62-turbo-dev)")
-    if png.decoder() == "own":
-        decoders.append("our own (region) for PNG")
     if webp.available():
         decoders.append(f"{webp.library()} (region) for WebP")
     else:
         missing.append("for faster WebP those of libwebp (apt install libwebp-dev)")
-    rest = "everything else" if decoders else "everything"
+    decoders.append("Pillow for everything else")
+    only = ", ".join(f"{row.name} ({row.opencv})" for row in FORMATS if row.opencv)
     if by_opencv.available():
-        decoders.append(f"OpenCV {by_opencv.version()} for {rest}")
+        decoders.append(f"OpenCV {by_opencv.version()} for what Pillow cannot read: {only}")
     else:
-        decoders.append(
-            f"Pillow for {rest}, with slower resizing and drawing in tools; {command('cv2')} "
-            "brings OpenCV"
-        )
+        decoders.append(f"no OpenCV ({command('cv2')}) for what Pillow cannot read: {only}")
+    for row in FORMATS:
+        if row.install != "pillow" and not _has_plugin(row):
+            decoders.append(f"nothing for {row.name} (pip install {row.install})")
     text = ", ".join(decoders)
     if missing:
         text += f"; install a wheel, or headers and build again: {', '.join(missing)}"
     return text
 
 
-def is_foreign(row: Format) -> bool:
-    """Return True for a format that OpenCV does not read here."""
-    return not by_opencv.available() or (
-        bool(row.sample) and by_pillow.reader_of(row.kind) != "OpenCV"
+def _has_plugin(row: Format) -> bool:
+    """Return True if the Pillow that is installed has a decoder for a format."""
+    try:
+        __import__(row.module)
+    except ImportError:
+        return False
+    return True
+
+
+def _by_libraries(
+    view: memoryview, row: Format, header: ImageHeader, deep: bool
+) -> NDArray[Any]:
+    """Decode by the first library that reads the image; the error has the reasons of all."""
+    reasons = []
+    if row.pillow or not row.opencv:
+        try:
+            return _by_pillow(view, row, header, deep)
+        except ImageDecodeError as error:
+            reasons.append(f"Pillow: {error.reason}")
+    if row.opencv and by_opencv.available():
+        try:
+            return _by_opencv(view, header)
+        except ImageDecodeError as error:
+            reasons.append(f"OpenCV: {error.reason}")
+    elif row.opencv:
+        reasons.append(f"OpenCV, which reads {row.opencv} of it, is missing: {command('cv2')}")
+    described = row.describe(view)
+    raise ImageDecodeError(
+        f"the {row.name} image{f' ({described})' if described else ''} cannot be decoded: it is "
+        f"damaged, truncated or of a kind that is not supported. {'; '.join(reasons)}"
     )
+
+
+def _by_pillow(view: memoryview, row: Format, header: ImageHeader, deep: bool) -> NDArray[Any]:
+    """Decode by Pillow to the pixels that are stored."""
+    try:
+        with open_with_plugin(view, row) as image:
+            orientation = 1
+            if row.pillow_turns:
+                orientation = image.getexif().get(_ORIENTATION, 1) if row.kind == "tiff" else header.orientation
+            pixels = _pixels_of_pillow(image, row, header)
+    except ModuleNotFoundError:
+        raise ImageDecodeError(
+            f"it has no decoder for {row.name}: pip install {row.install}, or store another format"
+        ) from None
+    except (MemoryError, ImageDecodeError):
+        raise
+    except Exception as error:  # plugins raise what they like
+        raise ImageDecodeError(str(error) or type(error).__name__) from error
+    if pixels.dtype == np.uint8 and deep and (header.bits or 8) > 8:
+        raise ImageDecodeError(f"it has {header.bits} bits, of which Pillow gives 8; dtype='uint8' takes those")
+    if orientation in range(2, 9):
+        pixels = turned(pixels, _BACK[int(orientation)])
+    return pixels[:, :, None] if pixels.ndim == 2 else pixels
+
+
+def _pixels_of_pillow(image: Any, row: Format, header: ImageHeader) -> NDArray[Any]:
+    """Return grey, RGB or RGBA pixels of an image of any mode, with all bits that Pillow has."""
+    tags = getattr(image, "tag_v2", {})
+    bits = header.bits or 16
+    if image.mode.startswith("I;16"):
+        values = np.asarray(image).astype(np.uint16)
+        if row.kind == "jpeg2000":
+            values >>= 16 - bits  # Pillow stretches them
+        return (1 << bits) - 1 - values if tags.get(_PHOTOMETRIC) == 0 else values
+    if image.mode == "I":
+        values = np.array(image)
+        if header.numbers != "u":
+            return values
+        return values.astype(np.uint16) if bits <= 16 else values.view(np.uint32)
+    if image.mode == "F":
+        return np.array(image)
+    colours = np.array(tags.get(_COLOUR_MAP, ()))
+    if image.mode == "P" and len(colours) and colours.max() < 256:  # older writers stored 8 bits
+        return colours.reshape(3, -1).T.astype(np.uint8)[np.asarray(image)]
+    mode = "RGB" if image.mode not in ("L", "1", "LA") else "L"
+    if "A" in image.getbands() or "transparency" in image.info:
+        mode = "RGBA"
+    pixels = np.array(image.convert(mode))
+    return pixels.view(np.int8) if header.numbers == "i" and header.bits == 8 else pixels
+
+
+def _by_opencv(view: memoryview, header: ImageHeader) -> NDArray[Any]:
+    """Decode by OpenCV what Pillow cannot: grey, RGB or RGBA pixels with all bits."""
+    pixels = by_opencv.imdecode(view, by_opencv.UNCHANGED)
+    if pixels is None:
+        raise ImageDecodeError("it reads no image")
+    if pixels.dtype == np.uint16 and header.bits in range(9, 16):
+        pixels = pixels >> 16 - header.bits  # OpenCV stretches them
+    if pixels.ndim == 2:
+        return pixels[:, :, None]
+    return pixels[..., [2, 1, 0, 3][: pixels.shape[2]]]
+
+
+def _upper_bits(pixels: NDArray[Any], header: ImageHeader) -> NDArray[np.uint8]:
+    """Return the upper 8 of the stored bits."""
+    if pixels.dtype == np.uint8:
+        return pixels
+    if pixels.dtype.kind != "u":
+        name = _NUMBERS["f" if pixels.dtype.kind == "f" else "i"]
+        raise ImageDecodeError(
+            f"the image holds {name} values ({pixels.dtype}), which 8 bits cannot: ask for "
+            "dtype='float32'"
+        )
+    bits = header.bits or 8 * pixels.dtype.itemsize
+    return (pixels >> bits - 8).astype(np.uint8)
 
 
 def _with_channels(pixels: NDArray[Any], channels: int) -> NDArray[Any]:
     """Return grey, RGB or RGBA pixels with other channels."""
     found = pixels.shape[2]
-    if found == channels:
+    if channels in (found, 0):
         return pixels
     if channels == 4:
-        raise _lacks_channels(found)
+        raise ImageDecodeError(f"the image has {found} channels, not the 4 that were asked for")
     if found == 1:
         return np.repeat(pixels, 3, 2)
-    colours = np.ascontiguousarray(pixels[:, :, :3])
-    if channels == 3:
-        return colours
-    return grey_of(colours)
+    return pixels[:, :, :3] if channels == 3 else grey_of(pixels)
 
 
-def grey_of(colours: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return grey pixels of RGB ones, (height, width, 1): those of OpenCV's ``cvtColor``.
-
-    Where OpenCV is not installed they are those of its decoders, which round in another way.
-    """
-    red, green, blue = (colours[:, :, i].astype(np.int32) for i in range(3))
-    if by_opencv.available():
-        grey = (9798 * red + 19235 * green + 3735 * blue + 16384) >> 15
-    else:
-        grey = (4899 * red + 9617 * green + 1868 * blue + 8192) >> 14
-    return grey.astype(np.uint8)[:, :, None]
-
-
-def _lacks_channels(found: int) -> ImageDecodeError:
-    return ImageDecodeError(f"the image has {found} channels, not the 4 that were asked for")
-
-
-def _decode_values(
-    data: memoryview, row: Format, channels: int, limits: dict[str, int], upright: bool
-) -> NDArray[np.float32]:
-    """Decode to float32, with every bit."""
-    if not by_opencv.available():
-        return _values_of_pillow(data, row, channels, limits, upright)
-    import cv2
-
-    if is_foreign(row):
-        raise ImageDecodeError(f"{row.name} has 8 bits here: ask for uint8, or store PNG or TIFF")
-    flag = cv2.IMREAD_GRAYSCALE if channels == 1 else cv2.IMREAD_COLOR
-    flag |= 0 if upright else cv2.IMREAD_IGNORE_ORIENTATION
-    pixels = _by_opencv(data, flag | cv2.IMREAD_ANYDEPTH, limits)
-    if channels == 3:
-        pixels = pixels[:, :, ::-1]
-    return _as_float32(pixels.reshape(*pixels.shape[:2], channels))
-
-
-def _values_of_pillow(
-    data: memoryview, row: Format, channels: int, limits: dict[str, int], upright: bool
-) -> NDArray[np.float32]:
-    """Decode to float32 by Pillow."""
-    pixels = by_pillow.decode(data, row, limits, upright, deep=True)
-    if pixels.dtype == np.uint8 or pixels.shape[2] == channels:
-        return _as_float32(_with_channels(pixels, channels))
-    return _as_float32(np.repeat(pixels, 3, 2))  # only grey has more than 8 bits
-
-
-def _as_float32(pixels: NDArray[Any]) -> NDArray[np.float32]:
-    """Return the values as they are, or raise an error."""
-    values = np.ascontiguousarray(pixels, np.float32)
-    if not np.can_cast(pixels.dtype, np.float32) and not np.array_equal(
-        values, pixels, equal_nan=True
-    ):
-        raise ImageDecodeError(f"the image holds {pixels.dtype} values that float32 cannot")
-    return values
-
-
-def _by_opencv(data: memoryview, mode: int, limits: dict[str, int]) -> NDArray[Any]:
-    """Decode by OpenCV, after a look at the cost."""
-    check_for_opencv(data, limits)
-    pixels = by_opencv.imdecode(data, mode)
-    if pixels is None:
-        raise ImageDecodeError("OpenCV cannot decode the image: damaged, truncated or unsupported")
-    return pixels
-
-
-def _decode_with_opencv(
-    data: memoryview, channels: int, limits: dict[str, int], upright: bool
-) -> NDArray[np.uint8]:
-    """Decode with OpenCV to 8 bits."""
-    import cv2
-
-    flags = {1: cv2.IMREAD_GRAYSCALE, 3: cv2.IMREAD_COLOR, 4: cv2.IMREAD_UNCHANGED}[channels]
-    if not upright and channels != 4:  # IMREAD_UNCHANGED is -1, all bits
-        flags |= cv2.IMREAD_IGNORE_ORIENTATION
-    pixels: Any = _by_opencv(data, flags, limits)
-    if channels == 1:
-        return pixels.reshape(pixels.shape[0], pixels.shape[1], 1)
-    if channels == 3:
-        return cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB)
-    if pixels.ndim != 3 or pixels.shape[2] != 4:
-        raise _lacks_channels(1 if pixels.ndim == 2 else pixels.shape[2])
-    if pixels.dtype == np.uint16:
-        pixels = (pixels >> 8).astype(np.uint8)
-    elif pixels.dtype != np.uint8:
-        raise ImageDecodeError(f"the image has {pixels.dtype} channels; store it with 8 bits")
-    return cv2.cvtColor(pixels, cv2.COLOR_BGRA2RGBA)
+def grey_of(colours: NDArray[Any]) -> NDArray[Any]:
+    """Return grey pixels of RGB ones, (height, width, 1), with the weights of OpenCV's decoders."""
+    weights = 4899, 9617, 1868
+    if colours.dtype.kind == "f":
+        red, green, blue = (colours[:, :, i] * (weight / 16384) for i, weight in enumerate(weights))
+        return (red + green + blue).astype(colours.dtype)[:, :, None]
+    red, green, blue = (colours[:, :, i].astype(np.int64) * w for i, w in enumerate(weights))
+    return ((red + green + blue + 8192) >> 14).astype(colours.dtype)[:, :, None]

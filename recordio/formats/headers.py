@@ -1,54 +1,44 @@
-"""Headers of image files: sizes and orientations, and the chunks of PNG.
+"""Headers of image files: what each format says about its image, read once for everybody.
 
-Nothing is decoded here: a few bytes can announce millions of pixels.  Each function gets a file
-that begins as one of its format does; a size is None where the header is not as it should be.
+Sizes of packs, buckets, limits, boxes and decoders ask these readers, so they cannot differ.  Nothing
+is decoded here: a few bytes can announce millions of pixels.  A reader gets a file that begins as
+one of its format does, and returns None where the header is not as it should be.
 """
 
 from __future__ import annotations
 
-import itertools
-import zlib
+import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from recordio.errors import ImageDecodeError
-from recordio.formats.avif import boxes
-from recordio.formats.jpeg_markers import segments, tiff_orientation
+from recordio.formats.avif import avif_picture, boxes
+from recordio.formats.jpeg_markers import exif_orientation, jpeg_facts
+from recordio.formats.png.png import png_header
+from recordio.formats.pnm import HEADER
 
 __all__ = [
     "FIRST_TURNED",
-    "JPEG_FRAMES",
-    "PNG_CHANNELS",
-    "Facts",
-    "check_chunks",
-    "check_jpeg_end",
-    "jpeg_facts",
-    "jxl_orientation",
-    "jxl_size",
-    "png_chunks",
-    "png_facts",
-    "png_orientation",
-    "png_size",
-    "tiff_size",
+    "ImageHeader",
+    "describe_tiff",
+    "read_avif",
+    "read_exr",
+    "read_hdr",
+    "read_jpeg",
+    "read_jpeg2000",
+    "read_jxl",
+    "read_pfm",
+    "read_png",
+    "read_pnm",
+    "read_tiff",
+    "read_webp",
     "tiff_tiles",
-    "webp_orientation",
-    "webp_size",
 ]
-
-Size = tuple[int, int] | None
-#: Bits of a stored value, channels, and whether the picture comes in passes.
-Facts = tuple[int, int, bool] | None
 
 #: Orientations from here on exchange width and height.
 FIRST_TURNED = 5
 
-JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-PNG_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}  # by colour type; a palette gives colours
-_JPEG_EOI, _JPEG_SOS = b"\xff\xd9", 0xDA
-_PNG_START = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
-#: Bytes in the chunks of animations that OpenCV reads without looking how many there are.
-_PNG_LENGTHS = {b"acTL": 8, b"fcTL": 26}
-#: The bit of a WebP file that announces EXIF data, and where it is.
-_WEBP_EXIF, _WEBP_FLAGS = 8, 20
+#: Bits of a WebP file that announce EXIF data and transparency, and where they are.
+_WEBP_EXIF, _WEBP_ALPHA, _WEBP_FLAGS = 8, 16, 20
 #: Width to height of a JPEG XL image that does not name its width.
 _JXL_RATIOS = ((1, 1), (6, 5), (4, 3), (3, 2), (16, 9), (5, 4), (2, 1))
 #: Bits of a number in the header of a JPEG XL image, chosen by two bits in front of it.
@@ -56,167 +46,106 @@ _JXL_BITS = (9, 13, 18, 30)
 #: The size and the orientation of a JPEG XL image end before; no image has fewer bytes than those.
 _JXL_BYTES, _JXL_LEAST = 16, 12
 #: Bytes of the kinds of whole numbers in TIFF files.
-_TIFF_WHOLE = {1: 1, 3: 2, 4: 4, 6: 1, 8: 2, 9: 4}
+_TIFF_WHOLE = {1: 1, 3: 2, 4: 4, 6: 1, 8: 2, 9: 4, 13: 4, 16: 8, 17: 8, 18: 8}
+_TIFF_SIGNED = (6, 8, 9, 17)
+_TIFF_TAGS = {
+    256: "width",
+    257: "height",
+    258: "bits",
+    259: "compression",
+    262: "photometric",
+    274: "orientation",
+    277: "samples",
+    322: "tile_width",
+    323: "tile_height",
+    338: "extra",
+    339: "numbers",
+}
+_TIFF_PALETTE = 3
+_TIFF_NUMBERS = {1: "u", 2: "i", 3: "f", 4: "u"}
+_PFM = re.compile(rb"P([fF])\s+(\d{1,10})\s+(\d{1,10})\s+[-+.\deE]+\s")
+_HDR = re.compile(rb"\n([-+])Y (\d{1,10}) ([-+])X (\d{1,10})\n")
+#: Bytes in which the header of a text format has to end.
+_TEXT_HEADER = 4096
 
 
-# ---- JPEG, whose markers `jpeg_markers` reads
+class ImageHeader(NamedTuple):
+    """Facts from the header of an image; bits and channels are None where it does not say them."""
+
+    width: int  # as stored, before the orientation
+    height: int
+    orientation: int = 1  # EXIF, 1 to 8: how decoders turn what is stored
+    bits: int | None = None  # of a stored value
+    channels: int | None = None
+    progressive: bool = False
+    #: The stored pixels are everything: no palette, no transparent colour, no animation.
+    plain: bool = False
+    #: What values are: "u" for whole numbers from 0 on, "i" with a sign, "f" floating point.
+    numbers: str = "u"
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of the upright image."""
+        turned = self.orientation >= FIRST_TURNED
+        return (self.height, self.width) if turned else (self.width, self.height)
 
 
-def check_jpeg_end(view: memoryview) -> None:
-    """Refuse a JPEG file without a marker of its end: OpenCV would fill up with grey.
-
-    Coded data contains no marker by chance; a thumbnail in a segment before it may.
-    """
-    scans = (end for marker, _, end, _ in segments(view) if marker == _JPEG_SOS)
-    if view[:3] == b"\xff\xd8\xff" and bytes(view).find(_JPEG_EOI, next(scans, 2)) < 0:
-        raise ImageDecodeError("the JPEG image is truncated; pack it again from its source")
+def read_jpeg(view: memoryview) -> ImageHeader | None:
+    """Read the markers in front of the first scan."""
+    found = jpeg_facts(view)
+    return found and ImageHeader(*found, plain=True)
 
 
-def jpeg_facts(view: memoryview) -> Facts:
-    """Return the facts in the first frame header."""
-    for marker, begin, end, _ in segments(view):
-        if marker in JPEG_FRAMES and end - begin >= 6:
-            return view[begin], view[begin + 5], marker & 3 == 2
-    return None
+def read_png(view: memoryview) -> ImageHeader | None:
+    """Read all chunks but those of the pixels."""
+    found = png_header(view)
+    return found and ImageHeader(*found)
 
 
-# ---- PNG
-
-
-def png_size(view: memoryview) -> Size:
-    """Return the size in the first chunk, which is always the same."""
-    if len(view) < 24 or view[:16] != _PNG_START:
-        return None
-    return int.from_bytes(view[16:20], "big"), int.from_bytes(view[20:24], "big")
-
-
-def png_chunks(view: memoryview) -> Iterator[tuple[bytes, int, int]]:
-    """Yield kind, offset and announced length of each chunk, as far as the lengths lead.
-
-    The offset is that of its first byte; the length leaves out the 12 bytes around its content.
-    """
-    at = 8
-    while at + 4 <= len(view):
-        size = int.from_bytes(view[at : at + 4], "big")
-        yield bytes(view[at + 4 : at + 8]), at, size
-        at += 12 + size
-
-
-def check_chunks(view: memoryview) -> None:
-    """Refuse a PNG file with a chunk that is longer than what is left of the file.
-
-    To be called before OpenCV decodes.  From version 4.11 on it takes memory for as many bytes as a
-    chunk announces, up to 4 GiB, and version 4.11 writes beyond it where that number overflows.
-    """
-    has_pixels = False
-    for kind, at, length in png_chunks(view):
-        name = kind.decode("ascii", "backslashreplace")
-        if length > len(view) - at - 12:
-            raise ImageDecodeError(
-                f"the PNG image is truncated (its chunk {name} at byte {at} has {length} bytes, "
-                f"and the file has {len(view)}); pack it again from its source"
-            )
-        if length != _PNG_LENGTHS.get(kind, length):
-            raise ImageDecodeError(
-                f"the PNG image is damaged (its chunk {name} at byte {at} has {length} bytes, not "
-                f"{_PNG_LENGTHS[kind]}); pack it again from its source"
-            )
-        has_pixels |= kind == b"IDAT"
-        # Without pixels OpenCV goes on after the end; it does not decode the second frame.
-        if has_pixels and kind in (b"IEND", b"fcTL"):
-            return
-
-
-def png_facts(view: memoryview) -> Facts:
-    """Return the facts in the first chunk; a palette holds colours, some of them transparent."""
-    if png_size(view) is None or len(view) < 29:
-        return None
-    bits, colour = view[24], view[25]
-    in_front = itertools.takewhile(_leads, png_chunks(view))
-    transparent = any(kind == b"tRNS" for kind, _, _ in in_front)
-    channels = PNG_CHANNELS.get(colour, 0) + (transparent and colour in (0, 2, 3))
-    return (8 if colour == 3 else bits), channels, view[28] == 1
-
-
-def _leads(chunk: tuple[bytes, int, int]) -> bool:
-    """Return True for a chunk in front of the pixels."""
-    return chunk[0] not in (b"IDAT", b"IEND")
-
-
-def png_orientation(view: memoryview) -> int:
-    """Heed the first sound chunk of EXIF data, which may stand behind the pixels."""
-    for kind, at, size in png_chunks(view):
-        if kind == b"IEND":
-            break
-        end = at + 8 + size
-        if kind == b"eXIf" and zlib.crc32(view[at + 4 : end]) == int.from_bytes(
-            view[end : end + 4], "big"
-        ):
-            return tiff_orientation(view[at + 8 : end])
-    return 0
-
-
-# ---- WebP
-
-
-def webp_size(view: memoryview) -> Size:
-    """Return the size of the picture, or of the canvas of an animation."""
+def read_webp(view: memoryview) -> ImageHeader | None:
+    """Read the size of the picture, or of the canvas of an animation, and the EXIF data."""
     kind, start = bytes(view[12:16]), view[20:30]
     if len(start) < 10:
         return None
     if kind == b"VP8 " and start[3:6] == b"\x9d\x01\x2a":
         width, height = (int.from_bytes(start[at : at + 2], "little") & 0x3FFF for at in (6, 8))
-        return width, height
+        return ImageHeader(width, height, 1, 8, 3)
     if kind == b"VP8L" and start[0] == 0x2F:
         bits = int.from_bytes(start[1:5], "little")
-        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+        channels = 4 if bits >> 28 & 1 else 3
+        return ImageHeader(1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF), 1, 8, channels)
     if kind == b"VP8X":
-        return 1 + int.from_bytes(start[4:7], "little"), 1 + int.from_bytes(start[7:10], "little")
+        width, height = (1 + int.from_bytes(start[at : at + 3], "little") for at in (4, 7))
+        channels = 4 if view[_WEBP_FLAGS] & _WEBP_ALPHA else 3
+        return ImageHeader(width, height, _webp_orientation(view), 8, channels)
     return None
 
 
-def webp_orientation(view: memoryview) -> int:
+def _webp_orientation(view: memoryview) -> int:
     """Heed the EXIF data of a file that announces some."""
     at = 12
-    announced = len(view) > _WEBP_FLAGS and view[_WEBP_FLAGS] & _WEBP_EXIF
-    if view[at : at + 4] != b"VP8X" or not announced:
-        return 0
-    while at + 8 <= len(view):
+    while view[_WEBP_FLAGS] & _WEBP_EXIF and at + 8 <= len(view):
         size = int.from_bytes(view[at + 4 : at + 8], "little")
         if view[at : at + 4] == b"EXIF":
-            return tiff_orientation(view[at + 8 : at + 8 + size])
+            return exif_orientation(view[at + 8 : at + 8 + size]) or 1
         at += 8 + size + size % 2
-    return 0
+    return 1
+
+
+def read_avif(view: memoryview) -> ImageHeader | None:
+    """Read the properties of the picture that is shown."""
+    found = avif_picture(view)
+    return found and ImageHeader(*found)
 
 
 # ---- JPEG XL
 
 
-def jxl_size(view: memoryview) -> Size:
-    """Return the size in a bare stream, or in the first one of a container."""
-    header = _jxl_header(view)
-    return None if header is None else header[0]
+def read_jxl(view: memoryview) -> ImageHeader | None:
+    """Read the header of a bare stream, or of the first one in a container.
 
-
-def jxl_orientation(view: memoryview) -> int:
-    """Return the orientation of the picture and of its EXIF data together.
-
-    A decoder turns it by the first, and who heeds EXIF data does not do it again.  In a file made
-    of a JPEG file both say the same, and it is turned once.
+    Its orientation counts, whatever EXIF data in the container say.
     """
-    header = _jxl_header(view)
-    stored = 1 if header is None else header[1]
-    if view[:2] == b"\xff\x0a" or any(True for _ in boxes(view, b"jbrd")):
-        return stored
-    exif = next(boxes(view, b"Exif"), view[:0])
-    named = tiff_orientation(exif[4:]) or tiff_orientation(exif) or 1
-    if stored >= FIRST_TURNED and named >= FIRST_TURNED:
-        return 1  # turned there and back
-    return max(stored, named)
-
-
-def _jxl_header(view: memoryview) -> tuple[tuple[int, int], int] | None:
-    """Return width and height, and the orientation."""
     start = bytes(view[:_JXL_BYTES])
     if start[:2] != b"\xff\x0a":
         parts = [*boxes(view, b"jxlc"), *(part[4:] for part in boxes(view, b"jxlp"))]
@@ -242,36 +171,161 @@ def _jxl_header(view: memoryview) -> tuple[tuple[int, int], int] | None:
     else:
         width = side()
     extra_fields = not number(1) and number(1)
-    return (width, height), 1 + number(3) if extra_fields else 1
+    return ImageHeader(width, height, 1 + number(3) if extra_fields else 1)
+
+
+# ---- JPEG 2000
+
+
+def read_jpeg2000(view: memoryview) -> ImageHeader | None:
+    """Read the marker of sizes in the stream."""
+    if view[:4] == b"\xff\x4f\xff\x51":
+        stream = view
+    else:
+        stream = next(boxes(view, b"jp2c"), view[:0])
+    if stream[:4] != b"\xff\x4f\xff\x51" or len(stream) < 43:
+        return None
+    right, bottom, left, top = (
+        int.from_bytes(stream[at : at + 4], "big") for at in (8, 12, 16, 20)
+    )
+    if right <= left or bottom <= top:
+        return None
+    channels, depth = int.from_bytes(stream[40:42], "big"), stream[42]
+    numbers = "i" if depth & 128 else "u"
+    return ImageHeader(
+        right - left, bottom - top, 1, (depth & 127) + 1, channels, False, False, numbers
+    )
 
 
 # ---- TIFF
 
 
-def tiff_size(view: memoryview) -> Size:
-    """Return the size of the first picture; libtiff takes the first of two equal tags."""
-    return _tiff_sides(view, 256, 257)
+def read_tiff(view: memoryview) -> ImageHeader | None:
+    """Read the first directory of a TIFF or BigTIFF file."""
+    tags = _tiff_tags(view)
+    width, height = (tags.get(name, [0])[0] for name in ("width", "height"))
+    if width < 1 or height < 1:
+        return None
+    samples = tags.get("samples", [1])[0]
+    bits, photometric = tags.get("bits", [1])[0], tags.get("photometric", [1])[0]
+    channels = samples
+    if photometric == _TIFF_PALETTE:
+        bits, channels = 8, samples + 2
+    orientation = tags.get("orientation", [1])[0]
+    return ImageHeader(
+        width,
+        height,
+        orientation if 1 <= orientation <= 8 else 1,
+        bits,
+        channels,
+        numbers=_TIFF_NUMBERS.get(tags.get("numbers", [1])[0], "?"),
+    )
 
 
 def tiff_tiles(view: memoryview) -> list[tuple[int, int]]:
     """Return the size of its tiles, if any: they take memory however small the picture is."""
-    tile = _tiff_sides(view, 322, 323)
-    return [] if tile is None else [tile]
+    tags = _tiff_tags(view)
+    if "tile_width" not in tags or "tile_height" not in tags:
+        return []
+    return [(tags["tile_width"][0], tags["tile_height"][0])]
 
 
-def _tiff_sides(view: memoryview, *tags: int) -> Size:
-    """Return the numbers in two tags."""
+def describe_tiff(view: memoryview) -> str:
+    """Say what kind of TIFF it is, for errors."""
+    tags = _tiff_tags(view)
+    numbers = {"i": " with a sign", "f": " of floating point"}
+    kind = numbers.get(_TIFF_NUMBERS.get(tags.get("numbers", [1])[0], ""), "")
+    bits = tags.get("bits", [1])
+    return (
+        f"{tags.get('samples', [1])[0]} samples of {bits[0]} bits{kind}, photometric interpretation "
+        f"{tags.get('photometric', ['missing'])[0]}, compression {tags.get('compression', [1])[0]}"
+    )
+
+
+def _tiff_tags(view: memoryview) -> dict[str, list[int]]:
+    """Return the numbers in known tags of the first directory; the last of two equal ones counts."""
     order = "little" if view[:2] == b"II" else "big"
 
-    def number(at: int, count: int) -> int:
-        return int.from_bytes(view[at : at + count], order)  # type: ignore[arg-type]
+    def number(at: int, count: int, signed: bool = False) -> int:
+        return int.from_bytes(view[at : at + count], order, signed=signed)  # type: ignore[arg-type]
 
-    at = number(4, 4)
-    sides: dict[int, int] = {}
-    for entry in range(at + 2, min(at + 2 + 12 * number(at, 2), len(view) - 11), 12):
-        tag, kind = number(entry, 2), number(entry + 2, 2)
-        if tag in tags and tag not in sides:
-            if kind not in _TIFF_WHOLE:
+    is_big = number(2, 2) == 43
+    start, count_bytes, entry_bytes, room = (8, 8, 20, 8) if is_big else (4, 2, 12, 4)
+    at = number(start, room)
+    first = at + count_bytes
+    found: dict[str, list[int]] = {}
+    last = min(first + entry_bytes * number(at, count_bytes), len(view) - entry_bytes + 1)
+    for entry in range(first, last, entry_bytes):
+        name, kind = _TIFF_TAGS.get(number(entry, 2)), number(entry + 2, 2)
+        if name is None or kind not in _TIFF_WHOLE:
+            continue
+        size, count = _TIFF_WHOLE[kind], number(entry + 4, room)
+        place = entry + 4 + room
+        if size * count > room:
+            place = number(place, room)
+        if name == "orientation" and kind == 1:
+            continue  # bytes, which Pillow takes for no number
+        found[name] = [
+            number(place + size * i, size, kind in _TIFF_SIGNED)
+            for i in range(min(count, 8))
+            if place + size * i < len(view)
+        ] or [0]
+    return found
+
+
+# ---- PNM, PFM, Radiance and OpenEXR
+
+
+def read_pnm(view: memoryview) -> ImageHeader | None:
+    """Read the header of binary grey or colour values of at most 16 bits."""
+    found = HEADER.match(bytes(view[:_TEXT_HEADER]))
+    if found is None:
+        return None
+    kind, width, height, largest = map(int, found.groups())
+    if not (width and height and 0 < largest < 65536):
+        return None
+    bits = max(largest.bit_length(), 8)
+    return ImageHeader(width, height, 1, bits, 1 if kind == 5 else 3, plain=largest == 255)
+
+
+def read_pfm(view: memoryview) -> ImageHeader | None:
+    """Read the header of grey or colour values of floating point."""
+    found = _PFM.match(bytes(view[:_TEXT_HEADER]))
+    if found is None:
+        return None
+    width, height = int(found[2]), int(found[3])
+    return ImageHeader(width, height, 1, 32, 1 if found[1] == b"f" else 3, numbers="f")
+
+
+def read_hdr(view: memoryview) -> ImageHeader | None:
+    """Read the line of sizes of a Radiance file in the usual order of its rows."""
+    found = _HDR.search(bytes(view[:_TEXT_HEADER]))
+    if found is None or (found[1], found[3]) != (b"-", b"+"):
+        return None
+    return ImageHeader(int(found[4]), int(found[2]), 1, 32, 3, numbers="f")
+
+
+def read_exr(view: memoryview) -> ImageHeader | None:
+    """Read the window of the pixels of an OpenEXR file."""
+    for name, kind, value in _exr_attributes(view):
+        if name == b"dataWindow" and kind == b"box2i" and len(value) == 16:
+            left, top, right, bottom = (
+                int.from_bytes(value[at : at + 4], "little", signed=True) for at in (0, 4, 8, 12)
+            )
+            if right < left or bottom < top:
                 return None
-            sides[tag] = number(entry + 8, _TIFF_WHOLE[kind])
-    return (sides[tags[0]], sides[tags[1]]) if len(sides) == 2 else None
+            return ImageHeader(right - left + 1, bottom - top + 1, 1, 32, None, numbers="f")
+    return None
+
+
+def _exr_attributes(view: memoryview) -> Iterator[tuple[bytes, bytes, memoryview]]:
+    """Yield name, type and value of the attributes in front of the pixels."""
+    start, at = bytes(view[:65536]), 8
+    while at < len(start) and start[at]:
+        words = start[at : at + 512].split(b"\0", 2)
+        if len(words) < 3:
+            return
+        at += len(words[0]) + len(words[1]) + 2
+        size = int.from_bytes(start[at : at + 4], "little")
+        yield words[0], words[1], view[at + 4 : at + 4 + size]
+        at += 4 + size

@@ -4,7 +4,16 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
-__all__ = ["decode_pixels"]
+from .row_source import RowDecoder
+
+__all__ = ["CODECS", "GeneralRows", "decode_pixels"]
+
+class GeneralRows(RowDecoder):
+    error: Exception | None
+    def forget(self) -> None: ...
+
+CODECS: tuple[type[RowDecoder], ...]
+
 
 def decode_pixels(
     data: Buffer,

@@ -1,13 +1,15 @@
 """One encoded image into an array: decoded, cut, turned, resized and laid out, without the GIL.
 
-The rows come from the first source of `CODECS` that takes the image.  Every thread keeps the
-decoders that it made.  Arguments are taken as `decode` has checked them.
+The rows come from the first source of `CODECS` that takes the image; the last one is that of
+`general`, which decodes the whole image by a library for Python.  Every thread keeps the decoders
+that it made.  Arguments are taken as `decode` has checked them.
 """
 
 from threading import local
 
 import numpy as np
 
+from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.buffer cimport (
     PyBUF_FORMAT, PyBUF_SIMPLE, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
 )
@@ -16,18 +18,92 @@ from libc.stdint cimport uint8_t
 from libc.stdlib cimport free, getenv, malloc
 from libc.string cimport memcpy, memset
 
+from recordio.counter cimport seconds_add
 from recordio.formats.row_source cimport (
-    ImageInfo, Pixels, Rectangle, RowDecoder, Rows, RowSource, open_first, read_pixels,
+    SOURCE_FAILED, SOURCE_OPEN, ImageInfo, Pixels, Rectangle, RowDecoder, Rows, RowSource,
+    open_first, read_pixels,
 )
-from recordio.formats.status cimport RENDER_MEMORY, Outcome, outcome_fail
+from recordio.formats.status cimport RENDER_IMAGE, RENDER_MEMORY, Outcome, outcome_fail
 cimport recordio.kernels.resample as resample
 from recordio.kernels.orient cimport orient_exchanges_sides, orient_image, orient_rectangle
 from recordio.kernels.pixel cimport PIXEL_SLACK
+from recordio.sync cimport sync_now
 
-from recordio.errors import ImageDecodeError
-from recordio.formats.general_rows import CODECS
+from recordio.errors import ImageDecodeError, RecordIOError
+from recordio.formats import general
+from recordio.formats.table import FORMATS
 
-__all__ = ["decode_pixels"]
+__all__ = ["CODECS", "GeneralRows", "decode_pixels"]
+
+# Of the source of everything else.
+cdef struct GeneralState:
+    Pixels pixels           # first: what gives the rows takes the state for this
+    void* owner
+
+
+cdef class GeneralRows(RowDecoder):
+    """A decoder of any image; see `RowDecoder`."""
+
+    cdef GeneralState state
+    cdef int channels
+    cdef dict settings          # limits, and whether images are turned upright
+    cdef object decoded         # alive while its pixels are read
+    cdef readonly object error  # of the last image, whose outcome has no room for all of it
+
+    def __cinit__(self, int channels, **settings):
+        self.channels, self.settings = channels, settings
+        self.state.owner = <void*>self
+        self.state.pixels.pixel_size = channels
+        read_pixels(&self.source, &self.state.pixels)
+        self.source.open, self.source.finish = open_any, finish_any
+
+    def forget(self):
+        """Let the error go, whoever has raised it."""
+        self.error = None
+
+
+cdef int open_any(RowSource* source, const uint8_t* data, size_t size, ImageInfo* info,
+                  Outcome* outcome) noexcept with gil:
+    cdef GeneralState* state = <GeneralState*>source.state
+    cdef GeneralRows decoder = <GeneralRows>state.owner
+    cdef const uint8_t[:, ::1] view
+    cdef double begin = sync_now()
+    try:
+        # A copy: the span may be a worker's scratch memory, and Python code can keep it.
+        copy = PyBytes_FromStringAndSize(<const char*>data, <Py_ssize_t>size)
+        decoder.error = None
+        pixels = general.decode_other(copy, decoder.channels, **decoder.settings)
+        if pixels.dtype not in (np.uint8, np.uint16):
+            pixels = pixels.astype(np.float32)
+        height, width, _ = pixels.shape
+        view = decoder.decoded = pixels.reshape(height, -1).view(np.uint8)
+        info.pixel_size = decoder.channels * pixels.itemsize
+    except MemoryError as error:
+        decoder.error = error.with_traceback(None)
+        outcome_fail(outcome, RENDER_MEMORY, b"")
+        return SOURCE_FAILED
+    except Exception as error:
+        decoder.error = error.with_traceback(None)
+        reason = error.reason if isinstance(error, RecordIOError) else repr(error)
+        outcome_fail(outcome, RENDER_IMAGE, reason.encode("utf-8", "replace"))
+        return SOURCE_FAILED
+    finally:
+        seconds_add(&source.seconds, sync_now() - begin)
+    state.pixels.first, state.pixels.stride = &view[0, 0], view.shape[1]
+    state.pixels.pixel_size = info.pixel_size
+    info.width, info.height = width, height
+    info.in_memory = True
+    return SOURCE_OPEN
+
+
+cdef bint finish_any(RowSource* source) noexcept with gil:
+    (<GeneralRows>(<GeneralState*>source.state).owner).decoded = None
+    return True
+
+
+#: The first one that takes an image has it; the last one takes everything.
+CODECS = (*dict.fromkeys(row.rows for row in FORMATS if row.rows is not None), GeneralRows)
+
 
 cdef enum:
     MAX_SOURCES = 8
@@ -106,8 +182,7 @@ def decode_pixels(data, int channels, bint upright, dict limits, region, int sca
     cdef Target target
     cdef bint sound
     engines = _thread.__dict__
-    key = (channels, upright, tuple(limits.values()), getenv(b"ITERATORS_JPEG") != NULL,
-           getenv(b"ITERATORS_PNG") != NULL)
+    key = (channels, upright, tuple(limits.values()), getenv(b"ITERATORS_JPEG") != NULL)
     # Taken out while it is in use: a finalizer in this thread may come here as well.
     engine = engines.pop(key, None)
     if engine is None:

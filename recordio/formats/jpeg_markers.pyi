@@ -8,19 +8,20 @@ __all__ = [
     "DEFAULT_LIMITS",
     "DEFAULT_MAX_PIXELS",
     "check_limits",
-    "jpeg_orientation",
-    "jpeg_size",
+    "exif_orientation",
+    "is_jpeg_whole",
+    "jpeg_facts",
     "jpeg_sizes",
     "segments",
-    "tiff_orientation",
 ]
 
 DEFAULT_LIMITS: dict[str, int]
 DEFAULT_MAX_PIXELS: int
 
 def check_limits(data: Buffer, **limits: int) -> None: ...
-def jpeg_orientation(data: Buffer) -> int: ...
-def jpeg_size(data: Buffer) -> tuple[int, int] | None: ...
+def exif_orientation(data: Buffer) -> int: ...
+def is_jpeg_whole(data: Buffer) -> bool: ...
+def jpeg_facts(data: Buffer) -> tuple[int, int, int, int, int, bool] | None: ...
 def jpeg_sizes(
     heads: NDArray[np.uint8],
     begins: NDArray[np.int64],
@@ -28,4 +29,3 @@ def jpeg_sizes(
     sizes: NDArray[np.uint32],
 ) -> NDArray[np.bool_]: ...
 def segments(data: Buffer) -> Iterator[tuple[int, int, int, bool]]: ...
-def tiff_orientation(data: Buffer) -> int: ...

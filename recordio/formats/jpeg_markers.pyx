@@ -4,7 +4,6 @@ Only markers are read, and nothing is decoded.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
-from libc.string cimport memset
 
 import numpy as np
 
@@ -14,11 +13,11 @@ __all__ = [
     "DEFAULT_LIMITS",
     "DEFAULT_MAX_PIXELS",
     "check_limits",
-    "jpeg_orientation",
-    "jpeg_size",
+    "exif_orientation",
+    "is_jpeg_whole",
+    "jpeg_facts",
     "jpeg_sizes",
     "segments",
-    "tiff_orientation",
 ]
 
 cdef extern from "recordio/formats/jpeg_segments.h" nogil:
@@ -26,17 +25,20 @@ cdef extern from "recordio/formats/jpeg_segments.h" nogil:
         int marker
         const uint8_t* data
         size_t size
+        bint whole
         bint gap
 
     ctypedef struct jpeg_outline:
         int frame
         int width
         int height
+        int components
+        int bits
         int orientation
 
     jpeg_segment next_segment(const uint8_t* data, size_t size, size_t* at) noexcept
     int read_jpeg_outline(const uint8_t* data, size_t size, jpeg_outline* found) noexcept
-    int read_tiff_orientation(const uint8_t* data, size_t size) noexcept
+    int read_exif_orientation(const uint8_t* data, size_t size) noexcept
 
 cdef extern from "recordio/formats/jpeg_limits.h" nogil:
     enum:
@@ -98,10 +100,21 @@ def check_limits(data, **limits):
         raise ImageDecodeError("the JPEG image is suspicious: " + message.decode("ascii"))
 
 
-def jpeg_size(data):
-    """Return width and height of a JPEG image, or None where no frame is found."""
-    cdef jpeg_outline found = outline_of(data)
-    return (found.width, found.height) if found.frame else None
+def jpeg_facts(data):
+    """Return width, height, orientation, bits, channels, and if progressive; None without a frame.
+
+    The first frame header counts.
+    """
+    cdef const uint8_t[::1] view = _jpeg_of(data)
+    cdef jpeg_outline found
+    if view is None:
+        return None
+    with nogil:
+        read_jpeg_outline(&view[0], view.shape[0], &found)
+    if found.frame == 0:
+        return None
+    return (found.width, found.height, found.orientation or 1, found.bits, found.components,
+            found.frame & 3 == 2)
 
 
 def jpeg_sizes(const uint8_t[:, ::1] heads not None, const int64_t[::1] begins not None,
@@ -136,20 +149,36 @@ def jpeg_sizes(const uint8_t[:, ::1] heads not None, const int64_t[::1] begins n
     return known.view(bool)
 
 
-def jpeg_orientation(data):
-    """Return the EXIF orientation of a JPEG image: 1 to 8, or 0 if it says none."""
-    return outline_of(data).orientation
-
-
-def tiff_orientation(data):
-    r"""Return the orientation of a TIFF file, or of EXIF data: 1 to 8, or 0 if it says none.
+def exif_orientation(data):
+    r"""Return the orientation in EXIF data or a TIFF file: 1 to 8, or 0 if it says none.
 
     >>> entry = b"\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"
-    >>> tiff_orientation(b"II*\0\x08\0\0\0\x01\0" + entry)
+    >>> exif_orientation(b"Exif\0\0II*\0\x08\0\0\0\x01\0" + entry)
     6
     """
     cdef const uint8_t[::1] view = _bytes_of(data)
-    return 0 if view is None else read_tiff_orientation(&view[0], view.shape[0])
+    return 0 if view is None else read_exif_orientation(&view[0], view.shape[0])
+
+
+def is_jpeg_whole(data):
+    """Return True for a file of a common kind with its last marker; False: only a decoder can tell."""
+    cdef const uint8_t[::1] view = _jpeg_of(data)
+    cdef jpeg_segment found
+    cdef size_t at = 2
+    cdef bint has_frame = False, has_scan = False
+    if view is None:
+        return False
+    with nogil:
+        while True:
+            found = next_segment(&view[0], view.shape[0], &at)
+            if found.marker == 0 or found.marker == 0xD9:
+                break
+            if not found.whole or (found.gap and not has_scan):
+                found.marker = 0
+                break
+            has_frame = has_frame or 0xC0 <= found.marker <= 0xC2
+            has_scan = has_scan or found.marker == 0xDA
+    return found.marker == 0xD9 and has_frame and has_scan
 
 
 def segments(data):
@@ -170,17 +199,6 @@ def segments(data):
         yield found.marker, begin, <Py_ssize_t>at, found.gap
         if found.marker == 0xD9:
             return
-
-
-cdef jpeg_outline outline_of(data):
-    """Read the header of a JPEG file; all zeros for anything else."""
-    cdef const uint8_t[::1] view = _jpeg_of(data)
-    cdef jpeg_outline found
-    memset(&found, 0, sizeof(found))
-    if view is not None:
-        with nogil:
-            read_jpeg_outline(&view[0], view.shape[0], &found)
-    return found
 
 
 cdef const uint8_t[::1] _bytes_of(data):

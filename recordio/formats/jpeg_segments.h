@@ -76,8 +76,10 @@ static inline uint32_t read32(const uint8_t* data, int big_endian) {
                       : (uint32_t)read16(data + 2, 0) << 16 | read16(data, 0);
 }
 
-/* The orientation of a TIFF file, such as EXIF data are, or 0 if it says none. */
+/* The orientation in the directory of a TIFF file, such as EXIF data are, or 0 if it says none.  As in Pillow a number
+ * of any type counts, the first one of several, but no bytes. */
 static inline int read_tiff_orientation(const uint8_t* data, size_t size) {
+    enum { TAG = 0x0112, SHORT = 3, LONG = 4, SIGNED_BYTE = 6, SIGNED_SHORT = 8, SIGNED_LONG = 9, FLOAT = 11, IFD = 13 };
     int big_endian;
     uint32_t offset;
     unsigned count, i;
@@ -95,24 +97,44 @@ static inline int read_tiff_orientation(const uint8_t* data, size_t size) {
     data += offset + 2;
     size -= offset + 2;
     for (i = 0; i < count && size >= 12; i++, data += 12, size -= 12) {
-        if (read16(data, big_endian) == 0x0112) {
-            unsigned value = read16(data + 8, big_endian);
-            return value >= 1 && value <= 8 ? (int)value : 1;
-        }
+        const unsigned type = read16(data + 2, big_endian);
+        const uint32_t numbers = read32(data + 4, big_endian);
+        uint32_t value = 0;
+        float real = 0;
+        if (read16(data, big_endian) != TAG) continue;
+        if ((type == SHORT || type == SIGNED_SHORT) && numbers <= 2)
+            value = read16(data + 8, big_endian);
+        else if (type == SIGNED_BYTE && numbers <= 4)
+            value = data[8];
+        else if (numbers == 1 && (type == LONG || type == SIGNED_LONG || type == IFD || type == FLOAT))
+            value = read32(data + 8, big_endian);
+        if (type == FLOAT) memcpy(&real, &value, 4);
+        if (type == FLOAT) value = real >= 1 && real <= 8 && real == (float)(int)real ? (uint32_t)real : 0;
+        return value >= 1 && value <= 8 ? (int)value : 1;
     }
     return 0;
 }
 
-/* The orientation in the payload of an APP1 segment, or 0 if it says none. */
-static inline int exif_orientation(const uint8_t* data, size_t size) {
+/* The orientation in EXIF data, with their signature, without it or, as some tools write them, behind two. */
+static inline int read_exif_orientation(const uint8_t* data, size_t size) {
     static const uint8_t signature[6] = {'E', 'x', 'i', 'f', 0, 0};
-    if (size < sizeof signature || memcmp(data, signature, sizeof signature) != 0) return 0;
-    return read_tiff_orientation(data + sizeof signature, size - sizeof signature);
+    int i;
+    for (i = 0; i < 2 && size >= sizeof signature && memcmp(data, signature, sizeof signature) == 0; i++) {
+        data += sizeof signature;
+        size -= sizeof signature;
+    }
+    return read_tiff_orientation(data, size);
+}
+
+/* The orientation in the payload of an APP1 segment, or 0 if it says none. */
+static inline int app1_orientation(const uint8_t* data, size_t size) {
+    return size >= 6 && memcmp(data, "Exif\0\0", 6) == 0 ? read_exif_orientation(data, size) : 0;
 }
 
 typedef struct {
     int frame; /* marker code of the frame header, 0 if there is none */
     int width, height, components;
+    int bits;        /* of a sample */
     int orientation; /* EXIF 1 to 8, 0 if the file says none */
 } jpeg_outline;
 
@@ -135,11 +157,12 @@ static inline int read_jpeg_outline(const uint8_t* data, size_t size, jpeg_outli
         payload = segment.data + 4;
         if (is_frame_marker(segment.marker) && segment.size >= 10 && found->frame == 0) {
             found->frame = segment.marker;
+            found->bits = payload[0];
             found->height = (int)read16(payload + 1, 1);
             found->width = (int)read16(payload + 3, 1);
             found->components = payload[5];
         } else if (segment.marker == JPEG_MARKER_APP1 && found->orientation == 0) {
-            found->orientation = exif_orientation(payload, segment.size - 4);
+            found->orientation = app1_orientation(payload, segment.size - 4);
         }
     }
 }

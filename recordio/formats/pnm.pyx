@@ -4,6 +4,7 @@ Reads and writes the one form of PNM that needs no decoder; any other belongs to
 here resizes, and nothing looks at records.
 """
 
+import re
 from collections import namedtuple
 
 from libc.stddef cimport ptrdiff_t
@@ -26,7 +27,10 @@ from recordio.errors import ImageDecodeError
 
 from .jpeg.jpeg import DEFAULT_MAX_PIXELS
 
-__all__ = ["PNMHeader", "RawRows", "decode", "encode", "header"]
+__all__ = ["HEADER", "PNMHeader", "RawRows", "decode", "decode_pnm", "encode", "header"]
+
+#: Numbers of a header with white space and comments between them; exactly one space ends it.
+HEADER = re.compile(rb"P([56])" + rb"(?:\s|#[^\r\n]*[\r\n])+(\d{1,10})" * 3 + rb"\s")
 
 PNMHeader = namedtuple("PNMHeader", ["width", "height", "channels", "start"])
 PNMHeader.__doc__ = """The facts in the header of a raw image.
@@ -87,6 +91,35 @@ def decode(data, channels, *, max_pixels=DEFAULT_MAX_PIXELS):
                 pnm_convert_row(row + y * stride, <int>found.width, found.channels,
                                 &pixels[y, 0, 0])
     return image
+
+
+def decode_pnm(view, int channels, *, max_pixels=DEFAULT_MAX_PIXELS):
+    r"""Return the values of an image of another largest value, up to 65535; None for any other file.
+
+    Values of more than 8 bits are as they are stored, smaller ones stretched to 0 to 255.
+
+    >>> decode_pnm(memoryview(b"P5\n2 1\n1023\n\x03\xff\0\1"), 1, max_pixels=9).tolist()
+    [[[1023], [1]]]
+    """
+    found = HEADER.match(bytes(view[:4096]))
+    if found is None:
+        return None
+    kind, width, height, largest = map(int, found.groups())
+    if not (width and height and 0 < largest < 65536) or width * height > max_pixels:
+        return None
+    dtype, samples = np.dtype(">u2" if largest > 255 else "u1"), 1 if kind == 5 else 3
+    needed = width * height * samples * dtype.itemsize
+    if len(view) - found.end() < needed:
+        raise ImageDecodeError(
+            f"the PNM image is truncated ({needed} bytes of pixels are announced, "
+            f"{len(view) - found.end()} are there); pack it again from its source")
+    values = np.frombuffer(view, dtype, width * height * samples, found.end())
+    values = values.reshape(height, width, samples)
+    if values.max() > largest:
+        raise ImageDecodeError(f"the PNM image is damaged: a value is above {largest}, its largest")
+    if largest > 255:
+        return values.astype(np.uint16)
+    return (values.astype(np.uint32) * 510 + largest).__floordiv__(2 * largest).astype(np.uint8)
 
 
 def encode(const uint8_t[:, :, ::1] pixels not None):
@@ -170,6 +203,7 @@ cdef int open_raw(RowSource* source, const uint8_t* data, size_t size, ImageInfo
     info.width, info.height = <int>header.width, <int>header.height
     info.raw = True
     info.in_memory = header.channels == state.channels
+    info.pixel_size = state.channels
     return SOURCE_OPEN
 
 

@@ -11,28 +11,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recordio.formats.avif import avif_frames, avif_orientation, avif_size
+from recordio.formats.avif import avif_frames
 from recordio.formats.headers import (
-    Facts,
-    check_chunks,
-    check_jpeg_end,
-    jpeg_facts,
-    jxl_orientation,
-    jxl_size,
-    png_facts,
-    png_orientation,
-    png_size,
-    tiff_size,
+    ImageHeader,
+    describe_tiff,
+    read_avif,
+    read_exr,
+    read_hdr,
+    read_jpeg,
+    read_jpeg2000,
+    read_jxl,
+    read_pfm,
+    read_png,
+    read_pnm,
+    read_tiff,
+    read_webp,
     tiff_tiles,
-    webp_orientation,
-    webp_size,
 )
-from recordio.formats.image_header import ImageHeader, jpeg_header, png_header, pnm_header
 from recordio.formats.jpeg.jpeg import JpegRows
-from recordio.formats.jpeg_markers import jpeg_orientation, jpeg_size, tiff_orientation
+from recordio.formats.jpeg_markers import is_jpeg_whole
 from recordio.formats.png.deep import decode_deep
-from recordio.formats.png.png import PngRows
-from recordio.formats.pnm import RawRows
+from recordio.formats.png.png import PngRows, check_png
+from recordio.formats.pnm import RawRows, decode_pnm
 from recordio.formats.row_source import RowDecoder
 from recordio.formats.webp.webp import WebpRows
 
@@ -41,9 +41,10 @@ __all__ = [
     "IMAGE_KINDS",
     "OTHER",
     "Format",
+    "format_of",
     "is_read_everywhere",
     "kind_of",
-    "row_of",
+    
     "suffixes_of",
 ]
 
@@ -56,25 +57,28 @@ def _unknown(data: Any) -> None:
     return None
 
 
-def _none(view: memoryview) -> Iterable[Size]:
-    return ()
-
-
-def _no_orientation(view: memoryview) -> int:
-    return 0
-
-
 def _no_values(view: memoryview, channels: int, *, max_pixels: int) -> None:
     return None
 
 
-def _raw_facts(view: memoryview) -> Facts:
-    found = pnm_header(view)
-    return found and (found.bits, found.channels, False)
+def _none(view: memoryview) -> Iterable[Size]:
+    return ()
+
+
+def _unsure(data: Any) -> bool:
+    return False
+
+
+def _no_text(view: memoryview) -> str:
+    return ""
 
 
 class Format(NamedTuple):
-    """A format of images, and where its functions are; most get the file as a view of bytes."""
+    """A format of images, and where its functions are; they get the file as a view of bytes.
+
+    Its decoders are asked in this order: `rows` or `values`, which are our own; Pillow; and OpenCV,
+    where `opencv` says what only OpenCV reads.
+    """
 
     kind: str
     #: The usual one first, which new files get.
@@ -83,56 +87,52 @@ class Format(NamedTuple):
     signatures: tuple[Marks, ...]
     #: What is enough for decoders, as one mark or another; by default the first of each signature.
     enough: Marks = ()
-    #: Width and height as stored; None where Pillow has to be asked.
-    size: Callable[[memoryview], Size | None] = _unknown
+    #: The header; None where Pillow has to be asked.
+    header: Callable[[memoryview], ImageHeader | None] = _unknown
     #: Sizes of frames and tiles, for which decoders take memory: they may exceed the picture.
     parts: Callable[[memoryview], Iterable[Size]] = _none
-    #: Refuses what OpenCV must not get.
-    check_for_opencv: Callable[[memoryview], None] = _unknown
-    #: Refuses what is cut off, where a decoder would make up the rest.
-    check_end: Callable[[memoryview], None] = _unknown
-    #: EXIF orientation, 1 to 8; 0 if the file names none.
-    orientation: Callable[[memoryview], int] = _no_orientation
-    #: Bits of a stored value, channels, and whether it comes in passes; None: Pillow may know.
-    facts: Callable[[memoryview], Facts] = _unknown
-    #: Decodes values of more than 8 bits without the GIL; None where it cannot.
-    deep: Callable[..., Any] = _no_values
-    #: Facts of a file that is whole, which is refused otherwise; None: only a decoder can tell.
-    header: Callable[[bytes], ImageHeader | None] = _unknown
-    #: It never has more than 8 bits.
-    has_eight_bits: bool = False
+    #: Returns True for a file whose pixels are all there, as far as that shows without decoding.
+    is_whole: Callable[[memoryview], bool] = _unsure
+    #: What more an error should say of a file that cannot be decoded.
+    describe: Callable[[memoryview], str] = _no_text
     #: The codec that gives its rows without the GIL.
     rows: type[RowDecoder] | None = None
-    #: An image of one pixel, or of two and to be turned by a quarter, in base 64, to find out
-    #: whether OpenCV reads the format; empty if each does.
-    sample: str = ""
-    #: What decodes it, whole and as stored, where OpenCV does not: grey, RGB or RGBA.
-    pixels: Callable[[memoryview], NDArray[np.uint8]] | None = None
+    #: Decodes the stored values, of more than 8 bits too; None for a file that it leaves to others.
+    values: Callable[..., NDArray[Any] | None] = _no_values
     #: What `PIL.Image.open` calls it, and what has Pillow decode it: module, and what installs it.
     pillow: str = ""
     module: str = "PIL"
     install: str = "pillow"
+    #: Pillow turns its images as their orientation says.
+    pillow_turns: bool = False
+    #: What OpenCV is asked for, which Pillow does not read.
+    opencv: str = ""
     #: OpenCV's parameter for the quality of a new file, and the best.
     quality: tuple[str, int] | None = None
 
     @property
     def name(self) -> str:
         """The name in errors and reports."""
-        return {"webp": "WebP", "jxl": "JPEG XL"}.get(self.kind, self.kind.upper())
+        return _NAMES.get(self.kind, self.kind.upper())
 
+
+_NAMES = {
+    "webp": "WebP",
+    "jxl": "JPEG XL",
+    "jpeg2000": "JPEG 2000",
+    "hdr": "Radiance HDR",
+    "exr": "OpenEXR",
+    "other": "unknown",
+}
 
 FORMATS = (
     Format(
         "jpeg",
-        (".jpg", ".jpeg", ".jpe"),
+        (".jpg", ".jpeg", ".jpe", ".jfif"),
         (((0, b"\xff\xd8\xff"),),),
         enough=((0, b"\xff\xd8"),),
-        size=jpeg_size,
-        check_end=check_jpeg_end,
-        orientation=jpeg_orientation,
-        facts=jpeg_facts,
-        header=jpeg_header,
-        has_eight_bits=True,
+        header=read_jpeg,
+        is_whole=is_jpeg_whole,
         rows=JpegRows,
         pillow="JPEG",
         quality=("IMWRITE_JPEG_QUALITY", 100),
@@ -141,51 +141,31 @@ FORMATS = (
         "png",
         (".png",),
         (((0, b"\x89PNG\r\n\x1a\n"),),),
-        size=png_size,
-        check_for_opencv=check_chunks,
-        orientation=png_orientation,
-        facts=png_facts,
-        deep=decode_deep,
-        header=png_header,
+        header=read_png,
+        is_whole=check_png,
         rows=PngRows,
+        values=decode_deep,
         pillow="PNG",
         quality=("IMWRITE_PNG_COMPRESSION", 9),
     ),
-    Format(
-        "gif",
-        (".gif",),
-        (((0, b"GIF8"),),),
-        has_eight_bits=True,
-        sample="R0lGODdhAgABAIAAAAAAAAAAACwAAAAAAgABAAAIBQABAAgIADs=",
-        pillow="GIF",
-    ),
+    Format("gif", (".gif",), (((0, b"GIF8"),),), pillow="GIF"),
     Format(
         "webp",
         (".webp",),
         (((0, b"RIFF"), (8, b"WEBP")),),
         enough=((8, b"WEBP"),),
-        size=webp_size,
-        orientation=webp_orientation,
-        has_eight_bits=True,
+        header=read_webp,
         rows=WebpRows,
-        sample="UklGRk4AAABXRUJQVlA4WAoAAAAIAAAAAQAAAAAAVlA4TA4AAAAvAQAAAAcQEf0PRET/A0VYSUYaAAAATU0AKg"
-        "AAAAgAAQESAAMAAAABAAYAAAAAAAA=",
         pillow="WEBP",
         module="PIL._webp",
     ),
     Format(
         "avif",
         (".avif",),
-        (((0, b"\0\0\0"), (4, b"ftypavif")),),
+        (((0, b"\0\0\0"), (4, b"ftypavif")), ((0, b"\0\0\0"), (4, b"ftypavis"))),
         enough=((4, b"ftypavi"),),
-        size=avif_size,
+        header=read_avif,
         parts=avif_frames,
-        orientation=avif_orientation,
-        sample="AAAAHGZ0eXBhdmlmAAAAAGF2aWZtaWYxbWlhZgAAAPNtZXRhAAAAAAAAACFoZGxyAAAAAAAAAABwaWN0AAAAAA"
-        "AAAAAAAAAAAAAAAA5waXRtAAAAAAABAAAAHmlsb2MAAAAARAAAAQABAAAAAQAAARcAAAAcAAAAKGlpbmYAAAAA"
-        "AAEAAAAaaW5mZQIAAAAAAQAAYXYwMUNvbG9yAAAAAHJpcHJwAAAAUmlwY28AAAAUaXNwZQAAAAAAAAACAAAAAQ"
-        "AAAA5waXhpAAAAAAEIAAAADGF2MUOBABwAAAAAE2NvbHJuY2x4AAEADQAGgAAAAAlpcm90AwAAABhpcG1hAAAA"
-        "AAAAAAEAAQUBAoMEhQAAACRtZGF0EgAKBxgAJtgIaDUyDxTGZQAB5QAASFrZn1cDjQ==",
         pillow="AVIF",
         module="PIL._avif",
         install="'pillow>=11.3'",
@@ -194,31 +174,32 @@ FORMATS = (
         "jxl",
         (".jxl",),
         (((0, b"\xff\x0a"),), ((0, b"\0\0\0\x0cJXL \r\n\x87\n"),)),
-        size=jxl_size,
-        orientation=jxl_orientation,
-        sample="/woAEBAJCAABACwASxiLFcJJluUMieI=",
+        header=read_jxl,
         pillow="JXL",
         module="pillow_jxl",
         install="pillow-jxl-plugin",
+        pillow_turns=True,
     ),
-    Format("bmp", (".bmp",), (((0, b"BM"), (6, b"\0\0\0\0")),), has_eight_bits=True, pillow="BMP"),
+    Format("bmp", (".bmp",), (((0, b"BM"), (6, b"\0\0\0\0")),), enough=((0, b"BM"),), pillow="BMP"),
     Format(
         "tiff",
         (".tif", ".tiff"),
-        (((0, b"II*\0"),), ((0, b"MM\0*"),)),
-        size=tiff_size,
+        (((0, b"II*\0"),), ((0, b"MM\0*"),), ((0, b"II+\0\x08\0\0\0"),), ((0, b"MM\0+\0\x08\0\0"),)),
+        header=read_tiff,
         parts=tiff_tiles,
-        orientation=tiff_orientation,
+        describe=describe_tiff,
         pillow="TIFF",
+        pillow_turns=True,
+        opencv="colours of more than 8 bits, and 10 or 14 bits",
     ),
     Format(
         "ppm",
         (".ppm", ".pnm"),
         (((0, b"P6\n"),),),
         enough=((0, b"P6"),),
-        header=pnm_header,
-        facts=_raw_facts,
+        header=read_pnm,
         rows=RawRows,
+        values=decode_pnm,
         pillow="PPM",
     ),
     Format(
@@ -226,13 +207,37 @@ FORMATS = (
         (".pgm", ".pnm"),
         (((0, b"P5\n"),),),
         enough=((0, b"P5"),),
-        header=pnm_header,
-        facts=_raw_facts,
+        header=read_pnm,
         rows=RawRows,
+        values=decode_pnm,
+        pillow="PPM",
     ),
-    Format("jpeg2000", (".jp2",), (((0, b"\0\0\0\x0cjP  \r\n"),),), pillow="JPEG2000"),
+    Format(
+        "pfm",
+        (".pfm",),
+        (((0, b"Pf\n"),), ((0, b"PF\n"),)),
+        header=read_pfm,
+        pillow="PPM",
+        opencv="colours",
+    ),
+    Format(
+        "jpeg2000",
+        (".jp2", ".j2k"),
+        (((0, b"\0\0\0\x0cjP  \r\n"),), ((0, b"\xff\x4f\xff\x51"),)),
+        header=read_jpeg2000,
+        pillow="JPEG2000",
+        opencv="colours of more than 8 bits",
+    ),
+    Format(
+        "hdr",
+        (".hdr",),
+        (((0, b"#?RADIANCE"),), ((0, b"#?RGBE"),)),
+        header=read_hdr,
+        opencv="all",
+    ),
+    Format("exr", (".exr",), (((0, b"\x76\x2f\x31\x01"),),), header=read_exr, opencv="all"),
 )
-#: What stands for every other content, and for formats that only OpenCV knows.
+#: What stands for every other content, which Pillow may know.
 OTHER = Format("other", (".bin",), ())
 
 IMAGE_KINDS = tuple(row.kind for row in FORMATS)
@@ -246,11 +251,11 @@ _BY_FIRST_BYTE: dict[int, list[tuple[str, Marks]]] = {}
 for _kind, _suffixes, _signatures in _KINDS:
     for _marks in _signatures:
         _BY_FIRST_BYTE.setdefault(_marks[0][1][0], []).append((_kind, _marks))
-#: Offset and bytes that are enough for decoders, and the row.
-_ENOUGH = tuple(
-    (offset, mark, row)
+#: Bytes that are enough for decoders, and the row.
+_ENOUGH: tuple[tuple[Marks, Format], ...] = tuple(
+    (marks, row)
     for row in FORMATS
-    for offset, mark in row.enough or (marks[0] for marks in row.signatures)
+    for marks in ([(mark,) for mark in row.enough] or row.signatures)
 )
 
 
@@ -269,14 +274,14 @@ def kind_of(content: Any) -> str:
     return "other"
 
 
-def row_of(content: Any) -> Format:
+def format_of(content: Any) -> Format:
     """Find the row of content that somebody takes for an image: decoders look at less of it.
 
     What `kind_of` calls other may be decoded, and the same limits are for it.
     """
     start = bytes(content[:16])
-    for offset, mark, row in _ENOUGH:
-        if start.startswith(mark, offset):
+    for marks, row in _ENOUGH:
+        if all(start.startswith(mark, offset) for offset, mark in marks):
             return row
     return OTHER
 
@@ -291,5 +296,5 @@ def suffixes_of(kind: str) -> tuple[str, ...]:
 
 
 def is_read_everywhere(row: Format) -> bool:
-    """Return True for a format that needs neither a certain OpenCV nor a plugin."""
-    return not row.sample or row.pixels is not None or row.install == "pillow"
+    """Return True for a format that needs neither OpenCV nor a plugin."""
+    return row.rows is not None or (bool(row.pillow) and row.install == "pillow")

@@ -12,7 +12,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from ..errors import ImageDecodeError
-from ..formats.image_size import complete_limits
+from ..formats.image_header import complete_limits
 from ..formats.table import IMAGE_KINDS, kind_of
 from ..packs.scanned_pack import ScannedPack
 from .near import groups_of, near_pairs

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import ImageDecodeError
 from ..formats.decode import decode_image
-from ..formats.image_size import open_image
+from ..formats.image_header import open_image
 from ..formats.table import kind_of
 from ..packs.open_pack import rows_of
 from ..packs.scanned_container import scan_field

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, TypedDict
 
-from ..formats.image_size import DEFAULT_LIMITS
+from ..formats.image_header import DEFAULT_LIMITS
 from ..keywords.checks import boolean, integer
 from ..keywords.options import option, optional
 from ..packs.fields_meta import check_name

@@ -9,7 +9,7 @@ from typing import Annotated, Unpack
 import numpy as np
 
 from ..errors import ImageDecodeError
-from ..formats.image_size import image_size
+from ..formats.image_header import read_header
 from ..keywords.checks import boolean, choice
 from ..keywords.functions import checked
 from ..keywords.options import option
@@ -201,7 +201,7 @@ def _pixels(
 
     def measure(number: int, content: memoryview) -> int:
         try:
-            width, height = image_size(content)
+            width, height = read_header(content).size
         except ImageDecodeError as error:
             if not pack.skip_errors:
                 number = int(unknown[number])

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..formats.image_size import image_size
-from ..formats.opencv_modes import (
+from ..formats.image_header import read_header
+from ..formats.decode import (
     COLOR,
     GRAYSCALE,
     IGNORE_ORIENTATION,
@@ -54,7 +54,7 @@ def picture_hash(content: Any, **limits: int | None) -> int:
     >>> (one ^ other).bit_count() < 8
     True
     """
-    smaller = min(image_size(content)) // LEAST_SIDE
+    smaller = min(read_header(content).size) // LEAST_SIDE
     reduced = (mode for by, mode in sorted(REDUCED_GRAYSCALE.items())[::-1] if by <= smaller)
     image = decode_as_opencv(content, next(reduced, GRAYSCALE), limits)
     small = resize(image[:, :, None], (SIDE, SIDE), AREA)[:, :, 0]

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import EmptyRecordFileError, ImageDecodeError
 from ..formats.decode import decode_image
-from ..formats.image_size import upright_size
+from ..formats.image_header import read_header
 from ..formats.table import kind_of
 from ..keywords.checks import boolean, integer, real
 from ..keywords.functions import checked
@@ -301,7 +301,7 @@ class _Columns:
 def _size(axis: int) -> Callable[[memoryview], float]:
     def size(content: memoryview) -> float:
         try:
-            return float(upright_size(content)[axis])
+            return float(read_header(content).size[axis])
         except ImageDecodeError:
             return np.nan
 

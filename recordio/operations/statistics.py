@@ -14,7 +14,7 @@ from typing import Annotated, Any, Unpack
 import numpy as np
 
 from ..errors import EmptyRecordFileError, ImageDecodeError
-from ..formats.image_size import complete_limits
+from ..formats.image_header import complete_limits
 from ..formats.table import IMAGE_KINDS, kind_of
 from ..keywords.checks import boolean
 from ..keywords.functions import checked

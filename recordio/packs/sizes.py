@@ -23,7 +23,7 @@ from ..containers.index import UNREADABLE, index_paths, keep_at
 from ..containers.reader import ContainedRecords
 from ..content import read_payload
 from ..errors import RecordIOError, RemoteFileError
-from ..formats.image_size import upright_size
+from ..formats.image_header import read_header
 from ..formats.jpeg_markers import jpeg_sizes
 from ..frames.head import FRAMED_HEADER, HEAD, MAGIC_WORD, flag_of, length_of
 from ..header import HEADER
@@ -333,7 +333,7 @@ def _size_of(file: SizedFile, row: int) -> tuple[int, int]:
         content = file.content(row)
         if not len(content):
             return 0, 0
-        width, height = upright_size(content)
+        width, height = read_header(content).size
         return (
             (width, height) if 0 < min(width, height) <= max(width, height) <= LARGEST else (0, 0)
         )

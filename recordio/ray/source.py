@@ -15,7 +15,7 @@ from ray.data.datasource import Datasource, ReadTask
 
 from ..bytes.remote.objects import shown
 from ..errors import ImageDecodeError, LabelError, RecordIOError
-from ..formats.image_size import complete_limits
+from ..formats.image_header import complete_limits
 from ..header import unpack
 from ..packed_images import unpack_img
 from .ranges import RecordRange, cut_ranges, listed_record_files

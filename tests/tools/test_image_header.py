@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordio import ImageDecodeError
-from recordio.formats.image_size import read_image_header
+from recordio.formats.image_header import read_image_header
 
 
 def test_jpeg_header(images):

@@ -20,9 +20,7 @@ import numpy as np
 
 from recordio.errors import LabelError, RecordIOError
 from recordio.extras import need
-from recordio.formats.headers import FIRST_TURNED
-from recordio.formats.image_size import image_size, read_image_header
-from recordio.formats.jpeg_markers import jpeg_orientation
+from recordio.formats.image_header import read_header
 from recordio.keywords.checks import boolean, choice
 from recordio.keywords.options import option
 from recordio.limits import bounded_lines
@@ -42,7 +40,6 @@ __all__ = [
     "item_of",
     "marked_option",
     "read_class_file",
-    "upright_size",
 ]
 
 HEADER = 2.0
@@ -204,7 +201,7 @@ def item_of(
         content = read_content(os.path.join(folder, name), settings.check)
         size = stated
         if size is None or settings.check == "header":
-            size = upright_size(content)
+            size = read_header(content).size
     except OSError as error:
         return Skipped(location, f"image {name}: {error.strerror or error}")
     except RecordIOError as error:
@@ -221,17 +218,6 @@ def item_of(
         return Skipped(location, error.reason)
     left_out.update(beside)
     return LeftOut(left_out) if label is None else Item(label, content, name, left_out)
-
-
-def upright_size(content: bytes) -> Size:
-    """Return width and height of an image turned as its EXIF orientation says."""
-    header = read_image_header(content)
-    if header is not None and header.plain:
-        return header.width, header.height
-    width, height = image_size(content)
-    if jpeg_orientation(content) >= FIRST_TURNED:
-        return height, width
-    return width, height
 
 
 def checked_classes(names: Sequence[object], path: str) -> list[str]:

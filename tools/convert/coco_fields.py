@@ -13,7 +13,7 @@ from recordio import RecordIOError
 from recordio.bytes.files import open_bytes
 from recordio.errors import LabelError
 from recordio.formats.encode import encode_as_opencv
-from recordio.formats.image_size import check_pixels
+from recordio.formats.image_header import check_pixels
 from recordio.packs.fields_meta import FieldMeta, mirrored_points
 
 from .boxes import HEADER, Size

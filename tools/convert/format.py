@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from recordio.errors import RecordIOError
-from recordio.formats.image_size import DEFAULT_MAX_PIXELS
+from recordio.formats.image_header import DEFAULT_MAX_PIXELS
 from recordio.keywords.checks import integer
 from recordio.keywords.options import Options, option, optional
 from recordio.operations.options import field_list

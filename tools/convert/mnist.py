@@ -12,7 +12,7 @@ import numpy as np
 
 from recordio import RecordIOError, read_idx_array
 from recordio.bytes.storage import AtomicOutput
-from recordio.formats.opencv_modes import UNCHANGED
+from recordio.formats.decode import UNCHANGED
 
 from ..images import decode_content, encode_image
 from ..record_pack import RecordPack

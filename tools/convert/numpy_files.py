@@ -22,7 +22,7 @@ from numpy.lib import format as npy_format
 from recordio import RecordIOError
 from recordio.bytes.files import open_bytes
 from recordio.bytes.storage import AtomicOutput
-from recordio.formats.opencv_modes import UNCHANGED
+from recordio.formats.decode import UNCHANGED
 from recordio.formats.table import IMAGE_KINDS
 from recordio.keywords.checks import choice
 from recordio.keywords.checks import path as a_path

@@ -21,7 +21,7 @@ from recordio import RecordIOError
 from recordio.bytes.regular_files import open_regular
 from recordio.errors import LabelError
 from recordio.formats.encode import encode_as_opencv
-from recordio.formats.image_size import check_pixels, image_size, open_image
+from recordio.formats.image_header import check_pixels, open_image, read_header
 from recordio.keywords.checks import boolean
 from recordio.keywords.checks import path as a_path
 from recordio.keywords.options import option, optional
@@ -184,7 +184,7 @@ def masks_of(stem: str, folders: Mapping[str, str]) -> dict[str, tuple[Sequence[
             continue
         with open_regular(path) as file:
             content = file.read()
-        check_pixels(image_size(content))
+        check_pixels(read_header(content).size)
         with open_image(io.BytesIO(content)) as image:
             if image.mode not in ("P", "L", "1"):
                 raise LabelError(f"the mask {path} has colours and no palette ({image.mode})")

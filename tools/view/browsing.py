@@ -16,7 +16,7 @@ from recordio.errors import (
     KeyNotFoundError,
     RecordIOError,
 )
-from recordio.formats.general import upright_size
+from recordio.formats.image_header import read_header
 from recordio.formats.table import suffixes_of
 from recordio.lists import entries_among
 from recordio.operations.expression import NAMES, Condition
@@ -77,7 +77,7 @@ def tile(pack: ShownPack, found: ShownRecord) -> RecordTile:
     size = None
     if found.is_image:
         try:
-            size = upright_size(found.content)
+            size = read_header(found.content).size
         except ImageDecodeError:
             size = None
     texts = [] if found.damage else pack.fields.texts(found.key)
@@ -269,7 +269,7 @@ def record(site: Site, request: Any) -> Any:
     values: dict[str, Any] = {"reading": None, "facts": {}, "size": None, "wrong": found.damage}
     if found.is_image:
         try:
-            values["size"] = upright_size(found.content)
+            values["size"] = read_header(found.content).size
             site.pictures.picture(found.content, SIDES[0])
         except (ImageDecodeError, MemoryError) as error:
             values["wrong"] = getattr(error, "reason", "not enough memory")

@@ -17,8 +17,7 @@ import numpy as np
 from iterators.images.contact_sheet import Layer, Tile, drawn
 from recordio.formats.decode import decode_image
 from recordio.formats.encode import encode_as_opencv
-from recordio.formats.image_size import image_size
-from recordio.formats.jpeg_markers import jpeg_orientation
+from recordio.formats.image_header import read_header
 from recordio.kernels.resample import resize
 
 __all__ = ["Pictures", "decoded", "fitted", "orientation_of"]
@@ -67,14 +66,14 @@ class Pictures:
 
 def decoded(content: Any, side: int) -> np.ndarray:
     """Decode an image upright, RGB, at the smallest fraction of its size not below `side`."""
-    longest = max(image_size(content))
+    longest = max(read_header(content).size)
     scale = next(1 / by for by in (8, 4, 2, 1) if by == 1 or longest // by >= side)
     return decode_image(content, scale=scale, max_pixels=MOST_PIXELS)
 
 
 def orientation_of(content: Any) -> int:
     """Return the EXIF orientation of a JPEG image, 1 to 8; 1 where it cannot be told."""
-    return jpeg_orientation(content) or 1
+    return read_header(content).orientation
 
 
 def fitted(pixels: np.ndarray, side: int) -> np.ndarray:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recordio.errors import ImageDecodeError
-from recordio.formats.image_size import upright_size
+from recordio.formats.image_header import read_header
 from recordio.operations.statistics import RecordCounts
 
 from .lines import BLOCK, NotCounted
@@ -167,7 +167,7 @@ class Statistics:
 
 def _sizes_of(record: ShownRecord) -> tuple[float, float]:
     with contextlib.suppress(ImageDecodeError):
-        width, height = upright_size(record.content) if record.is_image else (0, 0)
+        width, height = read_header(record.content).size if record.is_image else (0, 0)
         if width and height:
             return width, height
     return math.nan, math.nan

@@ -24,7 +24,7 @@ from iterators.providers.image_preview import record_at, records_of, samples_of,
 from iterators.providers.image_provider import undo_normalisation
 from iterators.providers.show import tiles_of
 from recordio.errors import ImageDecodeError, RecordIOError
-from recordio.formats.general import upright_size
+from recordio.formats.image_header import read_header
 
 from .browsing import tile
 from .calls import KINDS, CallError, Settings, form_groups, parse_call, parse_fields
@@ -249,7 +249,7 @@ def usual(pack: ShownPack) -> Settings:
     images = [found for found in pack.records(pack.locations.read(0, 8)) if found.is_image]
     size = (1, 1)
     with contextlib.suppress(ImageDecodeError):
-        size = upright_size(images[0].content) if images else size
+        size = read_header(images[0].content).size if images else size
     small = LEAST_SIDE <= max(size) <= MOST_SIDE
     common = {
         "data_shape": (3, size[1], size[0]) if small else (3, 224, 224),

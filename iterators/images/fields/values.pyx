@@ -19,8 +19,8 @@ from recordio.kernels.pixel cimport PIXEL_SLACK
 import numpy as np
 
 from recordio.errors import ImageDecodeError, RecordIOError
-from recordio.extras import need
-from recordio.formats.image_size import open_within_limits
+from recordio.formats.image_header import open_within_limits, read_header
+from recordio.formats.general import turned
 from recordio.formats.jpeg.jpeg import DEFAULT_LIMITS
 from recordio.formats.png.png import PngValues
 
@@ -42,12 +42,13 @@ def decode_values(bytes data not None, limits=DEFAULT_LIMITS, *, exact=True):
         raise ImageDecodeError(
             "a JPEG image does not keep the values of its pixels: store masks as PNG")
     image = open_within_limits(data, limits)
-    turned = need("PIL.ImageOps", "images of values").exif_transpose(image)
-    if turned.mode not in ("1", "P", "L", "I", "I;16", "I;16B", "I;16L"):
+    if image.mode not in ("1", "P", "L", "I", "I;16", "I;16B", "I;16L"):
         raise ImageDecodeError(
-            f"the image has several values for each pixel (mode {turned.mode}), and one is needed: "
+            f"the image has several values for each pixel (mode {image.mode}), and one is needed: "
             "a grey level, or the number of a colour in a palette")
-    values = np.asarray(turned)
+    values = np.asarray(image)
+    if image.format != "TIFF":  # which Pillow turns
+        values = turned(values, read_header(data).orientation)
     if values.dtype == bool:
         return values.astype(np.uint8)
     if values.dtype != np.uint8:

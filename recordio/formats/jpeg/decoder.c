@@ -57,6 +57,8 @@ struct jpeg_decoder {
     int supported;
     int end_row;    /* of the scaled image, the first below the rectangle */
     ptrdiff_t left; /* bytes between the start of a decoded row and the rectangle */
+    int width;      /* of the rectangle */
+    int of_inks;    /* channels that four inks become in each row; 0: the library gives them */
     jpeg_strip strip;
     void* (*alloc_small)(j_common_ptr, int, size_t); /* libjpeg's own */
     jvirt_barray_ptr (*request_virt_barray)(j_common_ptr, int, boolean, JDIMENSION, JDIMENSION, JDIMENSION);
@@ -257,7 +259,9 @@ static int is_supported(const jpeg_decoder* decoder, const jpeg_outline* found) 
         return 0;
     return (library->num_components == 1 && library->jpeg_color_space == JCS_GRAYSCALE) ||
            (library->num_components == 3 &&
-            (library->jpeg_color_space == JCS_YCbCr || library->jpeg_color_space == JCS_RGB));
+            (library->jpeg_color_space == JCS_YCbCr || library->jpeg_color_space == JCS_RGB)) ||
+           (library->num_components == 4 &&
+            (library->jpeg_color_space == JCS_CMYK || library->jpeg_color_space == JCS_YCCK));
 }
 
 static int check_limits(jpeg_decoder* decoder, const uint8_t* data, size_t size, const jpeg_info* info) {
@@ -395,9 +399,10 @@ static void widen(int x, int width, int full_width, int margin, JDIMENSION* firs
 
 static void choose_output(jpeg_decoder* decoder, int channels, int denominator) {
     struct jpeg_decompress_struct* library = &decoder->library;
-    library->out_color_space = channels == JPEG_GREY  ? JCS_GRAYSCALE
-                               : channels == JPEG_RGB ? JCS_RGB
-                                                      : JCS_EXT_BGR;
+    library->out_color_space = library->num_components == 4 ? JCS_CMYK
+                               : channels == JPEG_GREY      ? JCS_GRAYSCALE
+                               : channels == JPEG_RGB       ? JCS_RGB
+                                                            : JCS_EXT_BGR;
     library->dct_method = JDCT_ISLOW;
     library->do_fancy_upsampling = TRUE;
     library->scale_num = 1;
@@ -452,6 +457,27 @@ static void limit_columns(jpeg_decoder* decoder, JDIMENSION first, JDIMENSION co
         jpeg_entropy_columns(decoder->entropy, first / width, (first + count - 1) / width);
 }
 
+/* Pixels in the place of four inks each, which all files store inverted, with Adobe's marker or without: the bytes of
+ * Pillow, and grey of them as `grey_of` makes it. */
+static void inks_to_pixels(uint8_t* row, int width, int channels) {
+    const uint8_t* from = row;
+    int x, k;
+    for (x = 0; x < width; x++, from += 4) {
+        unsigned colour[3];
+        for (k = 0; k < 3; k++) {
+            const unsigned product = (255u - from[k]) * from[3] + 128;
+            const unsigned missing = (product + (product >> 8)) >> 8;
+            colour[k] = from[3] > missing ? from[3] - missing : 0;
+        }
+        if (channels == JPEG_GREY) {
+            *row++ = (uint8_t)((4899 * colour[0] + 9617 * colour[1] + 1868 * colour[2] + 8192) >> 14);
+            continue;
+        }
+        for (k = 0; k < 3; k++)
+            *row++ = (uint8_t)colour[channels == JPEG_RGB ? k : 2 - k];
+    }
+}
+
 void jpeg_decoder_into(jpeg_decoder* decoder, uint8_t* into, ptrdiff_t stride) {
     decoder->strip.into = into;
     decoder->strip.into_stride = stride;
@@ -461,7 +487,7 @@ int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int
                        int height) {
     struct jpeg_decompress_struct* library = &decoder->library;
     JDIMENSION first, count;
-    const int samples = channels < 0 ? -channels : channels;
+    const int samples = library->num_components == 4 ? 4 : channels < 0 ? -channels : channels;
     int full_width, skipped;
 
     if (decoder->state != OPENED) return fail(decoder, JPEG_BAD_ARGUMENT, "no image is open");
@@ -503,7 +529,9 @@ int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int
     }
     decoder->end_row = y + height;
     decoder->left = (ptrdiff_t)(x - (int)first) * samples;
-    if ((int)library->output_width != width) decoder->strip.into = NULL;
+    decoder->width = width;
+    decoder->of_inks = samples == 4 ? channels : 0;
+    if ((int)library->output_width != width || decoder->of_inks) decoder->strip.into = NULL;
     if (!strip_reserve(&decoder->strip, (int)library->output_width, samples)) {
         jpeg_decoder_finish(decoder);
         return fail(decoder, JPEG_NO_MEMORY, "no memory for the decoded rows");
@@ -558,6 +586,8 @@ int jpeg_decoder_rows(jpeg_decoder* decoder, const uint8_t** row, ptrdiff_t* str
     } else {
         *stride = decoder->strip.stride;
         *row = decoder->strip.rows[0] + decoder->left;
+        for (i = 0; decoder->of_inks && i < *count; i++)
+            inks_to_pixels(decoder->strip.rows[i] + decoder->left, decoder->width, decoder->of_inks);
     }
     return JPEG_OK;
 }

@@ -5,7 +5,7 @@
  * Nothing here prints, exits, jumps out of a call, or touches Python.
  *
  * The pixels handed out are exactly those that a decode of the whole image at the same scale has
- * there (accurate integer DCT, smooth chroma upsampling: what OpenCV and Pillow use).
+ * there (accurate integer DCT, smooth chroma upsampling: what OpenCV and Pillow use); of CMYK they are Pillow's.
  *
  *     open -> start -> rows, rows, ... -> finish, then open the next image
  */
@@ -42,7 +42,7 @@ typedef struct {
     int components;
     int orientation; /* EXIF 1 to 8; 1 if absent or invalid */
     int progressive;
-    int supported; /* 0: CMYK, 12-bit, lossless, arithmetic coding...: another decoder must do it */
+    int supported; /* 0: 12-bit, lossless, arithmetic coding...: another decoder must do it */
 } jpeg_info;
 
 /* Who reads the entropy-coded data: the library, or entropy.h where it can. */

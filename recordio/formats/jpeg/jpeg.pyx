@@ -96,7 +96,7 @@ orientation : int
 progressive : bool
     Whether the image is stored in passes over the whole picture.
 supported : bool
-    Whether `JpegRows` can decode it: not so for CMYK, 12 bits, lossless and arithmetic coding.
+    Whether `JpegRows` can decode it: not so for 12 bits, lossless and arithmetic coding.
 """
 
 
@@ -182,7 +182,7 @@ cdef class JpegRows(CodecRows):
     What `header` calls unsupported is left to the next source.
     """
 
-    def __cinit__(self, int channels, *, bint upright=True, **limits):
+    def __cinit__(self, int channels, *, bint upright=True, bint deep=False, **limits):
         cdef Codec* codec = &self.codec
         cdef jpeg_entropy_choice choice = JPEG_ENTROPY_OF_LIBRARY
         codec.open, codec.start, codec.rows = open_jpeg, start_jpeg, rows_of_jpeg
@@ -210,6 +210,7 @@ cdef OpenStatus open_jpeg(Codec* codec, const uint8_t* data, size_t size,
                           ImageInfo* info) noexcept nogil:
     cdef jpeg_decoder* decoder = <jpeg_decoder*>codec.decoder
     cdef jpeg_info found
+    info.pixel_size = abs(codec.channels)
     if codec.channels == 4:
         return SOURCE_OTHER
     codec.status = jpeg_decoder_open(decoder, data, size, <const jpeg_limits*>codec.settings,

@@ -1,9 +1,9 @@
-/* The chunks of a PNG file: what they say about the pixels, and where the compressed data lie.
+/* The chunks of a PNG file: what they say about the image, and where the compressed data lie.
  *
- * libpng is lenient: it warns and goes on where a chunk is odd but not needed, and what it then shows
- * depends on its version.  Here only files are taken in which nothing is odd; all others are left to the
- * general decoder, except those that end too early or have a wrong checksum where it counts, which no
- * decoder takes.  Never reads beyond the data, never allocates.
+ * A chunk that the pixels do not need may be damaged, of a wrong size or missing, the last one too: it is passed
+ * over.  Animations are passed over as well: what counts is the image that every decoder of PNG shows.  Files
+ * whose pixels depend on something odd are left to the general decoder, except those that end too early or have
+ * a wrong checksum where it counts, which no decoder takes.  Never reads beyond the data, never allocates.
  */
 #ifndef ITERATORS_PNG_CHUNKS_H
 #define ITERATORS_PNG_CHUNKS_H
@@ -14,11 +14,12 @@
 #include <string.h>
 
 #include "checksums.h"
+#include "recordio/formats/jpeg_segments.h"
 
 enum png_status {
     PNG_OK = 0,
     PNG_OTHER,     /* no PNG, or one for the general decoder */
-    PNG_DAMAGED,   /* a checksum is wrong, or there are too few data for the pixels */
+    PNG_DAMAGED,   /* a checksum is wrong, there are too few data for the pixels, or it is Apple's own form */
     PNG_TRUNCATED, /* the file ends before its last chunk does */
     PNG_TOO_LARGE, /* more pixels than the limit */
     PNG_NO_MEMORY,
@@ -31,9 +32,8 @@ enum { PNG_VALUES = 2 };
 enum { PNG_GREY = 0, PNG_RGB = 2, PNG_PALETTE = 3, PNG_GREY_ALPHA = 4, PNG_RGBA = 6 };
 
 enum {
-    PNG_LARGEST_SIDE = 1000000, /* libpng's limits, at which it leaves images and chunks alone */
-    PNG_LARGEST_CHUNK = 8000000,
-    PNG_MOST_INFLATION = 1032 /* bytes that one compressed byte can become */
+    PNG_LARGEST_SIDE = 1000000, /* libpng's limit */
+    PNG_MOST_INFLATION = 1032   /* bytes that one compressed byte can become */
 };
 
 typedef struct {
@@ -46,11 +46,13 @@ typedef struct {
     int num_alphas;
     uint8_t alphas[256]; /* of the first entries of the palette */
     int has_key;
-    uint16_t key[3];      /* the colour that is transparent: one sample of grey, three of RGB */
-    int colour_space;     /* a chunk says what the values mean: libpng heeds it in making grey */
+    uint16_t key[3];      /* the colour that is transparent; of grey all three are alike */
+    int orientation;      /* EXIF 1 to 8, 0 if the file says none */
+    int animated;
     const uint8_t* first; /* chunk of compressed data */
     int count;            /* of such chunks, one behind the other */
-    size_t compressed;    /* bytes in them */
+    size_t compressed;    /* bytes in them, as far as they are there */
+    int is_cut;           /* the file ends before its last chunk does */
     char message[160];
 } png_outline;
 
@@ -91,6 +93,15 @@ static inline uint64_t png_filtered_bytes(const png_outline* image) {
     return bytes;
 }
 
+/* Say that data are missing. */
+static inline int png_is_truncated(size_t size, png_outline* image) {
+    snprintf(image->message, sizeof image->message,
+             "the PNG image is truncated (%llu bytes, and not all of its pixels are there); pack it again from "
+             "its source",
+             (unsigned long long)size);
+    return PNG_TRUNCATED;
+}
+
 static inline int png_read_header(const uint8_t* at, png_outline* image) {
     static const uint8_t depths[7] = {31, 0, 24, 15, 24, 0, 24}; /* sums of those that are allowed */
     const uint32_t width = png_number(at), height = png_number(at + 4);
@@ -106,78 +117,72 @@ static inline int png_read_header(const uint8_t* at, png_outline* image) {
     return PNG_OK;
 }
 
-/* Whether EXIF data are sound and leave the image as it is stored. */
-static inline int png_exif_is_upright(const uint8_t* data, size_t size) {
-    static const uint8_t sizes[13] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8};
-    const int big = size >= 8 && data[0] == 'M';
-#define EXIF16(p) ((uint32_t)(big ? (p)[0] << 8 | (p)[1] : (p)[1] << 8 | (p)[0]))
-#define EXIF32(p) (big ? EXIF16(p) << 16 | EXIF16((p) + 2) : EXIF16((p) + 2) << 16 | EXIF16(p))
-    uint32_t i, count, offset;
-    if (size < 14 || (memcmp(data, "II\x2a\0", 4) != 0 && memcmp(data, "MM\0\x2a", 4) != 0)) return 0;
-    offset = EXIF32(data + 4);
-    if (offset < 8 || offset > size - 2) return 0;
-    count = EXIF16(data + offset);
-    if (count > (size - offset - 2) / 12) return 0;
-    for (i = 0; i < count; i++) {
-        const uint8_t* entry = data + offset + 2 + 12 * i;
-        const uint32_t type = EXIF16(entry + 2), items = EXIF32(entry + 4);
-        uint64_t bytes;
-        if (type < 1 || type > 12) return 0;
-        bytes = (uint64_t)items * sizes[type];
-        if (bytes > 4 && bytes + EXIF32(entry + 8) > size) return 0;
-        if (EXIF16(entry) == 0x0112 && (type != 3 || items != 1 || EXIF16(entry + 8) != 1)) return 0;
-    }
-#undef EXIF16
-#undef EXIF32
-    return 1;
-}
-
-/* A chunk that need not be understood: PNG_OTHER if a decoder may heed it in some way of its own. */
-static inline int png_read_ancillary(const uint8_t* type, const uint8_t* at, size_t size,
-                                     png_outline* image) {
-    static const char profile[] = "Raw profile type "; /* EXIF data as text */
-    if (size > PNG_LARGEST_CHUNK || png_is(type, "acTL") || png_is(type, "fcTL") || png_is(type, "fdAT"))
-        return PNG_OTHER;
-    if (png_is(type, "bKGD") && size != 1 && size != 2 && size != 6) return PNG_OTHER;
-    if (png_is(type, "eXIf") && !png_exif_is_upright(at, size)) return PNG_OTHER;
-    if (png_is(type, "tEXt") || png_is(type, "zTXt") || png_is(type, "iTXt"))
-        if (size >= sizeof profile && memcmp(at, profile, sizeof profile - 1) == 0) return PNG_OTHER;
-    if (png_is(type, "gAMA") || png_is(type, "sRGB") || png_is(type, "iCCP") || png_is(type, "cICP"))
-        image->colour_space = 1;
-    return PNG_OK;
-}
-
 static inline int png_read_palette(const uint8_t* at, size_t size, png_outline* image) {
-    const size_t most = image->colour == PNG_PALETTE ? (size_t)1 << image->depth : 256;
-    if (image->palette_size || !(image->colour & 2) || image->num_alphas || image->has_key) return PNG_OTHER;
-    if (size % 3 || size < 3 || size / 3 > most) return PNG_OTHER;
+    if (image->colour != PNG_PALETTE) return PNG_OK; /* a suggestion */
+    if (image->palette_size || size % 3 || size < 3 || size / 3 > (size_t)1 << image->depth) return PNG_OTHER;
     image->palette_size = (int)(size / 3);
     memcpy(image->palette, at, size);
     return PNG_OK;
 }
 
-static inline int png_read_transparency(const uint8_t* at, size_t size, png_outline* image) {
+/* What is transparent; like libpng it passes over a chunk that does not fit the image. */
+static inline void png_read_transparency(const uint8_t* at, size_t size, png_outline* image) {
     size_t i;
-    if (image->num_alphas || image->has_key || (image->colour & 4)) return PNG_OTHER;
+    if (image->num_alphas || image->has_key || (image->colour & 4)) return;
     if (image->colour == PNG_PALETTE) {
-        if (size < 1 || size > (size_t)image->palette_size) return PNG_OTHER;
+        if (size > (size_t)image->palette_size) return;
         memcpy(image->alphas, at, size);
         image->num_alphas = (int)size;
-        return PNG_OK;
+        return;
     }
-    if (size != (image->colour == PNG_RGB ? 6u : 2u)) return PNG_OTHER;
+    if (size != (image->colour == PNG_RGB ? 6u : 2u)) return;
     for (i = 0; i < size / 2; i++)
         image->key[i] = (uint16_t)(at[2 * i] << 8 | at[2 * i + 1]);
+    if (image->colour == PNG_GREY) image->key[1] = image->key[2] = image->key[0];
     image->has_key = 1;
+}
+
+/* Whether the checksum of a chunk must be right: pixels are made of its content. */
+static inline int png_counts(const uint8_t* type, const png_outline* image) {
+    return png_is(type, "IHDR") || png_is(type, "IDAT") ||
+           (png_is(type, "PLTE") && image->colour == PNG_PALETTE) ||
+           (!(type[0] & 32) && !png_is(type, "PLTE") && !png_is(type, "IEND"));
+}
+
+/* The next chunk of compressed data, `length` bytes of which are there. */
+static inline int png_read_data(const uint8_t* chunk, size_t length, int ended, png_outline* image) {
+    if (ended || (image->colour == PNG_PALETTE && !image->palette_size)) return PNG_OTHER;
+    if (!image->count) image->first = chunk;
+    image->count++;
+    image->compressed += length;
     return PNG_OK;
 }
 
+/* A chunk other than that of compressed data. */
+static inline int png_read_chunk(const uint8_t* type, const uint8_t* content, size_t length, int ended,
+                                 int is_first, png_outline* image) {
+    if (png_is(type, "PLTE")) return ended ? PNG_OK : png_read_palette(content, length, image);
+    if (png_is(type, "tRNS") && !ended) png_read_transparency(content, length, image);
+    if (png_is(type, "eXIf") && !image->orientation)
+        image->orientation = read_exif_orientation(content, length);
+    if (png_is(type, "acTL")) image->animated = 1;
+    return type[0] & 32 || is_first ? PNG_OK : PNG_OTHER;
+}
+
 /* Read all chunks.  *image is filled in up to the first one that is not as it has to be; its message is
- * set with PNG_DAMAGED, PNG_TRUNCATED and PNG_TOO_LARGE. */
-static inline int png_read_chunks(const uint8_t* data, size_t size, int64_t max_pixels, png_outline* image) {
+ * set with PNG_DAMAGED, PNG_TRUNCATED and PNG_TOO_LARGE.  `outline`: facts alone are wanted, and compressed data
+ * are passed over. */
+static inline int png_read_chunks(const uint8_t* data, size_t size, int64_t max_pixels, int outline,
+                                  png_outline* image) {
     size_t at = 8;
     int status, ended = 0; /* the compressed data are over */
     memset(image, 0, sizeof *image);
+    if (size >= 16 && memcmp(data, "\x89PNG\r\n\x1a\n", 8) == 0 && png_is(data + 12, "CgBI")) {
+        snprintf(image->message, sizeof image->message,
+                 "the PNG image has Apple's own form for iPhones (chunk CgBI), which is no PNG: convert it back, "
+                 "with pngcrush -revert-iphone-optimizations");
+        return PNG_DAMAGED;
+    }
     if (size < 33 || memcmp(data, "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR", 16) != 0) return PNG_OTHER;
     if ((status = png_read_header(data + 16, image)) != PNG_OK) return status;
     if ((int64_t)image->width * image->height > max_pixels) {
@@ -191,47 +196,42 @@ static inline int png_read_chunks(const uint8_t* data, size_t size, int64_t max_
     for (;;) {
         const uint8_t *chunk = data + at, *type = chunk + 4, *content = chunk + 8;
         size_t length;
-        int i, ancillary;
-        if (size - at < 12 || (length = png_number(chunk)) > size - at - 12) {
-            snprintf(image->message, sizeof image->message,
-                     "the PNG image is truncated (%llu bytes, and no chunk IEND at the end); pack it again "
-                     "from its source",
-                     (unsigned long long)size);
-            return PNG_TRUNCATED;
-        }
+        int i, is_data;
+        if (size - at < 8) break;
+        length = png_number(chunk);
         for (i = 0; i < 4; i++)
             if ((type[i] | 32) < 'a' || (type[i] | 32) > 'z' || (i == 2 && type[i] & 32)) return PNG_OTHER;
-        ancillary = type[0] & 32;
-        if (png_crc32(type, length + 4) != png_number(content + length)) {
-            if (!png_is(type, "IHDR") && !png_is(type, "IDAT")) return PNG_OTHER;
-            snprintf(
-                image->message, sizeof image->message,
-                "the PNG image is damaged (the checksum of its chunk %.4s at byte %llu is wrong); pack it "
-                "again from its source",
-                (const char*)type, (unsigned long long)at);
-            return PNG_DAMAGED;
+        is_data = png_is(type, "IDAT");
+        if (size - at < 12 || length > size - at - 12) {
+            if (is_data && png_read_data(chunk, size - at - 8 < length ? size - at - 8 : length, ended, image))
+                return PNG_OTHER;
+            break;
         }
-        if (png_is(type, "IDAT")) {
-            if (ended || (image->colour == PNG_PALETTE && !image->palette_size)) return PNG_OTHER;
-            if (length > PNG_LARGEST_CHUNK && length > png_filtered_bytes(image)) return PNG_OTHER;
-            if (!image->count) image->first = chunk;
-            image->count++;
-            image->compressed += length;
-        } else {
+        if (!(outline && is_data) && png_crc32(type, length + 4) != png_number(content + length)) {
+            if (png_counts(type, image)) {
+                snprintf(
+                    image->message, sizeof image->message,
+                    "the PNG image is damaged (the checksum of its chunk %.4s at byte %llu is wrong); pack "
+                    "it again from its source",
+                    (const char*)type, (unsigned long long)at);
+                return PNG_DAMAGED;
+            }
+        } else if (is_data) {
+            if ((status = png_read_data(chunk, length, ended, image)) != PNG_OK) return status;
+        } else if (!png_is(type, "IEND")) {
             ended = image->count > 0;
-            if (png_is(type, "IEND")) return length || !ended ? PNG_OTHER : PNG_OK;
-            if (png_is(type, "PLTE"))
-                status = ended ? PNG_OTHER : png_read_palette(content, length, image);
-            else if (png_is(type, "tRNS"))
-                status = ended ? PNG_OTHER : png_read_transparency(content, length, image);
-            else if (ancillary)
-                status = png_read_ancillary(type, content, length, image);
-            else if (at > 8)
-                status = PNG_OTHER;
+            status = png_read_chunk(type, content, length, ended, at == 8, image);
             if (status != PNG_OK) return status;
+        }
+        if (png_is(type, "IEND")) {
+            if (!outline && !image->count) return PNG_OTHER;
+            return PNG_OK;
         }
         at += length + 12;
     }
+    image->is_cut = 1;
+    if (outline || image->count) return PNG_OK;
+    return png_is_truncated(size, image);
 }
 
 #endif

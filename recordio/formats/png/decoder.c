@@ -94,15 +94,17 @@ const char* png_decoder_message(const png_decoder* decoder) {
  * memory.  NULL without memory. */
 static const uint8_t* png_gather(png_decoder* decoder) {
     const uint8_t* chunk = decoder->image.first;
+    size_t left = decoder->image.compressed;
     uint8_t* to;
     int i;
-    if (decoder->image.count == 1) return chunk + 8;
+    if (decoder->image.count == 1 && !decoder->image.is_cut) return chunk + 8;
     if (!png_reserve(&decoder->compressed, decoder->image.compressed)) return NULL;
     to = decoder->compressed.bytes;
     for (i = 0; i < decoder->image.count; i++) {
-        const size_t length = png_number(chunk);
+        const size_t announced = png_number(chunk), length = announced < left ? announced : left;
         memcpy(to, chunk + 8, length);
         to += length;
+        left -= length;
         chunk += length + 12;
     }
     return decoder->compressed.bytes;
@@ -135,6 +137,10 @@ static int png_find_passes(png_decoder* decoder) {
     return 1;
 }
 
+int png_decoder_look(const uint8_t* data, size_t size, int outline, png_outline* image) {
+    return png_read_chunks(data, size, INT64_MAX, outline, image);
+}
+
 int png_decoder_open(png_decoder* decoder, const uint8_t* data, size_t size, int channels, int deep,
                      int64_t max_pixels, png_info* info) {
     png_outline* image = &decoder->image;
@@ -142,7 +148,7 @@ int png_decoder_open(png_decoder* decoder, const uint8_t* data, size_t size, int
     uint64_t needed;
     int status;
     decoder->step = STEP_NONE;
-    if ((status = png_read_chunks(data, size, max_pixels, image)) != PNG_OK) return status;
+    if ((status = png_read_chunks(data, size, max_pixels, 0, image)) != PNG_OK) return status;
     if (!png_convert_prepare(image, channels, deep, &decoder->conversion)) return PNG_OTHER;
     needed = png_filtered_bytes(image);
     if (needed > PNG_MOST_INFLATION * (uint64_t)image->compressed + MOST_SLACK) {
@@ -163,6 +169,7 @@ int png_decoder_open(png_decoder* decoder, const uint8_t* data, size_t size, int
         return PNG_OTHER;
     info->width = image->width;
     info->height = image->height;
+    info->orientation = image->orientation ? image->orientation : 1;
     info->pixel = decoder->conversion.pixel;
     decoder->step = STEP_OPEN;
     return PNG_OK;

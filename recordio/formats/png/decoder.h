@@ -18,12 +18,16 @@
 typedef struct png_decoder png_decoder;
 
 typedef struct {
-    int width, height;
-    int pixel; /* bytes of one */
+    int width, height; /* as stored */
+    int orientation;   /* EXIF 1 to 8; 1 if absent or invalid */
+    int pixel;         /* bytes of one */
 } png_info;
 
 /* To be called once, before anything else. */
 void png_decoder_prepare(void);
+
+/* Read all chunks of a file, or with `outline` those in which facts are; see `png_read_chunks`. */
+int png_decoder_look(const uint8_t* data, size_t size, int outline, png_outline* image);
 
 /* NULL if there is no memory. */
 png_decoder* png_decoder_new(void);
@@ -33,8 +37,8 @@ void png_decoder_free(png_decoder* decoder); /* NULL is allowed */
  * pixels are the same.  So it is unless this says otherwise. */
 void png_decoder_use_vectors(png_decoder* decoder, int use);
 
-/* Read and check a whole file, for pixels of 1 (grey), 3 (RGB) or 4 (RGBA) channels of 8 bits; `deep`: of the
- * 16 bits that the file must have, with the colours that it has, or PNG_VALUES.  `data` must stay as it is until finish. */
+/* Read and check a whole file, for pixels of 1 (grey), 3 (RGB) or 4 (RGBA) channels of 8 bits; `deep`: of 16 bits
+ * where they are stored, or PNG_VALUES.  `data` must stay as it is until finish. */
 int png_decoder_open(png_decoder* decoder, const uint8_t* data, size_t size, int channels, int deep,
                      int64_t max_pixels, png_info* info);
 

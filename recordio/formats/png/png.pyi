@@ -1,10 +1,13 @@
 from typing import Self
 
+from typing_extensions import Buffer
+
 from ..codec_rows import CodecRows
 
-__all__ = ["PngRows", "PngValues", "decoder"]
+__all__ = ["PngRows", "PngValues", "check_png", "png_header"]
 
-def decoder() -> str: ...
+def png_header(data: Buffer) -> tuple[int, int, int, int, int, bool, bool] | None: ...
+def check_png(data: Buffer) -> bool: ...
 
 class PngRows(CodecRows):
     def __new__(

@@ -1,11 +1,9 @@
-"""Decode PNG images without Python: all or a region, to the pixels that OpenCV gives.
+"""Read headers of PNG images, and decode them without Python: all or a region.
 
-It takes files in which nothing is odd, which libpng would warn of or read in a way of its own, and
-leaves all others to `recordio.formats.general`.  It never turns an image, and never hands
-out pixels for which the data is missing.
+What is decoded is the still image, of 8 or 16 bits; files whose pixels depend on something odd are
+left to `recordio.formats.general`.  It never turns an image, and never hands out pixels for which
+the data is missing.
 """
-
-import os
 
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t, uint8_t
@@ -17,6 +15,7 @@ from recordio.formats.row_source cimport (
 )
 from recordio.formats.status cimport MESSAGE_SIZE
 
+from recordio.errors import ImageDecodeError
 from recordio.formats.jpeg_markers import DEFAULT_MAX_PIXELS
 
 cdef extern from "recordio/formats/png/decoder.h" nogil:
@@ -26,10 +25,25 @@ cdef extern from "recordio/formats/png/decoder.h" nogil:
     ctypedef struct png_info:
         int width
         int height
+        int orientation
         int pixel
+
+    ctypedef struct png_outline:
+        int width
+        int height
+        int depth
+        int colour
+        int interlaced
+        int num_alphas
+        int has_key
+        int orientation
+        int animated
+        int is_cut
+        char* message
 
     enum:
         PNG_VALUES
+        PNG_PALETTE
 
     cdef enum png_status:
         PNG_OK
@@ -37,6 +51,8 @@ cdef extern from "recordio/formats/png/decoder.h" nogil:
         PNG_NO_MEMORY
         PNG_BAD_ARGUMENT
 
+    int png_decoder_look(const uint8_t* data, size_t size, int outline,
+                         png_outline* image) noexcept
     void png_decoder_prepare() noexcept
     png_decoder* png_decoder_new() noexcept
     void png_decoder_free(png_decoder* decoder) noexcept
@@ -49,54 +65,65 @@ cdef extern from "recordio/formats/png/decoder.h" nogil:
     void png_decoder_finish(png_decoder* decoder) noexcept
     const char* png_decoder_message(const png_decoder* decoder) noexcept
 
-__all__ = ["PngRows", "PngValues", "decoder"]
+__all__ = ["PngRows", "PngValues", "check_png", "png_header"]
 
 png_decoder_prepare()
 
+#: Channels by colour type; a palette gives colours.
+cdef int[7] CHANNELS = [1, 0, 3, 3, 2, 0, 4]
 
-def decoder():
-    """Name the decoder of PNG images in which nothing is odd.
 
-    It is ``"own"``, or ``"opencv"`` if that is asked for.
+def png_header(const uint8_t[::1] data not None):
+    """Read a header: width, height, orientation, bits, channels, if in passes, and if plain.
 
-    >>> decoder() in ("own", "opencv")
-    True
+    Plain pixels have no palette, no colour that is transparent, and no other frames.  The result is
+    None where the header is not as it should be.
     """
-    asked = os.environ.get("ITERATORS_PNG", "")
-    if asked not in ("", "opencv"):
-        raise ValueError(f"the environment variable ITERATORS_PNG must be 'opencv', not {asked!r}")
-    return asked or "own"
+    cdef png_outline found
+    png_decoder_look(&data[0], data.shape[0], True, &found)
+    if found.message[0]:
+        raise ImageDecodeError(found.message.decode("ascii", "replace"))
+    if not (0 <= found.colour <= 6 and CHANNELS[found.colour] and found.width and found.height):
+        return None
+    is_palette, has_alphas = found.colour == PNG_PALETTE, found.num_alphas or found.has_key
+    return (
+        found.width, found.height, found.orientation or 1, 8 if is_palette else found.depth,
+        CHANNELS[found.colour] + bool(has_alphas), bool(found.interlaced),
+        not (is_palette or has_alphas or found.animated),
+    )
 
 
-decoder()  # a wrong variable is told of at once
-
-
-cdef struct Settings:
-    int deep
-    bint closed             # everything is left to the next source
+def check_png(const uint8_t[::1] data not None):
+    """Return True for a file with all chunks and right checksums; False: only a decoder can tell."""
+    cdef png_outline found
+    cdef int status
+    with nogil:
+        status = png_decoder_look(&data[0], data.shape[0], False, &found)
+    if status in (PNG_OK, PNG_OTHER):
+        return status == PNG_OK and not found.is_cut
+    raise ImageDecodeError(found.message.decode("ascii", "replace"))
 
 
 cdef class PngRows(CodecRows):
     """A row source that undoes filters no further than it has to; see `RowDecoder`.
 
-    `deep` gives 16 bits where they are stored, for grey of an image without colours and RGB of
-    others.  Left to the next source are images with several frames, an orientation, odd chunks or
-    damaged data; four channels of an image without transparency; grey of colours for which the file
-    has a profile; everything, if `decoder` is not ``"own"``.  Without `vectors` filters are undone
-    in plain C.
+    `deep` gives 16 bits where they are stored.  Left to the next source are images whose pixels
+    depend on odd chunks or damaged data, and four channels of an image without transparency.
+    Without `vectors` filters are undone in plain C.
     """
 
-    cdef Settings settings
+    cdef int deep
 
-    def __cinit__(self, int channels=1, *, bint deep=False, bint vectors=True,
+    def __cinit__(self, int channels=1, *, bint upright=True, bint deep=False, bint vectors=True,
                   max_pixels=DEFAULT_MAX_PIXELS, **limits):
         cdef Codec* codec = &self.codec
         codec.open, codec.start, codec.rows = open_png, start_png, rows_of_png
         codec.finish, codec.explain, codec.free = finish_png, explain_png, free_png
         codec.no_memory, codec.bad_argument = PNG_NO_MEMORY, PNG_BAD_ARGUMENT
-        codec.channels, codec.max_pixels = channels, max_pixels
-        codec.settings = &self.settings
-        self.settings.deep, self.settings.closed = deep, decoder() != "own"
+        # Four channels are as they are stored, whoever decodes.
+        codec.channels, codec.upright = channels, upright and channels != 4
+        codec.max_pixels, codec.settings = max_pixels, &self.deep
+        self.deep = deep
         self.made(png_decoder_new())
         png_decoder_use_vectors(<png_decoder*>codec.decoder, vectors)
 
@@ -105,26 +132,26 @@ cdef class PngValues(PngRows):
     """The same for values as they are stored, such as the numbers of classes in a mask.
 
     A value is a byte, or two in the order of the machine: ``info.pixel_size`` says so.  Images with
-    several values for a pixel are left to the next source.
+    several values for a pixel, or to be turned, are left to the next source.
     """
 
     def __cinit__(self, *, max_pixels=DEFAULT_MAX_PIXELS, **limits):
-        self.settings.deep = PNG_VALUES
+        self.deep = PNG_VALUES
 
 
 cdef OpenStatus open_png(Codec* codec, const uint8_t* data, size_t size,
                          ImageInfo* info) noexcept nogil:
-    cdef const Settings* settings = <const Settings*>codec.settings
+    cdef int deep = (<const int*>codec.settings)[0]
     cdef png_info found
-    if settings.closed:
-        return SOURCE_OTHER
     codec.status = png_decoder_open(<png_decoder*>codec.decoder, data, size, codec.channels,
-                                    settings.deep, codec.max_pixels, &found)
-    if codec.status == PNG_OTHER:
+                                    deep, codec.max_pixels, &found)
+    if codec.status == PNG_OTHER or (codec.status == PNG_OK and deep == PNG_VALUES
+                                     and found.orientation != 1):
         return SOURCE_OTHER
     if codec.status != PNG_OK:
         return SOURCE_FAILED
     info.width, info.height, info.pixel_size = found.width, found.height, found.pixel
+    info.orientation = found.orientation
     return SOURCE_OPEN
 
 

@@ -1,9 +1,10 @@
 /* Samples of PNG rows become pixels: to the same bytes as libpng's when OpenCV asks for them.
  *
- * Pixels have 8 bits, where of 16 the upper 8 count; or the 16 that are stored, of which only the byte order
- * changes, to that of the machine; or they are values, one of each pixel, as they are stored: numbers of colours
- * of a palette, and grey that is not stretched to 8 bits.  Grey of colours is libpng's sum of weights in 1/32768, rounded down; that
- * of 16-bit colours is rounded to 16 bits, of which again the upper 8 count.
+ * Pixels have 8 bits, where of 16 the upper 8 count; or the 16 that are stored, in the byte order of the machine;
+ * or they are values, one of each pixel, as they are stored: numbers of colours of a palette, and grey that is not
+ * stretched to 8 bits.  Grey of colours is libpng's sum of weights in 1/32768, rounded down; that of 16-bit colours
+ * is rounded to 16 bits, of which again the upper 8 count.  Chunks that say what the values mean, such as gAMA,
+ * change nothing.
  */
 #ifndef ITERATORS_PNG_SAMPLES_H
 #define ITERATORS_PNG_SAMPLES_H
@@ -26,8 +27,12 @@ typedef struct {
     uint8_t table[256][4];
 } png_conversion;
 
+SIMD_INLINE uint32_t png_grey_sum(uint32_t red, uint32_t green, uint32_t blue) {
+    return 9797 * red + 19234 * green + 3737 * blue;
+}
+
 SIMD_INLINE uint8_t png_grey_of(uint32_t red, uint32_t green, uint32_t blue, int bytes) {
-    const uint32_t sum = 9797 * red + 19234 * green + 3737 * blue;
+    const uint32_t sum = png_grey_sum(red, green, blue);
     return (uint8_t)(bytes == 2 ? (sum + 16384) >> 23 : sum >> 15);
 }
 
@@ -47,17 +52,14 @@ static inline int png_convert_values(const png_outline* image, png_conversion* t
 
 /* False if such pixels are not there to be had, or not from here. */
 static inline int png_convert_prepare(const png_outline* image, int channels, int deep, png_conversion* to) {
-    const int transparent =
-        (image->colour & 4) || image->num_alphas || (image->colour == PNG_RGB && image->has_key);
+    const int transparent = (image->colour & 4) || image->num_alphas || image->has_key;
     const int steps = image->depth < 8 ? (1 << image->depth) - 1 : 255;
     int i;
     if (deep == PNG_VALUES) return png_convert_values(image, to);
     if (channels == 4 && !transparent) return 0;
-    if (channels == 1 && (image->colour & 2) && image->colour_space) return 0;
-    if (deep && (image->depth != 16 || channels != (image->colour & 2 ? 3 : 1))) return 0;
     to->channels = channels;
-    to->deep = deep;
-    to->pixel = deep ? 2 * channels : channels;
+    to->deep = deep && image->depth == 16;
+    to->pixel = to->deep ? 2 * channels : channels;
     to->by_table = png_samples(image->colour) == 1 && image->depth <= 8;
     to->as_stored =
         image->depth == 8 && image->colour != PNG_PALETTE && png_samples(image->colour) == channels;
@@ -68,7 +70,9 @@ static inline int png_convert_prepare(const png_outline* image, int channels, in
         else
             memcpy(pixel, image->palette[i], 3);
         if (channels == 1) pixel[0] = png_grey_of(pixel[0], pixel[1], pixel[2], 1);
-        pixel[3] = i < image->num_alphas ? image->alphas[i] : 255;
+        pixel[3] = i < image->num_alphas                                                       ? image->alphas[i]
+                   : image->colour == PNG_GREY && image->has_key && i == image->key[0] % (steps + 1) ? 0
+                                                                                                     : 255;
     }
     return 1;
 }
@@ -94,7 +98,7 @@ SIMD_INLINE void samples_to_pixels(const uint8_t* from, int samples, int bytes, 
         out[0] = from[0];
         out[1] = green[0];
         out[2] = blue[0];
-        if (channels == 4 && samples != 3)
+        if (channels == 4 && samples % 2 == 0)
             out[3] = from[pixel - bytes];
         else if (channels == 4)
             out[3] = png_sample(from, bytes) == (image->key[0] & mask) &&
@@ -126,18 +130,39 @@ SIMD_INLINE void table_to_pixels(const uint8_t* row, int x, int width, int depth
     }
 }
 
-/* Pixels of 16 bits: the first samples of each, in the byte order of the machine. */
+SIMD_INLINE void png_store16(uint8_t* out, uint32_t value) {
+    const uint16_t stored = (uint16_t)value;
+    memcpy(out, &stored, 2);
+}
+
+/* Pixels of 16 bits, in the byte order of the machine, of `samples` samples each. */
 static inline void samples_to_deep_pixels(const uint8_t* __restrict from, int samples, int width,
-                                          int channels, uint8_t* __restrict out) {
-    const int together = samples == channels ? width * channels : channels;
+                                          int channels, const png_outline* image, uint8_t* __restrict out) {
     int x, k;
-    for (x = 0; x < width * channels; x += together, from += 2 * samples, out += 2 * together)
-        for (k = 0; k < together; k++) {
-            uint16_t value;
-            memcpy(&value, from + 2 * k, 2);
-            value = (uint16_t)(value << 8 | value >> 8);
-            memcpy(out + 2 * k, &value, 2);
+    if (samples == channels) {
+        for (x = 0; x < width * channels; x++)
+            png_store16(out + 2 * x, png_sample(from + 2 * x, 2));
+        return;
+    }
+    for (x = 0; x < width; x++, from += 2 * samples, out += 2 * channels) {
+        uint32_t colour[3];
+        for (k = 0; k < 3; k++)
+            colour[k] = png_sample(from + (samples >= 3 ? 2 * k : 0), 2);
+        if (channels == 1) {
+            png_store16(out, samples >= 3 ? (png_grey_sum(colour[0], colour[1], colour[2]) + 16384) >> 15
+                                          : colour[0]);
+            continue;
         }
+        for (k = 0; k < 3; k++)
+            png_store16(out + 2 * k, colour[k]);
+        if (channels == 4 && samples % 2 == 0)
+            png_store16(out + 6, png_sample(from + 2, 2));
+        else if (channels == 4)
+            png_store16(out + 6, colour[0] == image->key[0] && colour[1] == image->key[1] &&
+                                         colour[2] == image->key[2]
+                                     ? 0
+                                     : 65535);
+    }
 }
 
 /* Of samples of 16 bits the upper 8. */
@@ -172,7 +197,7 @@ static inline void png_convert(const png_outline* image, const png_conversion* t
         return;
     }
     if (to->deep) {
-        samples_to_deep_pixels(from, samples, width, to->channels, out);
+        samples_to_deep_pixels(from, samples, width, to->channels, image, out);
         return;
     }
     if (bytes == 2 && samples == to->channels) {
@@ -182,6 +207,7 @@ static inline void png_convert(const png_outline* image, const png_conversion* t
     switch (PNG_KIND(samples, bytes, to->channels)) {
         PNG_KIND_CASE(1, 2, 1);
         PNG_KIND_CASE(1, 2, 3);
+        PNG_KIND_CASE(1, 2, 4);
         PNG_KIND_CASES(2, 1);
         PNG_KIND_CASES(2, 2);
         PNG_KIND_CASES(3, 1);

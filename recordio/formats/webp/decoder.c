@@ -95,7 +95,7 @@ static int webp_orientation(const uint8_t* data, size_t size) {
     while (size - at >= 8) {
         const size_t length = read32(data + at + 4, 0), left = size - at - 8;
         if (memcmp(data + at, "EXIF", 4) == 0) {
-            const int found = read_tiff_orientation(data + at + 8, length < left ? length : left);
+            const int found = read_exif_orientation(data + at + 8, length < left ? length : left);
             return found ? found : 1;
         }
         if (length >= left) break;

@@ -75,8 +75,8 @@ cdef class WebpRows(CodecRows):
     Left to the next source are animations, and four channels of an image without transparency.
     """
 
-    def __cinit__(self, int channels, *, bint upright=True, max_pixels=DEFAULT_MAX_PIXELS,
-                  **limits):
+    def __cinit__(self, int channels, *, bint upright=True, bint deep=False,
+                  max_pixels=DEFAULT_MAX_PIXELS, **limits):
         cdef Codec* codec = &self.codec
         codec.open, codec.start, codec.rows = open_webp, start_webp, rows_of_webp
         codec.finish, codec.explain, codec.free = finish_webp, explain_webp, free_webp
@@ -94,6 +94,7 @@ cdef OpenStatus open_webp(Codec* codec, const uint8_t* data, size_t size,
     codec.status = webp_decoder_open(<webp_decoder*>codec.decoder, data, size, codec.channels,
                                      codec.max_pixels, &found)
     info.width, info.height, info.orientation = found.width, found.height, found.orientation
+    info.pixel_size = codec.channels
     if codec.status == WEBP_OTHER:
         return SOURCE_OTHER
     return SOURCE_OPEN if codec.status == WEBP_OK else SOURCE_FAILED

@@ -19,7 +19,7 @@ from recordio import RecordIOError, decode_image
 from recordio.errors import ImageDecodeError
 from recordio.formats import general as codec
 from recordio.formats import pnm
-from recordio.formats.image_size import complete_limits, image_size, read_image_header
+from recordio.formats.image_header import complete_limits, image_size, read_image_header
 from recordio.formats.jpeg import jpeg
 from recordio.formats.jpeg.entry_store import EntryStore
 from recordio.formats.jpeg.resize import decode_resized

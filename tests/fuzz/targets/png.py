@@ -9,7 +9,7 @@ import numpy as np
 
 from faces.codecs import decode_png
 from recordio.errors import ImageDecodeError
-from recordio.formats.image_size import check_chunks
+from recordio.formats.image_header import check_chunks
 
 from .mutate import change_bytes, change_number, move_item
 from .target import Target, drawing, most_pixels

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recordio.errors import RecordIOError
-from recordio.formats.image_size import DEFAULT_MAX_PIXELS
+from recordio.formats.image_header import DEFAULT_MAX_PIXELS
 
 from .mutate import change_bytes
 

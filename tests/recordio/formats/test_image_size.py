@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from recordio import ImageDecodeError, IRHeader, decode_image, pack, unpack_img
-from recordio.formats.image_size import (
+from recordio.formats.image_header import (
     DEFAULT_MAX_PIXELS,
     check_chunks,
     check_for_opencv,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recordio.formats.image_size import is_turned
+from recordio.formats.image_header import is_turned
 
 TURNED = b"MM\0*" + struct.pack(">IHHHIHHI", 8, 1, 0x112, 3, 1, 6, 0, 0)
 UPRIGHT = TURNED.replace(b"\0\x06\0\0", b"\0\x01\0\0")

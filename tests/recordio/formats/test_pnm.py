@@ -13,7 +13,7 @@ from PIL import Image
 from recordio import decode_image
 from recordio.errors import ImageDecodeError
 from recordio.formats import pnm
-from recordio.formats.image_size import image_size
+from recordio.formats.image_header import image_size
 
 RANDOM = np.random.default_rng(8)
 COLOUR = RANDOM.integers(0, 256, (5, 7, 3), np.uint8)

@@ -12,7 +12,7 @@ from recordio import (
     filter,
     pack,
 )
-from recordio.formats.image_size import DEFAULT_LIMITS
+from recordio.formats.image_header import DEFAULT_LIMITS
 
 
 def kept(packs, *words, **options):

@@ -18,7 +18,7 @@ from iterators.testing import encode, encode_jpeg, noise, picture
 from recordio import IRHeader, RecordReader, RecordWriter, filter, pack, stats
 from recordio.bytes.crc32c import crc32c
 from recordio.bytes.remote.settings import RemoteSettings
-from recordio.formats.image_size import upright_size
+from recordio.formats.image_header import upright_size
 from recordio.formats.jpeg_markers import jpeg_sizes
 from recordio.packs import sizes as module
 from recordio.packs.open_pack import open_listed, open_pack

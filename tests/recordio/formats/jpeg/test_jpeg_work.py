@@ -16,7 +16,7 @@ from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
 from recordio import IRHeader, RecordWriter, decode_image, pack, unpack_img
 from recordio.errors import ImageDecodeError
-from recordio.formats.image_size import complete_limits
+from recordio.formats.image_header import complete_limits
 from recordio.formats.jpeg import jpeg
 from recordio.formats.jpeg.resize import decode_resized
 from recordio.formats.transcode import transcode as jpeg_transcode
