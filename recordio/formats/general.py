@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["decode_other", "describe", "turned"]
 
-_ORIENTATION, _PHOTOMETRIC, _COLOUR_MAP = 274, 262, 320
+_PHOTOMETRIC, _COLOUR_MAP = 262, 320
 #: The orientation that undoes one.
 _BACK = (1, 1, 2, 3, 4, 5, 8, 7, 6)
 #: What a value is, for errors.
@@ -162,9 +162,7 @@ def _by_pillow(view: memoryview, row: Format, header: ImageHeader, deep: bool) -
     """Decode by Pillow to the pixels that are stored."""
     try:
         with open_with_plugin(view, row) as image:
-            orientation = 1
-            if row.pillow_turns:
-                orientation = image.getexif().get(_ORIENTATION, 1) if row.kind == "tiff" else header.orientation
+            turns = row.pillow_turns(image, header)
             pixels = _pixels_of_pillow(image, row, header)
     except ModuleNotFoundError:
         raise ImageDecodeError(
@@ -174,10 +172,11 @@ def _by_pillow(view: memoryview, row: Format, header: ImageHeader, deep: bool) -
         raise
     except Exception as error:  # plugins raise what they like
         raise ImageDecodeError(str(error) or type(error).__name__) from error
-    if pixels.dtype == np.uint8 and deep and (header.bits or 8) > 8:
-        raise ImageDecodeError(f"it has {header.bits} bits, of which Pillow gives 8; dtype='uint8' takes those")
-    if orientation in range(2, 9):
-        pixels = turned(pixels, _BACK[int(orientation)])
+    if deep and (header.bits or 8) > 8 * pixels.dtype.itemsize:
+        raise ImageDecodeError(
+            f"it gives {8 * pixels.dtype.itemsize} of {header.bits} bits, which dtype='uint8' takes"
+        )
+    pixels = turned(pixels, _BACK[turns])
     return pixels[:, :, None] if pixels.ndim == 2 else pixels
 
 

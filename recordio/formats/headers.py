@@ -32,6 +32,7 @@ __all__ = [
     "read_tiff",
     "read_webp",
     "tiff_tiles",
+    "without_empty_blocks",
 ]
 
 #: Orientations from here on exchange width and height.
@@ -271,6 +272,24 @@ def _tiff_tags(view: memoryview) -> dict[str, list[int]]:
             if place + size * i < len(view)
         ] or [0]
     return found
+
+
+# ---- GIF
+
+
+def without_empty_blocks(view: memoryview) -> bytes | memoryview:
+    """Leave out empty extensions in front of the first frame of a GIF, which Pillow cannot read."""
+    start, parts = 0, []
+    at = 13 + (3 << (view[10] & 7) + 1 if len(view) > 13 and view[10] & 128 else 0)
+    while view[at : at + 1] == b"\x21":
+        if view[at + 2 : at + 3] == b"\0":
+            parts.append(view[start:at])
+            start = at + 3
+        at += 2
+        while at < len(view) and view[at]:
+            at += view[at] + 1
+        at += 1
+    return b"".join([*parts, view[start:]]) if parts else view
 
 
 # ---- PNM, PFM, Radiance and OpenEXR

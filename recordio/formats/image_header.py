@@ -78,11 +78,11 @@ def read_header(data: Buffer) -> ImageHeader:
     """
     view = memoryview(data).cast("B")
     row = format_of(view)
-    header = row.header(view)
-    if header is not None:
+    if row.header is not None:
+        header = row.header(view)
+        if header is None:
+            raise ImageDecodeError(f"the header of the {row.name} image is damaged or truncated")
         return header
-    if row.opencv and not row.pillow:
-        raise ImageDecodeError(f"the header of the {row.name} image is damaged")
     with open_with_plugin(view, row) as image:
         orientation = image.getexif().get(_EXIF_ORIENTATION, 1)
         bits, channels = _PILLOW_MODES.get(image.mode, (None, None))
@@ -100,7 +100,7 @@ def open_with_plugin(view: memoryview, row: Format) -> PillowImage:
     """Open an image by Pillow's plugin for its format, which may have to be imported first."""
     if row.module != "PIL":
         need(row.module, f"reading {row.name} images")  # it makes itself known to Pillow
-    return open_image(io.BytesIO(view), (row.pillow,) if row.pillow else PILLOW_FORMATS)
+    return open_image(io.BytesIO(row.mended(view)), (row.pillow,) if row.pillow else PILLOW_FORMATS)
 
 
 def open_image(file: BinaryIO, formats: Sequence[str] | None = None) -> PillowImage:

@@ -115,11 +115,10 @@ def decode_pnm(view, int channels, *, max_pixels=DEFAULT_MAX_PIXELS):
             f"{len(view) - found.end()} are there); pack it again from its source")
     values = np.frombuffer(view, dtype, width * height * samples, found.end())
     values = values.reshape(height, width, samples)
-    if values.max() > largest:
-        raise ImageDecodeError(f"the PNM image is damaged: a value is above {largest}, its largest")
+    values = np.minimum(values, largest).astype(np.uint32)  # as Pillow does
     if largest > 255:
         return values.astype(np.uint16)
-    return (values.astype(np.uint32) * 510 + largest).__floordiv__(2 * largest).astype(np.uint8)
+    return ((values * 510 + largest) // (2 * largest)).astype(np.uint8)
 
 
 def encode(const uint8_t[:, :, ::1] pixels not None):

@@ -27,6 +27,7 @@ from recordio.formats.headers import (
     read_tiff,
     read_webp,
     tiff_tiles,
+    without_empty_blocks,
 )
 from recordio.formats.jpeg.jpeg import JpegRows
 from recordio.formats.jpeg_markers import is_jpeg_whole
@@ -53,12 +54,21 @@ Size = tuple[int, int]
 Marks = tuple[tuple[int, bytes], ...]
 
 
-def _unknown(data: Any) -> None:
-    return None
-
-
 def _no_values(view: memoryview, channels: int, *, max_pixels: int) -> None:
     return None
+
+
+def _not_turned(image: Any, header: ImageHeader) -> int:
+    return 1
+
+
+def _as_tagged(image: Any, header: ImageHeader) -> int:
+    orientation = image.getexif().get(274, 1)
+    return int(orientation) if orientation in range(2, 9) else 1
+
+
+def _as_in_stream(image: Any, header: ImageHeader) -> int:
+    return 1 if getattr(image, "jpeg", False) else header.orientation  # as stored if it was JPEG
 
 
 def _none(view: memoryview) -> Iterable[Size]:
@@ -87,8 +97,8 @@ class Format(NamedTuple):
     signatures: tuple[Marks, ...]
     #: What is enough for decoders, as one mark or another; by default the first of each signature.
     enough: Marks = ()
-    #: The header; None where Pillow has to be asked.
-    header: Callable[[memoryview], ImageHeader | None] = _unknown
+    #: Reads the header, None for one that is damaged; without it Pillow is asked.
+    header: Callable[[memoryview], ImageHeader | None] | None = None
     #: Sizes of frames and tiles, for which decoders take memory: they may exceed the picture.
     parts: Callable[[memoryview], Iterable[Size]] = _none
     #: Returns True for a file whose pixels are all there, as far as that shows without decoding.
@@ -103,8 +113,10 @@ class Format(NamedTuple):
     pillow: str = ""
     module: str = "PIL"
     install: str = "pillow"
-    #: Pillow turns its images as their orientation says.
-    pillow_turns: bool = False
+    #: The file as Pillow reads it.
+    mended: Callable[[memoryview], bytes | memoryview] = memoryview
+    #: The orientation as which Pillow turns an image that it has opened.
+    pillow_turns: Callable[[Any, ImageHeader], int] = _not_turned
     #: What OpenCV is asked for, which Pillow does not read.
     opencv: str = ""
     #: OpenCV's parameter for the quality of a new file, and the best.
@@ -148,7 +160,7 @@ FORMATS = (
         pillow="PNG",
         quality=("IMWRITE_PNG_COMPRESSION", 9),
     ),
-    Format("gif", (".gif",), (((0, b"GIF8"),),), pillow="GIF"),
+    Format("gif", (".gif",), (((0, b"GIF8"),),), mended=without_empty_blocks, pillow="GIF"),
     Format(
         "webp",
         (".webp",),
@@ -178,7 +190,7 @@ FORMATS = (
         pillow="JXL",
         module="pillow_jxl",
         install="pillow-jxl-plugin",
-        pillow_turns=True,
+        pillow_turns=_as_in_stream,
     ),
     Format("bmp", (".bmp",), (((0, b"BM"), (6, b"\0\0\0\0")),), enough=((0, b"BM"),), pillow="BMP"),
     Format(
@@ -189,7 +201,7 @@ FORMATS = (
         parts=tiff_tiles,
         describe=describe_tiff,
         pillow="TIFF",
-        pillow_turns=True,
+        pillow_turns=_as_tagged,
         opencv="colours of more than 8 bits, and 10 or 14 bits",
     ),
     Format(

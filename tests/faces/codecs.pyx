@@ -10,7 +10,7 @@ from recordio.formats.jpeg.entry_store cimport EntryStore
 
 from recordio.errors import ImageDecodeError
 from recordio.formats.codec_rows import decode
-from recordio.formats.headers import webp_orientation
+from recordio.formats.headers import read_webp
 from recordio.formats.jpeg import jpeg
 from recordio.formats.png.png import PngRows
 from recordio.formats.webp.webp import WebpRows
@@ -22,7 +22,7 @@ _thread = local()
 cdef CodecRows _rows(make, channels, tuple possible, dict settings):
     if channels not in possible:
         raise ValueError(f"channels must be one of {possible}, not {channels}")
-    variables = os.environ.get("ITERATORS_JPEG"), os.environ.get("ITERATORS_PNG"), jpeg._kernels
+    variables = os.environ.get("ITERATORS_JPEG"), jpeg._kernels
     key = make, channels, *settings.items(), *variables
     rows = _thread.__dict__.get(key)
     if rows is None:
@@ -64,4 +64,4 @@ def decode_png(data, channels=3, region=None, **settings):
 def decode_webp(data, channels=3, region=None, *, upright=False, **settings):
     """Decode a WebP image; None if it is left to another."""
     pixels = decode(_rows(WebpRows, channels, (1, 3, 4), settings), data, region)
-    return orient(pixels, webp_orientation(memoryview(data)) or 1) if upright else pixels
+    return orient(pixels, read_webp(memoryview(data)).orientation) if upright else pixels

@@ -13,7 +13,7 @@ from PIL import Image
 from recordio import decode_image
 from recordio.errors import ImageDecodeError
 from recordio.formats import pnm
-from recordio.formats.image_header import image_size
+from recordio.formats.image_header import read_header
 
 RANDOM = np.random.default_rng(8)
 COLOUR = RANDOM.integers(0, 256, (5, 7, 3), np.uint8)
@@ -101,7 +101,7 @@ def test_images_come_back_as_they_were_written(image, channels):
     assert pnm.header(data)[:3] == (7, 5, channels)
     assert np.array_equal(pnm.decode(data, channels), image)
     assert np.array_equal(decode_image(data, channels=channels), image)
-    assert image_size(data) == (7, 5)
+    assert read_header(data).size == (7, 5)
 
 
 def test_what_is_written_is_what_opencv_writes():
