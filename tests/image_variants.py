@@ -255,7 +255,7 @@ def variants():
         "pfm grey": b"Pf\n30 20\n-1.0\n" + PHOTO[..., 0].astype("<f4").tobytes(),
         "pfm colours": b"PF\n30 20\n-1.0\n" + PHOTO.astype("<f4").tobytes(),
         "no image": b"no image", "empty": b"",
-        "half a jpeg": jpeg[: len(jpeg) - 60], "half a png": saved(photo, "PNG")[:150],
+        "half a jpeg": jpeg[: len(jpeg) - 60], "half a png": saved(photo, "PNG")[:60],
         "half a tiff": saved(photo, "TIFF")[:300], "half a gif": saved(photo.convert("P"), "GIF")[:600],
         "half a bmp": saved(photo, "BMP")[:300],
     }  # fmt: skip

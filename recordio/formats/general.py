@@ -63,6 +63,8 @@ def decode_other(
     row = format_of(view)
     header = read_header(view)
     check_limits(view, known, size=header.size)
+    if channels == 4 and header.channels in (1, 3):
+        raise _lacks_channels(header.channels)
     pixels = row.values(view, channels, max_pixels=known["max_pixels"])
     if pixels is None:
         pixels = _by_libraries(view, row, header, deep)
@@ -238,10 +240,14 @@ def _with_channels(pixels: NDArray[Any], channels: int) -> NDArray[Any]:
     if channels in (found, 0):
         return pixels
     if channels == 4:
-        raise ImageDecodeError(f"the image has {found} channels, not the 4 that were asked for")
+        raise _lacks_channels(found)
     if found == 1:
         return np.repeat(pixels, 3, 2)
     return pixels[:, :, :3] if channels == 3 else grey_of(pixels)
+
+
+def _lacks_channels(found: int) -> ImageDecodeError:
+    return ImageDecodeError(f"the image has {found} channels, not the 4 that were asked for")
 
 
 def grey_of(colours: NDArray[Any]) -> NDArray[Any]:

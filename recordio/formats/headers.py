@@ -94,7 +94,7 @@ class ImageHeader(NamedTuple):
 def read_jpeg(view: memoryview) -> ImageHeader | None:
     """Read the markers in front of the first scan."""
     found = jpeg_facts(view)
-    return found and ImageHeader(*found, plain=True)
+    return ImageHeader(*found, plain=True) if found and found[0] and found[1] else None
 
 
 def read_png(view: memoryview) -> ImageHeader | None:
@@ -205,7 +205,7 @@ def read_tiff(view: memoryview) -> ImageHeader | None:
     """Read the first directory of a TIFF or BigTIFF file."""
     tags = _tiff_tags(view)
     width, height = (tags.get(name, [0])[0] for name in ("width", "height"))
-    if width < 1 or height < 1:
+    if width < 1 or height < 1 or "twice" in tags:  # libraries take the one or the other
         return None
     samples = tags.get("samples", [1])[0]
     bits, photometric = tags.get("bits", [1])[0], tags.get("photometric", [1])[0]
@@ -244,7 +244,7 @@ def describe_tiff(view: memoryview) -> str:
 
 
 def _tiff_tags(view: memoryview) -> dict[str, list[int]]:
-    """Return the numbers in known tags of the first directory; the last of two equal ones counts."""
+    """Return the numbers in known tags of the first directory, and if one is there twice."""
     order = "little" if view[:2] == b"II" else "big"
 
     def number(at: int, count: int, signed: bool = False) -> int:
@@ -266,6 +266,8 @@ def _tiff_tags(view: memoryview) -> dict[str, list[int]]:
             place = number(place, room)
         if name == "orientation" and kind == 1:
             continue  # bytes, which Pillow takes for no number
+        if name in found:
+            name = "twice"
         found[name] = [
             number(place + size * i, size, kind in _TIFF_SIGNED)
             for i in range(min(count, 8))

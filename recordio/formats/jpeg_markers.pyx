@@ -142,6 +142,8 @@ def jpeg_sizes(const uint8_t[:, ::1] heads not None, const int64_t[::1] begins n
                 continue
             if not read_jpeg_outline(data, end - begin, &found) or found.frame == 0:
                 continue
+            if found.width == 0 or found.height == 0:
+                continue
             if found.orientation >= FIRST_TURNED:
                 found.width, found.height = found.height, found.width
             sizes[row, 0], sizes[row, 1] = found.width, found.height

@@ -35,11 +35,10 @@ from iterators.datasets import (
 from iterators.providers.image_preview import samples_of
 from iterators.views.image_sets import ImageClassSet
 from recordio import IRHeader, RecordWriter
-from recordio.formats import general
+from recordio.formats.image_header import read_header
 from recordio.formats.jpeg.resize import decode_resized
 from recordio.operations.expression import Condition
 from recordio.operations.pictures import channel_sums, picture_hash
-from recordio.tools.convert.boxes import upright_size
 from recordio.tools.decode_check import check_contents
 from recordio.tools.encode import EncodeOptions, encode_image
 from recordio.tools.images import decode_content
@@ -152,7 +151,7 @@ DOORS: dict[str, Callable[[Case], object]] = {
     "decode_image, region": lambda case: recordio.decode_image(case.content, region=(0, 0, 1, 1)),
     "decode_many": lambda case: recordio.decode_many([case.content] * 2, threads=2, size=(8, 8)),
     "image_info": lambda case: recordio.image_info(case.content),
-    "upright_size": lambda case: general.upright_size(case.content),
+    "read_header": lambda case: read_header(case.content),
     "imdecode": lambda case: iterators.mx_image.imdecode(case.content),
     "imread": lambda case: iterators.mx_image.imread(case.file),
     "optimize_jpeg": lambda case: optimize_jpeg(case.content),
@@ -170,7 +169,6 @@ DOORS: dict[str, Callable[[Case], object]] = {
     "im2rec --resize": lambda case: encode_image(case.content, EncodeOptions(resize=8)),
     "im2rec --check decode": lambda case: encode_image(case.content, EncodeOptions(check="decode")),
     "check --decode": check_decode,
-    "from-coco": lambda case: upright_size(case.content),
     "export": lambda case: decode_content(case.content, cv2.IMREAD_UNCHANGED),
     "list": lambda case: describe(case.content, recordio.formats.table.kind_of(case.content)),
     "check_content": lambda case: check_content(case.content),

@@ -104,7 +104,7 @@ def decode_resized(data, int short_side, int method=1, int channels=3, *, bint s
     The pixels are those of OpenCV's ``imdecode`` and ``resize``, BGR or grey. Method 1 is
     bilinear, 3 area: those in which `recordio.kernels.resample` and OpenCV agree to the bit. None
     stands for what OpenCV has to decide: no JPEG, damaged or truncated (in the crop or outside),
-    to be turned upright, CMYK, more pixels or scans than `recordio.formats.jpeg.jpeg.JpegRows`
+    to be turned upright, more pixels or scans than `recordio.formats.jpeg.jpeg.JpegRows`
     accepts, a result that would be larger than `largest_side`, or no libjpeg-turbo.
 
     >>> import cv2

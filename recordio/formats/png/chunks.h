@@ -8,6 +8,7 @@
 #ifndef ITERATORS_PNG_CHUNKS_H
 #define ITERATORS_PNG_CHUNKS_H
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -105,11 +106,12 @@ static inline int png_is_truncated(size_t size, png_outline* image) {
 static inline int png_read_header(const uint8_t* at, png_outline* image) {
     static const uint8_t depths[7] = {31, 0, 24, 15, 24, 0, 24}; /* sums of those that are allowed */
     const uint32_t width = png_number(at), height = png_number(at + 4);
-    if (width < 1 || height < 1 || width > PNG_LARGEST_SIDE || height > PNG_LARGEST_SIDE) return PNG_OTHER;
+    if (width < 1 || height < 1 || width > INT_MAX || height > INT_MAX) return PNG_OTHER;
     image->width = (int)width;
     image->height = (int)height;
     image->depth = at[8];
     image->colour = at[9];
+    if (width > PNG_LARGEST_SIDE || height > PNG_LARGEST_SIDE) return PNG_OTHER;
     if (image->colour > 6 || (image->depth & (image->depth - 1)) || !(depths[image->colour] & image->depth))
         return PNG_OTHER;
     if (at[10] || at[11] || at[12] > 1) return PNG_OTHER;

@@ -26,7 +26,7 @@ from .images import (
     PNM,
     READ_IMAGE,
     RENDER,
-    UPRIGHT_SIZE,
+    IMAGE_HEADER,
 )
 from .inflate import INFLATE
 from .journals import JOURNALS
@@ -61,7 +61,7 @@ TARGETS = {
         PNM,
         IMAGE,
         DECODE_IMAGE,
-        UPRIGHT_SIZE,
+        IMAGE_HEADER,
         CHANNEL_SUMS,
         PICTURE_HASH,
         READ_IMAGE,

@@ -12,18 +12,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image
+from image_variants import DEEP, variants
+from PIL import Image, ImageOps
 
 import iterators.__main__ as installation
 from iterators.testing import check_decoder, strategies
 from recordio import decode_image
 from recordio.errors import ImageDecodeError
-from recordio.formats import by_opencv, by_pillow
+from recordio.formats import by_opencv
 from recordio.formats import general as codec
+from recordio.formats.image_header import read_header
 from recordio.formats.jpeg import jpeg
 
 RANDOM = np.random.default_rng(5)
 COLOUR = RANDOM.integers(0, 256, (24, 40, 3), np.uint8)
+VARIANTS = variants()
 LOSSLESS = ("png", "bmp", "tiff", "ppm", "webp")
 
 
@@ -50,7 +53,7 @@ def with_orientation(data, orientation):
     return data[:2] + segment + data[2:]
 
 
-@pytest.fixture(params=[True, False], ids=["libjpeg-turbo", "OpenCV alone"])
+@pytest.fixture(params=[True, False], ids=["libjpeg-turbo", "Pillow"])
 def with_libjpeg(request, monkeypatch):
     """Both kinds of installation."""
     if request.param and not jpeg.available():
@@ -85,10 +88,38 @@ def test_jpeg_is_decoded_upright_and_alike_by_both(with_libjpeg, orientation, ch
     assert np.array_equal(pixels, expected)
 
 
-def test_cmyk_jpeg_goes_to_opencv(with_libjpeg):
-    data = save(COLOUR, "jpeg", "CMYK", quality=95)
-    expected = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)[:, :, ::-1]
-    assert np.array_equal(decode_image(data), expected)
+@pytest.mark.parametrize("scale", [1, 1 / 2, 1 / 4, 1 / 8])
+@pytest.mark.parametrize("name", ["", ", progressive", " without marker", ", turned"])
+def test_inks_of_jpeg_have_the_pixels_of_pillow(with_libjpeg, name, scale):
+    data = VARIANTS[f"jpeg inks{name}"]
+    with Image.open(io.BytesIO(data)) as image:
+        theirs = np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
+    pixels = decode_image(data, scale=scale)
+    if scale == 1:
+        assert np.array_equal(pixels, theirs)
+        part = decode_image(data, region=(3, 5, 14, 11))
+        assert np.array_equal(part, theirs[5:16, 3:17])
+    else:
+        small = cv2.resize(theirs, pixels.shape[1::-1], interpolation=cv2.INTER_AREA)
+        assert np.abs(pixels.astype(int) - small).mean() < 20
+    grey = decode_image(data, channels=1, scale=scale)
+    assert np.array_equal(grey, codec.grey_of(pixels)) or not with_libjpeg
+
+
+@given(
+    st.integers(0, 1 << 30), st.sampled_from(["4:4:4", "4:2:0", "4:2:2"]), st.booleans(),
+    st.integers(1, 100), st.integers(1, 70), st.integers(1, 70),
+)  # fmt: skip
+@settings(max_examples=60, deadline=None)
+def test_any_inks_have_the_pixels_of_pillow(seed, sampling, progressive, quality, width, height):
+    inks = np.random.default_rng(seed).integers(0, 256, (height, width, 4), np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(inks, "CMYK").save(
+        file, "JPEG", quality=quality, subsampling=sampling, progressive=progressive
+    )
+    with Image.open(file) as image:
+        theirs = np.asarray(image.convert("RGB"))
+    assert np.array_equal(decode_image(file.getvalue()), theirs)
 
 
 def test_rgba():
@@ -129,12 +160,7 @@ def test_first_of_several_frames_counts():
     for kind in ("gif", "tiff"):
         file = io.BytesIO()
         frames[0].save(file, kind, save_all=True, append_images=frames[1:])
-        try:
-            pixels = decode_image(file.getvalue())
-        except ImageDecodeError:  # OpenCV reads GIF only from version 4.11 on
-            assert kind == "gif"
-        else:
-            assert np.all(np.abs(pixels.astype(int) - 40) < 4)
+        assert np.all(np.abs(decode_image(file.getvalue()).astype(int) - 40) < 4)
 
 
 @pytest.mark.parametrize("channels", [0, 2, 5, None, "3"])
@@ -149,7 +175,8 @@ def test_wrong_number_of_channels(channels):
 def test_truncated(with_libjpeg, kind):
     options = {"progressive": True} if kind == "progressive" else {}
     data = save(COLOUR, "jpeg" if options else kind, **options)
-    for size in sorted({*range(0, len(data) - 16, max(1, len(data) // 60)), len(data) - 16}):
+    end = len(data) - (40 if kind == "png" else 16)  # the last chunk is not needed
+    for size in sorted({*range(0, end, max(1, len(data) // 60)), end}):
         with pytest.raises(ImageDecodeError):
             decode_image(data[:size])
 
@@ -278,24 +305,82 @@ def test_doubles_that_float32_cannot_hold_are_refused():
         decode_image(data, channels=1, dtype="int16")
     with pytest.raises(ImageDecodeError, match="uint16 cannot"):
         decode_image(data, channels=1, dtype="uint16")
-    with pytest.raises(ValueError, match="drop dtype"):
+    with pytest.raises(ImageDecodeError, match="has 1 channels, not the 4"):
         decode_image(data, channels=4, dtype="float32")
 
 
-@pytest.mark.parametrize(("dtype", "channels"), [("uint16", 3), ("int8", 1)])
-def test_values_that_pillow_would_cut_to_bytes_are_refused(monkeypatch, dtype, channels):
+def test_values_that_pillow_would_cut_to_bytes_are_refused(monkeypatch):
     monkeypatch.setattr(by_opencv, "available", lambda: False)
-    monkeypatch.setattr(by_pillow, "reader_of", lambda kind: "Pillow")
-    data = cv2.imencode(".tiff", COLOUR[..., :channels].astype(dtype))[1].tobytes()
-    with pytest.raises(ImageDecodeError, match="to 8 bits: pip install opencv"):
-        decode_image(data, channels=channels, dtype="float32")
+    data = cv2.imencode(".tiff", COLOUR.astype(np.uint16))[1].tobytes()
+    with pytest.raises(ImageDecodeError, match="gives 8 of 16 bits.*pip install opencv"):
+        decode_image(data, dtype="float32")
+    assert np.array_equal(decode_image(data), COLOUR >> 8)
 
 
-@pytest.mark.opencv
-def test_values_of_formats_that_only_pillow_reads_are_refused(monkeypatch):
-    monkeypatch.setattr(codec.by_pillow, "reader_of", lambda kind: "Pillow")
-    with pytest.raises(ImageDecodeError, match="AVIF has 8 bits here: ask for uint8"):
-        decode_image(b"\0\0\0\x20ftypavif" + bytes(99), dtype="float32")
+@pytest.mark.parametrize("kind", ["tiff signed", "tiff signed bytes", "tiff int32", "tiff float"])
+def test_values_with_a_sign_are_never_wrapped(kind):
+    with pytest.raises(ImageDecodeError, match="ask for dtype='float32'"):
+        decode_image(VARIANTS[kind])
+    with Image.open(io.BytesIO(VARIANTS[kind])) as image:
+        theirs = np.asarray(image)
+    theirs = theirs.view(np.int8) if theirs.dtype == np.uint8 else theirs
+    values = decode_image(VARIANTS[kind], channels=1, dtype="float32")[..., 0]
+    assert np.array_equal(values, theirs.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("name", "largest"),
+    [("tiff 12 bits", 12), ("pgm 12 bits", 12), ("tiff 16 bits", 16), ("png 16 bits", 16)]
+    + [("tiff uint32", 32), ("jpeg2000 16 bits", 16)]
+    + [pytest.param("tiff 14 bits", 14, marks=pytest.mark.opencv)],
+)
+def test_eight_bits_are_the_upper_ones_of_those_that_are_stored(name, largest):
+    if name not in VARIANTS:
+        pytest.skip("this Pillow does not write it")
+    stored = DEEP.astype(np.uint64) << 16 if largest == 32 else DEEP >> (16 - largest)
+    assert read_header(VARIANTS[name]).bits == largest
+    values = decode_image(VARIANTS[name], channels=1, dtype="float32")[..., 0]
+    assert np.array_equal(values, stored)
+    pixels = decode_image(VARIANTS[name], channels=1)[..., 0]
+    assert np.array_equal(pixels, stored >> (largest - 8))
+
+
+#: Orientations that Pillow takes from texts, and files that it refuses.
+OURS = ("png exif as", "png wrong", "png junk", "png 16", "tiff 1", "pgm", "tiff uint32", "jpeg2000 16")
+
+
+@pytest.mark.parametrize("name", [name for name in VARIANTS if not name.startswith(OURS)])
+def test_pixels_are_those_of_pillow(name):
+    """Beside it, of what is read: the size of the header, and both with the same turn."""
+    data = VARIANTS[name]
+    try:
+        pixels = decode_image(data)
+    except ImageDecodeError:
+        return
+    header = read_header(data)
+    assert header.size == (pixels.shape[1], pixels.shape[0])
+    assert decode_image(data, orient=False).shape[:2] == (header.height, header.width)
+    assert name != "half a png"
+    if "without end" in name or name in ("gif with an empty block", "tiff small colour map"):
+        return
+    with Image.open(io.BytesIO(data)) as image:
+        theirs = np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
+    assert np.abs(pixels.astype(int) - theirs).max() <= (1 if name.startswith("avif") else 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("half a tiff", "TIFF image .3 samples of 8 bits.* truncated"),
+        ("half a gif", "GIF image cannot be decoded.*truncated"),
+        ("half a png", "PNG image"),
+        ("pfm grey", "floating point.*float32"),
+        ("no image", "not an image of a known format"),
+    ],
+)
+def test_errors_name_the_format_and_the_cause(name, words):
+    with pytest.raises(ImageDecodeError, match=words):
+        decode_image(VARIANTS[name])
 
 
 def test_limits_hold_for_values():
@@ -338,21 +423,11 @@ def test_report_names_the_commands_that_bring_what_is_missing(monkeypatch):
     assert lines["scipy"] == "not installed; pip install 'recordio-iterators[libsvm]'"
 
 
-@pytest.mark.opencv
-def test_opencv_comes_before_pillow():
-    assert by_pillow.reader_of("webp") == "OpenCV"
-
-
 def test_report_without_opencv(monkeypatch):
     """Free-threaded interpreters have none yet."""
     monkeypatch.setattr(by_opencv, "available", lambda: False)
-    by_pillow.reader_of.cache_clear()
-    try:
-        report = installation.report()
-    finally:
-        by_pillow.reader_of.cache_clear()
-    assert "pip install opencv-python-headless brings OpenCV" in report
-    assert "GIF: Pillow" in report
+    report = installation.report()
+    assert "no OpenCV (pip install opencv-python-headless) for what Pillow cannot read" in report
 
 
 def test_missing_memory_is_no_fault_of_the_image(monkeypatch):
@@ -369,7 +444,7 @@ def test_missing_memory_is_no_fault_of_the_image(monkeypatch):
 
 @pytest.mark.opencv
 def test_memory_that_opencv_misses_is_no_fault_of_the_image(monkeypatch):
-    data = cv2.imencode(".bmp", np.zeros((4, 5, 3), np.uint8))[1].tobytes()
+    data = VARIANTS["pfm colours"]
 
     def hungry_opencv(*arguments):
         error = cv2.error("Failed to allocate 60 bytes")
@@ -378,7 +453,7 @@ def test_memory_that_opencv_misses_is_no_fault_of_the_image(monkeypatch):
 
     monkeypatch.setattr(cv2, "imdecode", hungry_opencv)
     with pytest.raises(MemoryError, match="Failed to allocate"):
-        decode_image(data)
+        decode_image(data, dtype="float32")
 
 
 @pytest.mark.parametrize("orientation", [None, 1, 3, 6, 8])
@@ -394,7 +469,7 @@ def test_upright_size_is_that_of_the_decoded_image(with_libjpeg, kind, orientati
     pixels = decode_image(file.getvalue())
     with monkeypatch.context() as patch:
         patch.delattr(codec, "decode_other")  # nothing is decoded for it
-        assert codec.upright_size(file.getvalue()) == (pixels.shape[1], pixels.shape[0])
+        assert read_header(file.getvalue()).size == (pixels.shape[1], pixels.shape[0])
 
 
 @given(strategies.blobs(most=20))

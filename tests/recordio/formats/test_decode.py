@@ -203,7 +203,7 @@ def test_tensors_share_memory():
         ({"scale": 1 / 2, "size": (3, 3)}, "leave one out"),
         ({"size": (3, 3), "dtype": "uint16"}, "hold the stored values"),
         ({"scale": 1 / 2, "dtype": "float32"}, "hold the stored values"),
-        ({"channels": 4, "dtype": "float32"}, "four channels"),
+        ({"channels": 4, "dtype": "float32"}, "channels, not the 4"),
         ({"size": (0, 3)}, "size must be"),
         ({"size": (3, 1 << 28)}, "size must be"),
         ({"size": 3}, "size must be"),

@@ -122,10 +122,16 @@ def test_the_size_of_tiff_files_that_pillow_does_not_know():
 
 
 @pytest.mark.parametrize(("first", "second"), [(4, 4), (3, 1027), (8, 3)])
-def test_of_a_tag_that_is_twice_in_a_tiff_file_the_last_counts(first, second):
-    entries = [(256, second, 1, 30_000), (256, first, 1, 7), (257, first, 1, 5)]
+def test_a_tiff_file_with_a_tag_twice_is_refused(first, second):
+    """Pillow takes the last one, libtiff the first."""
+    entries = [(256, first, 1, 7), (256, second, 1, 30_000), (257, first, 1, 5)]
     table = b"".join(struct.pack("<HHII", *entry) for entry in entries)
-    assert image_size(b"II*\0\x08\0\0\0" + struct.pack("<H", 3) + table + bytes(4)) == (7, 5)
+    content = b"II*\0\x08\0\0\0" + struct.pack("<H", 3) + table + bytes(4)
+    if second == 1027:  # of no known type
+        assert image_size(content) == (7, 5)
+    else:
+        with pytest.raises(ImageDecodeError, match="header of the TIFF image is damaged"):
+            image_size(content)
 
 
 def test_the_tiles_of_a_tiff_file_count():
@@ -207,17 +213,6 @@ def test_formats_of_opencv_have_headers_and_limits():
         decode_image(exr, dtype="float32")
 
 
-def test_sizes_and_pixels_cannot_contradict_each_other(monkeypatch):
-    """A width that a TIFF file names twice: Pillow and libtiff take one or the other."""
-    content = bytearray(cv2.imencode(".tiff", np.zeros((20, 26), np.uint8))[1].tobytes())
-    at = struct.unpack_from("<I", content, 4)[0] + 2
-    tags = [struct.unpack_from("<H", content, at + 12 * i)[0] for i in range(6)]
-    struct.pack_into("<HHII", content, at + 12 * tags.index(0x103), 0x100, 3, 1, 1)
-    width, height = image_size(content)
-    with contextlib.suppress(ImageDecodeError):
-        assert decode_image(content).shape[:2] == (height, width)
-
-
 def cut_short(kind, length, *, after_pixels=False):
     """An animated PNG whose second or third chunk announces more bytes than there are."""
     whole = png(3, 2)
@@ -270,7 +265,7 @@ def test_truncation_at_every_byte_is_found_or_cuts_no_pixel(name):
         except ImageDecodeError:
             continue
         assert np.array_equal(decode_image(data[:size]), whole)
-        assert size >= len(data) - 16, size
+        assert size >= len(data) - 20, size
 
 
 def test_what_a_camera_appends_does_not_matter():

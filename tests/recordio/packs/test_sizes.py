@@ -18,7 +18,7 @@ from iterators.testing import encode, encode_jpeg, noise, picture
 from recordio import IRHeader, RecordReader, RecordWriter, filter, pack, stats
 from recordio.bytes.crc32c import crc32c
 from recordio.bytes.remote.settings import RemoteSettings
-from recordio.formats.image_header import upright_size
+from recordio.formats.image_header import read_header
 from recordio.formats.jpeg_markers import jpeg_sizes
 from recordio.packs import sizes as module
 from recordio.packs.open_pack import open_listed, open_pack
@@ -359,7 +359,7 @@ def read_heads(data, size):
 )
 def test_a_size_from_few_bytes_is_that_of_all(data):
     whole = read_heads(data, len(data))
-    assert whole == (list(upright_size(data)) if len(data) > 3 else None)
+    assert whole == (list(read_header(data).size) if len(data) > 3 else None)
     found = [read_heads(data, size) for size in range(len(data))]
     assert all(one in (None, whole) for one in found)
     assert len(data) == 3 or sum(one is not None for one in found) > 100

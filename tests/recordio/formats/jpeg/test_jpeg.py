@@ -256,11 +256,11 @@ def test_header():
     assert jpeg.header(encode_jpeg(picture(20, 30)[:, :, 0])) == (30, 20, 1, 1, False, True)
 
 
-def test_cmyk_is_left_to_others():
+def test_inks_are_decoded_to_the_pixels_of_pillow():
     data = encode_with_pillow(picture(20, 30), "CMYK")
-    assert jpeg.header(data) == (30, 20, 4, 1, False, False)
-    with pytest.raises(ImageDecodeError, match="CMYK"):
-        decode_jpeg(data)
+    assert jpeg.header(data) == (30, 20, 4, 1, False, True)
+    with Image.open(io.BytesIO(data)) as image:
+        assert np.array_equal(decode_jpeg(data), np.asarray(image.convert("RGB")))
 
 
 @pytest.mark.parametrize("frame", [0xC3, 0xC5, 0xC9, 0xCA, 0xCB, 0xCD])

@@ -144,12 +144,18 @@ def test_more_tables_than_are_kept():
 
 
 def test_what_is_left_to_the_library():
-    file = io.BytesIO()
-    Image.fromarray(picture(40, 60)).convert("CMYK").save(file, "JPEG")
-    assert check_equal(file.getvalue()) == LIBRARY
     data = bytearray(encode_jpeg(picture(40, 60)))
     data[scan_of(data) - 2] = 62  # the last coefficient of the scan: allowed, with a warning
     assert check_equal(bytes(data)) == LIBRARY
+
+
+@pytest.mark.parametrize("sampling", [0, 1, 2])
+def test_four_inks(sampling):
+    file = io.BytesIO()
+    image = Image.fromarray(picture(40, 60)).convert("CMYK")
+    image.save(file, "JPEG", subsampling=sampling)
+    assert check_equal(file.getvalue()) == OWN
+    assert check_equal(file.getvalue(), region=(7, 9, 30, 20)) == OWN
 
 
 def test_scans_of_one_component_each_are_left_to_the_library():

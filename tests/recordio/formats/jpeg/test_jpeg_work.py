@@ -122,12 +122,11 @@ def test_too_many_scans_are_refused_at_every_door(door, kind):
 
 
 @pytest.mark.libjpeg
-def test_what_is_not_decoded_here_is_refused_by_its_scans_too():
+def test_images_of_inks_are_refused_by_their_scans_too():
     for data in (MANY_CMYK, LONG_CMYK):
         with pytest.raises(ImageDecodeError, match="suspicious"):
             decode_jpeg(data)
-    with pytest.raises(ImageDecodeError, match="CMYK"):
-        decode_jpeg(CMYK)
+    assert decode_jpeg(CMYK).shape[2] == 3
 
 
 def test_arithmetic_coding_and_other_frames_are_counted():

@@ -19,7 +19,8 @@ from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
 from recordio import IRHeader, decode_image, pack
 from recordio.errors import ImageDecodeError
-from recordio.formats import general, general_rows
+from recordio.formats import general, image_decoder
+from recordio.formats.image_header import read_header
 from recordio.formats.webp import webp
 
 pytestmark = pytest.mark.libwebp
@@ -220,7 +221,7 @@ def test_orientation(orientation):
     data = with_orientation(orientation)
     upright = decode_image(data)
     assert np.array_equal(upright, decode_webp(data, upright=True))
-    assert (upright.shape[1], upright.shape[0]) == general.upright_size(data)
+    assert (upright.shape[1], upright.shape[0]) == read_header(data).size
     stored = decode_image(data, orient=False)
     assert np.array_equal(stored, decode_webp(data)) and stored.shape == (41, 53, 3)
     sample = sample_of(data, upright.shape)
@@ -256,8 +257,8 @@ def test_crops_of_records_are_those_of_the_whole_image(monkeypatch):
         return [np.array(renderer.sample(record)[0]) for record in records]
 
     ours = samples()
-    others = tuple(codec for codec in general_rows.CODECS if codec is not webp.WebpRows)
-    assert len(others) == len(general_rows.CODECS) - 1
+    others = tuple(codec for codec in image_decoder.CODECS if codec is not webp.WebpRows)
+    assert len(others) == len(image_decoder.CODECS) - 1
     import iterators.images.render as render
 
     monkeypatch.setattr(render, "CODECS", others)
