@@ -167,6 +167,12 @@ def _without_adobe(data):
     return data[:at] + data[at + 16 :]
 
 
+def _as_ycck(data):
+    """The same file with the marker of luma, chroma and black."""
+    at = data.index(b"Adobe")
+    return data[: at + 11] + b"\2" + data[at + 12 :]
+
+
 def _text_profile(kind):
     raw = exif(3, 6, signature=b"Exif\0\0")
     text = b"\nexif\n%8d\n" % len(raw) + raw.hex().encode() + b"\n"
@@ -189,7 +195,7 @@ def variants():
         "jpeg JFIF 0.00": jpeg.replace(b"JFIF\0\1\1", b"JFIF\0\0\0"),
         "jpeg two signatures": jpeg_with(app1(exif(3, 6, signature=b"Exif\0\0" * 2))),
         "jpeg inks": _inks(), "jpeg inks, progressive": _inks(progressive=True),
-        "jpeg inks without marker": _without_adobe(_inks()),
+        "jpeg inks without marker": _without_adobe(_inks()), "jpeg inks, YCCK": _as_ycck(_inks()),
         "jpeg inks, turned": _inks(exif=exif(3, 6, signature=b"Exif\0\0")),
         "png": saved(photo, "PNG"), "png grey": saved(grey, "PNG"),
         "png alpha": saved(alpha, "PNG"), "png grey alpha": saved(alpha.convert("LA"), "PNG"),

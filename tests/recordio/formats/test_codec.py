@@ -89,7 +89,7 @@ def test_jpeg_is_decoded_upright_and_alike_by_both(with_libjpeg, orientation, ch
 
 
 @pytest.mark.parametrize("scale", [1, 1 / 2, 1 / 4, 1 / 8])
-@pytest.mark.parametrize("name", ["", ", progressive", " without marker", ", turned"])
+@pytest.mark.parametrize("name", ["", ", progressive", " without marker", ", turned", ", YCCK"])
 def test_inks_of_jpeg_have_the_pixels_of_pillow(with_libjpeg, name, scale):
     data = VARIANTS[f"jpeg inks{name}"]
     with Image.open(io.BytesIO(data)) as image:
