@@ -16,6 +16,7 @@ from recordio.content import read_payload
 from recordio.errors import RecordIOError
 from recordio.formats.decode import decode_image
 from recordio.formats.image_header import read_header
+from recordio.formats.table import format_of
 
 from ..core.batch import DataBatch
 from ..images.augment.geometry import drawn_steps
@@ -154,7 +155,8 @@ def _decoded_size(provider: RecordImageProvider, record: int, recipe: Recipe) ->
     data, _ = source.files[file].reader.read_at(int(source.offsets[record]), record)
     content = read_payload(data).content
     header = read_header(content)
-    return header.size if recipe.orient else (header.width, header.height)
+    is_turned = recipe.orient or format_of(content).is_always_turned
+    return header.size if is_turned else (header.width, header.height)
 
 
 def _source(provider: RecordImageProvider) -> Any:

@@ -127,7 +127,8 @@ def decode_image(
         over areas where it shrinks, bilinear where it grows. JPEG images are decoded at the
         smallest fraction that is not below it. Only for ``"uint8"``, and not with `scale`.
     orient : bool
-        Turn the image upright as its EXIF orientation says.
+        Turn the image upright as its EXIF orientation says. TIFF and JPEG XL images, to whose format
+        an orientation belongs, are always turned.
     layout : {"HWC", "CHW"}
         The order of the axes: rows, columns, channels; or channels, rows, columns.
     out : numpy.ndarray or tensor, optional

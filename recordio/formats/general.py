@@ -52,7 +52,7 @@ def decode_other(
     Three channels are RGB, one is grey, both converted from whatever is stored and turned as the
     orientation says.  Four are RGBA: the image must have them, and is taken as stored.  None (0) are
     those that are stored: grey, RGB or RGBA.  Of several frames the first counts.  Without `upright`
-    the orientation is ignored.
+    an orientation in EXIF data is ignored.
 
     Eight bits are the upper ones of more; `deep` gives uint8, uint16 or whatever else is stored,
     such as the numbers with a sign or floating point of a TIFF: nothing is scaled and no bit is
@@ -75,7 +75,7 @@ def decode_other(
         )
     if not deep:
         pixels = _upper_bits(pixels, header)
-    if upright and channels != 4:
+    if (upright and channels != 4) or row.is_always_turned:
         pixels = turned(pixels, header.orientation)
     return np.ascontiguousarray(_with_channels(pixels, channels))
 

@@ -193,7 +193,7 @@ def check_limits(
     This is what every decoder of this package asks first, whatever its library is: frames, tiles
     and the scans of JPEG images count as well.  `size` is that of the image, if it is known.
 
-    >>> check_limits(b"P5\\n60 40\\n255\\n", {"max_pixels": 2400})
+    >>> check_limits(b"P5\n60 40\n255\n", {"max_pixels": 2400})
     """
     known = complete_limits(limits)
     view = memoryview(data).cast("B")

@@ -123,6 +123,11 @@ class Format(NamedTuple):
     quality: tuple[str, int] | None = None
 
     @property
+    def is_always_turned(self) -> bool:
+        """True where the orientation belongs to the format, and nobody shows an image without it."""
+        return self.pillow_turns is not _not_turned
+
+    @property
     def name(self) -> str:
         """The name in errors and reports."""
         return _NAMES.get(self.kind, self.kind.upper())
@@ -302,7 +307,7 @@ def suffixes_of(kind: str) -> tuple[str, ...]:
     """Return the suffixes of files of some kind, the usual one first.
 
     >>> suffixes_of("jpeg"), suffixes_of("other")
-    (('.jpg', '.jpeg', '.jpe'), ('.bin',))
+    (('.jpg', '.jpeg', '.jpe', '.jfif'), ('.bin',))
     """
     return _SUFFIXES.get(kind, OTHER.suffixes)
 

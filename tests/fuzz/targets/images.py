@@ -23,6 +23,7 @@ from recordio.formats.image_header import complete_limits, read_header
 from recordio.formats.jpeg import jpeg
 from recordio.formats.jpeg.entry_store import EntryStore
 from recordio.formats.jpeg.resize import decode_resized
+from recordio.formats.table import format_of
 from recordio.formats.transcode.transcode import coefficients, rewrite
 from recordio.operations.pictures import channel_sums, picture_hash
 
@@ -297,7 +298,8 @@ def check_image(data: bytes) -> None:
     assert pixels.dtype == np.uint8
     assert pixels.shape[2] == channels
     header = read_header(data)
-    size = header.size if channels != 4 else (header.width, header.height)
+    is_turned = channels != 4 or format_of(data).is_always_turned
+    size = header.size if is_turned else (header.width, header.height)
     assert pixels.shape[1::-1] == size
     check_whole(data, limit)
 
@@ -323,7 +325,8 @@ def check_image_header(data: bytes) -> None:
             pixels = decode_image(data, orient=orient, max_pixels=most_pixels(data))
         except ImageDecodeError:
             return
-        assert pixels.shape[1::-1] == (header.size if orient else (header.width, header.height))
+        is_turned = orient or format_of(data).is_always_turned
+        assert pixels.shape[1::-1] == (header.size if is_turned else (header.width, header.height))
     assert header.numbers == "u"
 
 

@@ -359,7 +359,8 @@ def test_pixels_are_those_of_pillow(name):
         return
     header = read_header(data)
     assert header.size == (pixels.shape[1], pixels.shape[0])
-    assert decode_image(data, orient=False).shape[:2] == (header.height, header.width)
+    if not name.startswith("tiff"):  # always turned, as Pillow does
+        assert decode_image(data, orient=False).shape[:2] == (header.height, header.width)
     assert name != "half a png"
     if "without end" in name or name in ("gif with an empty block", "tiff small colour map"):
         return
