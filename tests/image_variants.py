@@ -25,7 +25,9 @@ def saved(image, kind, **options):
 def exif(kind, value, order="<", signature=b""):
     """EXIF data that name an orientation in a field of some type."""
     start = {"<": b"II*\0", ">": b"MM\0*"}[order]
-    number = struct.pack(order + {1: "B", 3: "H", 4: "I", 6: "b", 8: "h", 9: "i", 11: "f"}[kind], value)
+    number = struct.pack(
+        order + {1: "B", 3: "H", 4: "I", 6: "b", 8: "h", 9: "i", 11: "f"}[kind], value
+    )
     entry = struct.pack(order + "IHHHI", 8, 1, 0x112, kind, 1) + number.ljust(4, b"\0")
     return signature + start + entry + bytes(4)
 
@@ -86,7 +88,11 @@ def tiff(pixels, bits, *more, photometric=1, order="<", big=False, tile=None, nu
         places.append(offset)
         offset += len(part) + len(part) % 2
     tags[273 if tile is None else 324] = (4, places)
-    table, rest, at = b"", b"", offset + struct.calcsize(order + count) + len(tags) * (12 + 8 * big) + room
+    table, rest, at = (
+        b"",
+        b"",
+        offset + struct.calcsize(order + count) + len(tags) * (12 + 8 * big) + room,
+    )
     for number, (kind, values) in sorted(tags.items()):
         code = {1: "B", 2: "B", 3: "H", 4: "I", 9: "i"}[kind]
         content = struct.pack(f"{order}{len(values)}{code}", *values)
@@ -239,7 +245,8 @@ def variants():
         "tiff 14 bits": tiff(DEEP >> 2, 14, data=packed(DEEP >> 2, 14)),
         "tiff 16 bits": tiff(DEEP, 16), "tiff 16 bits, big-endian": tiff(DEEP, 16, order=">"),
         "tiff 16 bits, white is 0": tiff(DEEP, 16, photometric=0),
-        "tiff 16 bits in tiles": tiff(DEEP, 16, tile=16), "tiff in tiles": tiff(PHOTO, 8, tile=16, photometric=2),
+        "tiff 16 bits in tiles": tiff(DEEP, 16, tile=16),
+        "tiff in tiles": tiff(PHOTO, 8, tile=16, photometric=2),
         "tiff 16 bits, colours": tiff(PHOTO.astype(np.uint16) * 257, 16, photometric=2),
         "tiff signed": tiff(DEEP.astype(np.int32).astype(np.int16), 16, numbers=2),
         "tiff signed bytes": tiff(PHOTO[..., 0].view(np.int8), 8, numbers=2),
@@ -248,11 +255,12 @@ def variants():
         "tiff float": tiff(DEEP.astype(np.float32) / 7, 32, numbers=3),
         "tiff double": tiff(DEEP.astype(np.float64), 64, numbers=3),
         "tiff palette": saved(photo.convert("P"), "TIFF"),
-        "tiff small colour map": tiff(PHOTO[..., 0], 8, (320, 3, list(range(256)) * 3), photometric=3),
+        "tiff small colour map": tiff(PHOTO[..., 0], 8, (320, 3, [*range(256)] * 3), photometric=3),
         "tiff BigTIFF": tiff(PHOTO, 8, photometric=2, big=True),
         "tiff BigTIFF float": tiff(DEEP.astype(np.float32), 32, numbers=3, big=True),
         "tiff orientation as LONG": tiff(PHOTO, 8, (274, 4, [6]), photometric=2),
-        "tiff orientation as LONG, big-endian": tiff(PHOTO, 8, (274, 4, [6]), photometric=2, order=">"),
+        "tiff orientation as LONG, big-endian": tiff(PHOTO, 8, (274, 4, [6]), photometric=2,
+                                                     order=">"),
         "ppm": saved(photo, "PPM"), "pgm": saved(grey, "PPM"),
         "ppm 16 bits": b"P6\n30 20\n65535\n" + (PHOTO.astype(">u2") * 257).tobytes(),
         "pgm 12 bits": b"P5\n30 20\n4095\n" + (DEEP >> 4).astype(">u2").tobytes(),
@@ -262,7 +270,8 @@ def variants():
         "pfm colours": b"PF\n30 20\n-1.0\n" + PHOTO.astype("<f4").tobytes(),
         "no image": b"no image", "empty": b"",
         "half a jpeg": jpeg[: len(jpeg) - 60], "half a png": saved(photo, "PNG")[:60],
-        "half a tiff": saved(photo, "TIFF")[:300], "half a gif": saved(photo.convert("P"), "GIF")[:600],
+        "half a tiff": saved(photo, "TIFF")[:300],
+        "half a gif": saved(photo.convert("P"), "GIF")[:600],
         "half a bmp": saved(photo, "BMP")[:300],
     }  # fmt: skip
     for orientation in range(2, 9):

@@ -14,7 +14,6 @@ import numpy as np
 
 from recordio.content import read_payload
 from recordio.errors import RecordIOError
-from recordio.formats.decode import decode_image
 from recordio.formats.image_header import read_header
 from recordio.formats.table import format_of
 

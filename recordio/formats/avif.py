@@ -53,7 +53,11 @@ def avif_picture(view: memoryview) -> tuple[int, int, int, int | None, int | Non
     """
     for meta in inside(view, b"meta"):
         primary = next(boxes(meta, b"pitm"), meta[:0])
-        found = dict(_properties(meta, int.from_bytes(primary[4:6] if primary[:1] == b"\0" else primary[4:8], "big")))
+        found = dict(
+            _properties(
+                meta, int.from_bytes(primary[4:6] if primary[:1] == b"\0" else primary[4:8], "big")
+            )
+        )
         size = found.get(b"ispe", meta[:0])
         if len(size) < 12:
             continue

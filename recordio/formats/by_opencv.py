@@ -1,4 +1,4 @@
-"""All use of OpenCV for images: the call that decodes what Pillow cannot, and the one that encodes."""
+"""All use of OpenCV for images: the calls that decode what Pillow cannot, and that encode."""
 
 from __future__ import annotations
 

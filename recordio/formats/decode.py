@@ -1,8 +1,8 @@
 """Encoded images as arrays, for users: `decode_image`, `decode_many` and `image_info`.
 
-JPEG, PNG, WebP and raw images are decoded without the GIL, by the sources that the image stage uses,
-and all other formats by Pillow, or by OpenCV where Pillow does not read them.  Nothing here encodes
-an image, and nothing looks at records.
+JPEG, PNG, WebP and raw images are decoded without the GIL, by the sources that the image stage
+uses, and all other formats by Pillow, or by OpenCV where Pillow does not read them.  Nothing here
+encodes an image, and nothing looks at records.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def decode_image(
     ----------
     data : bytes-like
         The content of an image file: JPEG, PNG, WebP, AVIF, GIF, BMP, TIFF, PNM, JPEG 2000 and
-        others that Pillow decodes, or OpenCV if Pillow does not. Only the first of several frames is
-        decoded; of an animated PNG file it is the still image.
+        others that Pillow decodes, or OpenCV if Pillow does not. Only the first of several frames
+        is decoded; of an animated PNG file it is the still image.
     channels : {3, 1, 4}
         3 for RGB, 1 for grey, both converted from any stored colours; 4 for RGBA, which the image
         must have and which is never turned upright.
@@ -127,8 +127,8 @@ def decode_image(
         over areas where it shrinks, bilinear where it grows. JPEG images are decoded at the
         smallest fraction that is not below it. Only for ``"uint8"``, and not with `scale`.
     orient : bool
-        Turn the image upright as its EXIF orientation says. TIFF and JPEG XL images, to whose format
-        an orientation belongs, are always turned.
+        Turn the image upright as its EXIF orientation says. TIFF and JPEG XL images, to whose
+        format an orientation belongs, are always turned.
     layout : {"HWC", "CHW"}
         The order of the axes: rows, columns, channels; or channels, rows, columns.
     out : numpy.ndarray or tensor, optional
@@ -167,7 +167,8 @@ def decode_image(
 
     Notes
     -----
-    JPEG, PNG, WebP and raw images are decoded without the GIL, so Python threads decode in parallel.
+    JPEG, PNG, WebP and raw images are decoded without the GIL, so Python threads decode in
+    parallel.
     Only the blocks of a JPEG image that a region needs are transformed, and rows below the region
     are not read.
 
@@ -517,7 +518,7 @@ def decode_as_opencv(
     raises the limit on pixels, for the error.
     """
     header = read_header(data)
-    known = complete_limits(limits)
+    known: dict[str, Any] = complete_limits(limits)
     check_limits(data, known, lift, header.size)
     row = format_of(data)
     if mode == UNCHANGED and row.rows is not None and (header.bits or 8) <= 8:

@@ -50,9 +50,9 @@ def decode_other(
     """Decode an image, upright, to 8 bits per channel or, if `deep`, to the values that are stored.
 
     Three channels are RGB, one is grey, both converted from whatever is stored and turned as the
-    orientation says.  Four are RGBA: the image must have them, and is taken as stored.  None (0) are
-    those that are stored: grey, RGB or RGBA.  Of several frames the first counts.  Without `upright`
-    an orientation in EXIF data is ignored.
+    orientation says.  Four are RGBA: the image must have them, and is taken as stored.  None (0)
+    are those that are stored: grey, RGB or RGBA.  Of several frames the first counts.  Without
+    `upright` an orientation in EXIF data is ignored.
 
     Eight bits are the upper ones of more; `deep` gives uint8, uint16 or whatever else is stored,
     such as the numbers with a sign or floating point of a TIFF: nothing is scaled and no bit is
@@ -136,9 +136,7 @@ def _has_plugin(row: Format) -> bool:
     return True
 
 
-def _by_libraries(
-    view: memoryview, row: Format, header: ImageHeader, deep: bool
-) -> NDArray[Any]:
+def _by_libraries(view: memoryview, row: Format, header: ImageHeader, deep: bool) -> NDArray[Any]:
     """Decode by the first library that reads the image; the error has the reasons of all."""
     reasons = []
     if row.pillow or not row.opencv:
@@ -213,8 +211,9 @@ def _by_opencv(view: memoryview, header: ImageHeader) -> NDArray[Any]:
     pixels = by_opencv.imdecode(view, by_opencv.UNCHANGED)
     if pixels is None:
         raise ImageDecodeError("it reads no image")
-    if pixels.dtype == np.uint16 and header.bits in range(9, 16):
-        pixels = pixels >> 16 - header.bits  # OpenCV stretches them
+    bits = header.bits or 16
+    if pixels.dtype == np.uint16 and 8 < bits < 16:
+        pixels = pixels >> 16 - bits  # OpenCV stretches them
     if pixels.ndim == 2:
         return pixels[:, :, None]
     return pixels[..., [2, 1, 0, 3][: pixels.shape[2]]]
@@ -254,7 +253,7 @@ def grey_of(colours: NDArray[Any]) -> NDArray[Any]:
     """Return grey pixels of RGB ones, (height, width, 1), with the weights of OpenCV's decoders."""
     weights = 4899, 9617, 1868
     if colours.dtype.kind == "f":
-        red, green, blue = (colours[:, :, i] * (weight / 16384) for i, weight in enumerate(weights))
-        return (red + green + blue).astype(colours.dtype)[:, :, None]
-    red, green, blue = (colours[:, :, i].astype(np.int64) * w for i, w in enumerate(weights))
-    return ((red + green + blue + 8192) >> 14).astype(colours.dtype)[:, :, None]
+        found: NDArray[Any] = colours[:, :, :3] @ (np.array(weights) / 16384)
+    else:
+        found = (colours[:, :, :3].astype(np.int64) @ np.array(weights) + 8192) >> 14
+    return found.astype(colours.dtype)[:, :, None]

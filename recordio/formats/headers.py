@@ -1,8 +1,8 @@
 """Headers of image files: what each format says about its image, read once for everybody.
 
-Sizes of packs, buckets, limits, boxes and decoders ask these readers, so they cannot differ.  Nothing
-is decoded here: a few bytes can announce millions of pixels.  A reader gets a file that begins as
-one of its format does, and returns None where the header is not as it should be.
+Sizes of packs, buckets, limits, boxes and decoders ask these readers, so they cannot differ.
+Nothing is decoded here: a few bytes can announce millions of pixels.  A reader gets a file that
+begins as one of its format does, and returns None where the header is not as it should be.
 """
 
 from __future__ import annotations
@@ -180,10 +180,7 @@ def read_jxl(view: memoryview) -> ImageHeader | None:
 
 def read_jpeg2000(view: memoryview) -> ImageHeader | None:
     """Read the marker of sizes in the stream."""
-    if view[:4] == b"\xff\x4f\xff\x51":
-        stream = view
-    else:
-        stream = next(boxes(view, b"jp2c"), view[:0])
+    stream = view if view[:2] == b"\xff\x4f" else next(boxes(view, b"jp2c"), view[:0])
     if stream[:4] != b"\xff\x4f\xff\x51" or len(stream) < 43:
         return None
     right, bottom, left, top = (
@@ -236,10 +233,12 @@ def describe_tiff(view: memoryview) -> str:
     tags = _tiff_tags(view)
     numbers = {"i": " with a sign", "f": " of floating point"}
     kind = numbers.get(_TIFF_NUMBERS.get(tags.get("numbers", [1])[0], ""), "")
-    bits = tags.get("bits", [1])
+    samples, bits, photometric, compression = (
+        tags.get(name, [1])[0] for name in ("samples", "bits", "photometric", "compression")
+    )
     return (
-        f"{tags.get('samples', [1])[0]} samples of {bits[0]} bits{kind}, photometric interpretation "
-        f"{tags.get('photometric', ['missing'])[0]}, compression {tags.get('compression', [1])[0]}"
+        f"{samples} samples of {bits} bits{kind}, photometric interpretation {photometric}, "
+        f"compression {compression}"
     )
 
 

@@ -14,7 +14,6 @@ class GeneralRows(RowDecoder):
 
 CODECS: tuple[type[RowDecoder], ...]
 
-
 def decode_pixels(
     data: Buffer,
     channels: int,

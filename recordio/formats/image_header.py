@@ -135,7 +135,9 @@ def open_image(file: BinaryIO, formats: Sequence[str] | None = None) -> PillowIm
             except Exception as error:  # its plugins raise what they like on damaged headers
                 raise ImageDecodeError(f"the header of the image is damaged ({error})") from error
     if reason:
-        raise ImageDecodeError(f"the header of the image is damaged or unknown to Pillow ({reason})")
+        raise ImageDecodeError(
+            f"the header of the image is damaged or unknown to Pillow ({reason})"
+        )
     file.seek(0)
     raise ImageDecodeError(f"not an image of a known format{_behind_wide_header(file.read(64))}")
 

@@ -163,7 +163,7 @@ def exif_orientation(data):
 
 
 def is_jpeg_whole(data):
-    """Return True for a file of a common kind with its last marker; False: only a decoder can tell."""
+    """Return True for a common file with its last marker; False: only a decoder can tell."""
     cdef const uint8_t[::1] view = _jpeg_of(data)
     cdef jpeg_segment found
     cdef size_t at = 2

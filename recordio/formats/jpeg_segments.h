@@ -79,7 +79,16 @@ static inline uint32_t read32(const uint8_t* data, int big_endian) {
 /* The orientation in the directory of a TIFF file, such as EXIF data are, or 0 if it says none.  As in Pillow a number
  * of any type counts, the first one of several, but no bytes. */
 static inline int read_tiff_orientation(const uint8_t* data, size_t size) {
-    enum { TAG = 0x0112, SHORT = 3, LONG = 4, SIGNED_BYTE = 6, SIGNED_SHORT = 8, SIGNED_LONG = 9, FLOAT = 11, IFD = 13 };
+    enum {
+        TAG = 0x0112,
+        SHORT = 3,
+        LONG = 4,
+        SIGNED_BYTE = 6,
+        SIGNED_SHORT = 8,
+        SIGNED_LONG = 9,
+        FLOAT = 11,
+        IFD = 13
+    };
     int big_endian;
     uint32_t offset;
     unsigned count, i;

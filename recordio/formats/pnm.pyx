@@ -94,7 +94,7 @@ def decode(data, channels, *, max_pixels=DEFAULT_MAX_PIXELS):
 
 
 def decode_pnm(view, int channels, *, max_pixels=DEFAULT_MAX_PIXELS):
-    r"""Return the values of an image of another largest value, up to 65535; None for any other file.
+    r"""Return the values of an image of any largest value up to 65535; None for any other file.
 
     Values of more than 8 bits are as they are stored, smaller ones stretched to 0 to 255.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 from recordio.formats.avif import avif_frames
@@ -45,7 +44,6 @@ __all__ = [
     "format_of",
     "is_read_everywhere",
     "kind_of",
-    
     "suffixes_of",
 ]
 
@@ -124,7 +122,7 @@ class Format(NamedTuple):
 
     @property
     def is_always_turned(self) -> bool:
-        """True where the orientation belongs to the format, and nobody shows an image without it."""
+        """True where an orientation belongs to the format: Pillow turns what it opens."""
         return self.pillow_turns is not _not_turned
 
     @property
@@ -201,7 +199,12 @@ FORMATS = (
     Format(
         "tiff",
         (".tif", ".tiff"),
-        (((0, b"II*\0"),), ((0, b"MM\0*"),), ((0, b"II+\0\x08\0\0\0"),), ((0, b"MM\0+\0\x08\0\0"),)),
+        (
+            ((0, b"II*\0"),),
+            ((0, b"MM\0*"),),
+            ((0, b"II+\0\x08\0\0\0"),),
+            ((0, b"MM\0+\0\x08\0\0"),),
+        ),
         header=read_tiff,
         parts=tiff_tiles,
         describe=describe_tiff,

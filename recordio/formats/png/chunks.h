@@ -47,8 +47,8 @@ typedef struct {
     int num_alphas;
     uint8_t alphas[256]; /* of the first entries of the palette */
     int has_key;
-    uint16_t key[3];      /* the colour that is transparent; of grey all three are alike */
-    int orientation;      /* EXIF 1 to 8, 0 if the file says none */
+    uint16_t key[3]; /* the colour that is transparent; of grey all three are alike */
+    int orientation; /* EXIF 1 to 8, 0 if the file says none */
     int animated;
     const uint8_t* first; /* chunk of compressed data */
     int count;            /* of such chunks, one behind the other */
@@ -96,10 +96,11 @@ static inline uint64_t png_filtered_bytes(const png_outline* image) {
 
 /* Say that data are missing. */
 static inline int png_is_truncated(size_t size, png_outline* image) {
-    snprintf(image->message, sizeof image->message,
-             "the PNG image is truncated (%llu bytes, and not all of its pixels are there); pack it again from "
-             "its source",
-             (unsigned long long)size);
+    snprintf(
+        image->message, sizeof image->message,
+        "the PNG image is truncated (%llu bytes, and not all of its pixels are there); pack it again from "
+        "its source",
+        (unsigned long long)size);
     return PNG_TRUNCATED;
 }
 
@@ -180,9 +181,10 @@ static inline int png_read_chunks(const uint8_t* data, size_t size, int64_t max_
     int status, ended = 0; /* the compressed data are over */
     memset(image, 0, sizeof *image);
     if (size >= 16 && memcmp(data, "\x89PNG\r\n\x1a\n", 8) == 0 && png_is(data + 12, "CgBI")) {
-        snprintf(image->message, sizeof image->message,
-                 "the PNG image has Apple's own form for iPhones (chunk CgBI), which is no PNG: convert it back, "
-                 "with pngcrush -revert-iphone-optimizations");
+        snprintf(
+            image->message, sizeof image->message,
+            "the PNG image has Apple's own form for iPhones (chunk CgBI), which is no PNG: convert it back, "
+            "with pngcrush -revert-iphone-optimizations");
         return PNG_DAMAGED;
     }
     if (size < 33 || memcmp(data, "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR", 16) != 0) return PNG_OTHER;
@@ -205,7 +207,8 @@ static inline int png_read_chunks(const uint8_t* data, size_t size, int64_t max_
             if ((type[i] | 32) < 'a' || (type[i] | 32) > 'z' || (i == 2 && type[i] & 32)) return PNG_OTHER;
         is_data = png_is(type, "IDAT");
         if (size - at < 12 || length > size - at - 12) {
-            if (is_data && png_read_data(chunk, size - at - 8 < length ? size - at - 8 : length, ended, image))
+            if (is_data &&
+                png_read_data(chunk, size - at - 8 < length ? size - at - 8 : length, ended, image))
                 return PNG_OTHER;
             break;
         }

@@ -94,7 +94,7 @@ def png_header(const uint8_t[::1] data not None):
 
 
 def check_png(const uint8_t[::1] data not None):
-    """Return True for a file with all chunks and right checksums; False: only a decoder can tell."""
+    """Return True for all chunks with right checksums; False: only a decoder can tell."""
     cdef png_outline found
     cdef int status
     with nogil:

@@ -70,7 +70,7 @@ static inline int png_convert_prepare(const png_outline* image, int channels, in
         else
             memcpy(pixel, image->palette[i], 3);
         if (channels == 1) pixel[0] = png_grey_of(pixel[0], pixel[1], pixel[2], 1);
-        pixel[3] = i < image->num_alphas                                                       ? image->alphas[i]
+        pixel[3] = i < image->num_alphas ? image->alphas[i]
                    : image->colour == PNG_GREY && image->has_key && i == image->key[0] % (steps + 1) ? 0
                                                                                                      : 255;
     }
@@ -158,10 +158,10 @@ static inline void samples_to_deep_pixels(const uint8_t* __restrict from, int sa
         if (channels == 4 && samples % 2 == 0)
             png_store16(out + 6, png_sample(from + 2, 2));
         else if (channels == 4)
-            png_store16(out + 6, colour[0] == image->key[0] && colour[1] == image->key[1] &&
-                                         colour[2] == image->key[2]
-                                     ? 0
-                                     : 65535);
+            png_store16(out + 6,
+                        colour[0] == image->key[0] && colour[1] == image->key[1] && colour[2] == image->key[2]
+                            ? 0
+                            : 65535);
     }
 }
 

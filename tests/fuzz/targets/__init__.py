@@ -19,6 +19,7 @@ from .fields import FIELDS
 from .images import (
     CHANNEL_SUMS,
     IMAGE,
+    IMAGE_HEADER,
     JPEG,
     JPEG_RESIZE,
     JPEG_REWRITE,
@@ -26,7 +27,6 @@ from .images import (
     PNM,
     READ_IMAGE,
     RENDER,
-    IMAGE_HEADER,
 )
 from .inflate import INFLATE
 from .journals import JOURNALS

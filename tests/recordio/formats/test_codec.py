@@ -346,7 +346,16 @@ def test_eight_bits_are_the_upper_ones_of_those_that_are_stored(name, largest):
 
 
 #: Orientations that Pillow takes from texts, and files that it refuses.
-OURS = ("png exif as", "png wrong", "png junk", "png 16", "tiff 1", "pgm", "tiff uint32", "jpeg2000 16")
+OURS = (
+    "png exif as",
+    "png wrong",
+    "png junk",
+    "png 16",
+    "tiff 1",
+    "pgm",
+    "tiff uint32",
+    "jpeg2000 16",
+)
 
 
 @pytest.mark.parametrize("name", [name for name in VARIANTS if not name.startswith(OURS)])

@@ -28,7 +28,6 @@ from recordio.operations.pictures import picture_hash
 from recordio.tools.encode import EncodeOptions, encode_image
 from recordio.tools.images import decode_content
 
-
 VARIANTS = variants()
 
 

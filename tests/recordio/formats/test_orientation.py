@@ -30,7 +30,11 @@ def png(*chunks):
         + kind
         + content
         + struct.pack(">I", zlib.crc32(kind + content))
-        for kind, content in ((b"IHDR", struct.pack(">IIBBBBB", 6, 4, 8, 2, 0, 0, 0)), *chunks, (b"IEND", b""))
+        for kind, content in (
+            (b"IHDR", struct.pack(">IIBBBBB", 6, 4, 8, 2, 0, 0, 0)),
+            *chunks,
+            (b"IEND", b""),
+        )
     )
 
 

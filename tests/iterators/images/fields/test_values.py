@@ -78,7 +78,9 @@ def test_limits_and_damage_are_errors():
     with pytest.raises(ImageDecodeError):
         read_values(tiff, {**DEFAULT_LIMITS, "max_pixels": 100})
     for data in (data, tiff, cv2.imencode(".pgm", np.zeros((30, 40), np.uint8))[1].tobytes()):
-        last = len(data) - (24 if data.startswith(b"\x89PNG") else 1)  # the end of PNG is not needed
+        last = len(data) - (
+            24 if data.startswith(b"\x89PNG") else 1
+        )  # the end of PNG is not needed
         for end in range(0, last, 7):
             with pytest.raises(ImageDecodeError):
                 read_values(data[:end], DEFAULT_LIMITS)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from iterators.testing import encode_jpeg, picture
-from recordio.formats.jpeg import jpeg
 from recordio import decode_image
+from recordio.formats.jpeg import jpeg
 from recordio.formats.jpeg.resize import decode_resized
 
 SAMPLINGS = ("411", "420", "422", "440", "444")

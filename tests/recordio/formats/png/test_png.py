@@ -50,8 +50,8 @@ def by_us(data, channels):
 def check_same(data, channels):
     """The pixels of OpenCV where both read the file; whether our own decoder read it.
 
-    OpenCV refuses files without their last chunk, and alpha of grey; Pillow, which reads what is odd,
-    has transparent colours of 8 bits alone.
+    OpenCV refuses files without their last chunk, and alpha of grey; Pillow, which reads what is
+    odd, has transparent colours of 8 bits alone.
     """
     theirs, ours = by_opencv(data, channels), by_us(data, channels)
     try:

@@ -19,7 +19,7 @@ from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
 from recordio import IRHeader, decode_image, pack
 from recordio.errors import ImageDecodeError
-from recordio.formats import general, image_decoder
+from recordio.formats import image_decoder
 from recordio.formats.image_header import read_header
 from recordio.formats.webp import webp
 
