@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from recordio.errors import ImageDecodeError
-from recordio.formats.encode import encode_as_opencv
 from recordio.formats.decode import decode_as_opencv
+from recordio.formats.encode import encode_as_opencv
 from recordio.formats.image_header import check_limits, complete_limits, read_header
 from recordio.header import IRHeader, pack, unpack
 

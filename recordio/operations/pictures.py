@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ..formats.image_header import read_header
 from ..formats.decode import (
     COLOR,
     GRAYSCALE,
@@ -14,6 +13,7 @@ from ..formats.decode import (
     REDUCED_GRAYSCALE,
     decode_as_opencv,
 )
+from ..formats.image_header import read_header
 from ..kernels.resample import resize
 
 __all__ = ["channel_sums", "picture_hash"]
