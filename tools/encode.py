@@ -19,18 +19,19 @@ from recordio import ImageDecodeError, IRHeader, LabelError, RecordTooLargeError
 from recordio import pack as pack_record
 from recordio.extras import command
 from recordio.formats import by_opencv, pnm
+from recordio.formats.decode import decode_as_opencv
 from recordio.formats.encode import encode_as_opencv
-from recordio.formats.decode import UNCHANGED, check_whole, decode_as_opencv
 from recordio.formats.image_header import ImageHeader, check_pixels, read_header
 from recordio.formats.jpeg.resize import decode_resized
-from recordio.formats.table import kind_of, suffixes_of
+from recordio.formats.table import format_of, kind_of
 from recordio.kernels.resample import resize
 from recordio.lists import ListEntry
 
 from .im2rec_options import EncodeOptions
-from .images import JPEG_QUALITY, check_jpeg
+from .images import JPEG_QUALITY, check_decodes, check_jpeg, check_stored, decode_upright
 from .npy import decode_npy
 from .optimize import Tally, optimize_image
+from .payloads import SHOWN_WHOLE, raw_values_in
 
 __all__ = [
     "EncodeOptions",
@@ -39,6 +40,7 @@ __all__ = [
     "crop_square",
     "encode_image",
     "encode_record",
+    "loses_bits",
     "resized_size",
 ]
 
@@ -50,7 +52,8 @@ JPEG_START = b"\xff\xd8\xff"
 RECORD_LIMIT = 2**29
 LARGEST_JPEG_SIDE = 65500
 LARGEST_IMAGE = 2**30  # pixels; what OpenCV's readers accept
-
+#: Values that no encoding holds.
+UNFIT = {"i": "values with a sign", "f": "floating point values"}
 
 #: Without blocking: a pipe named in a list must not hang the run.
 OPEN_FLAGS = os.O_RDONLY | sum(
@@ -115,20 +118,28 @@ def encode_record(
 
 def encode_image(data: bytes, options: EncodeOptions) -> bytes:
     """Turn the bytes of an image file into the bytes to store: `data` itself where possible."""
-    header = None
-    if kind_of(data) == "npy":
+    kind = kind_of(data)
+    if kind == "npy":
         return _checked_array(data, options)
-    if options.check != "none":
+    if options.pass_through and options.check == "none":
+        return data
+    if not data:
+        raise ImageDecodeError("the file is empty")
+    try:
         header = read_header(data)
-        check_whole(data, options.max_pixels)
-    decoded = options.check == "decode" and check_jpeg(data, options.max_pixels)
-    if options.pass_through or _needs_no_change(data, header, options):
-        if options.check == "decode" and not decoded:
-            _decode(data, UNCHANGED, options.max_pixels)
+    except ImageDecodeError as error:
+        hint = raw_values_in(data) if kind == "other" else ""
+        raise ImageDecodeError(error.reason + hint) from None
+    untouched = options.pass_through or _needs_no_change(data, header, options)
+    if options.check == "decode":
+        (check_decodes if untouched else check_jpeg)(data, options.max_pixels)
+    elif options.check == "header" and (untouched or kind in SHOWN_WHOLE):
+        check_stored(data, options.max_pixels)  # others are decoded as a whole
+    if untouched:
         return data
     image = _decode_resized_jpeg(data, options, header)
     if image is None:
-        image = _decode(data, options.color, options.max_pixels)
+        image = _decode(data, header, options)
         if options.center_crop:
             image = crop_square(image)
         if options.resize:
@@ -165,44 +176,58 @@ def _read_file(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _needs_no_change(data: bytes, header: ImageHeader | None, options: EncodeOptions) -> bool:
+def _needs_no_change(data: bytes, header: ImageHeader, options: EncodeOptions) -> bool:
     """Return True if decoding and re-encoding would only lose quality or time."""
-    if header is None or not header.plain or header.orientation != 1 or options.quality is not None:
+    if options.check == "none" or options.quality is not None:
         return False
-    kind = kind_of(data)
-    if ("raw" if kind in ("pgm", "ppm") else suffixes_of(kind)[0]) != options.encoding:
+    if not header.plain or header.orientation != 1:
+        return False
+    row = format_of(data)
+    if ("raw" if row.kind in ("pgm", "ppm") else row.suffixes[0]) != options.encoding:
         return False
     if header.channels not in {1: (3,), 0: (1,), -1: (1, 3, 4)}[options.color]:
         return False
-    if kind == "jpeg" and header.channels == 4:  # CMYK is decoded to BGR
+    if row.kind == "jpeg" and header.channels == 4:  # CMYK is decoded to BGR
         return False
-    if header.bits != 8 and not (
-        header.bits == 16 and kind == "png" and options.color < 0
-    ):
+    if header.bits not in ((8, 16) if row.kind == "png" and options.color < 0 else (8,)):
         return False
     if options.center_crop and header.width != header.height:
         return False
     return options.resize in (0, min(header.width, header.height))
 
 
-def _decode(data: bytes, color: int, max_pixels: int) -> np.ndarray:
-    if not data:
-        raise ImageDecodeError("the file is empty")
-    return decode_as_opencv(data, color, {"max_pixels": max_pixels}, "--max-pixels")
+def loses_bits(data: bytes, options: EncodeOptions) -> bool:
+    """Return True for an image of which the upper 8 bits are stored, and more are in the file."""
+    if options.pass_through or options.color < 0:
+        return False
+    return (read_header(data).bits or 8) > 8
+
+
+def _decode(data: bytes, header: ImageHeader, options: EncodeOptions) -> np.ndarray:
+    """Decode an image upright as `color` says."""
+    if header.numbers != "u":
+        raise ImageDecodeError(
+            f"it holds {UNFIT.get(header.numbers, 'values of an unknown kind')}, which no "
+            "--encoding keeps; --pass-through stores the file unchanged"
+        )
+    if options.color < 0:
+        return decode_upright(data, options.max_pixels)
+    limits = {"max_pixels": options.max_pixels}
+    return decode_as_opencv(data, options.color, limits, "--max-pixels")
 
 
 def _decode_resized_jpeg(
-    data: bytes, options: EncodeOptions, header: ImageHeader | None
+    data: bytes, options: EncodeOptions, header: ImageHeader
 ) -> np.ndarray | None:
     """Decode, crop and resize in one step with the same result; None where that is impossible."""
     if not options.resize or options.color < 0 or not data.startswith(JPEG_START):
         return None
     method = options.inter_method
-    if method == AUTOMATIC_INTERPOLATION and header is not None:
+    if method == AUTOMATIC_INTERPOLATION:
         method = 3 if options.resize < min(header.width, header.height) else method
     if method not in ONE_PASS_METHODS:
         return None
-    check_pixels(read_header(data).size, options.max_pixels, "--max-pixels")
+    check_pixels(header.size, options.max_pixels, "--max-pixels")
     return decode_resized(
         data,
         options.resize,
@@ -272,7 +297,9 @@ def _encode(image: np.ndarray, options: EncodeOptions) -> bytes:
                 f"{image.dtype} samples do not fit into JPEG; use --color 1 or --encoding .png"
             )
     elif image.dtype not in (np.uint8, np.uint16):
-        raise ImageDecodeError(f"{image.dtype} samples do not fit into PNG; use --color 1")
+        raise ImageDecodeError(
+            f"{image.dtype} samples do not fit into PNG; --color 1 stores their upper 8 bits"
+        )
     try:
         return encode_as_opencv(image, options.encoding, quality)
     except by_opencv.errors() as error:

@@ -18,14 +18,15 @@ import numpy as np
 
 from recordio.errors import ImageDecodeError, LabelError, RecordIOError
 from recordio.formats.encode import encode_as_opencv
+from recordio.formats.general import turned
 from recordio.formats.image_header import check_pixels, open_image, read_header
-from recordio.formats.decode import UNCHANGED, decode_as_opencv
 from recordio.limits import bounded_lines
 from recordio.lists import ListEntry, check_labels
 from recordio.packs.fields_meta import FieldMeta
 
 from .encode import EncodeOptions, crop_square, resized_size
 from .field_kinds import FoundKinds
+from .images import decode_upright
 
 __all__ = ["FieldSources", "Value"]
 
@@ -83,12 +84,16 @@ class _Folder:
         return None
 
     def _fitting(self, path: str, content: bytes, image: bytes) -> bytes:
-        """Crop and resize as the image is, by the nearest pixel; a palette's numbers are kept."""
+        """Crop and resize as the image is, by the nearest pixel; a palette's numbers are kept.
+
+        What is written anew is written upright, as the image is.
+        """
         options = self.options
-        size = read_header(content).size
+        header = read_header(content)
+        size = header.size
         check_pixels(size, options.max_pixels, "--max-pixels")
-        if size != read_header(image).size:
-            width, height = read_header(image).size
+        width, height = read_header(image).size
+        if size != (width, height):
             raise ImageDecodeError(
                 f"it has {size[0]} x {size[1]} pixels, and the image {width} x {height} when it "
                 "stands upright",
@@ -99,8 +104,9 @@ class _Folder:
         if pixels is None and not is_changed:
             return content
         if pixels is None:
-            limits = {"max_pixels": options.max_pixels}
-            pixels = decode_as_opencv(content, UNCHANGED, limits, "--max-pixels")
+            pixels = decode_upright(content, options.max_pixels)
+        else:
+            pixels = turned(pixels, header.orientation)
         if is_changed and options.center_crop:
             pixels = crop_square(pixels)
         if is_changed and options.resize:

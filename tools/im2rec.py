@@ -25,7 +25,7 @@ from recordio.lists import ListEntry
 
 from .arguments import IMAGE_OPTIONS, LIST_OPTIONS, PACK_OPTIONS, given_options, parse_arguments
 from .console import UNNOTICED, Interruption, printable, run_command, say, say_skipped
-from .im2rec_options import encode_options
+from .im2rec_options import EncodeOptions, encode_options, note_on_bits
 from .image_list import (
     ImageList,
     read_list,
@@ -319,8 +319,9 @@ def _pack_lists(
 
     if settings.check == "decode" and not warnings_are_noticed():
         say("im2rec", f"note: {UNNOTICED}")
+    options = encode_options(settings)
     common = {
-        "options": encode_options(settings),
+        "options": options,
         "threads": settings.num_thread,
         "checksums": settings.checksums,
         "progress": sys.stderr.isatty(),
@@ -330,7 +331,7 @@ def _pack_lists(
     if settings.strict:
         packed = pack_together(jobs, settings.root, strict=True, **common)
         for report, (_, images) in zip(packed, lists, strict=True):
-            _say_packed(report, len(images.entries), settings.optimize)
+            _say_packed(report, len(images.entries), options)
         return {path: report for report, (path, _) in zip(packed, lists, strict=True)}, 0
     reports: dict[str, PackingReport] = {}
     code = 0
@@ -346,11 +347,11 @@ def _pack_lists(
         if report.skipped:
             say_skipped("im2rec", prefix, report.skipped)
             code = code if settings.skip_errors else 1
-        _say_packed(report, len(images.entries), settings.optimize)
+        _say_packed(report, len(images.entries), options)
     return reports, code
 
 
-def _say_packed(report: PackingReport, listed: int, optimized: bool) -> None:
+def _say_packed(report: PackingReport, listed: int, options: EncodeOptions) -> None:
     count = f"{report.packed}" if report.packed == listed else f"{report.packed} of {listed}"
     say(
         "im2rec",
@@ -362,9 +363,9 @@ def _say_packed(report: PackingReport, listed: int, optimized: bool) -> None:
         none = f"; {len(missing)} images have none: {shown}" if missing else ""
         path = f"{report.path.removesuffix('.rec')}.{name}.rec"
         say("im2rec", f"wrote {path}: {report.packed - len(missing)} records{none}")
-    if optimized:
-        for line in report.optimized.lines():
-            say("im2rec", line)
+    lines = note_on_bits(report.reduced_to_8_bits)
+    for line in [*lines, *(report.optimized.lines() if options.optimize else [])]:
+        say("im2rec", line)
 
 
 if __name__ == "__main__":

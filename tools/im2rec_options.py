@@ -281,3 +281,13 @@ def encode_options(settings: Any) -> EncodeOptions:
     return EncodeOptions(
         **{item.name: getattr(settings, item.name) for item in fields(EncodeOptions)}
     )
+
+
+def note_on_bits(count: int) -> list[str]:
+    """Return a line for people about images that lost bits, if there are any."""
+    if not count:
+        return []
+    return [
+        f"note: {count} images have more than 8 bits, and the upper 8 were stored; --color -1 with "
+        "--encoding .png keeps up to 16"
+    ]

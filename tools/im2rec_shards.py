@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from recordio.extras import need
 
 from .console import Interruption, progress_bar, say
-from .im2rec_options import encode_options
+from .im2rec_options import encode_options, note_on_bits
 from .pack_shards import ShardNote, ShardTask, finish, part_of, shard_tasks
 
 __all__ = ["divided", "make_shards", "pack_in_shards"]
@@ -121,6 +121,8 @@ def _say_made(tasks: Sequence[ShardTask], notes: Sequence[ShardNote]) -> int:
     skipped = sum(note.skipped for note in notes)
     if skipped:
         say("im2rec", f"{skipped} skipped in all; see the .skipped.txt files of the shards")
+    for line in note_on_bits(sum(note.reduced_to_8_bits for note in notes)):
+        say("im2rec", line)
     manifest = finish(tasks, notes)
     if manifest is None:
         say("im2rec", f"{tasks[0].manifest} is written when the other shards are whole")

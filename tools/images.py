@@ -1,4 +1,4 @@
-"""Images to bytes and back, losslessly and with a typed error; OpenCV does the work."""
+"""Images to bytes and back, losslessly and with a typed error; and checks for damage."""
 
 from __future__ import annotations
 
@@ -10,16 +10,24 @@ import numpy as np
 
 from recordio.errors import ImageDecodeError, RecordIOError
 from recordio.formats import by_opencv
-from recordio.formats.decode import check_whole, decode_as_opencv, decode_image
+from recordio.formats.decode import UNCHANGED, check_whole, decode_as_opencv, decode_image
 from recordio.formats.encode import encode_as_opencv
-from recordio.formats.image_header import ANY_SIZE, DEFAULT_MAX_PIXELS, check_limits
+from recordio.formats.general import turned
+from recordio.formats.image_header import (
+    ANY_SIZE,
+    DEFAULT_MAX_PIXELS,
+    check_limits,
+    read_header,
+)
 from recordio.formats.jpeg import jpeg
-from recordio.formats.transcode.transcode import coefficients
+from recordio.formats.transcode.transcode import read_all_codes
 
 __all__ = [
     "check_decodes",
     "check_jpeg",
+    "check_stored",
     "decode_content",
+    "decode_upright",
     "encode_image",
     "one_opencv_thread",
     "swap_red_and_blue",
@@ -29,9 +37,6 @@ __all__ = [
 #: Fast to write; levels above gain little on photographs and cost several times as much.
 PNG_LEVEL = 3
 JPEG_QUALITY = 95
-
-#: Results of `coefficients` for an image at the first warning of libjpeg.
-DAMAGE = ("damaged", "truncated")
 
 
 def encode_image(image: np.ndarray, suffix: str) -> bytes:
@@ -44,10 +49,16 @@ def encode_image(image: np.ndarray, suffix: str) -> bytes:
         ) from None
 
 
+def decode_upright(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> np.ndarray:
+    """Decode an image to the values and channels that are stored (BGR, BGRA or grey), upright."""
+    pixels = decode_as_opencv(content, UNCHANGED, {"max_pixels": max_pixels}, "--max-pixels")
+    return np.ascontiguousarray(turned(pixels, read_header(content).orientation))
+
+
 def decode_content(
-    content: Any, mode: int, *, max_pixels: int = DEFAULT_MAX_PIXELS, **location: Any
+    content: Any, *, max_pixels: int = DEFAULT_MAX_PIXELS, **location: Any
 ) -> np.ndarray:
-    """Decode an image; `mode` is that of OpenCV, and so is the order of channels (BGR).
+    """Decode the image of a record with `decode_upright`.
 
     Images of more than `max_pixels` are refused before anything is decoded.  Errors name the
     `location`.
@@ -55,7 +66,7 @@ def decode_content(
     if not len(content):
         raise ImageDecodeError("it is no image that can be decoded: it is empty", **location)
     try:
-        return decode_as_opencv(content, mode, {"max_pixels": max_pixels}, "--max-pixels")
+        return decode_upright(content, max_pixels)
     except ImageDecodeError as error:
         raise ImageDecodeError(error.reason, **location) from None
 
@@ -66,11 +77,12 @@ def warnings_are_noticed() -> bool:
 
 
 def check_jpeg(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> bool:
-    """Read all coefficients of a JPEG image, and refuse it at the first warning of libjpeg.
+    """Read all coefficients of a JPEG image, and refuse it if libjpeg warns of damage.
 
     A decoder goes on where the entropy-coded data is damaged: the pixels from there on are grey or
     colourful noise, and warnings are the only sign.  The most common one, of bytes that are left
     over after the last pixel, comes only to those who read the file to its end, as this does.
+    Warnings about what changes no pixel do not count, such as those of a JFIF version.
 
     It returns False for an image that was not examined: one that is no JPEG image, or is of a rare
     kind, coded arithmetically or with 12 bits; and all if libjpeg-turbo was not found when
@@ -80,22 +92,28 @@ def check_jpeg(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> bool:
         return False
     check_limits(content, {"max_pixels": max_pixels}, "--max-pixels")
     try:
-        coefficients(content, max_pixels=ANY_SIZE)
+        return read_all_codes(content, max_pixels=ANY_SIZE)
     except ImageDecodeError as error:
-        if error.reason not in DAMAGE:
-            return False
-        raise ImageDecodeError(
-            f"the JPEG image is {error.reason}: a decoder warns of it and makes up the rest; pack "
-            "it again from its source"
-        ) from None
-    return True
+        raise ImageDecodeError(f"{error.reason}; pack it again from its source") from None
+
+
+def check_stored(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> None:
+    """Refuse an image that lacks pixels; it is decoded if nothing else shows that."""
+    try:
+        check_whole(content, max_pixels)
+    except ImageDecodeError:
+        check_limits(content, {"max_pixels": max_pixels}, "--max-pixels")  # names the option
+        raise
 
 
 def check_decodes(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> None:
-    """Decode an image of any format as the iterators do, and refuse every kind of damage."""
-    check_whole(content, max_pixels)  # knows the checksums of PNG
-    check_jpeg(content, max_pixels)
+    """Decode an image of any format, and refuse every kind of damage."""
     check_limits(content, {"max_pixels": max_pixels}, "--max-pixels")
+    check_jpeg(content, max_pixels)
+    if read_header(content).numbers != "u":
+        decode_upright(content, ANY_SIZE)  # such as depths of floating point
+        return
+    check_whole(content, ANY_SIZE)  # knows the checksums of PNG
     decode_image(content, max_pixels=ANY_SIZE)
 
 

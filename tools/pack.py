@@ -24,7 +24,7 @@ from recordio.ordered import default_threads
 from recordio.packs.set_writer import SetWriter
 
 from .console import progress_bar
-from .encode import EncodeOptions, Images, ListedFiles, encode_record
+from .encode import EncodeOptions, Images, ListedFiles, encode_record, loses_bits
 from .field_sources import FieldSources
 from .image_list import ImageList, Skipped, read_list, write_skipped
 from .images import one_opencv_thread
@@ -60,6 +60,8 @@ class PackingReport:
     bytes_written: int = 0  # in records
     seconds: float = 0.0  # by the clock on the wall, publication included
     optimized: Tally = field(default_factory=Tally)
+    #: Images of more than 8 bits of which the upper 8 are stored.
+    reduced_to_8_bits: int = 0
 
 
 def pack(
@@ -159,6 +161,7 @@ class _Encoded(NamedTuple):
 
     image: bytes
     fields: dict[str, bytes]
+    has_lost_bits: bool
 
 
 def _size(found: _Encoded | Skipped) -> int:
@@ -205,7 +208,7 @@ def _write_records(
                 )
                 for name, (labels, content) in fields.of(entry, data).items()
             }
-            return _Encoded(record, beside)
+            return _Encoded(record, beside, loses_bits(data, options))
         except RecordIOError as error:
             return Skipped(images.name_of(entry), error.reason)
         except OSError as error:
@@ -236,6 +239,7 @@ def _write_records(
                         else:
                             missing.append(images.name_of(entries[position]))
                     report.packed += 1
+                    report.reduced_to_8_bits += record.has_lost_bits
                     report.bytes_written += len(record.image)
                 position += 1
             advance(len(part))

@@ -57,6 +57,7 @@ class ShardNote:
     job: str  # checksum of the task
     shard: Shard | None  # with ``first=0``; None if not one image could be packed
     skipped: int  # images and lines
+    reduced_to_8_bits: int = 0  # images of more bits
 
 
 class Span(Protocol):
@@ -179,7 +180,7 @@ class ShardTask:
             rec, idx = f"{self.prefix}.rec", f"{self.prefix}.idx"
             names = [name for name, _ in self.options.field]
             shard = described_shard(rec, idx, cancelled, names)
-            note = ShardNote(job, shard, len(report.skipped))
+            note = ShardNote(job, shard, len(report.skipped), report.reduced_to_8_bits)
         os.makedirs(os.path.dirname(self.note_path), exist_ok=True)
         with AtomicOutput(self.note_path) as output:
             output.write(json.dumps({"format": FORMAT, **asdict(note)}, indent=1).encode())

@@ -23,7 +23,7 @@ from recordio.packs.names import Names, one_name
 
 from .arguments import IMAGE_OPTIONS
 from .console import progress_bar
-from .im2rec_options import EncodeOptions, Im2recOptions
+from .im2rec_options import EncodeOptions, Im2recOptions, note_on_bits
 from .im2rec_shards import divided, make_shards
 from .image_list import Skipped, split_entries, write_list
 from .pack import pack_together
@@ -129,7 +129,8 @@ class SourceReport:
         Number of samples that were skipped, in all shards together; files beside the shards have
         their names.
     notes : list of str
-        Lines about rewritten images, with ``optimize=True``.
+        Lines about images of more than 8 bits of which the upper 8 were stored, and about images
+        that were rewritten with ``optimize=True``.
     seconds : float
         Duration of the call.
     """
@@ -226,7 +227,10 @@ def _at_once(
         sum(report.bytes_written for report in reports),
         [item for report in reports for item in report.skipped],
         dict(images.pack.reader.samples.left_out),
-        notes=[line for r in reports if options.optimize for line in r.optimized.lines()],
+        notes=[
+            *note_on_bits(sum(report.reduced_to_8_bits for report in reports)),
+            *(line for r in reports if options.optimize for line in r.optimized.lines()),
+        ],
     )
 
 
@@ -287,4 +291,5 @@ def _in_shards(
         dict(images.pack.reader.samples.left_out),
         len(whole),
         skipped_in_shards=sum(note.skipped for note in whole + made),
+        notes=note_on_bits(sum(note.reduced_to_8_bits for note in whole + made)),
     )

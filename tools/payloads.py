@@ -1,16 +1,19 @@
 """Content and labels of a record for people: a short description, numbers as text.
 
-No pixel is decoded here, and nothing is written.
+Images are decoded only where nothing else shows whether they are whole, and nothing is written.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from recordio.errors import ImageDecodeError, RecordIOError
-from recordio.formats.image_header import read_header
+from recordio.formats.decode import check_whole
+from recordio.formats.image_header import DEFAULT_MAX_PIXELS, read_header
 from recordio.formats.table import IMAGE_KINDS, kind_of
 from recordio.header import IRHeader
 from recordio.lists import EXACT_IN_FLOAT32
@@ -23,7 +26,13 @@ __all__ = [
     "labels_of",
     "number_text",
     "numbers_text",
+    "raw_values_in",
 ]
+
+#: Kinds of images whose files show without decoding whether all pixels are there; almost always.
+SHOWN_WHOLE = ("jpeg", "png", "ppm", "pgm")
+#: Raw pixels have at least one side of so many.
+LEAST_SIDE = 8
 
 
 def labels_of(header: IRHeader) -> list[float]:
@@ -52,8 +61,9 @@ def numbers_text(array: np.ndarray) -> list[str]:
 def describe(content: Any, kind: str) -> str:
     """Describe content by the header inside it: the size of an image, the shape of an array.
 
-    An image has width x height, and the number of channels where that is known without decoding; an
-    array has element type and shape; other kinds have an empty text.
+    An image has width x height, upright, the number of channels where that is known without
+    decoding, and the bits of a value if they are not 8; an array has element type and shape; other
+    kinds have an empty text.  Damage is an error if it shows without decoding.
     """
     if kind == "npy":
         array = decode_npy(content)
@@ -66,16 +76,60 @@ def describe(content: Any, kind: str) -> str:
         header = read_header(content)
     except ImageDecodeError as error:
         raise ImageDecodeError(f"the {kind} image is damaged: {error}") from None
+    if kind in SHOWN_WHOLE:
+        _check_whole(content)
+    width, height = header.size
     channels = "" if header.channels is None else f" x {header.channels}"
-    bits = f", {header.bits} bits" if header.bits not in (8, None) else ""
-    return f"{header.width} x {header.height}{channels}{bits}"
+    bits = "" if header.bits in (8, None) else f", {header.bits} bits"
+    return f"{width} x {height}{channels}{bits.replace(' 1 bits', ' 1 bit')}"
 
 
-def check_content(content: Any) -> None:
-    """Refuse content that is no whole image or array, as far as that shows without decoding."""
+def raw_values_in(content: Any, sides: Sequence[int] = ()) -> str:
+    """Say that content of no known kind has the size of raw values, such as CIFAR's; or nothing.
+
+    `sides` are those that stand beside the content; without them it must be a square.
+
+    >>> raw_values_in(bytes(3072))
+    ': its 3,072 bytes are as many as 32 x 32 x 3 values take, so this may be raw pixels; encode ...
+    >>> raw_values_in(bytes(3071))
+    ''
+    """
+    size = len(content)
+    squares = ((math.isqrt(size // channels), channels) for channels in (3, 1, 4))
+    for shape in (sides or [0], *((side, side, channels) for side, channels in squares)):
+        if min(shape) > 0 and max(shape) >= LEAST_SIDE and math.prod(shape) == size:
+            shown = " x ".join(map(str, shape))
+            return (
+                f": its {size:,} bytes are as many as {shown} values take, so this may be raw "
+                "pixels; encode them first, with recordio.encode_image or `recordio from-numpy`"
+            )
+    return ""
+
+
+def check_content(content: Any, sides: Sequence[int] = ()) -> None:
+    """Refuse content that is no whole image or array; `sides` are those of `raw_values_in`."""
     kind = kind_of(content)
     if kind == "empty":
         raise RecordIOError("it is empty")
     if kind == "other":
-        raise RecordIOError("it is neither an image of a known format nor a .npy array")
+        raise RecordIOError(
+            "it is neither an image of a known format nor a .npy array"
+            + raw_values_in(content, sides)
+        )
     describe(content, kind)
+    if kind in IMAGE_KINDS and kind not in SHOWN_WHOLE:
+        _check_whole(content)
+
+
+def _check_whole(content: Any) -> None:
+    """Refuse an image of which not all pixels are there."""
+    try:
+        check_whole(content)
+    except ImageDecodeError:
+        width, height = read_header(content).size
+        if width * height <= DEFAULT_MAX_PIXELS:
+            raise
+        raise ImageDecodeError(
+            f"only decoding shows whether it is whole, and {width} x {height} pixels are more than "
+            f"the limit of {DEFAULT_MAX_PIXELS}; --check none stores it all the same"
+        ) from None

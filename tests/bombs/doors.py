@@ -169,7 +169,7 @@ DOORS: dict[str, Callable[[Case], object]] = {
     "im2rec --resize": lambda case: encode_image(case.content, EncodeOptions(resize=8)),
     "im2rec --check decode": lambda case: encode_image(case.content, EncodeOptions(check="decode")),
     "check --decode": check_decode,
-    "export": lambda case: decode_content(case.content, cv2.IMREAD_UNCHANGED),
+    "export": lambda case: decode_content(case.content),
     "list": lambda case: describe(case.content, recordio.formats.table.kind_of(case.content)),
     "check_content": lambda case: check_content(case.content),
     "view, picture": lambda case: pictures.decoded(case.content, 100),

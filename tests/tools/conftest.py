@@ -35,6 +35,31 @@ def jpeg_bytes(height=24, width=36, channels=3, orientation=None, quality=90):
     return target.getvalue()
 
 
+#: How an upright picture is laid down to be stored with an EXIF orientation.
+LAID = {
+    1: None, 2: Image.FLIP_LEFT_RIGHT, 3: Image.ROTATE_180, 4: Image.FLIP_TOP_BOTTOM,
+    5: Image.TRANSPOSE, 6: Image.ROTATE_90, 7: Image.TRANSVERSE, 8: Image.ROTATE_270,
+}  # fmt: skip
+
+
+def turned_bytes(pixels, kind, orientation):
+    """A file that shows some pixels when it stands upright as its orientation says."""
+    image, exif, target = pixels, Image.Exif(), io.BytesIO()
+    if not isinstance(pixels, Image.Image):
+        image = Image.fromarray(pixels)
+    if LAID[orientation] is not None:
+        image = image.transpose(LAID[orientation])
+    exif[0x0112] = orientation
+    options = {
+        "JPEG": {"quality": 100, "subsampling": 0, "exif": exif},
+        "WEBP": {"lossless": True, "exif": exif},
+        "TIFF": {"tiffinfo": {274: orientation}},
+        "AVIF": {"quality": 100, "subsampling": "4:4:4", "exif": exif},
+    }.get(kind, {"exif": exif})
+    image.save(target, kind, **options)
+    return target.getvalue()
+
+
 def png_bytes(height=24, width=36, channels=3, dtype=np.uint8):
     import cv2
 
@@ -67,6 +92,7 @@ class Images:
 
     gradient = staticmethod(gradient)
     jpeg = staticmethod(jpeg_bytes)
+    turned = staticmethod(turned_bytes)
     png = staticmethod(png_bytes)
     decode = staticmethod(decode)
     bomb = staticmethod(bomb_bytes)

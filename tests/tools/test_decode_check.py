@@ -109,3 +109,28 @@ def test_without_libjpeg_it_is_said_that_warnings_go_unnoticed(
     monkeypatch.setattr(jpeg, "available", lambda: False)
     assert command("check", tmp_path / "a", "--decode") == 0
     assert "go unnoticed" in capsys.readouterr().err
+
+
+@needs_libjpeg
+def test_sound_images_of_which_libjpeg_warns_are_no_problem(tmp_path, images):
+    good = images.jpeg(200, 300)
+    write(
+        tmp_path / "a",
+        good.replace(b"JFIF\0\1\1", b"JFIF\0\0\0"),
+        good[:-2],
+        good[:-2] + bytes(99) + good[-2:],
+        good + b"behind it",
+        damaged(good),
+    )
+    report = verify(tmp_path / "a.rec", tmp_path / "a.idx")
+    check_contents(report, threads=1)
+    assert report.images == 4
+    (problem,) = report.problems
+    assert problem.record == 4 and 'libjpeg reports "Corrupt JPEG data: ' in problem.reason
+
+
+def test_values_of_floating_point_are_no_problem(tmp_path):
+    write(tmp_path / "a", b"Pf\n4 2\n-1.0\n" + np.ones(8, "<f4").tobytes())
+    report = verify(tmp_path / "a.rec", tmp_path / "a.idx")
+    check_contents(report, threads=1)
+    assert (report.images, report.problems) == (1, [])

@@ -1,14 +1,24 @@
+import io
 import os
 
 import cv2
 import numpy as np
 import pytest
+from image_variants import tiff
+from PIL import Image
 
-from recordio import ImageDecodeError, LabelError, RecordTooLargeError, unpack
+from recordio import ImageDecodeError, LabelError, RecordTooLargeError, decode_image, unpack
 from recordio.formats import by_opencv
+from recordio.formats.image_header import read_header
 from recordio.lists import ListEntry
 from recordio.tools import encode as encode_module
-from recordio.tools.encode import EncodeOptions, ListedFiles, encode_image, encode_record
+from recordio.tools.encode import (
+    EncodeOptions,
+    ListedFiles,
+    encode_image,
+    encode_record,
+    loses_bits,
+)
 
 
 def shape(images, data):
@@ -45,11 +55,11 @@ def test_a_square_jpeg_is_not_changed_by_a_center_crop(images):
 
 
 @pytest.mark.parametrize("color", [-1, 0, 1])
-def test_a_rotated_jpeg_is_encoded_upright_but_for_color_as_stored(images, color):
+def test_a_rotated_jpeg_is_encoded_upright(images, color):
     data = images.jpeg(24, 36, orientation=6)
     stored = encode_image(data, EncodeOptions(color=color))
     assert stored != data
-    assert shape(images, stored)[:2] == ((24, 36) if color == -1 else (36, 24))
+    assert shape(images, stored)[:2] == (36, 24)
 
 
 @pytest.mark.parametrize(("color", "untouched"), [(0, True), (1, False), (-1, True)])
@@ -97,8 +107,9 @@ def test_deep_samples_are_refused_for_jpeg_instead_of_clipped(images):
 
 def test_float_images_are_refused(images):
     data = cv2.imencode(".tiff", np.ones((4, 4), np.float32))[1].tobytes()
-    with pytest.raises(ImageDecodeError, match="float32"):
-        encode_image(data, EncodeOptions(color=-1, encoding=".png"))
+    for color in (-1, 0, 1):
+        with pytest.raises(ImageDecodeError, match="floating point values.*--pass-through"):
+            encode_image(data, EncodeOptions(color=color, encoding=".png"))
 
 
 @pytest.mark.parametrize(
@@ -207,8 +218,8 @@ def test_bad_files_are_refused(images, pass_through):
         b"just text\n" * 50,
         jpeg[:2],
         jpeg[:200],
-        jpeg[:-2],
-        png[:-1],
+        jpeg[:-5],
+        png[:-24],
         png[:40],
         bmp[:60],
     ]
@@ -402,7 +413,90 @@ def test_images_that_are_too_large_are_not_decoded(images):
 
 
 def test_a_small_file_of_a_huge_image_takes_no_memory(images):
-    data = bytearray(images.png(24, 36))
-    data[16:24] = (40000).to_bytes(4, "big") * 2
-    with pytest.raises(ImageDecodeError, match="40000 x 40000"):
-        encode_image(bytes(data), EncodeOptions(check="none"))
+    with pytest.raises(ImageDecodeError, match="60000 x 60000"):
+        encode_image(images.bomb(), EncodeOptions(check="none"))
+
+
+# -- orientation, bits and missing ends -------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ["JPEG", "PNG", "WEBP", "TIFF", "AVIF"])
+@pytest.mark.parametrize("color", [-1, 1])
+def test_images_of_any_format_are_encoded_upright(images, encoding, color):
+    pixels = images.gradient(24, 36)
+    for orientation in range(1, 9):
+        data = images.turned(pixels, encoding, orientation)
+        stored = encode_image(data, EncodeOptions(color=color, encoding=".png"))
+        assert read_header(stored).orientation == 1
+        assert abs(decode_image(stored).astype(int) - pixels).max() < 12
+        assert encode_image(data, EncodeOptions(pass_through=True)) == data
+
+
+def test_an_image_with_alpha_is_encoded_upright(images):
+    pixels = images.gradient(24, 36, 4)
+    data = images.turned(pixels, "PNG", 6)
+    stored = images.decode(encode_image(data, EncodeOptions(color=-1, encoding=".png")))
+    np.testing.assert_array_equal(stored, pixels[..., [2, 1, 0, 3]])
+
+
+@pytest.mark.parametrize(
+    ("options", "lost"),
+    [
+        ({}, True),
+        ({"encoding": ".png"}, True),
+        ({"color": 0, "resize": 12}, True),
+        ({"encoding": "raw"}, True),
+        ({"color": -1, "encoding": ".png"}, False),
+        ({"pass_through": True}, False),
+    ],
+)
+def test_images_that_lose_bits_are_known(images, options, lost):
+    deep, plain = images.png(24, 36, 1, "uint16"), images.png(24, 36, 1)
+    assert loses_bits(deep, EncodeOptions(**options)) == lost
+    assert not loses_bits(plain, EncodeOptions(**options))
+    stored = images.decode(encode_image(deep, EncodeOptions(**options)))
+    assert (stored.dtype == np.uint8) == lost
+
+
+@pytest.mark.parametrize("check", ["header", "decode"])
+@pytest.mark.parametrize("pass_through", [False, True])
+@pytest.mark.parametrize("mode", [{"mode": "RGB"}, {"mode": "L"}, {"progressive": True}])
+@pytest.mark.parametrize("options", [{}, {"resize": 10, "center_crop": True}])
+def test_a_jpeg_without_its_end_marker_is_whole(images, check, pass_through, mode, options):
+    file = io.BytesIO()
+    mode = dict(mode)
+    image = Image.fromarray(images.gradient(60, 40)).convert(mode.pop("mode", "RGB"))
+    image.save(file, "JPEG", **mode)
+    whole = file.getvalue()
+    settings = EncodeOptions(pass_through=pass_through, check=check, **options)
+    expected = whole if pass_through else encode_image(whole, settings)
+    for data in (whole[:-2], whole[:-1], whole[:-2] + b"what a camera added" * 9):
+        stored = encode_image(data, settings)
+        assert stored in (data, expected)
+    for data in (whole[:-9], whole[: len(whole) * 2 // 3]):
+        with pytest.raises(ImageDecodeError, match="truncated"):
+            encode_image(data, settings)
+
+
+@pytest.mark.libjpeg
+def test_warnings_about_what_changes_no_pixel_are_no_damage(images):
+    data = images.jpeg(40, 60)
+    sound = [
+        data.replace(b"JFIF\0\1\1", b"JFIF\0\0\0"),
+        data[:-2] + bytes(100) + data[-2:],
+        data[:-2] + b"\xff" * 100 + data[-2:],
+        data + b"behind the image",
+    ]
+    options = EncodeOptions(pass_through=True, check="decode")
+    for changed in sound:
+        assert changed != data and encode_image(changed, options) == changed
+    with pytest.raises(ImageDecodeError, match='libjpeg reports ".* extraneous bytes before'):
+        encode_image(data[:-2] + bytes(range(1, 90)) + data[-2:], options)
+
+
+def test_values_that_no_encoding_keeps_are_named(images):
+    for dtype, words in ((np.float32, "floating point"), (np.int16, "with a sign")):
+        data = tiff(np.ones((4, 4), dtype), 8 * np.dtype(dtype).itemsize,
+                    numbers=3 if dtype == np.float32 else 2)  # fmt: skip
+        with pytest.raises(ImageDecodeError, match=words):
+            encode_image(data, EncodeOptions())

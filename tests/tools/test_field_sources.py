@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from iterators.testing import encode, noise
-from recordio import RecordIOError, unpack
+from recordio import RecordIOError, decode_image, unpack
 from recordio.lists import ListEntry
 from recordio.packs.fields_meta import FieldMeta
 from recordio.packs.open_pack import open_pack
@@ -247,3 +247,55 @@ def test_manifests_of_shards_list_fields(folder):
     assert open_pack(folder / "out-000001.rec").fields_meta["mask"].kind == "mask"
     with open_pack(folder / "out-000000.rec") as main:
         assert main.field("mask").check_complete() is None
+
+
+@pytest.mark.parametrize("suffix", ["png", "tiff", "webp"])
+@pytest.mark.parametrize("words", [[], ["--center-crop"], ["--resize=20"]])
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_fields_with_an_orientation_fit_their_images(tmp_path, images, suffix, words, orientation):
+    """Image and mask are turned in different ways, and show the same where both stand upright."""
+    corner = np.zeros((40, 60), np.uint8)
+    corner[:20, :30] = 200
+    kinds = {"png": "PNG", "tiff": "TIFF", "webp": "WEBP"}
+    colours = np.stack([corner] * 3, -1)
+    for folder, content in (
+        ("images/0.png", images.turned(colours, "PNG", 9 - orientation)),
+        (f"masks/0.{suffix}", images.turned(colours if suffix == "webp" else corner, kinds[suffix],
+                                            orientation)),
+    ):  # fmt: skip
+        (tmp_path / folder).parent.mkdir()
+        (tmp_path / folder).write_bytes(content)
+    assert run(tmp_path, f"--field=mask={tmp_path / 'masks'}", "--encoding=.png", *words) == 0
+    with open_pack(tmp_path / "out.rec") as main:
+        image = decode_image(unpack(main.record(0))[1], channels=1)
+        mask = decode_image(unpack(main.field("mask").record(0))[1], channels=1)
+    assert mask.shape == image.shape
+    assert ((image > 100) != (mask > 100)).mean() < 0.1
+
+
+@pytest.mark.parametrize("words", [[], ["--resize=20"]])
+def test_a_palette_with_an_orientation_is_stored_upright(tmp_path, images, words):
+    numbers = np.zeros((40, 60), np.uint8)
+    numbers[:20, :30] = 7
+    mask = Image.fromarray(numbers, "P")
+    mask.putpalette([255 - i % 256 for i in range(768)])
+    for folder, content in (
+        ("images/0.png", images.turned(np.stack([numbers] * 3, -1), "PNG", 1)),
+        ("masks/0.png", images.turned(mask, "PNG", 8)),
+    ):
+        (tmp_path / folder).parent.mkdir()
+        (tmp_path / folder).write_bytes(content)
+    assert run(tmp_path, f"--field=mask={tmp_path / 'masks'}", *words) == 0
+    stored = pixels_of(found(tmp_path, "mask")[0])
+    step = 40 // stored.shape[0]
+    assert np.array_equal(stored, numbers[step // 2 :: step, step // 2 :: step])
+
+
+def test_sizes_of_masks_are_compared_upright(tmp_path, images, capsys):
+    pixels = noise(10, 12)
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "0.png").write_bytes(images.turned(pixels, "PNG", 6))
+    (tmp_path / "masks").mkdir()
+    (tmp_path / "masks" / "0.png").write_bytes(images.turned(pixels[..., 0].T.copy(), "PNG", 1))
+    assert run(tmp_path, f"--field=mask={tmp_path / 'masks'}") == 1
+    assert "10 x 12 pixels, and the image 12 x 10 when it stands" in capsys.readouterr().err

@@ -10,13 +10,11 @@ import pytest
 from PIL import Image
 
 from iterators import ImageRecordIter
-from recordio import ImageDecodeError, RecordReader, unpack, unpack_img
-from recordio.formats import by_pillow
+from recordio import ImageDecodeError, RecordReader, convert, unpack, unpack_img
 from recordio.formats.jpeg import jpeg
 from recordio.tools.encode import EncodeOptions, encode_image
 from recordio.tools.im2rec import find_lists, main
 from recordio.tools.image_list import read_list
-from recordio.tools.images import decode_content
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and limits")
 
@@ -333,19 +331,15 @@ def test_other_formats_are_packed_when_they_are_asked_for(other_formats, output,
         np.testing.assert_array_equal(pixels.transpose(1, 2, 0), first)
 
 
-def test_the_first_frame_of_a_gif_without_opencv(other_formats, monkeypatch):
+def test_the_first_frame_of_a_gif(other_formats):
     root, first = other_formats
     data = (root / "b.gif").read_bytes()
-    expected = cv2.cvtColor(first, cv2.COLOR_RGB2GRAY)
-    monkeypatch.setattr(by_pillow, "reader_of", lambda kind: "Pillow")
-    png = encode_image(data, EncodeOptions(encoding=".png"))
-    grey = decode_content(data, cv2.IMREAD_GRAYSCALE)
+    for color, mode in ((1, cv2.COLOR_RGB2BGR), (0, cv2.COLOR_RGB2GRAY)):
+        png = encode_image(data, EncodeOptions(encoding=".png", color=color))
+        decoded = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED)
+        np.testing.assert_array_equal(decoded, cv2.cvtColor(first, mode))
     with pytest.raises(ImageDecodeError):
-        decode_content(data[:40], cv2.IMREAD_COLOR)
-    monkeypatch.undo()
-    decoded = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_COLOR)
-    np.testing.assert_array_equal(decoded, first[..., ::-1])
-    np.testing.assert_array_equal(grey, expected)
+        encode_image(data[:40], EncodeOptions(encoding=".png"))
 
 
 def test_labels_that_are_dropped_are_told_of(photo_folder, output, capsys):
@@ -384,7 +378,7 @@ def test_damage_inside_of_a_jpeg_is_found_by_decoding(photo_folder, output, imag
     for options in ([], ["--pass-through"], ["--resize", "20"]):
         assert run(*options, output / "p", photo_folder) == 0
         assert run(*options, "--check", "decode", output / "p", photo_folder) == 1
-        assert "a decoder warns" in (output / "p.skipped.txt").read_text()
+        assert "libjpeg reports" in (output / "p.skipped.txt").read_text()
 
 
 def test_the_version_is_printed(capsys):
@@ -528,3 +522,26 @@ def test_a_full_disk_leaves_nothing_and_is_explained(photo_folder, output):
     assert "Traceback" not in done.stderr
     assert names(output) == ["p.rec"]
     assert (output / "p.rec").read_bytes() == b"old"
+
+
+def test_images_that_lose_bits_are_counted(tmp_path, output, images, capsys):
+    (tmp_path / "photos").mkdir()
+    for number in range(4):
+        data = images.png(24, 36, 1, np.uint16 if number < 3 else np.uint8)
+        (tmp_path / "photos" / f"{number}.png").write_bytes(data)
+    note = "note: 3 images have more than 8 bits, and the upper 8 were stored; --color -1 with"
+    for words in ([], ["--encoding", ".png"], ["--resize", "12"], ["--shards", "2"]):
+        assert run(*words, output / "p", tmp_path / "photos") == 0
+        assert note in capsys.readouterr().err
+    for words in (["--color", "-1", "--encoding", ".png"], ["--pass-through"]):
+        assert run(*words, output / "q", tmp_path / "photos") == 0
+        assert "8 bits" not in capsys.readouterr().err
+
+
+def test_what_lost_bits_is_in_the_report(tmp_path, images):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "0.png").write_bytes(images.png(24, 36, 1, np.uint16))
+    for more in ({}, {"shards": 1}):
+        report = convert.pack(tmp_path / "photos", tmp_path / "p", encoding=".png", **more)
+        assert len(report.notes) == 1 and report.notes[0].startswith("note: 1 images have more")
+    assert not convert.pack(tmp_path / "photos", tmp_path / "q").notes

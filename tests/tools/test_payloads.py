@@ -1,5 +1,6 @@
 import io
 import struct
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,8 +11,16 @@ from PIL import Image
 from recordio import IRHeader, RecordIOError, pack
 from recordio.content import read_payload
 from recordio.formats.table import kind_of
+from recordio.tools import payloads
 from recordio.tools.npy import decode_npy, encode_npy, npy_header
-from recordio.tools.payloads import check_content, describe, labels_of, number_text, numbers_text
+from recordio.tools.payloads import (
+    check_content,
+    describe,
+    labels_of,
+    number_text,
+    numbers_text,
+    raw_values_in,
+)
 
 
 def encoded(name, mode="RGB"):
@@ -149,3 +158,55 @@ def test_an_array_is_described_by_type_and_shape():
 def test_labels_of_a_header_are_a_list():
     assert labels_of(IRHeader(0, 3.0, 7, 0)) == [3.0]
     assert labels_of(IRHeader(2, np.array([1, 2.5], "f4"), 7, 0)) == [1.0, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("pixels", "text"),
+    [
+        (np.zeros((3, 5), np.uint16), "5 x 3 x 1, 16 bits"),
+        (np.zeros((3, 5), np.uint8), "5 x 3 x 1"),
+        (np.zeros((3, 5), bool), "5 x 3 x 1, 1 bit"),
+    ],
+)
+def test_bits_are_named_where_they_are_not_8(pixels, text):
+    target = io.BytesIO()
+    Image.fromarray(pixels).save(target, "PNG")
+    assert describe(target.getvalue(), "png") == text
+
+
+def test_images_are_described_upright(images):
+    for kind in ("JPEG", "PNG", "WEBP", "TIFF", "AVIF"):
+        content = images.turned(images.gradient(3, 5), kind, 6)
+        assert describe(content, kind_of(content)).startswith("5 x 3"), kind
+
+
+@pytest.mark.parametrize("kind", ["jpeg", "png", "gif", "webp", "bmp", "tiff", "jpeg2000", "ppm"])
+def test_content_that_is_cut_is_refused(kind):
+    target = io.BytesIO()
+    noise = np.random.default_rng(0).integers(0, 256, (30, 40, 3), np.uint8)
+    Image.fromarray(noise).save(target, kind)
+    check_content(target.getvalue())
+    with pytest.raises(RecordIOError):
+        check_content(target.getvalue()[: len(target.getvalue()) // 2])
+
+
+def test_only_the_header_of_a_large_image_of_another_format_may_be_looked_at(monkeypatch):
+    monkeypatch.setattr(payloads, "check_whole", partial(payloads.check_whole, max_pixels=14))
+    monkeypatch.setattr(payloads, "DEFAULT_MAX_PIXELS", 14)
+    check_content(encoded("png"))  # which shows by itself that it is whole
+    with pytest.raises(RecordIOError, match="5 x 3 pixels.*--check none"):
+        check_content(encoded("webp"))
+
+
+def test_raw_values_are_told_from_other_bytes():
+    for size, sides, shown in (
+        (3072, (), "32 x 32 x 3"),
+        (784, (), "28 x 28 x 1"),
+        (1800, (20, 30, 3), "20 x 30 x 3"),
+        (3072, (0, -5), "32 x 32 x 3"),
+        (3072, (7, 7), "32 x 32 x 3"),
+    ):
+        with pytest.raises(RecordIOError, match=rf"as many as {shown} values.*encode them first"):
+            check_content(bytes(size), sides)
+    for size in (1, 48, 3071):
+        assert not raw_values_in(bytes(size))

@@ -11,7 +11,7 @@ def pack_of_three(tmp_path, images):
     path = tmp_path / "p"
     with RecordWriter(f"{path}.rec", f"{path}.idx") as writer:
         writer.write(pack(IRHeader(0, 2.0, 7, 0), images.jpeg(5, 6)), key=70)
-        writer.write(pack(IRHeader(0, [1, 2.5, 3, 4, 5], 8, 0), images.png(4, 4)[:-3]), key=80)
+        writer.write(pack(IRHeader(0, [1, 2.5, 3, 4, 5], 8, 0), images.png(4, 4)[:40]), key=80)
         writer.write(b"plain text without any header", key=-9)
     return path
 
@@ -24,7 +24,7 @@ def test_the_table_has_a_line_for_each_record(pack_of_three, command, capsys):
     assert words[:5] == ["0", "70", "7", "0", "2"]
     assert " ".join(words[6:]) == "jpeg 6 x 5 x 3"
     assert "5  1 2.5 3 4 ..." in lines[1]
-    assert "the PNG file is truncated" in lines[1]
+    assert "the PNG image is truncated" in lines[1]
     assert lines[2].split() == ["2", "-9", "-", "-", "-", "29", "other"]
 
 

@@ -1,6 +1,6 @@
 """MNIST's pairs of idx files: images become lossless PNG in image records, and back.
 
-OpenCV encodes and decodes; no pixel changes.
+No pixel changes; images with an EXIF orientation are written upright.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import numpy as np
 
 from recordio import RecordIOError, read_idx_array
 from recordio.bytes.storage import AtomicOutput
-from recordio.formats.decode import UNCHANGED
 
 from ..images import decode_content, encode_image
 from ..record_pack import RecordPack
@@ -60,9 +59,7 @@ def write_mnist(pack: RecordPack, paths: Sequence[str], settings: argparse.Names
         labels.write(idx_header(len(pack)))
         for record in pack:
             location = pack.location(record)
-            image = decode_content(
-                record.content, UNCHANGED, max_pixels=settings.max_pixels, **location
-            )
+            image = decode_content(record.content, max_pixels=settings.max_pixels, **location)
             if image.ndim != 2 or image.dtype != np.uint8:
                 raise RecordIOError(
                     f"an image of shape {image.shape} and {image.dtype} is not grey with 8 bits",

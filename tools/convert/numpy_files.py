@@ -22,7 +22,6 @@ from numpy.lib import format as npy_format
 from recordio import RecordIOError
 from recordio.bytes.files import open_bytes
 from recordio.bytes.storage import AtomicOutput
-from recordio.formats.decode import UNCHANGED
 from recordio.formats.table import IMAGE_KINDS
 from recordio.keywords.checks import choice
 from recordio.keywords.checks import path as a_path
@@ -257,13 +256,11 @@ def write_npy(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespa
 
 
 def array_of(pack: RecordPack, record: Record, max_pixels: int) -> np.ndarray:
-    """Return the array in a record, or its image as grey or RGB."""
+    """Return the array in a record, or its image as grey, RGB or RGBA, upright."""
     if record.kind == "npy":
         return decode_npy(record.content, **pack.location(record))
     if record.kind in IMAGE_KINDS:
-        image = decode_content(
-            record.content, UNCHANGED, max_pixels=max_pixels, **pack.location(record)
-        )
+        image = decode_content(record.content, max_pixels=max_pixels, **pack.location(record))
         return swap_red_and_blue(image)
     raise RecordIOError(
         f"it holds neither an array nor an image, but {record.kind}", **pack.location(record)

@@ -50,6 +50,8 @@ __all__ = ["FROM_TFRECORD", "TO_TFRECORD", "read_frames"]
 LENGTH, CHECKSUM = struct.Struct("<Q"), struct.Struct("<I")
 HEAD = LENGTH.size + CHECKSUM.size
 LARGEST = 2**29 - 1
+#: Features with the size of an image, which tell raw pixels from other bytes.
+SIDES = ("height", "image/height", "width", "image/width", "depth", "channels", "image/channels")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +94,7 @@ class TFRecordOptions(CheckOptions, ContentLimit, FeatureOptions):
 def open_tfrecord(settings: argparse.Namespace) -> ImportSource:
     """Open the files."""
     limit = min(settings.max_content_bytes, LARGEST)
-    wanted = {settings.content, settings.label, *CONTENTS, *LABELS, *BOX_KEYS}
+    wanted = {settings.content, settings.label, *CONTENTS, *LABELS, *BOX_KEYS, *SIDES}
 
     paths = matching_files(settings.source)
 
@@ -172,7 +174,8 @@ def as_item(features: dict[str, Any], settings: argparse.Namespace) -> Item:
     taken = [content_of(features, [settings.content] if settings.content else CONTENTS)]
     content = features[taken[0]]
     if settings.check == "header":
-        check_content(content[0])
+        sides = [side for name in SIDES for side in features.get(name, ())[:1]]
+        check_content(content[0], [side for side in sides if isinstance(side, int)])
     labels: Any = []
     if not settings.no_labels:
         labels, names = labels_of(features, [settings.label] if settings.label else LABELS)

@@ -21,6 +21,7 @@ from recordio import RecordIOError
 from recordio.bytes.regular_files import open_regular
 from recordio.errors import LabelError
 from recordio.formats.encode import encode_as_opencv
+from recordio.formats.general import turned
 from recordio.formats.image_header import check_pixels, open_image, read_header
 from recordio.keywords.checks import boolean
 from recordio.keywords.checks import path as a_path
@@ -176,7 +177,7 @@ def described(names: Sequence[str], classes: Sequence[str]) -> dict[str, FieldMe
 
 
 def masks_of(stem: str, folders: Mapping[str, str]) -> dict[str, tuple[Sequence[float], bytes]]:
-    """Read the masks of an image that has any: the numbers in the palette, as grey PNG files."""
+    """Read the masks of an image that has any: numbers of the palette, as grey PNG, upright."""
     found: dict[str, tuple[Sequence[float], bytes]] = {}
     for name, folder in folders.items():
         path = os.path.join(folder, f"{stem}.png")
@@ -184,11 +185,12 @@ def masks_of(stem: str, folders: Mapping[str, str]) -> dict[str, tuple[Sequence[
             continue
         with open_regular(path) as file:
             content = file.read()
-        check_pixels(read_header(content).size)
+        header = read_header(content)
+        check_pixels(header.size)
         with open_image(io.BytesIO(content)) as image:
             if image.mode not in ("P", "L", "1"):
                 raise LabelError(f"the mask {path} has colours and no palette ({image.mode})")
-            numbers = np.asarray(image, np.uint8)
+            numbers = turned(np.asarray(image, np.uint8), header.orientation)
         found[name] = (0.0,), encode_as_opencv(np.ascontiguousarray(numbers), ".png", 1)
     return found
 

@@ -18,10 +18,13 @@ struct jpeg_coefficients {
     struct jpeg_compress_struct writer; /* created when something is to be written */
     struct jpeg_error_mgr errors;
     struct jpeg_source_mgr source;
+    const JOCTET* data;
     struct jpeg_progress_mgr progress;
     jmp_buf failure;
     char message[JMSG_LENGTH_MAX];
     int status; /* set before jumping to `failure` */
+    int lenient; /* what changes no pixel is no damage */
+    int ran_out; /* the data ended without an end marker, which was put there */
     jpeg_limits limits;
     jvirt_barray_ptr* arrays;
     jpeg_frame frame;
@@ -40,15 +43,44 @@ static void on_error(j_common_ptr library) {
     const int code = library->err->msg_code;
     library->err->format_message(library, coefficients->message);
     coefficients->status =
-        code == JERR_OUT_OF_MEMORY ? JPEG_NO_MEMORY
+        coefficients->ran_out && code != JERR_OUT_OF_MEMORY ? JPEG_TRUNCATED
+        : code == JERR_OUT_OF_MEMORY ? JPEG_NO_MEMORY
         : code == JERR_BAD_PRECISION || code == JERR_SOF_UNSUPPORTED || code == JERR_ARITH_NOTIMPL
             ? JPEG_UNSUPPORTED
             : JPEG_CORRUPT;
     LONG_JUMP(coefficients->failure, 1);
 }
 
+/* Whether the bytes in front of the end marker are filling: all the same.  Others are the rest of codes
+ * of which a decoder has lost track, which is how most damage shows. */
+static int is_filling(const jpeg_coefficients* coefficients, size_t count) {
+    const JOCTET* end = coefficients->source.next_input_byte; /* the library has yet to take the marker */
+    size_t i;
+    if (count == 0 || count > (size_t)(end - coefficients->data)) return 0;
+    for (i = 1; i < count && end[-1] == end[-1 - (ptrdiff_t)i]; i++)
+        ;
+    return i == count;
+}
+
+/* Whether a warning is about something that no pixel depends on. */
+static int is_harmless(const jpeg_coefficients* coefficients) {
+    const struct jpeg_error_mgr* errors = &coefficients->errors;
+    switch (errors->msg_code) {
+    case JWRN_JFIF_MAJOR:
+    case JWRN_ADOBE_XFORM:
+        return 1;
+    case JWRN_EXTRANEOUS_DATA:
+        if (coefficients->ran_out) return 1; /* what follows an image without an end marker */
+        return errors->msg_parm.i[1] == JPEG_EOI &&
+               is_filling(coefficients, (size_t)errors->msg_parm.i[0]);
+    default:
+        return 0;
+    }
+}
+
 static void on_message(j_common_ptr library, int level) {
-    if (level < 0) on_error(library);
+    const jpeg_coefficients* coefficients = library->client_data;
+    if (level < 0 && !(coefficients->lenient && is_harmless(coefficients))) on_error(library);
 }
 
 static int refuse_scans(jpeg_coefficients* coefficients, enum jpeg_work found) {
@@ -70,9 +102,17 @@ static void on_progress(j_common_ptr library) {
     }
 }
 
-/* A file that has its end marker is never asked for more. */
+/* A file that has its end marker is never asked for more.  All pixels may be there without one: then
+ * nothing is missing if it is put there. */
 static boolean fill_input(j_decompress_ptr library) {
+    static const JOCTET end_of_image[2] = {0xFF, JPEG_EOI};
     jpeg_coefficients* coefficients = library->client_data;
+    if (coefficients->lenient) {
+        coefficients->ran_out = 1;
+        coefficients->source.next_input_byte = end_of_image;
+        coefficients->source.bytes_in_buffer = sizeof end_of_image;
+        return TRUE;
+    }
     fail(coefficients, JPEG_TRUNCATED, "the data ends inside the image");
     LONG_JUMP(coefficients->failure, 1);
     return FALSE;
@@ -160,6 +200,10 @@ void jpeg_coefficients_free(jpeg_coefficients* coefficients) {
     free(coefficients);
 }
 
+void jpeg_coefficients_be_lenient(jpeg_coefficients* coefficients) {
+    coefficients->lenient = 1;
+}
+
 int jpeg_coefficients_read(jpeg_coefficients* coefficients, const uint8_t* data, size_t size,
                            const jpeg_limits* limits) {
     struct jpeg_decompress_struct* library = &coefficients->library;
@@ -168,7 +212,7 @@ int jpeg_coefficients_read(jpeg_coefficients* coefficients, const uint8_t* data,
     if (data == NULL || size < 3 || data[0] != 0xFF || data[1] != 0xD8 || data[2] != 0xFF)
         return fail(coefficients, JPEG_NOT_JPEG, "the data does not start like a JPEG file");
     coefficients->limits = *limits;
-    coefficients->source.next_input_byte = data;
+    coefficients->source.next_input_byte = coefficients->data = data;
     coefficients->source.bytes_in_buffer = size;
     if (SET_JUMP(coefficients->failure)) return coefficients->status;
     jpeg_read_header(library, TRUE);

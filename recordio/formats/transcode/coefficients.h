@@ -1,7 +1,7 @@
 /* The quantised coefficients of a sound JPEG file, as libjpeg-turbo reads them and writes them again.
  *
  * Sound means: read to its end without a single warning, with all coefficients in full.  Everything
- * else is refused, for what is read here is written again.  No pixel is made, and nothing here prints,
+ * else is refused, for what is read here is written again, unless the reader is lenient.  No pixel is made, and nothing here prints,
  * exits, jumps out of a call, or touches Python.  One object reads one file, once,
  * and writes it once at most.
  */
@@ -34,6 +34,10 @@ typedef struct jpeg_coefficients jpeg_coefficients;
 /* NULL if there is no memory. */
 jpeg_coefficients* jpeg_coefficients_new(void);
 void jpeg_coefficients_free(jpeg_coefficients* coefficients); /* NULL is allowed */
+
+/* Before reading: accept files with all their coefficients that lack only the end marker, have filling
+ * in front of it, or of which the library warns for a reason that changes no pixel. */
+void jpeg_coefficients_be_lenient(jpeg_coefficients* coefficients);
 
 /* Read a file.  A jpeg_status; `data` is not needed any more then.  Needs 2 bytes for each
  * coefficient. */

@@ -21,6 +21,10 @@ void jpeg_coefficients_free(jpeg_coefficients* coefficients) {
     free(coefficients);
 }
 
+void jpeg_coefficients_be_lenient(jpeg_coefficients* coefficients) {
+    (void)coefficients;
+}
+
 int jpeg_coefficients_read(jpeg_coefficients* coefficients, const uint8_t* data, size_t size,
                            const jpeg_limits* limits) {
     (void)coefficients, (void)data, (void)size, (void)limits;

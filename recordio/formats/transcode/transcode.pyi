@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
-__all__ = ["JpegCoefficients", "coefficients", "optimize_jpeg", "rewrite"]
+__all__ = ["JpegCoefficients", "coefficients", "optimize_jpeg", "read_all_codes", "rewrite"]
 
 MAX_RESTART: int
 TABLES: dict[str, int]
@@ -21,3 +21,4 @@ def rewrite(
 ) -> tuple[bytes | None, str]: ...
 def optimize_jpeg(data: Buffer, restart: SupportsIndex | str = "auto", **limits: int) -> bytes: ...
 def coefficients(data: Buffer, **limits: int) -> JpegCoefficients: ...
+def read_all_codes(data: Buffer, **limits: int) -> bool: ...

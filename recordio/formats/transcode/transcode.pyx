@@ -18,7 +18,7 @@ from recordio.formats.jpeg_markers cimport jpeg_limits, load_limits
 
 from recordio.errors import ImageDecodeError
 
-__all__ = ["JpegCoefficients", "coefficients", "optimize_jpeg", "rewrite"]
+__all__ = ["JpegCoefficients", "coefficients", "optimize_jpeg", "read_all_codes", "rewrite"]
 
 
 cdef extern from "recordio/formats/transcode/rewrite.h" nogil:
@@ -54,6 +54,7 @@ cdef extern from "recordio/formats/transcode/rewrite.h" nogil:
 
     jpeg_coefficients* jpeg_coefficients_new() noexcept
     void jpeg_coefficients_free(jpeg_coefficients* coefficients) noexcept
+    void jpeg_coefficients_be_lenient(jpeg_coefficients* coefficients) noexcept
     int jpeg_coefficients_read(jpeg_coefficients* coefficients, const uint8_t* data, size_t size,
                                const jpeg_limits* limits) noexcept
     const jpeg_frame* jpeg_coefficients_frame(const jpeg_coefficients* coefficients) noexcept
@@ -277,3 +278,36 @@ def coefficients(data, **limits):
         table = result.quantisation[component]
         memcpy(&table[0, 0], frame.component[component].quantisation, 64 * sizeof(uint16_t))
     return result
+
+
+def read_all_codes(data, **limits):
+    """Read a JPEG file to its end, and refuse it if a pixel may be wrong, in libjpeg's own words.
+
+    It returns False for a file that was not examined: one that is no JPEG file, is of a rare kind,
+    or lacks whole scans, of which only decoders know the effect; and for all without libjpeg-turbo.
+    Bytes that are left in front of the end marker count as damage: they are what decoders have not
+    read of damaged codes, except for filling with one value.
+
+    >>> read_all_codes(b"GIF89a")
+    False
+    """
+    cdef const uint8_t[::1] view = _bytes_of(data)
+    cdef _Reader reader = _Reader()
+    cdef jpeg_limits most
+    cdef int status
+    load_limits(&most, limits)
+    if view is None:
+        return False
+    jpeg_coefficients_be_lenient(reader.read)
+    with nogil:
+        status = jpeg_coefficients_read(reader.read, &view[0], view.shape[0], &most)
+    message = jpeg_coefficients_message(reader.read).decode("utf-8", "replace")
+    if status == jpeg.JPEG_NO_MEMORY:
+        raise MemoryError(message)
+    if status == jpeg.JPEG_CORRUPT:
+        raise ImageDecodeError(f"the JPEG image is damaged: libjpeg reports \"{message}\"")
+    if status == jpeg.JPEG_TRUNCATED:
+        raise ImageDecodeError(f"the JPEG image is truncated: libjpeg reports \"{message}\"")
+    if status in (jpeg.JPEG_TOO_LARGE, jpeg.JPEG_TOO_MANY_SCANS):
+        raise ImageDecodeError(message)
+    return status == jpeg.JPEG_OK

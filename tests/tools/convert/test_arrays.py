@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from iterators.testing import write_pack
+from recordio import IRHeader, RecordWriter, pack
 from recordio.formats import by_opencv
 from recordio.tools.images import decode_content
 
@@ -64,7 +65,7 @@ def test_colours_are_rgb_in_arrays_and_in_files(tmp_path, command, contents):
     np.save(tmp_path / "a.npy", data)
     assert command("from-numpy", tmp_path / "a.npy", tmp_path / "t", "--encoding", ".jpg") == 0
     ((_, content),) = contents(tmp_path / "t")
-    blue, green, red = decode_content(content, 1)[0, 0].tolist()
+    blue, green, red = decode_content(content)[0, 0].tolist()
     assert (red, green, blue) == pytest.approx((255, 0, 0), abs=3)
 
 
@@ -163,3 +164,15 @@ def test_exports_do_not_decode_what_is_too_large(tmp_path, command, images, caps
     assert command(*words, 24 * 36 - 1) == 1
     assert "raise --max-pixels" in capsys.readouterr().err
     assert command(*words, 24 * 36) == 0
+
+
+@pytest.mark.parametrize("encoding", ["JPEG", "PNG", "WEBP", "TIFF", "AVIF"])
+def test_arrays_of_images_are_upright(tmp_path, command, images, encoding):
+    pixels = images.gradient(24, 36)
+    with RecordWriter(tmp_path / "t.rec", tmp_path / "t.idx") as writer:
+        for orientation in range(1, 9):
+            content = images.turned(pixels, encoding, orientation)
+            writer.write(pack(IRHeader(0, 1.0, orientation, 0), content), orientation)
+    assert command("export", tmp_path / "t", tmp_path / "b", "--to", "npy") == 0
+    found = np.load(tmp_path / "b.npy")
+    assert found.shape == (8, 24, 36, 3) and abs(found.astype(int) - pixels).max() < 12

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from iterators import ImageDetRecordIter
-from recordio import LabelError, RecordIOError
+from recordio import LabelError, RecordIOError, decode_image
 from recordio.tools.convert.boxes import Box, BoxLabels, read_class_file
 
 CAT, DOG = (0.125, 0.25, 0.5, 0.75), (0.25, 0.0, 1.0, 0.5)
@@ -230,7 +230,7 @@ def test_images_that_are_missing_damaged_or_of_another_size(
     picture = annotated.photos / "b.jpg"
     picture.write_bytes(images.jpeg(40, 80)[:-20])
     assert command(*words) == 1
-    assert "image b.jpg: the JPEG file is truncated" in report.read_text()
+    assert "image b.jpg: the JPEG image is truncated" in report.read_text()
     picture.write_bytes(images.jpeg(80, 40))
     assert command(*words) == (kind != "yolo")
     if kind != "yolo":
@@ -241,6 +241,28 @@ def test_images_that_are_missing_damaged_or_of_another_size(
     assert command(*words) == (kind != "yolo")
     if kind != "yolo":
         assert "b.jpg" in report.read_text()
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("encoding", ["JPEG", "PNG", "WEBP", "TIFF", "AVIF"])
+@every_kind
+def test_boxes_are_those_of_the_upright_image_of_any_format(
+    annotated, kind, encoding, orientation, command, contents, images
+):
+    pixels = np.zeros((40, 80, 3), np.uint8)
+    pixels[10:30, 10:40] = 255  # the cat of image a
+    (annotated.photos / "a.jpg").write_bytes(images.turned(pixels, encoding, orientation))
+    words = [*annotated.words(kind), annotated.folder / "out", "--force"]
+    assert command(*words) == 0
+    header, content = contents(annotated.folder / "out")[0]
+    np.testing.assert_allclose(header.label[3:7], CAT)
+    assert abs(decode_image(bytes(content)).astype(int) - pixels).max() < 12
+    if kind != "yolo":  # boxes of the stored pixels, if those lie on their side
+        flat = images.turned(pixels.swapaxes(0, 1), encoding, orientation)
+        (annotated.photos / "a.jpg").write_bytes(flat)
+        assert command(*words) == 1
+        report = (annotated.folder / "out.skipped.txt").read_text()
+        assert "it has 40 x 80 when it stands upright" in report
 
 
 def test_label_files_without_an_image_are_told_of(annotated, command, capsys):

@@ -180,7 +180,7 @@ def test_fields_of_an_older_set_are_not_left_beside_a_new_one(coco):
         convert.from_coco(write(), folder, folder / "b", fields="mask")
 
 
-def test_voc_keeps_the_numbers_of_the_palette(tmp_path):
+def test_voc_keeps_the_numbers_of_the_palette(tmp_path, images):
     for name in ("Annotations", "JPEGImages", "SegmentationClass", "SegmentationObject"):
         (tmp_path / name).mkdir()
     box = "<bndbox><xmin>2</xmin><ymin>2</ymin><xmax>5</xmax><ymax>5</ymax></bndbox>"
@@ -194,7 +194,8 @@ def test_voc_keeps_the_numbers_of_the_palette(tmp_path):
         )
     image = Image.fromarray(numbers, "P")
     image.putpalette([i * 7 % 256 for i in range(768)])
-    image.save(tmp_path / "SegmentationClass" / "a.png")
+    turned = images.turned(image, "PNG", 6)  # as the image of an upright picture may be stored, too
+    (tmp_path / "SegmentationClass" / "a.png").write_bytes(turned)
     report = convert.from_voc(
         tmp_path / "Annotations", tmp_path / "JPEGImages", tmp_path / "out", fields="mask"
     )

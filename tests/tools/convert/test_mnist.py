@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from iterators import ImageRecordIter
-from recordio import read_idx_array, write_idx_array
+from recordio import IRHeader, RecordWriter, pack, read_idx_array, write_idx_array
 
 
 @pytest.fixture
@@ -66,3 +66,14 @@ def test_labels_and_images_that_mnist_cannot_hold_are_refused(tmp_path, command,
     assert command("export", tmp_path / "m", output / "x", "--to", "mnist") == 1
     assert "not grey" in capsys.readouterr().err
     assert list(output.iterdir()) == []
+
+
+def test_digits_are_written_upright(tmp_path, command, images):
+    pixels = images.gradient(28, 28, 1)
+    with RecordWriter(tmp_path / "t.rec", tmp_path / "t.idx") as writer:
+        for orientation in range(1, 9):
+            content = images.turned(pixels, "PNG", orientation)
+            writer.write(pack(IRHeader(0, 1.0, orientation, 0), content), orientation)
+    assert command("export", tmp_path / "t", tmp_path / "b", "--to", "mnist") == 0
+    found = read_idx_array(tmp_path / "b-images-idx3-ubyte")
+    assert found.shape == (8, 28, 28) and (found == pixels).all()

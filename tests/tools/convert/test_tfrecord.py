@@ -183,3 +183,14 @@ def test_large_records_are_refused_until_asked_for(tmp_path, command, capsys):
     assert command(*words, 4999) == 1
     assert "--max-content-bytes raises the limit" in capsys.readouterr().err
     assert command(*words, 5000) == 0
+
+
+def test_raw_pixels_are_named_as_such(tmp_path, command, capsys):
+    path = tmp_path / "a.tfrecord"
+    sides = {"height": [20], "image/width": [30], "depth": [3]}
+    path.write_bytes(framed(encode_example({"image": [bytes(1800)], "label": [1], **sides})))
+    assert command("from-tfrecord", path, tmp_path / "t") == 1
+    assert "1,800 bytes are as many as 20 x 30 x 3 values take" in capsys.readouterr().err
+    path.write_bytes(framed(encode_example({"image": [bytes(3072)], "label": [1]})))
+    assert command("pack", path, tmp_path / "p") == 1
+    assert "32 x 32 x 3 values take" in capsys.readouterr().err

@@ -96,7 +96,7 @@ DOORS = {
     "check": jpeg.check_limits,
     "render": render,
     "im2rec": lambda data: encode_image(data, EncodeOptions(resize=8)),
-    "tools": lambda data: decode_content(data, cv2.IMREAD_UNCHANGED),
+    "tools": lambda data: decode_content(data),
     "unpack_img": unpack_image,
     "channel_sums": channel_sums,
     "picture_hash": picture_hash,

@@ -17,7 +17,7 @@ from iterators import optimize_jpeg
 from iterators.testing import encode_jpeg, picture
 from recordio.errors import ImageDecodeError
 from recordio.formats.jpeg import jpeg
-from recordio.formats.transcode.transcode import coefficients, rewrite
+from recordio.formats.transcode.transcode import coefficients, read_all_codes, rewrite
 
 pytestmark = pytest.mark.libjpeg
 
@@ -489,3 +489,44 @@ def test_memory_does_not_grow():
     pytest.importorskip("resource")
     data = encode_jpeg(picture(300, 400), progressive=True)
     subprocess.run([sys.executable, "-c", program], input=data, check=True, timeout=60)
+
+
+# ---- reading to the end ----
+
+
+@pytest.mark.parametrize("progressive", [False, True])
+@pytest.mark.parametrize("restart", [0, 3])
+def test_a_file_without_its_end_marker_is_read_and_a_cut_one_is_not(progressive, restart):
+    data = encode_jpeg(picture(40, 60), progressive=progressive, restart=restart)
+    scan = data.rindex(b"\xff\xda")
+    for end in (len(data), len(data) - 1, len(data) - 2):
+        assert read_all_codes(data[:end])
+    for end in range(scan + 20, len(data) - 3, 7):
+        with pytest.raises(ImageDecodeError, match="the JPEG image is (truncated|damaged)"):
+            read_all_codes(data[:end])
+
+
+@given(st.data(), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_what_is_read_without_a_warning_is_read_leniently_too(draw, progressive):
+    data = bytearray(encode_jpeg(picture(60, 80), progressive=progressive))
+    for _ in range(draw.draw(st.integers(0, 4))):
+        data[draw.draw(st.integers(0, len(data) - 1))] = draw.draw(st.integers(0, 255))
+    data = bytes(data[: draw.draw(st.integers(0, len(data)))])
+    try:
+        coefficients(data)
+    except ImageDecodeError:
+        try:
+            read_all_codes(data)
+        except ImageDecodeError as error:
+            assert error.reason
+    else:
+        assert read_all_codes(data)
+
+
+def test_filling_in_front_of_the_end_marker_is_no_damage():
+    data = encode_jpeg(picture(40, 60))
+    for filling in (bytes(60), b"a" * 60, b"\xff" * 60):
+        assert read_all_codes(data[:-2] + filling + data[-2:])
+    with pytest.raises(ImageDecodeError, match="extraneous bytes before marker 0xd9"):
+        read_all_codes(data[:-2] + bytes(range(1, 60)) + data[-2:])
