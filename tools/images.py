@@ -20,6 +20,7 @@ from recordio.formats.image_header import (
     read_header,
 )
 from recordio.formats.jpeg import jpeg
+from recordio.formats.table import format_of
 from recordio.formats.transcode.transcode import read_all_codes
 
 __all__ = [
@@ -52,6 +53,8 @@ def encode_image(image: np.ndarray, suffix: str) -> bytes:
 def decode_upright(content: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> np.ndarray:
     """Decode an image to the values and channels that are stored (BGR, BGRA or grey), upright."""
     pixels = decode_as_opencv(content, UNCHANGED, {"max_pixels": max_pixels}, "--max-pixels")
+    if format_of(content).is_always_turned:
+        return pixels
     return np.ascontiguousarray(turned(pixels, read_header(content).orientation))
 
 
