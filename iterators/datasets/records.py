@@ -360,7 +360,7 @@ class ImageRecordDataset(DatasetMixin):
                 if isinstance(kind, Image) and kind.dtype is None:
                     raise ValueError(
                         f"fields: {name}={kind!r} has the type of the image, and dtype="
-                        f"{self._dtype!r} gives values as they are stored: give it a dtype of its own"
+                        f"{self._dtype!r} gives stored values: give it a dtype of its own"
                     )
         form = {"layout": f"N{self._layout}", "dtype": self._dtype, **self._limits}
         self._stored = StoredFields(self._fields, self._channels, self._upright, **form)

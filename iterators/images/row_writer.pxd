@@ -18,7 +18,7 @@ cdef class RowWriter:
     cdef bint mirror
     cdef bint flip
     cdef int y                      # of the next row
-    cdef int sample                 # bytes of a channel of the rows: 1, or 2 (uint16) or 4 (float32)
+    cdef int sample                 # bytes of a channel: 1, or 2 (uint16) or 4 (float32)
     cdef bint lost                  # a value could not be stored
 
     cdef void begin(self, const Target* target, const ImageKey* image,

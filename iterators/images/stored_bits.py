@@ -1,4 +1,4 @@
-"""Images with more than 8 bits: which of them reach a batch with every bit, and a word about others.
+"""Images with more than 8 bits: which of them keep every bit, and one warning about the others.
 
 Only rows that are cropped, mirrored and normalised keep their bits; whatever resamples images or
 changes their colours works on 8 bits.  Nothing is decoded here.
@@ -32,6 +32,10 @@ KEEPING = {
     *(f"{end}_crop_{name}" for end in ("min", "max") for name in ("overlaps",)),
     *(f"{end}_crop_{name}_coverages" for end in ("min", "max") for name in ("sample", "object")),
 }
+
+
+#: The cause where the sizes of the images, or their decoders, decide.
+RESIZED = "images that are resized, or decoded to 8 bits alone"
 
 
 def cuts_of(recipe: Any, dtype: str) -> tuple[str, ...]:
@@ -72,7 +76,7 @@ class CutBits:
         if self._warned:
             return
         self._warned = True
-        cause = ", ".join(dict.fromkeys(causes)) or "images that are resized, or decoded to 8 bits alone"
+        cause = ", ".join(dict.fromkeys(causes)) or RESIZED
         warnings.warn(
             "images of more than 8 bits, such as 16-bit PNG, are delivered with their upper 8 bits "
             f"because of {cause}: ImageRecordIter and ImageRecordDataset with dtype='float32' or "

@@ -85,7 +85,7 @@ def recipes_of(
     for cache in (options.cache, *(pack.cache for pack in packs)):
         if cache and options.dtype == "uint16":
             raise ValueError(
-                f"cache={cache!r} keeps 8 bits of an image: drop it, or use another dtype than uint16"
+                f"cache={cache!r} keeps 8 bits of an image: drop it, or dtype='uint16'"
             )
     warn_of_ineffective(options, common)
     for own in of_packs:
@@ -184,7 +184,7 @@ def mean_image_of(
     if not os.path.exists(path):
         logger.info("%s does not exist: averaging %d images", path, order.count())
         own: Any = {"label_width": 0}
-        if options.cache or cuts_of(recipe, options.dtype):
+        if options.cache or cuts_of(recipe, str(options.dtype)):
             own["dtype"] = "uint8"  # as images are delivered, and a quarter of the bytes
         plan = plan_class(recipe.plain(), **own)
         write_mean_image(path, _average(source, order, plan, options))

@@ -81,8 +81,8 @@ class PythonImages(Prefetcher):
     channels) and its header, returns the image in its final size and its labels, of `label_shape`,
     and is called in several threads at once if `threads` is above 1, each with a batch of its own.
     What it draws from `core.example_random` depends on `key`, the epoch, the record and its
-    occurrence alone.  Of `plan` only the form of a batch, `orient` and the limits count; `on_cut` is
-    called once if images have more than 8 bits.
+    occurrence alone.  Of `plan` only the form of a batch, `orient` and the limits count.  `on_cut`
+    is called once if images have more than 8 bits.
     """
 
     def __init__(
