@@ -53,6 +53,7 @@ BATCH_TYPES = {
         BatchType("float16"),
         BatchType("bfloat16"),
         BatchType("uint8", False, "pixels as they are"),
+        BatchType("uint16", False, "stored values, up to 65535"),
         BatchType("int8", False, "pixels minus the rounded mean"),
     )
 }

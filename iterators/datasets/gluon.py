@@ -22,6 +22,7 @@ from recordio.header import unpack
 from recordio.keywords.checks import choice, integer
 
 from ..core.indexing import resolve_rows
+from ..images.stored_bits import CutBits
 from .mixin import DatasetMixin
 from .records import RecordDataset
 
@@ -43,6 +44,8 @@ Transform = Callable[..., Any]
 EXTENSIONS = (".jpg", ".jpeg", ".png")
 #: Names in a warning.
 MOST_NAMES = 5
+#: What cuts images to 8 bits.
+GLUON = "a data set of gluon (as in MXNet)"
 
 
 class GluonDataset(DatasetMixin):
@@ -212,6 +215,7 @@ class GluonImageRecordDataset(RecordFileDataset):
 
     def __init__(self, filename: Path, flag: int = 1, transform: Transform | None = None) -> None:
         super().__init__(filename)
+        self._cut = CutBits()
         self._channels = _channels(flag)
         self._transform = transform
 
@@ -221,6 +225,7 @@ class GluonImageRecordDataset(RecordFileDataset):
         try:
             header, content = unpack(record)
             label = np.array(header.label) if header.flag else header.label
+            self._cut.look(content, GLUON)
             sample = decode_image(content, channels=self._channels), label
         except RecordIOError as error:
             raise error.at(**self._records.location_of(i)) from None
@@ -266,6 +271,7 @@ class ImageFolderDataset(GluonDataset):
     def __init__(self, root: Path, flag: int = 1, transform: Transform | None = None) -> None:
         self._channels = _channels(flag)
         self._transform = transform
+        self._cut = CutBits()
         self.synsets: list[str] = []
         self.items: list[tuple[str, int]] = []
         left_out: list[str] = []
@@ -298,6 +304,7 @@ class ImageFolderDataset(GluonDataset):
         with StoredFile.at(path).open() as file:
             content = file.read()
         try:
+            self._cut.look(content, GLUON)
             image = decode_image(content, channels=self._channels)
         except ImageDecodeError as error:
             raise ImageDecodeError(error.reason, path=path) from None

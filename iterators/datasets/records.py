@@ -37,6 +37,7 @@ from ..images.fields.image_fields import ImageFields
 from ..images.limit_options import LimitOptions
 from ..images.sources.mixed_packs import Pack, Packs, as_packs, label_source
 from ..images.sources.record_source import RecordSource, read_label_vectors
+from ..images.stored_bits import CutBits
 from .decoding import DecodingThreads, ThreadOptions
 from .mixin import DatasetMixin
 
@@ -48,7 +49,7 @@ __all__ = ["ImageRecordDataset", "RecordDataset"]
 Path = str | os.PathLike[str]
 
 #: Types of the values of an image.
-DTYPES = ("uint8", "float32")
+DTYPES = ("uint8", "float32", "uint16")
 TO_CHW = plan("hwc", "chw")
 
 
@@ -191,10 +192,12 @@ class ImageRecordDatasetOptions(ThreadOptions, LimitOptions, RemoteOptions):
     )
     dtype: Any = option(
         None,
-        '{"uint8", "float32"}',
-        f"""\"uint8", the default for unchanged images; ``"float32"`` for the values that are
-        stored, such as depths and medical images of 16 bits or floating point, with every bit and
-        without scaling; for 1 or 3 channels.  Augmented images have {quoted()}.""",
+        '{"uint8", "float32", "uint16"}',
+        f"""\"uint8", the default for unchanged images; ``"float32"`` or ``"uint16"`` for the values
+        that are stored, such as depths and medical images of 16 bits or, as float32, floating
+        point, with every bit and without scaling; for 1 or 3 channels.  Augmented images have
+        {quoted()}; those of float32 and uint16 keep every bit unless they are resized or their
+        colours change, of which a warning or, for uint16, an error tells.""",
     )
     transform: Callable[[np.ndarray], Any] | None = option(
         None,
@@ -294,6 +297,7 @@ class ImageRecordDataset(DatasetMixin):
         self._threads = DecodingThreads(options.threads)
         self._limits: dict[str, Any] = options.limits
         self._examples: AugmentedExamples | None = None
+        self._cut = CutBits()
         self._stored: StoredFields | None = None
         if augmentation:
             if "orient" in given:  # a recipe may say it as well
@@ -305,7 +309,7 @@ class ImageRecordDataset(DatasetMixin):
             self._channels = choice("channels", 3 if channels is None else channels, (3, 1, 4))
             self._layout = choice("layout", options.layout or "HWC", ("HWC", "CHW"))
             self._dtype = choice("dtype", np.dtype(options.dtype or "uint8").name, DTYPES)
-            if self._dtype == "float32" and channels == 4:
+            if self._dtype != "uint8" and channels == 4:
                 raise ValueError("channels=4 has 8 bits: drop dtype, or ask for 1 or 3 channels")
         self._label_dtype = options.label_dtype
         self._transform = options.transform
@@ -351,12 +355,12 @@ class ImageRecordDataset(DatasetMixin):
         if found is not None:
             found.fields = self._fields
             return
-        if self._dtype == "float32":
+        if self._dtype != "uint8":
             for name, kind in self._fields.specs.items():
                 if isinstance(kind, Image) and kind.dtype is None:
                     raise ValueError(
-                        f"fields: {name}={kind!r} has the type of the image, and dtype='float32' "
-                        "gives values as they are stored: give it a dtype of its own"
+                        f"fields: {name}={kind!r} has the type of the image, and dtype="
+                        f"{self._dtype!r} gives stored values: give it a dtype of its own"
                     )
         form = {"layout": f"N{self._layout}", "dtype": self._dtype, **self._limits}
         self._stored = StoredFields(self._fields, self._channels, self._upright, **form)
@@ -478,6 +482,8 @@ class ImageRecordDataset(DatasetMixin):
             if self._examples is not None:
                 image = self._examples(record, row)
             else:
+                if self._dtype == "uint8":
+                    self._cut.look(content, "dtype='uint8'")
                 image = decode_image(
                     content,
                     channels=self._channels,

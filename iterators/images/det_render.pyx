@@ -22,7 +22,6 @@ from iterators.images.augment.det_moves cimport move_objects
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport Geometry, GeometryDrawer, Target
 from iterators.images.augment.policy cimport PolicyChange
-from recordio.kernels.normalise cimport normalise_row
 from iterators.images.label_reader cimport LabelReader
 from iterators.images.plan cimport RenderPlan
 from iterators.images.row_writer cimport RowWriter
@@ -33,6 +32,7 @@ from recordio.formats.status cimport (
 cdef enum:
     NO_OBJECTS = 2          # values of a label without objects: its header
     OBJECT_WIDTH = 5        # of the objects that it does not have
+    MOST_SAMPLE = 4         # bytes of a channel
 
 
 cdef class DetPlan(RenderPlan):
@@ -196,7 +196,8 @@ cdef class CanvasWriter(RowWriter):
     cdef int height
 
     def __cinit__(self, RenderPlan plan not None):
-        self.row = <uint8_t*>calloc(<size_t>plan.most_width * plan.channels + PIXEL_SLACK, 1)
+        self.row = <uint8_t*>calloc(
+            MOST_SAMPLE * <size_t>plan.most_width * plan.channels + PIXEL_SLACK, 1)
         if self.row == NULL:
             raise MemoryError
 
@@ -208,11 +209,11 @@ cdef class CanvasWriter(RowWriter):
         RowWriter.begin(self, target, image, geometry)
         self.width = geometry.steps[geometry.count - 1].out_width
         self.height = geometry.steps[geometry.count - 1].out_height
-        memset(self.row, 0, <size_t>self.target.width * self.plan.channels)
+        memset(self.row, 0, MOST_SAMPLE * <size_t>self.target.width * self.plan.channels)
 
     cdef void write(self, const uint8_t* rows, ptrdiff_t stride, int count) noexcept nogil:
-        cdef int i, x, c, channels = self.plan.channels
-        cdef ptrdiff_t size = <ptrdiff_t>self.width * channels
+        cdef int i, x, c, pixel_bytes = self.plan.channels * self.sample
+        cdef ptrdiff_t size = <ptrdiff_t>self.width * pixel_bytes
         cdef const uint8_t* pixel
         if self.width == self.target.width and not (
                 self.mirror and self.normalise.mean_image != NULL):
@@ -222,21 +223,15 @@ cdef class CanvasWriter(RowWriter):
             if self.mirror:
                 pixel = rows + i * stride + size
                 for x in range(self.width):
-                    pixel -= channels
-                    for c in range(channels):
-                        self.row[x * channels + c] = pixel[c]
+                    pixel -= pixel_bytes
+                    for c in range(pixel_bytes):
+                        self.row[x * pixel_bytes + c] = pixel[c]
             else:
                 memcpy(self.row, rows + i * stride, size)
-            self.write_row()
+            self.put(self.row, False)
 
     cdef void end(self) noexcept nogil:
-        memset(self.row, 0, <size_t>self.target.width * self.plan.channels)
+        memset(self.row, 0, self.sample * <size_t>self.target.width * self.plan.channels)
         while self.y < self.target.height:
-            self.write_row()
+            self.put(self.row, False)
         RowWriter.end(self)
-
-    cdef void write_row(self) noexcept nogil:
-        """Normalise one row of the canvas."""
-        normalise_row(&self.normalise, self.row, self.target.width, self.y, False,
-                      self.row_at(self.y), self.target.pixel_stride, self.target.channel_stride)
-        self.y += 1

@@ -6,7 +6,6 @@ them through the steps that the image stage has drawn.  Neither knows records or
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -67,9 +66,9 @@ def resampled(image: Any, steps: Sequence[DrawnStep], mirror: bool, flip: bool) 
 
 
 class DeviceDecoder:
-    """nvImageCodec on a `torch.device`, for images of 1 or 3 channels, with threads of its own."""
+    """nvImageCodec on a `torch.device`, for images of 1 or 3 channels."""
 
-    def __init__(self, device: Any, channels: int, threads: int) -> None:
+    def __init__(self, device: Any, channels: int) -> None:
         self._codec = codec = need(
             "nvidia.nvimgcodec", 'decode_on="device"', 'or leave decode_on="host"'
         )
@@ -82,8 +81,9 @@ class DeviceDecoder:
         backends = kinds.HW_GPU_ONLY, kinds.GPU_ONLY, kinds.HYBRID_CPU_GPU
         self._decoder = codec.Decoder(
             device_id=device.index,
-            max_num_cpu_threads=max(min(threads, (os.cpu_count() or 1) - 1), 1),
+            max_num_cpu_threads=1,  # with more, the hybrid decoder waits for ever for one image
             backends=[codec.Backend(kind) for kind in backends],
+            options=":fancy_upsampling=1",  # whatever the version takes by default
         )
 
     def __call__(

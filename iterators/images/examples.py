@@ -33,6 +33,7 @@ from .fields.example_fields import ExampleFields
 from .fields.image_fields import ImageFields
 from .plan import RenderPlan
 from .render import Renderer
+from .stored_bits import CutBits
 from .view_plans import augment_key, same_channels, with_keywords, with_views
 
 __all__ = [
@@ -118,7 +119,9 @@ class AugmentedExamples:
         #: The fields of the records, which `fields_of` makes.
         self.fields: ImageFields | None = None
         self._limits: dict[str, Any] = limits
+        self._cut = CutBits()
         self._own = threading.local()
+        self._plan()  # a dtype that the recipe contradicts is refused at once
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch it is, to all processes that share this."""
@@ -144,7 +147,10 @@ class AugmentedExamples:
 
     def __call__(self, record: bytes, number: int) -> np.ndarray | tuple[np.ndarray, ...]:
         """Return the image of a record, or a tuple of its views, drawn by the record's number."""
-        data, _, _ = self._renderer().sample(record, self.epoch.value, number)
+        renderer = self._renderer()
+        data, _, _ = renderer.sample(record, self.epoch.value, number)
+        if renderer.num_cut():
+            self._cut(renderer.plan.cuts)
         return self._views(data)
 
     def fields_of(self, number: int) -> list[Any]:

@@ -35,11 +35,17 @@ cdef class StepRunner:
     cdef int run(self, RowSource* source, const ImageInfo* info, const ImageKey* image,
                  const Geometry* geometry, const Target* target,
                  Outcome* outcome) noexcept nogil
+    # The same for an image of more than 8 bits, which no step resamples.
+    cdef int run_deep(self, RowSource* source, const ImageInfo* info, const ImageKey* image,
+                      const Geometry* geometry, const Target* target,
+                      Outcome* outcome) noexcept nogil
     # A rectangle of an open image, upright and in memory until the next call.
     cdef int load(self, RowSource* source, const ImageInfo* info, const Rectangle* wanted,
                   Pixels* pixels, Outcome* outcome) noexcept nogil
     cdef uint8_t* buffer(self, int which, size_t size, Outcome* outcome) noexcept nogil
 
 
+# Whether all steps of an image crop, and none resamples.
+cdef bint only_crops(const Geometry* geometry) noexcept nogil
 # The column or row that is seen at one of a bordered image; -1 for the fill value.
 cdef int padded_from(int method, int at, int side) noexcept nogil

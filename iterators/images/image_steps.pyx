@@ -33,7 +33,7 @@ from recordio.kernels.warp cimport (
 )
 from iterators.images.plan cimport RenderPlan
 from recordio.formats.status cimport (
-    RENDER_GEOMETRY, RENDER_MEMORY, RENDER_OK, Outcome, outcome_fail,
+    RENDER_GEOMETRY, RENDER_IMAGE, RENDER_MEMORY, RENDER_OK, Outcome, outcome_fail,
 )
 from iterators.images.row_writer cimport RowWriter
 
@@ -43,6 +43,10 @@ cdef extern from "recordio/kernels/cache_hints.h" nogil:
 cdef extern from "recordio/kernels/premultiply.h" nogil:
     void premultiply(const uint8_t* row, ptrdiff_t count, uint8_t* out)
     void unpremultiply(const uint8_t* row, ptrdiff_t count, uint8_t* out)
+
+cdef const char* LOST = (
+    b"the image holds signed values, fractions or others that uint16 cannot: ask for "
+    b"dtype='float32'")
 
 cdef enum:
     ROWS_AHEAD = 4          # of those that lie in memory, each at another address
@@ -83,6 +87,8 @@ cdef class StepRunner:
         cdef uint8_t* out = NULL
         cdef int i, denominator = 1, channels = self.plan.channels
         cdef bint writes, whole, last, on_way = False, at_end = False
+        if info.pixel_size > channels:
+            return self.run_deep(source, info, image, geometry, target, outcome)
         if self.writer is not None:
             self.writer.begin(target, image, geometry)
             draw_changes(self, image, &geometry.steps[geometry.count - 1], &on_way, &at_end)
@@ -137,6 +143,54 @@ cdef class StepRunner:
             self.writer.end()
         return RENDER_OK
 
+    cdef int run_deep(self, RowSource* source, const ImageInfo* info, const ImageKey* image,
+                      const Geometry* geometry, const Target* target,
+                      Outcome* outcome) noexcept nogil:
+        cdef int i, width = info.width, height = info.height
+        cdef Rectangle wanted
+        cdef Rows rows
+        cdef ptrdiff_t packed
+        cdef size_t size
+        cdef uint8_t* stored
+        cdef uint8_t* upright
+        wanted.x = wanted.y = 0
+        for i in range(geometry.count):
+            wanted.x += geometry.steps[i].x + geometry.steps[i].left
+            wanted.y += geometry.steps[i].y + geometry.steps[i].top
+        wanted.width = geometry.steps[geometry.count - 1].out_width
+        wanted.height = geometry.steps[geometry.count - 1].out_height
+        self.writer.begin(target, image, geometry)
+        self.writer.sample = info.pixel_size // self.plan.channels
+        if info.orientation == 1:
+            if source.start(source, 1, &wanted, outcome):
+                return outcome.status
+            i = 0
+            while i < wanted.height:
+                if source.next(source, &rows, outcome):
+                    return outcome.status
+                self.writer.write(rows.first, rows.stride, rows.count)
+                i += rows.count
+        else:
+            size = <size_t>wanted.width * wanted.height * info.pixel_size
+            stored = self.buffer(PIXELS_A, size, outcome)
+            upright = self.buffer(PIXELS_B, size, outcome) if stored != NULL else NULL
+            if upright == NULL:
+                return outcome.status
+            packed = <ptrdiff_t>wanted.width * info.pixel_size
+            if orient_exchanges_sides(info.orientation):
+                width, height = height, width
+            orient_rectangle(width, height, info.orientation, &wanted.x, &wanted.y, &wanted.width,
+                             &wanted.height)
+            if copy_rows(source, 1, &wanted, info.pixel_size, stored, outcome):
+                return outcome.status
+            orient_image(stored, <ptrdiff_t>wanted.width * info.pixel_size, wanted.width,
+                         wanted.height, info.pixel_size, info.orientation, upright, packed)
+            self.writer.write(upright, packed, geometry.steps[geometry.count - 1].out_height)
+        self.writer.end()
+        if self.writer.lost:
+            return outcome_fail(outcome, RENDER_IMAGE, LOST)
+        return RENDER_OK
+
     cdef int load(self, RowSource* source, const ImageInfo* info, const Rectangle* wanted,
                   Pixels* pixels, Outcome* outcome) noexcept nogil:
         cdef Step step
@@ -161,6 +215,17 @@ cdef class StepRunner:
             self.buffers[which] = memory
             self.capacities[which] = size + PIXEL_SLACK
         return self.buffers[which]
+
+
+cdef bint only_crops(const Geometry* geometry) noexcept nogil:
+    cdef const Step* step
+    cdef int i
+    for i in range(geometry.count):
+        step = &geometry.steps[i]
+        if (step.kind != STEP_RESAMPLE or step.width != step.target_width
+                or step.height != step.target_height):
+            return False
+    return True
 
 
 cdef void draw_changes(StepRunner runner, const ImageKey* image, const Step* last, bint* on_way,
@@ -194,11 +259,10 @@ cdef int apply_changes(StepRunner runner, bint finished, uint8_t* pixels, int wi
 cdef int gather(StepRunner runner, RowSource* source, const ImageInfo* info, const Step* step,
                 int* denominator, Pixels* pixels, Outcome* outcome) noexcept nogil:
     """Bring the pixels that the first step reads into memory, upright."""
-    cdef int channels = runner.plan.channels, i, top = 0
+    cdef int channels = runner.plan.channels
     cdef int width = info.width, height = info.height
     cdef Rectangle wanted, stored
     cdef Rows rows
-    cdef ptrdiff_t packed
     cdef uint8_t* upright
     cdef uint8_t* target
     if width % denominator[0] or height % denominator[0]:
@@ -225,19 +289,29 @@ cdef int gather(StepRunner runner, RowSource* source, const ImageInfo* info, con
         width, height = height, width
     orient_rectangle(width, height, info.orientation, &stored.x, &stored.y, &stored.width,
                      &stored.height)
-    packed = <ptrdiff_t>stored.width * channels
-    if source.start(source, denominator[0], &stored, outcome):
+    if copy_rows(source, denominator[0], &stored, channels, target, outcome):
         return outcome.status
-    while top < stored.height:
+    pixels.first, pixels.stride = upright, <ptrdiff_t>wanted.width * channels
+    if info.orientation != 1:
+        orient_image(target, <ptrdiff_t>stored.width * channels, stored.width, stored.height,
+                     channels, info.orientation, upright, pixels.stride)
+    return RENDER_OK
+
+
+cdef int copy_rows(RowSource* source, int denominator, const Rectangle* wanted, int pixel_size,
+                   uint8_t* target, Outcome* outcome) noexcept nogil:
+    """Copy a rectangle of the stored image at 1/denominator, packed."""
+    cdef ptrdiff_t packed = <ptrdiff_t>wanted.width * pixel_size
+    cdef Rows rows
+    cdef int i, top = 0
+    if source.start(source, denominator, wanted, outcome):
+        return outcome.status
+    while top < wanted.height:
         if source.next(source, &rows, outcome):
             return outcome.status
         for i in range(rows.count):
             memcpy(target + (top + i) * packed, rows.first + i * rows.stride, packed)
         top += rows.count
-    pixels.first, pixels.stride = upright, <ptrdiff_t>wanted.width * channels
-    if info.orientation != 1:
-        orient_image(target, packed, stored.width, stored.height, channels, info.orientation,
-                     upright, pixels.stride)
     return RENDER_OK
 
 

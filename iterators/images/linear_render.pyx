@@ -40,6 +40,10 @@ cdef class LinearPlan(RenderPlan):
             raise ValueError(f"dtype={dtype!r}: colours changed in float need one of {FLOAT_TYPES}")
         super().__init__(recipe, dtype=dtype, **more)
 
+    def find_cuts(self):
+        """Return the name of the iterators, which give 8 bits as those of MXNet do."""
+        return ("ImageIter or ImageDetIter (as in MXNet)",)
+
     def parts(self):
         """Return the parts, as `RenderPlan.parts` does."""
         labels, geometry, changes, writer = super().parts()

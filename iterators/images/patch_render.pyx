@@ -28,6 +28,10 @@ cdef class PatchPlan(RenderPlan):
         super().__init__(recipe, **more)
         self.patch = patch
 
+    def find_cuts(self):
+        """Return the keyword: patches are resized."""
+        return ("patches",)
+
     def parts(self):
         """Return the parts, as `RenderPlan.parts` does."""
         labels, geometry, changes, _ = super().parts()

@@ -21,6 +21,7 @@ cdef class RenderPlan:
     cdef readonly int patch         # side of the patches that images are cut into; 0 for none
     cdef char axes[4]               # the layout, "NCHW" for example
     cdef size_t largest             # bytes of an image on the way, at most
+    cdef readonly tuple cuts        # what cuts images to 8 bits; nothing does if empty
     cdef readonly object recipe
     cdef readonly object dtype
     cdef readonly str layout

@@ -24,6 +24,7 @@ class RenderPlan:
     change: LabelChange | None
     limits: dict[str, int]
     views: tuple[RenderPlan, ...]
+    cuts: tuple[str, ...]
     def __init__(
         self,
         recipe: Recipe,
@@ -39,6 +40,7 @@ class RenderPlan:
         views: Sequence[RenderPlan] = (),
         **limits: int,
     ) -> None: ...
+    def find_cuts(self) -> tuple[str, ...]: ...
     # The last is a RowWriter, which is made of a plan, or None.
     def parts(self) -> tuple[LabelReader, GeometryDrawer, tuple[PixelChange, ...], Any]: ...
     def changes(self) -> tuple[PixelChange, ...]: ...

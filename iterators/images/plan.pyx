@@ -20,6 +20,7 @@ from .augment.changes import changes_of
 from .augment.geometry import RecipeGeometry
 from recordio.formats.jpeg.jpeg import DEFAULT_LIMITS
 from .label_reader import RowLabels
+from .stored_bits import cuts_of
 
 
 cdef class RenderPlan:
@@ -47,7 +48,12 @@ cdef class RenderPlan:
         self.reducing_gap = recipe.reducing_gap or 0
         self.labels, self.change, self.views = labels, change, tuple(views)
         self.limits = {**DEFAULT_LIMITS, **limits}
-        self.largest = 4 * self.limits["max_pixels"]
+        self.cuts = self.find_cuts()
+        if self.dtype == np.uint16 and self.cuts:
+            raise ValueError(
+                f"dtype='uint16' keeps all bits of an image, and {', '.join(self.cuts)} would cut "
+                "them: drop one of them, or use 'float32' or 'uint8'")
+        self.largest = (4 if self.cuts else 16) * self.limits["max_pixels"]
         for i in range(4):
             self.fill[i] = recipe.fill_value if i < 3 else 0
         memset(&self.normalise, 0, sizeof(self.normalise))
@@ -69,6 +75,10 @@ cdef class RenderPlan:
         self.item_size = self.dtype.itemsize
         for i in range(4):
             self.axes[i] = <char>ord(layout[i])
+
+    def find_cuts(self):
+        """Name what cuts all images to 8 bits, for `cuts`."""
+        return cuts_of(self.recipe, self.dtype.name) + (("views",) if self.views else ())
 
     def parts(self):
         """Make the parts of a renderer: labels, geometry, changes of pixels, and its own writer."""

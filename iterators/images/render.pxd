@@ -56,6 +56,8 @@ cdef class Renderer:
     cdef bint borrows               # they are those of another renderer
     cdef RowSource* sources[MAX_SOURCES]
     cdef int num_sources
+    cdef RowSource* deep_sources[MAX_SOURCES]   # the same for all bits, if the plan keeps them
+    cdef int num_deep
     cdef EntryStore entries         # what is known of the inside of JPEG images; may be None
     cdef ImageShortcut shortcut     # tried first; may be None
     cdef PathFinder finder          # notes what is drawn, for fields; None without
@@ -67,6 +69,7 @@ cdef class Renderer:
     cdef int64_t images
     cdef int64_t bytes
     cdef int64_t warned             # images that were decoded with warnings
+    cdef int64_t cut                # images with more bits than their pixels had
     cdef double total_seconds
 
     cdef int render(self, const Encoded* found, uint32_t epoch, int64_t number, int64_t draw,
@@ -90,6 +93,14 @@ cdef class Renderer:
     # The source that has the image open, to be finished; NULL after a failure.
     cdef RowSource* open_image(self, const uint8_t* data, size_t size, ImageInfo* info,
                                Outcome* outcome) noexcept nogil
+    # The same for an image that may keep all its bits: `fitted` then follows.
+    cdef RowSource* open_deep(self, const uint8_t* data, size_t size, ImageInfo* info,
+                              Outcome* outcome) noexcept nogil
+    # The source that gives what the steps need, opened again if that is 8 bits; NULL after a
+    # failure, with nothing to be finished.
+    cdef RowSource* fitted(self, RowSource* source, const uint8_t* data, size_t size,
+                           ImageInfo* info, const Geometry* geometry,
+                           Outcome* outcome) noexcept nogil
     cdef int finish(self, RowSource* source, Outcome* outcome) noexcept nogil
     cdef int draw(self, const ImageKey* image, int width, int height, const Target* target,
                   Geometry* geometry, Outcome* outcome) noexcept nogil

@@ -25,6 +25,7 @@ class Renderer:
         beside: Renderer | None = None,
         entries: EntryStore | None = None,
     ) -> Self: ...
+    def num_cut(self) -> int: ...
     def sample(
         self,
         record: bytes | bytearray | memoryview,

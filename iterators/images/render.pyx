@@ -10,7 +10,7 @@ thread one of its own.
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
-from recordio.counter cimport counter_add, seconds_add, seconds_load
+from recordio.counter cimport counter_add, counter_load, seconds_add, seconds_load
 from recordio.sync cimport sync_now
 
 import numpy as np
@@ -23,8 +23,8 @@ from recordio.formats.row_source cimport (
     ImageInfo, Pixels, Rectangle, RowDecoder, RowSource, open_first, read_pixels,
 )
 from recordio.formats.pnm cimport pnm_convert_row
-from iterators.images.image_steps cimport StepRunner
-from recordio.kernels.normalise cimport normalise_done
+from iterators.images.image_steps cimport StepRunner, only_crops
+from recordio.kernels.normalise cimport normalise_done, normalise_is_float
 from iterators.images.plan cimport RenderPlan
 from iterators.images.row_writer cimport RowWriter
 from iterators.images.sources.source cimport Encoded
@@ -41,6 +41,12 @@ from recordio.formats.image_header import check_pixels
 cdef const char* DAMAGED = (
     b"the data of the JPEG image is damaged: the decoder gives pixels with warnings, which "
     b"strict=True refuses; pack it again from its source")
+
+
+cdef const char* RESIZED = (
+    b"the image has more than 8 bits, which dtype='uint16' keeps, and would be resized to "
+    b"data_shape: store it as large as its crops, or ask for 'float32' or 'uint8'")
+cdef const char* UNLIKE = b"two decoders find different sizes in the image: it is damaged"
 
 
 cdef uint8_t[:, :, ::1] in_channels(const uint8_t[:, :, ::1] image, int channels):
@@ -138,13 +144,20 @@ cdef class Renderer:
             self.runner = StepRunner(plan, changes, writer or RowWriter(plan))
         self.borrows = beside is not None
         self.decoders = beside.decoders if self.borrows else [
-            codec(plan.channels, upright=plan.recipe.orient, **plan.limits) for codec in CODECS
+            codec(plan.channels, upright=plan.recipe.orient, deep=deep, **plan.limits)
+            for deep in [False, True][:1 if plan.cuts else 2] for codec in CODECS
         ]
-        for decoder in self.decoders:
+        for decoder in self.decoders[:len(CODECS)]:
             self.sources[self.num_sources] = &decoder.source
             self.num_sources += 1
-
+        for decoder in self.decoders[len(CODECS):]:
+            self.deep_sources[self.num_deep] = &decoder.source
+            self.num_deep += 1
         self._add_views(plan)
+
+    def num_cut(self):
+        """Count the images whose pixels had fewer bits than their files store."""
+        return counter_load(&self.cut)
 
     def _add_views(self, RenderPlan plan not None):
         """Make what renders several views of an image, if there are several."""
@@ -166,10 +179,10 @@ cdef class Renderer:
     cdef bint shares_form(self, RenderPlan plan):
         """Return True if images of that plan are decoded and written alike."""
         mine = self.plan
-        return ((mine.channels, mine.limits, mine.recipe.orient, mine.layout, mine.dtype,
-                 mine.most_height, mine.most_width)
-                == (plan.channels, plan.limits, plan.recipe.orient, plan.layout, plan.dtype,
-                    plan.most_height, plan.most_width)
+        return ((mine.channels, not mine.cuts, mine.limits, mine.recipe.orient, mine.layout,
+                 mine.dtype, mine.most_height, mine.most_width)
+                == (plan.channels, not plan.cuts, plan.limits, plan.recipe.orient, plan.layout,
+                    plan.dtype, plan.most_height, plan.most_width)
                 and mine.mean_image is plan.mean_image)
 
     def sample(self, const uint8_t[::1] record not None, uint32_t epoch=0, int64_t number=0,
@@ -330,6 +343,9 @@ cdef class Renderer:
         for i in range(self.num_sources):
             self.sources[i].kept = NULL if self.entries is None else <void*>self.entries.store
             self.sources[i].record = number
+        for i in range(self.num_deep):
+            self.deep_sources[i].kept = self.sources[i].kept
+            self.deep_sources[i].record = number
 
     cdef int read_labels(self, Encoded* image, const Slot* slot, Outcome* outcome) noexcept nogil:
         if image.has_header and parse_header(image, outcome):
@@ -342,10 +358,15 @@ cdef class Renderer:
     cdef int render_image(self, const uint8_t* data, size_t size, const ImageKey* image,
                           const Target* target, Outcome* outcome) noexcept nogil:
         cdef ImageInfo info
-        cdef RowSource* source = self.open_image(data, size, &info, outcome)
+        cdef Geometry geometry
+        cdef RowSource* source = self.open_deep(data, size, &info, outcome)
         if source == NULL:
             return outcome.status
-        self.run(source, &info, image, target, outcome)
+        if not self.draw(image, info.width, info.height, target, &geometry, outcome):
+            source = self.fitted(source, data, size, &info, &geometry, outcome)
+            if source == NULL:
+                return outcome.status
+            self.runner.run(source, &info, image, &geometry, target, outcome)
         return self.finish(source, outcome)
 
     cdef void run(self, RowSource* source, const ImageInfo* info, const ImageKey* image,
@@ -405,10 +426,44 @@ cdef class Renderer:
 
     cdef RowSource* open_image(self, const uint8_t* data, size_t size, ImageInfo* info,
                                Outcome* outcome) noexcept nogil:
+        cdef RowSource* source
         if size == 0:
             outcome_fail(outcome, RENDER_IMAGE, b"the record holds no image data")
             return NULL
-        return open_first(self.sources, self.num_sources, data, size, info, outcome)
+        source = open_first(self.sources, self.num_sources, data, size, info, outcome)
+        if source != NULL and info.cut:
+            counter_add(&self.cut, 1)
+        return source
+
+    cdef RowSource* open_deep(self, const uint8_t* data, size_t size, ImageInfo* info,
+                              Outcome* outcome) noexcept nogil:
+        cdef RowSource* source
+        # What is cached has 8 bits, and what is not looks the same.
+        if self.num_deep == 0 or self.shortcut is not None or size == 0:
+            return self.open_image(data, size, info, outcome)
+        source = open_first(self.deep_sources, self.num_deep, data, size, info, outcome)
+        if (source != NULL or outcome.status != RENDER_IMAGE
+                or not normalise_is_float(self.plan.normalise.dtype)):
+            return source
+        outcome.status, outcome.message[0] = RENDER_OK, 0
+        return self.open_image(data, size, info, outcome)   # its decoder may have 8 bits alone
+
+    cdef RowSource* fitted(self, RowSource* source, const uint8_t* data, size_t size,
+                           ImageInfo* info, const Geometry* geometry,
+                           Outcome* outcome) noexcept nogil:
+        cdef int width = info.width, height = info.height
+        if info.pixel_size <= self.plan.channels or only_crops(geometry):
+            return source
+        source.finish(source)
+        if not normalise_is_float(self.plan.normalise.dtype):
+            outcome_fail(outcome, RENDER_IMAGE, RESIZED)
+            return NULL
+        source = self.open_image(data, size, info, outcome)
+        if source != NULL and (info.width != width or info.height != height):
+            source.finish(source)
+            outcome_fail(outcome, RENDER_IMAGE, UNLIKE)
+            return NULL
+        return source
 
     cdef int draw(self, const ImageKey* image, int width, int height, const Target* target,
                   Geometry* geometry, Outcome* outcome) noexcept nogil:
@@ -427,4 +482,6 @@ cdef class Renderer:
             return 0
         for i in range(self.num_sources):
             seconds += seconds_load(&self.sources[i].seconds)
+        for i in range(self.num_deep):
+            seconds += seconds_load(&self.deep_sources[i].seconds)
         return seconds

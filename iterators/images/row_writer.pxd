@@ -18,10 +18,14 @@ cdef class RowWriter:
     cdef bint mirror
     cdef bint flip
     cdef int y                      # of the next row
+    cdef int sample                 # bytes of a channel: 1, or 2 (uint16) or 4 (float32)
+    cdef bint lost                  # a value could not be stored
 
     cdef void begin(self, const Target* target, const ImageKey* image,
                     const Geometry* geometry) noexcept nogil
     cdef void write(self, const uint8_t* rows, ptrdiff_t stride, int count) noexcept nogil
     cdef void end(self) noexcept nogil
+    # One row of the slot, of pixels of any size.
+    cdef void put(self, const uint8_t* row, bint mirror) noexcept nogil
     # Where a row begins.
     cdef char* row_at(self, int y) noexcept nogil

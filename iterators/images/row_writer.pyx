@@ -9,7 +9,9 @@ from libc.stdint cimport uint8_t
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.erasing cimport Eraser
 from iterators.images.augment.geometry cimport Geometry, Step, Target
-from recordio.kernels.normalise cimport normalise_row, normalise_streams
+from recordio.kernels.normalise cimport (
+    normalise_deep_row, normalise_row, normalise_streams,
+)
 from iterators.images.plan cimport RenderPlan
 
 cdef extern from "recordio/kernels/cache_hints.h" nogil:
@@ -28,7 +30,7 @@ cdef class RowWriter:
                     const Geometry* geometry) noexcept nogil:
         cdef const Step* last = &geometry.steps[geometry.count - 1]
         self.normalise = self.plan.normalise
-        self.target, self.y = target[0], 0
+        self.target, self.y, self.sample, self.lost = target[0], 0, 1, False
         self.mirror, self.flip = geometry.mirror, geometry.flip
         if self.eraser is not None:
             self.eraser.draw(image, last.out_width, last.out_height)
@@ -36,6 +38,10 @@ cdef class RowWriter:
     cdef void write(self, const uint8_t* rows, ptrdiff_t stride, int count) noexcept nogil:
         cdef int i, channel
         cdef char* target
+        if self.sample > 1:
+            for i in range(count):
+                self.put(rows + i * stride, self.mirror)
+            return
         for i in range(count):
             normalise_row(&self.normalise, rows + i * stride, self.target.width, self.y,
                           self.mirror, self.row_at(self.y), self.target.pixel_stride,
@@ -59,6 +65,17 @@ cdef class RowWriter:
         if self.eraser is not None:
             self.eraser.erase(self.target.data, &self.normalise, self.target.row_stride,
                               self.target.pixel_stride, self.target.channel_stride)
+
+    cdef void put(self, const uint8_t* row, bint mirror) noexcept nogil:
+        if self.sample == 1:
+            normalise_row(&self.normalise, row, self.target.width, self.y, mirror,
+                          self.row_at(self.y), self.target.pixel_stride,
+                          self.target.channel_stride)
+        elif normalise_deep_row(&self.normalise, row, self.sample, self.target.width, self.y,
+                                mirror, self.row_at(self.y), self.target.pixel_stride,
+                                self.target.channel_stride):
+            self.lost = True
+        self.y += 1
 
     cdef char* row_at(self, int y) noexcept nogil:
         if self.flip:

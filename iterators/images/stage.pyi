@@ -27,6 +27,7 @@ class Stage:
         strict: bool = False,
         fields: Sequence[FieldPlan] = (),
         entries: EntryStore | None = None,
+        on_cut: Callable[[], object] | None = None,
     ) -> Self: ...
     @property
     def pending(self) -> int: ...

@@ -43,6 +43,13 @@ cdef enum:
     SIGNAL_INTERVAL = 50    # milliseconds between two looks for Ctrl-C while waiting
 
 
+# How many images of a sample were decoded in spite of damage, and how many to fewer bits than their
+# files store.
+cdef struct Notes:
+    int64_t damaged
+    int64_t cut
+
+
 # A batch on its way.  `next` and `finished` are guarded by the stage's mutex.
 cdef struct Batch:
     Py_ssize_t count        # tickets
@@ -54,6 +61,7 @@ cdef struct Batch:
     Outcome* outcomes
     int* fetched            # status of the source, FetchStatus
     int64_t* failed         # number of the record that a failure is of
+    Notes* notes
     Target* targets         # of the image, or of each of its views, slot after slot
     float* label
     uint64_t* ids
@@ -65,7 +73,7 @@ cdef class Stage:
     `sections` begin at record 0 and ascend; at most `depth` batches are under way at once;
     `allocate` is a source of memory, see `BufferPool`; `strict` refuses images whose decoder warns;
     `fields` are plans of what samples have beside their images, `entries` entry points of all
-    records.
+    records; `on_cut` is called for batches with images that have more bits than their pixels.
     """
 
     cdef readonly Py_ssize_t batch_size
@@ -91,6 +99,8 @@ cdef class Stage:
     cdef Py_ssize_t taken
     cdef Py_ssize_t collected
     cdef int64_t announced          # records that the source told the system of
+    cdef int64_t damaged            # images of batches that were collected
+    cdef object on_cut
     cdef Py_ssize_t working         # threads that hold tickets
     cdef int64_t stopping           # read without the mutex as well
     cdef sync_mutex mutex
@@ -99,8 +109,9 @@ cdef class Stage:
 
     def __cinit__(self, Source source not None, *sections, Py_ssize_t batch_size,
                   Py_ssize_t threads, Py_ssize_t depth, allocate=None, bint strict=False,
-                  fields=(), entries=None):
+                  fields=(), entries=None, on_cut=None):
         cdef Py_ssize_t i
+        self.on_cut = on_cut
         self.batches, self.expected = NULL, NULL
         sync_mutex_init(&self.mutex)
         sync_condition_init(&self.work)
@@ -122,10 +133,12 @@ cdef class Stage:
             self.batches[i].outcomes = <Outcome*>calloc(batch_size, sizeof(Outcome))
             self.batches[i].fetched = <int*>calloc(batch_size, sizeof(int))
             self.batches[i].failed = <int64_t*>calloc(batch_size, sizeof(int64_t))
+            self.batches[i].notes = <Notes*>calloc(batch_size, sizeof(Notes))
             self.batches[i].targets = <Target*>calloc(batch_size * self.num_views, sizeof(Target))
             if (self.batches[i].records == NULL or self.batches[i].draws == NULL
                     or self.batches[i].outcomes == NULL or self.batches[i].fetched == NULL
-                    or self.batches[i].failed == NULL or self.batches[i].targets == NULL):
+                    or self.batches[i].failed == NULL or self.batches[i].notes == NULL
+                    or self.batches[i].targets == NULL):
                 raise MemoryError
         self.arrays = [None] * depth
         self.process = os.getpid()
@@ -163,6 +176,7 @@ cdef class Stage:
                 free(self.batches[i].outcomes)
                 free(self.batches[i].fetched)
                 free(self.batches[i].failed)
+                free(self.batches[i].notes)
                 free(self.batches[i].targets)
             free(self.batches)
         free(self.expected)
@@ -247,10 +261,16 @@ cdef class Stage:
         data, label, ids = self.arrays[at]
         failures = []
         cdef Py_ssize_t slot
+        cdef int64_t damaged = 0, cut = 0
         for slot in range(batch.count):
             if batch.fetched[slot] != FETCH_OK or batch.outcomes[slot].status != RENDER_OK:
                 failures.append((slot, self._failure(batch.failed[slot], batch.fetched[slot],
                                                      &batch.outcomes[slot], at, slot)))
+            else:
+                damaged += batch.notes[slot].damaged
+                cut += batch.notes[slot].cut
+        if cut and self.on_cut is not None:
+            self.on_cut()
         if self.fields is not None:
             records = [batch.records[slot] for slot in range(batch.count)]
             data = [*(data if isinstance(data, list) else [data]),
@@ -260,6 +280,7 @@ cdef class Stage:
         if self.fields is not None:
             self.fields.release(at)
         self.collected += 1
+        counter_add(&self.damaged, damaged)
         return data, label, ids, failures
 
     def retry(self, int64_t record, uint32_t epoch, int64_t draw, data, label, ids,
@@ -272,6 +293,7 @@ cdef class Stage:
         cdef int fetched = FETCH_OK
         cdef int64_t failed = record
         cdef bint stopping
+        cdef Notes notes
         cdef Slot target
         cdef Target targets[MAX_VIEWS]
         cdef uint64_t[::1] id_table = ids
@@ -290,13 +312,16 @@ cdef class Stage:
             stopping = not self.begin_work()
             if not stopping:
                 self.render_member(self.spare, record, epoch, draw, &target, &fetched, &outcome,
-                                   &scratch, &failed)
+                                   &scratch, &failed, &notes)
                 self.end_work()
             free(scratch.bytes)
         if stopping:
             self._check_usable()
         if fetched != FETCH_OK or outcome.status != RENDER_OK:
             raise self._failure(failed, fetched, &outcome, self.depth, 0)
+        counter_add(&self.damaged, notes.damaged)
+        if notes.cut and self.on_cut is not None:
+            self.on_cut()
         if self.fields is not None:
             self.fields.finish_slot(data[self.memory.num_arrays:], slot, record)
         id_table[slot] = outcome.record_id
@@ -304,19 +329,19 @@ cdef class Stage:
     def stats(self):
         """Add up the counters of all threads, of images that were rendered ahead as well.
 
-        `decoder_warnings` are images decoded in spite of damage, `bytes` encoded ones, and
-        `announced` the records that the system was told to read from the disk in advance.
+        `decoder_warnings` are images of collected batches, decoded in spite of damage; `bytes`
+        encoded ones, and `announced` the records that the system was told to read from the disk in
+        advance.
         """
         cdef Renderer renderer
-        cdef int64_t images = 0, warned = 0, size = 0
+        cdef int64_t images = 0, size = 0
         cdef double decode = 0, total = 0
         for renderer in self._renderers():
             images += counter_load(&renderer.images)
-            warned += counter_load(&renderer.warned)
             size += counter_load(&renderer.bytes)
             decode += renderer.decode_seconds()
             total += seconds_load(&renderer.total_seconds)
-        return {"images": images, "decoder_warnings": warned, "bytes": size,
+        return {"images": images, "decoder_warnings": counter_load(&self.damaged), "bytes": size,
                 "decode_seconds": decode,
                 # Of images at work the decoding is counted already.
                 "transform_seconds": max(total - decode, 0.0),
@@ -519,14 +544,16 @@ cdef class Stage:
             target.fields, target.number = self.fields.rows_of(batch - self.batches), slot
         self.render_member(crew, batch.records[slot], batch.epoch, batch.draws[slot], &target,
                            &batch.fetched[slot], &batch.outcomes[slot], scratch,
-                           &batch.failed[slot])
+                           &batch.failed[slot], &batch.notes[slot])
         batch.ids[slot] = batch.outcomes[slot].record_id
 
     cdef void render_member(self, Crew crew, int64_t number, uint32_t epoch, int64_t draw,
                             const Slot* target, int* fetched, Outcome* outcome, Scratch* scratch,
-                            int64_t* failed) noexcept nogil:
+                            int64_t* failed, Notes* notes) noexcept nogil:
         cdef Py_ssize_t section = self.sections.section_of(number)
         cdef Partners partners
+        cdef int64_t damaged = counter_load(&(<Renderer>crew.table[section]).warned)
+        cdef int64_t cut = counter_load(&(<Renderer>crew.table[section]).cut)
         failed[0] = number
         if self.sections.find_partners(crew, number, epoch, draw, &partners):
             (<Mosaic>crew.mosaic_table[section]).render(
@@ -534,6 +561,8 @@ cdef class Stage:
         else:
             self.render_record(<Renderer>crew.table[section], number, epoch, draw, target, fetched,
                                outcome, scratch)
+        notes.damaged = counter_load(&(<Renderer>crew.table[section]).warned) - damaged
+        notes.cut = counter_load(&(<Renderer>crew.table[section]).cut) - cut
         if target.fields != NULL and fetched[0] == FETCH_OK and outcome.status == RENDER_OK:
             (<FieldCrew>crew.fields).render(section, <Renderer>crew.table[section], number, epoch,
                                             draw, target.fields, target.number, outcome)

@@ -115,9 +115,9 @@ class DeviceImages(Prefetcher):
         device: Any,
         *,
         batch_size: int,
-        threads: int,
         depth: int,
         decode: Decode | None = None,
+        on_cut: Callable[[], object] | None = None,
     ) -> None:
         import torch
 
@@ -128,7 +128,7 @@ class DeviceImages(Prefetcher):
         self._shape, self._label_shape = plan.shape(batch_size), (batch_size, plan.label_width)
         self._rows = layout_plan(plan.layout, "NCHW")
         self._make_decoder = (
-            partial(DeviceDecoder, device, plan.recipe.channels, threads)
+            partial(DeviceDecoder, device, plan.recipe.channels)
             if decode is None
             else lambda: decode
         )
@@ -136,6 +136,7 @@ class DeviceImages(Prefetcher):
         self._free = [self._worker()]
         self._spare = [Renderer(plan) for plan in plans]
         self._counts = {"device_images": 0, "host_images": 0}
+        self._on_cut, self._cut = on_cut, False
 
     def submit(self, records: Any, epoch: int, draws: Any = None) -> None:
         """Start work on a batch; `draws` tells occurrences of a record in the epoch apart."""
@@ -146,6 +147,9 @@ class DeviceImages(Prefetcher):
     def collect(self) -> tuple[Any, Any, Any, list[Any]]:
         """Wait for the oldest batch, which is valid on the stream that is current."""
         made, label, ids, failures = super().collect()
+        if self._cut and self._on_cut is not None:
+            on_cut, self._on_cut = self._on_cut, None
+            on_cut()
         if made is None:
             return made, label, ids, failures
         data, receive = made
@@ -234,6 +238,7 @@ class DeviceImages(Prefetcher):
     ) -> None:
         """Make one image on the processor."""
         image, _, _ = renderer.sample(packed, epoch, record, draw)
+        self._cut = self._cut or renderer.num_cut() > 0
         row.copy_(self._torch.from_numpy(self._rows(image)[0]))
         self._count("host_images")
 

@@ -6,8 +6,9 @@ Whoever makes the images, records on servers are fetched ahead of it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from recordio.formats.jpeg.entry_store import EntryStore
@@ -17,6 +18,7 @@ from ..images.fields.image_fields import ImageFields
 from ..images.plan import RenderPlan
 from ..images.sections import Section
 from ..images.stage import Stage
+from ..images.stored_bits import CutBits
 from .device_images import DeviceImages, decoded_there
 from .engine import Engine
 from .fetched_ahead import fetched_ahead
@@ -43,6 +45,7 @@ class ImageEngines:
     label_shape: tuple[int, ...]
     fields: ImageFields
     entries: EntryStore | None = None
+    cut: CutBits = field(default_factory=CutBits)
 
     def __call__(self, batch_size: int, depth: int) -> Engine:
         """Make one."""
@@ -53,9 +56,12 @@ class ImageEngines:
             "threads": options.preprocess_threads,
             "depth": min(depth, options.prefetch_buffer),
         }
+        on_cut = partial(self.cut, self._cuts(plans))
         engine: Engine
         if decoded_there(options):
-            engine = DeviceImages(source, plans, self.placement.device, **sizes)
+            del sizes["threads"]  # the decoder needs one
+            device = self.placement.device
+            engine = DeviceImages(source, plans, device, on_cut=on_cut, **sizes)
         elif self.change is None:
             parts = zip(plans, self.caches, source.firsts.tolist(), strict=True)
             sections = (Section(*part) for part in parts)
@@ -66,6 +72,7 @@ class ImageEngines:
                 fields=self.fields.plans(plans[0]),
                 entries=self.entries,
                 allocate=self.placement.allocate,
+                on_cut=on_cut,
                 **sizes,
             )
         else:
@@ -77,6 +84,16 @@ class ImageEngines:
                 self.label_shape,
                 key=self.key,
                 allocate=self.placement.allocate,
+                on_cut=on_cut,
                 **sizes,
             )
         return fetched_ahead(engine, source, batch_size, options)
+
+    def _cuts(self, plans: list[RenderPlan]) -> list[str]:
+        """Name what cuts images to 8 bits."""
+        options = self.options
+        if decoded_there(options):
+            return ['decode_on="device"']
+        if getattr(options, "normalise_on", "host") == "device":
+            return ['normalise_on="device"']
+        return [*chain.from_iterable(plan.cuts for plan in plans), *["cache"] * any(self.caches)]

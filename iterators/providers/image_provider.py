@@ -30,6 +30,7 @@ from ..images.batch_memory import SeparateArrays
 from ..images.fields.image_fields import ImageFields, array_names
 from ..images.plan import RenderPlan
 from ..images.sources.mixed_packs import Pack
+from ..images.stored_bits import cuts_of
 from ..images.view_plans import augment_key, with_views
 from .batch_form import BatchForm
 from .device_images import check_on_device, decoded_there
@@ -531,6 +532,7 @@ def undo_normalisation(provider: RecordImageProvider) -> Pixels:
     """
     settings = [(make.args[0], make.keywords["mean_image"]) for make in provider._make_plans]
     dtype = settings and provider.provide_data[0].dtype
+    keeps_bits = not any(cuts_of(recipe, str(dtype)) for recipe, _ in settings)
 
     def pixels(images: np.ndarray, source: Any) -> np.ndarray:
         if dtype == np.uint8:
@@ -548,6 +550,8 @@ def undo_normalisation(provider: RecordImageProvider) -> Pixels:
             shown[mine] = back + (
                 mean if mean_image is None else layout_plan("chw", "hwc")(mean_image)
             )
-        return shown
+        # Images of more than 8 bits, which nothing but these keywords has changed.
+        most = shown.max(axis=(1, 2, 3), keepdims=True, initial=255)
+        return shown * np.where(keeps_bits & (most > 256), 255 / most, 1)
 
     return pixels

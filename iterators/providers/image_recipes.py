@@ -26,6 +26,7 @@ from ..images.plan import RenderPlan
 from ..images.sections import Section
 from ..images.sources.mixed_packs import Pack
 from ..images.stage import Stage
+from ..images.stored_bits import cuts_of
 from ..images.view_plans import same_channels, with_keywords
 from .fetched_ahead import fetched_ahead
 from .image_caching import cached_recipe
@@ -81,6 +82,11 @@ def recipes_of(
     of_packs = [vary(common, pack) for pack in packs]
     for own in of_packs:
         refuse_ineffective(options, own)
+    for cache in (options.cache, *(pack.cache for pack in packs)):
+        if cache and options.dtype == "uint16":
+            raise ValueError(
+                f"cache={cache!r} keeps 8 bits of an image: drop it, or dtype='uint16'"
+            )
     warn_of_ineffective(options, common)
     for own in of_packs:
         if own is not common:
@@ -177,28 +183,31 @@ def mean_image_of(
         return None
     if not os.path.exists(path):
         logger.info("%s does not exist: averaging %d images", path, order.count())
-        write_mean_image(path, _average(source, order, plan_class, recipe.plain(), options))
+        own: Any = {"label_width": 0}
+        if options.cache or cuts_of(recipe, str(options.dtype)):
+            own["dtype"] = "uint8"  # as images are delivered, and a quarter of the bytes
+        plan = plan_class(recipe.plain(), **own)
+        write_mean_image(path, _average(source, order, plan, options))
     return read_mean_image(path)
 
 
 def _average(
     source: ImageSource,
     order: Order,
-    plan_class: Callable[..., RenderPlan],
-    recipe: Any,
+    plan: RenderPlan,
     options: ImageRecordOptions,
 ) -> np.ndarray:
     batches = BatchPlan(order, MEAN_BATCH, "pad")
     made = Stage(
         source.bytes_source(),
-        Section(plan_class(recipe, label_width=0, dtype="uint8")),
+        Section(plan),
         batch_size=MEAN_BATCH,
         threads=options.preprocess_threads,
         depth=2,
         strict=options.strict,
     )
     stage = fetched_ahead(made, source, MEAN_BATCH, options)
-    total = np.zeros(recipe.data_shape, np.float64)
+    total = np.zeros(plan.recipe.data_shape, np.float64)
     good = order.count()
     try:
         for number in range(len(batches)):

@@ -28,8 +28,8 @@ _RULES = (
     *PIXEL_RULES,
     Rule(
         "mean_img",
-        lambda v: is_integer(v) and v.dtype == "uint8",
-        "has no effect on uint8 pixels: drop it or use a float dtype",
+        lambda v: is_integer(v) and v.dtype.startswith("uint"),
+        "has no effect on uint8 and uint16 pixels: drop it or use a float dtype",
         refused=True,
     ),
     Rule("device_id", lambda v: True, "has no effect: `device` says where batches go"),

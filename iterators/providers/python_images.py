@@ -22,6 +22,7 @@ from ..core.layout import plan as layout_plan
 from ..core.pool import BufferPool
 from ..core.prefetch import Prefetcher
 from ..images.plan import RenderPlan
+from ..images.stored_bits import has_more_bits
 from .image_sources import ImageSource
 
 __all__ = ["ImageChange", "ImageSteps", "PythonImages", "listed_labels"]
@@ -80,7 +81,8 @@ class PythonImages(Prefetcher):
     channels) and its header, returns the image in its final size and its labels, of `label_shape`,
     and is called in several threads at once if `threads` is above 1, each with a batch of its own.
     What it draws from `core.example_random` depends on `key`, the epoch, the record and its
-    occurrence alone.  Of `plan` only the form of a batch, `orient` and the limits count.
+    occurrence alone.  Of `plan` only the form of a batch, `orient` and the limits count.  `on_cut`
+    is called once if images have more than 8 bits.
     """
 
     def __init__(
@@ -95,11 +97,13 @@ class PythonImages(Prefetcher):
         threads: int,
         depth: int,
         allocate: Callable[[int], Any] | None = None,
+        on_cut: Callable[[], object] | None = None,
     ) -> None:
         threads = min(threads, depth)
         super().__init__(self._batch, depth, threads=threads, name="python-images")
         self._source, self._bytes, self._key = source, source.bytes_source(), key
         self._batch_size, self._allocate = batch_size, allocate
+        self._on_cut, self._cut = on_cut, False
         self.reform(plan, changes, label_shape)
 
     def reform(
@@ -123,6 +127,14 @@ class PythonImages(Prefetcher):
         if draws is None:
             draws = np.zeros(len(records), np.int64)
         super().submit((records, draws), epoch)
+
+    def collect(self) -> tuple[Any, Any, Any, list[Any]]:
+        """Wait for the oldest batch; say once that images had more than 8 bits."""
+        made: tuple[Any, Any, Any, list[Any]] = super().collect()
+        if self._cut and self._on_cut is not None:
+            on_cut, self._on_cut = self._on_cut, None
+            on_cut()
+        return made
 
     def retry(
         self, record: int, epoch: int, draw: int, data: Any, label: Any, ids: Any, slot: int
@@ -163,6 +175,8 @@ class PythonImages(Prefetcher):
         try:
             header, content = self._bytes.image(record)
             number = header.id
+            if not self._cut:
+                self._cut = has_more_bits(content)
             image = decode_image(
                 content,
                 channels=self._image_shape[2],

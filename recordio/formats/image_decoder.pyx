@@ -31,6 +31,7 @@ from recordio.sync cimport sync_now
 
 from recordio.errors import ImageDecodeError, RecordIOError
 from recordio.formats import general
+from recordio.formats.image_header import read_header
 from recordio.formats.table import FORMATS
 
 __all__ = ["CODECS", "GeneralRows", "decode_pixels"]
@@ -74,7 +75,9 @@ cdef int open_any(RowSource* source, const uint8_t* data, size_t size, ImageInfo
         decoder.error = None
         pixels = general.decode_other(copy, decoder.channels, **decoder.settings)
         if pixels.dtype not in (np.uint8, np.uint16):
-            pixels = pixels.astype(np.float32)
+            pixels = as_float32(pixels)
+        if not decoder.settings.get("deep"):
+            info.cut = (read_header(copy).bits or 8) > 8
         height, width, _ = pixels.shape
         view = decoder.decoded = pixels.reshape(height, -1).view(np.uint8)
         info.pixel_size = decoder.channels * pixels.itemsize
@@ -94,6 +97,15 @@ cdef int open_any(RowSource* source, const uint8_t* data, size_t size, ImageInfo
     info.width, info.height = width, height
     info.in_memory = True
     return SOURCE_OPEN
+
+
+cdef object as_float32(pixels):
+    """Return the values as float32, or raise an error where some have more bits."""
+    values = pixels.astype(np.float32)
+    if not np.can_cast(pixels.dtype, np.float32) and not np.array_equal(
+            values, pixels, equal_nan=pixels.dtype.kind == "f"):
+        raise ImageDecodeError(f"the image holds {pixels.dtype} values that float32 cannot")
+    return values
 
 
 cdef bint finish_any(RowSource* source) noexcept with gil:

@@ -19,7 +19,10 @@ cdef struct ImageInfo:
     bint scales             # it can be had at 1/2, 1/4 and 1/8 of its size as well
     bint in_memory          # every rectangle comes at once, and stays where it is until `finish`
     bint raw                # the data are the pixels: nothing is gained by keeping them elsewhere
-    int pixel_size          # bytes of one, from sources of values, which find out
+    # Bytes of one pixel: a byte for each channel, or from sources of deep pixels two (uint16) or
+    # four (float32).  From sources of values it is found out as well.
+    int pixel_size
+    bint cut                # the file stores more bits than the pixels have
 
 
 # The next rows of a rectangle.

@@ -2,7 +2,7 @@
  *
  *   float32   ((float)x - mean) * factor + offset, three float32 operations, never fused
  *   float16   the float32 value rounded to nearest even
- *   uint8     x
+ *   uint8     x, and uint16 as well
  *   int8      x - round(mean), cut to -128 .. 127; halves round away from zero
  *
  * mirror writes the pixels from right to left; a mean image is read at the position before that.

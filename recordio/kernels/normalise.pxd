@@ -30,3 +30,9 @@ cdef extern from "recordio/kernels/normalise.h" nogil:
     void normalise_row_at(
         int limit, const normalise_recipe* recipe, const uint8_t* row, int width, int y, int mirror,
         void* slot_row, ptrdiff_t pixel_stride, ptrdiff_t channel_stride)
+
+
+cdef extern from "recordio/kernels/normalise_deep.h" nogil:
+    int normalise_deep_row(
+        const normalise_recipe* recipe, const uint8_t* row, int sample, int width, int y,
+        int mirror, void* slot_row, ptrdiff_t pixel_stride, ptrdiff_t channel_stride)

@@ -16,7 +16,8 @@
     BYTES(UINT8, "uint8", uint8_t)                                                                           \
     BYTES(INT8, "int8", int8_t)                                                                              \
     FLOATS(FLOAT16, "float16", uint16_t, normalise_half)                                                     \
-    FLOATS(BFLOAT16, "bfloat16", uint16_t, normalise_brain)
+    FLOATS(BFLOAT16, "bfloat16", uint16_t, normalise_brain)                                                  \
+    BYTES(UINT16, "uint16", uint16_t)
 
 #define NORMALISE_NOTHING(...)
 #define NORMALISE_CODE(code, ...) NORMALISE_##code,
@@ -115,6 +116,8 @@ SIMD_INLINE void normalise_store(const normalise_recipe* recipe, int channel, ui
                                  void* slot, ptrdiff_t at) {
     if (recipe->dtype == NORMALISE_UINT8) {
         ((uint8_t*)slot)[at] = pixel;
+    } else if (recipe->dtype == NORMALISE_UINT16) {
+        ((uint16_t*)slot)[at] = pixel;
     } else if (recipe->dtype == NORMALISE_INT8) {
         const int value = pixel - normalise_rounded_mean(mean);
         ((int8_t*)slot)[at] = (int8_t)(value < -128 ? -128 : value > 127 ? 127 : value);

@@ -317,7 +317,8 @@ static int normalise_fast(int level, const normalise_recipe* recipe, const uint8
             return normalise_has_float16() ? normalise_fast_floats(recipe, row, width, y, mirror, slot,
                                                                    pixel_stride, channel_stride)
                                            : 0;
-        if (pixel_stride == 1 && (recipe->dtype == NORMALISE_UINT8 || recipe->mean_image == NULL))
+        if (pixel_stride == 1 && (recipe->dtype == NORMALISE_UINT8 ||
+                                  (recipe->dtype == NORMALISE_INT8 && recipe->mean_image == NULL)))
             return normalise_fast_bytes(recipe, row, width, mirror, slot, channel_stride);
     }
 #endif

@@ -306,7 +306,7 @@ def warn_of_ineffective(*families: Options) -> None:
     """Warn of the other broken rules, once for each keyword, in the line of the caller."""
     for rule in _rules(families):
         for text in rule.found(*families) if not rule.refused else ():
-            warnings.warn(text, UserWarning, stacklevel=_outside())
+            warnings.warn(text, UserWarning, stacklevel=outside())
 
 
 def _rules(families: tuple[Options, ...]) -> Iterator[Rule]:
@@ -314,7 +314,7 @@ def _rules(families: tuple[Options, ...]) -> Iterator[Rule]:
         yield from family.rules
 
 
-def _outside() -> int:
+def outside() -> int:
     """Return the `stacklevel` that `warnings.warn` in the calling function needs."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in OWN:

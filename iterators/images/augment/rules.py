@@ -32,8 +32,8 @@ PIXEL_RULES = (
     Rule("std_r std_g std_b std_a scale", is_integer, _NEEDS_FLOAT, refused=True),
     Rule(
         "mean_r mean_g mean_b mean_a",
-        lambda v: is_integer(v) and v.dtype == "uint8",
-        "has no effect on uint8 pixels: drop it or use a float dtype",
+        lambda v: is_integer(v) and v.dtype.startswith("uint"),
+        "has no effect on uint8 and uint16 pixels: drop it or use a float dtype",
         refused=True,
     ),
 )

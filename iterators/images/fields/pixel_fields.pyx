@@ -270,11 +270,15 @@ cdef class ImageWorker(FieldWorker):
         cdef RowSource* source
         if encoded.has_header and parse_header(&encoded, outcome):
             return outcome.status
-        source = self.renderer.open_image(encoded.data, encoded.size, &info, outcome)
+        source = self.renderer.open_deep(encoded.data, encoded.size, &info, outcome)
         if source == NULL:
             return outcome.status
         if not check_size(&info, task.path, outcome) and not self.plan_steps(
                 task.path, &geometry, outcome):
+            source = self.renderer.fitted(source, encoded.data, encoded.size, &info, &geometry,
+                                          outcome)
+            if source == NULL:
+                return outcome.status
             self.runner.run(source, &info, task.image, &geometry, &task.target, outcome)
         normalise_done()
         return self.renderer.finish(source, outcome)

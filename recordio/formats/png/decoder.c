@@ -171,6 +171,7 @@ int png_decoder_open(png_decoder* decoder, const uint8_t* data, size_t size, int
     info->height = image->height;
     info->orientation = image->orientation ? image->orientation : 1;
     info->pixel = decoder->conversion.pixel;
+    info->cut = image->depth == 16 && !decoder->conversion.deep;
     decoder->step = STEP_OPEN;
     return PNG_OK;
 }

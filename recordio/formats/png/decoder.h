@@ -21,6 +21,7 @@ typedef struct {
     int width, height; /* as stored */
     int orientation;   /* EXIF 1 to 8; 1 if absent or invalid */
     int pixel;         /* bytes of one */
+    int cut;           /* of 16 bits these are the upper 8 */
 } png_info;
 
 /* To be called once, before anything else. */

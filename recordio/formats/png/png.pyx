@@ -27,6 +27,7 @@ cdef extern from "recordio/formats/png/decoder.h" nogil:
         int height
         int orientation
         int pixel
+        int cut
 
     ctypedef struct png_outline:
         int width
@@ -151,7 +152,7 @@ cdef OpenStatus open_png(Codec* codec, const uint8_t* data, size_t size,
     if codec.status != PNG_OK:
         return SOURCE_FAILED
     info.width, info.height, info.pixel_size = found.width, found.height, found.pixel
-    info.orientation = found.orientation
+    info.orientation, info.cut = found.orientation, found.cut
     return SOURCE_OPEN
 
 

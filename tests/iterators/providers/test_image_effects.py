@@ -96,7 +96,7 @@ def test_means_beside_a_mean_image(pack, tmp_path):
         ({"std_r": -1}, "std_r=-1: expected a number above 0"),
         ({"std_g": 0}, "std_g=0: expected a number above 0"),
         ({"scale": 0}, "scale=0: every value of a batch would be 0"),
-        ({"dtype": "uint8", "mean_r": 3}, "mean_r=3.0 has no effect on uint8 pixels"),
+        ({"dtype": "uint8", "mean_r": 3}, "mean_r=3.0 has no effect on uint8 and uint16 pixels"),
         ({"dtype": "int8", "scale": 3}, "scale=3.0 has no effect on integer pixels"),
         ({"data_shape": (1, 8, 8), "random_h": 3}, "random_h=3 needs RGB"),
         ({"max_aspect_ratio": 1}, "max_aspect_ratio must be below 1"),

@@ -60,8 +60,9 @@ def provider_of(request):
 
 def test_damage_that_the_decoder_gets_over_is_delivered_and_counted(provider_of):
     with provider_of() as provider:
-        assert len(list(provider)) == 5
-        assert provider.stats()["decoder_warnings"] >= 1
+        for number, _ in enumerate(provider):  # those that are made ahead do not count
+            assert provider.stats()["decoder_warnings"] == (number >= DAMAGED)
+        assert number == 4
         assert provider.stats()["images"] >= 5
     with provider_of(num_parts=5, part_index=0) as provider:
         list(provider)

@@ -25,8 +25,8 @@ def reference(
     ones = np.ones(x.shape[0], f)
     mean = (np.asarray(mean, f) * ones)[:, None, None] if mean_image is None else mean_image
     std = (np.asarray(std, f) * ones)[:, None, None]
-    if dtype == "uint8":
-        result = x
+    if dtype in ("uint8", "uint16"):
+        result = x.astype(dtype)
     elif dtype == "int8":
         wide = np.broadcast_to(mean, x.shape).astype(np.float64)
         away = np.sign(wide) * np.floor(np.abs(wide) + 0.5)
