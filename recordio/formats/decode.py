@@ -525,7 +525,8 @@ def decode_as_opencv(
         channels = 3 if row.kind == "jpeg" and header.channels == 4 else header.channels or 3
         pixels = decode_image(data, channels=STORED.get(channels, 3), orient=False, **known)
     elif mode == UNCHANGED:
-        pixels = decode_other(data, 0, deep=True, upright=False, **known)
+        all_bits = row.kind != "avif"  # its decoder gives 8 bits of more
+        pixels = decode_other(data, 0, deep=all_bits, upright=False, **known)
     else:
         by = next((by for by, bit in REDUCED_GRAYSCALE.items() if mode & bit), 1)
         deep = mode & ANYDEPTH and (header.bits or 8) > 8
@@ -549,4 +550,4 @@ def check_whole(data: Any, max_pixels: int = DEFAULT_LIMITS["max_pixels"]) -> No
     """
     view = memoryview(data).cast("B")
     if not format_of(view).is_whole(view):
-        decode_image(view, max_pixels=max_pixels)
+        decode_as_opencv(view, UNCHANGED, {"max_pixels": max_pixels})

@@ -18,7 +18,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import cv2
 import numpy as np
 from bombs import BOMBS, sound
 

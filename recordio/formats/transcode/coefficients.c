@@ -22,7 +22,7 @@ struct jpeg_coefficients {
     struct jpeg_progress_mgr progress;
     jmp_buf failure;
     char message[JMSG_LENGTH_MAX];
-    int status; /* set before jumping to `failure` */
+    int status;  /* set before jumping to `failure` */
     int lenient; /* what changes no pixel is no damage */
     int ran_out; /* the data ended without an end marker, which was put there */
     jpeg_limits limits;
@@ -44,7 +44,7 @@ static void on_error(j_common_ptr library) {
     library->err->format_message(library, coefficients->message);
     coefficients->status =
         coefficients->ran_out && code != JERR_OUT_OF_MEMORY ? JPEG_TRUNCATED
-        : code == JERR_OUT_OF_MEMORY ? JPEG_NO_MEMORY
+        : code == JERR_OUT_OF_MEMORY                        ? JPEG_NO_MEMORY
         : code == JERR_BAD_PRECISION || code == JERR_SOF_UNSUPPORTED || code == JERR_ARITH_NOTIMPL
             ? JPEG_UNSUPPORTED
             : JPEG_CORRUPT;
@@ -71,8 +71,7 @@ static int is_harmless(const jpeg_coefficients* coefficients) {
         return 1;
     case JWRN_EXTRANEOUS_DATA:
         if (coefficients->ran_out) return 1; /* what follows an image without an end marker */
-        return errors->msg_parm.i[1] == JPEG_EOI &&
-               is_filling(coefficients, (size_t)errors->msg_parm.i[0]);
+        return errors->msg_parm.i[1] == JPEG_EOI && is_filling(coefficients, (size_t)errors->msg_parm.i[0]);
     default:
         return 0;
     }
