@@ -153,8 +153,8 @@ class EncodeOptions(Options):
     color: int = option(
         1,
         "int",
-        """1: colour, EXIF orientation applied, alpha dropped; 0: grey; -1: as stored, 16 bits and
-        alpha kept with `encoding` .png (default: 1).""",
+        """1: colour of 8 bits, alpha dropped; 0: grey of 8 bits; -1: as stored, 16 bits and alpha
+        kept with `encoding` .png. Images are stored upright (default: 1).""",
         partial(choice, allowed=(-1, 0, 1)),
     )
     inter_method: int = option(
@@ -173,8 +173,9 @@ class EncodeOptions(Options):
     check: str = option(
         "header",
         "str",
-        """How to check files that are stored untouched. header: JPEG and PNG must be complete,
-        other formats are decoded; decode: decode all; none: store any file (default: header).""",
+        """How to check files that are stored untouched. header: all pixels must be there, and
+        formats that do not show this otherwise are decoded; decode: decode all; none: store any
+        file (default: header).""",
         partial(choice, allowed=("header", "decode", "none")),
     )
     optimize: bool = option(

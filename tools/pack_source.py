@@ -45,9 +45,9 @@ TEXTS = {
     (default: 0).""",
     "resize": """Scale the short side to this size, up or down (default: 0, keep the size). Without
     this and the other options that change images, contents are stored unchanged.""",
-    "check": """How to check contents that are stored untouched. header: JPEG and PNG must be
-    complete, other formats are decoded; decode: decode all; none: store anything (default:
-    header).""",
+    "check": """How to check contents that are stored untouched. header: all pixels must be there,
+    and formats that do not show this otherwise are decoded; decode: decode all; none: store
+    anything (default: header).""",
     "shards": """Cut the samples into N shards, PREFIX-000000.rec and so on, with a manifest;
     complete shards are not made again, so a run that was killed continues (default with `part` and
     `ray`: one for every 10000 samples).""",

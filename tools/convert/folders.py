@@ -1,6 +1,6 @@
 """Folders of images, one for each class: files become image records, and back, untouched.
 
-No image is decoded or encoded; `im2rec` is the command that resizes.
+No image is changed; `im2rec` is the command that resizes.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class CheckOptions(Options):
     check: str = option(
         "header",
         "str",
-        """header: leave out files that are truncated, damaged or of no known kind, as far as this
-        is visible without decoding; none: accept any file (default: header).""",
+        """header: leave out files that are truncated, damaged or of no known kind; formats that do
+        not show this otherwise are decoded; none: accept any file (default: header).""",
         partial(choice, allowed=("header", "none")),
     )
 

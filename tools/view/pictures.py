@@ -72,7 +72,7 @@ def decoded(content: Any, side: int) -> np.ndarray:
 
 
 def orientation_of(content: Any) -> int:
-    """Return the EXIF orientation of a JPEG image, 1 to 8; 1 where it cannot be told."""
+    """Return the orientation of an image as it is stored, 1 to 8."""
     return read_header(content).orientation
 
 
