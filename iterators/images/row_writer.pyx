@@ -38,15 +38,7 @@ cdef class RowWriter:
     cdef void write(self, const uint8_t* rows, ptrdiff_t stride, int count) noexcept nogil:
         cdef int i, channel
         cdef char* target
-        if self.sample > 1:
-            for i in range(count):
-                self.put(rows + i * stride, self.mirror)
-            return
-        for i in range(count):
-            normalise_row(&self.normalise, rows + i * stride, self.target.width, self.y,
-                          self.mirror, self.row_at(self.y), self.target.pixel_stride,
-                          self.target.channel_stride)
-            self.y += 1
+        put_rows(self, rows, stride, count, self.mirror)
         count = min(count, self.target.height - self.y)
         target = self.row_at(self.y)
         if self.target.pixel_stride != 1 or normalise_streams(
@@ -67,17 +59,25 @@ cdef class RowWriter:
                               self.target.pixel_stride, self.target.channel_stride)
 
     cdef void put(self, const uint8_t* row, bint mirror) noexcept nogil:
-        if self.sample == 1:
-            normalise_row(&self.normalise, row, self.target.width, self.y, mirror,
-                          self.row_at(self.y), self.target.pixel_stride,
-                          self.target.channel_stride)
-        elif normalise_deep_row(&self.normalise, row, self.sample, self.target.width, self.y,
-                                mirror, self.row_at(self.y), self.target.pixel_stride,
-                                self.target.channel_stride):
-            self.lost = True
-        self.y += 1
+        put_rows(self, row, 0, 1, mirror)
 
     cdef char* row_at(self, int y) noexcept nogil:
         if self.flip:
             y = self.target.height - 1 - y
         return <char*>self.target.data + y * self.target.row_stride * self.plan.item_size
+
+
+cdef void put_rows(RowWriter writer, const uint8_t* rows, ptrdiff_t stride, int count,
+                   bint mirror) noexcept nogil:
+    """Normalise the next rows of the slot."""
+    cdef const Target* target = &writer.target
+    cdef int i
+    for i in range(count):
+        if writer.sample == 1:
+            normalise_row(&writer.normalise, rows + i * stride, target.width, writer.y, mirror,
+                          writer.row_at(writer.y), target.pixel_stride, target.channel_stride)
+        elif normalise_deep_row(&writer.normalise, rows + i * stride, writer.sample, target.width,
+                                writer.y, mirror, writer.row_at(writer.y), target.pixel_stride,
+                                target.channel_stride):
+            writer.lost = True
+        writer.y += 1
