@@ -235,7 +235,7 @@ def test_no_memory_is_taken_for_what_a_chunk_announces(kind, length, after_pixel
     for decode in (
         decode_image,
         lambda data: decode_image(data, dtype="float32"),
-        lambda data: decode_content(data, cv2.IMREAD_COLOR),
+        decode_content,
         lambda data: encode_image(data, EncodeOptions(resize=2)),
         picture_hash,
     ):
