@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar, overload
 import numpy as np
 
 from recordio.errors import ImageDecodeError
-from recordio.formats.general import decode_other
+from recordio.formats.general import as_type, decode_other
 from recordio.formats.image_decoder import decode_pixels
 from recordio.formats.image_header import (
     DEFAULT_LIMITS,
@@ -481,14 +481,8 @@ def _decode_values(
                 f"{found.shape[0]} pixels: it is (x, y, width, height)"
             )
         found = found[y : y + height, x : x + width]
-    if found.dtype == dtype:
-        return found if region is None else found.copy()
-    with np.errstate(invalid="ignore"):
-        values = found.astype(dtype)
-    if not np.array_equal(values, found, equal_nan=found.dtype.kind == "f"):
-        remedy = "; ask for float32" if dtype == np.uint16 else ""
-        raise ImageDecodeError(f"the image holds {found.dtype} values that {dtype} cannot{remedy}")
-    return values
+    values = as_type(found, dtype)
+    return values.copy() if values is found and region is not None else values
 
 
 def _laid_out(pixels: np.ndarray, layout: str, out: np.ndarray | None) -> np.ndarray:

@@ -30,13 +30,11 @@ from recordio.formats.webp import webp
 if TYPE_CHECKING:
     from typing_extensions import Buffer  # nothing of it is installed with the package
 
-__all__ = ["decode_other", "describe", "turned"]
+__all__ = ["as_type", "decode_other", "describe", "turned"]
 
 _PHOTOMETRIC, _COLOUR_MAP = 262, 320
 #: The orientation that undoes one.
 _BACK = (1, 1, 2, 3, 4, 5, 8, 7, 6)
-#: What a value is, for errors.
-_NUMBERS = {"i": "signed", "f": "floating point", "?": "complex or unknown"}
 
 
 def decode_other(
@@ -93,6 +91,24 @@ def turned(pixels: NDArray[Any], orientation: int) -> NDArray[Any]:
     if orientation in (2, 3, 6, 7):
         pixels = pixels[:, ::-1]
     return pixels
+
+
+def as_type(pixels: NDArray[Any], dtype: np.dtype) -> NDArray[Any]:
+    """Return stored values in another type, which must hold each of them.
+
+    >>> as_type(np.array([70000]), np.dtype("uint16"))
+    Traceback (most recent call last):
+        ...
+    recordio.errors.ImageDecodeError: the image holds int64 values that uint16 cannot; ask for ...
+    """
+    if pixels.dtype == dtype:
+        return pixels
+    with np.errstate(invalid="ignore"):
+        values = pixels.astype(dtype)
+    if not np.array_equal(values, pixels, equal_nan=pixels.dtype.kind == "f"):
+        remedy = "; ask for float32" if dtype == np.uint16 else ""
+        raise ImageDecodeError(f"the image holds {pixels.dtype} values that {dtype} cannot{remedy}")
+    return values
 
 
 def describe() -> str:
@@ -224,7 +240,7 @@ def _upper_bits(pixels: NDArray[Any], header: ImageHeader) -> NDArray[np.uint8]:
     if pixels.dtype == np.uint8:
         return pixels
     if pixels.dtype.kind != "u":
-        name = _NUMBERS["f" if pixels.dtype.kind == "f" else "i"]
+        name = "floating point" if pixels.dtype.kind == "f" else "signed"
         raise ImageDecodeError(
             f"the image holds {name} values ({pixels.dtype}), which 8 bits cannot: ask for "
             "dtype='float32'"

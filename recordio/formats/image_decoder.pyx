@@ -75,7 +75,7 @@ cdef int open_any(RowSource* source, const uint8_t* data, size_t size, ImageInfo
         decoder.error = None
         pixels = general.decode_other(copy, decoder.channels, **decoder.settings)
         if pixels.dtype not in (np.uint8, np.uint16):
-            pixels = as_float32(pixels)
+            pixels = general.as_type(pixels, np.dtype("float32"))
         if not decoder.settings.get("deep"):
             info.cut = (read_header(copy).bits or 8) > 8
         height, width, _ = pixels.shape
@@ -97,15 +97,6 @@ cdef int open_any(RowSource* source, const uint8_t* data, size_t size, ImageInfo
     info.width, info.height = width, height
     info.in_memory = True
     return SOURCE_OPEN
-
-
-cdef object as_float32(pixels):
-    """Return the values as float32, or raise an error where some have more bits."""
-    values = pixels.astype(np.float32)
-    if not np.can_cast(pixels.dtype, np.float32) and not np.array_equal(
-            values, pixels, equal_nan=pixels.dtype.kind == "f"):
-        raise ImageDecodeError(f"the image holds {pixels.dtype} values that float32 cannot")
-    return values
 
 
 cdef bint finish_any(RowSource* source) noexcept with gil:

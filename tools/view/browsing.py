@@ -25,7 +25,6 @@ from .contents import read_content
 from .jpeg_facts import jpeg_facts
 from .lines import NotCounted
 from .pack import ShownPack, ShownRecord
-from .pictures import orientation_of
 from .selection import search
 from .site import BadRequest, Site, address, number_from
 
@@ -275,7 +274,7 @@ def record(site: Site, request: Any) -> Any:
             values["wrong"] = getattr(error, "reason", "not enough memory")
         if found.kind == "jpeg":
             values["facts"] = jpeg_facts(found.content)
-            if values["size"] and (turned := orientation_of(found.content)) != 1:
+            if values["size"] and (turned := read_header(found.content).orientation) != 1:
                 values["facts"]["EXIF orientation"] = f"{turned}; shown upright"
     elif not found.damage:
         values["reading"] = read_content(found.content, found.kind)

@@ -20,7 +20,7 @@ from recordio.formats.encode import encode_as_opencv
 from recordio.formats.image_header import read_header
 from recordio.kernels.resample import resize
 
-__all__ = ["Pictures", "decoded", "fitted", "orientation_of"]
+__all__ = ["Pictures", "decoded", "fitted"]
 
 #: Pixels of images that are decoded to be looked at; a JPEG image at a fraction counts that.
 MOST_PIXELS = 1 << 26
@@ -69,11 +69,6 @@ def decoded(content: Any, side: int) -> np.ndarray:
     longest = max(read_header(content).size)
     scale = next(1 / by for by in (8, 4, 2, 1) if by == 1 or longest // by >= side)
     return decode_image(content, scale=scale, max_pixels=MOST_PIXELS)
-
-
-def orientation_of(content: Any) -> int:
-    """Return the orientation of an image as it is stored, 1 to 8."""
-    return read_header(content).orientation
 
 
 def fitted(pixels: np.ndarray, side: int) -> np.ndarray:
