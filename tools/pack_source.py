@@ -228,6 +228,7 @@ def _at_once(
         [item for report in reports for item in report.skipped],
         dict(images.pack.reader.samples.left_out),
         notes=[
+            *_notes(images),
             *note_on_bits(sum(report.reduced_to_8_bits for report in reports)),
             *(line for r in reports if options.optimize for line in r.optimized.lines()),
         ],
@@ -291,5 +292,13 @@ def _in_shards(
         dict(images.pack.reader.samples.left_out),
         len(whole),
         skipped_in_shards=sum(note.skipped for note in whole + made),
-        notes=note_on_bits(sum(note.reduced_to_8_bits for note in whole + made)),
+        notes=[
+            *_notes(images),
+            *note_on_bits(sum(note.reduced_to_8_bits for note in whole + made)),
+        ],
     )
+
+
+def _notes(images: SampleImages) -> list[str]:
+    """Say what was left out or read in another way than somebody may expect."""
+    return [f"note: {line}" for line in images.pack.notes.lines()]

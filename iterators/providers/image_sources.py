@@ -133,8 +133,12 @@ def packs_of(options: ImageRecordOptions) -> tuple[Pack, ...]:
 def open_packs(
     packs: Sequence[Pack], options: ImageRecordOptions, kind: type[Packs] = Packs
 ) -> Packs:
-    """Open the record files of packs, with a warning if an epoch fetches them again and again."""
+    """Open the record files of packs, and say what is odd about them.
+
+    There is a warning, too, if an epoch fetches them again and again.
+    """
     source = kind(packs, options.on_error, options.verify, options.remote)
+    source.notes.say(source.name, strict=options.strict, stacklevel=6)
     warn_of_refetching(source, options)
     return source
 

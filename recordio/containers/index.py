@@ -23,6 +23,7 @@ from ..bytes.mapping import map_file
 from ..bytes.remote.settings import RemoteSettings
 from ..bytes.storage import AtomicOutput
 from ..errors import RecordIOError
+from ..notes import Notes
 from .container import Container
 from .samples import ContainedSamples
 
@@ -105,6 +106,7 @@ def _pieces(samples: ContainedSamples, version: list) -> list[Any]:
         "version": version,
         "tables": {name: len(table) for name, table in tables.items() if table is not None},
         **{name: list(getattr(samples, name).items()) for name in WORDS},
+        "notes": samples.notes.kinds,
     }
     words = json.dumps(about).encode()
     words += b" " * (-(len(MAGIC) + _LENGTH.size + len(words)) % ALIGNMENT)
@@ -139,6 +141,7 @@ def _read(path: str, version: list) -> ContainedSamples | None:
             tables[name] = np.frombuffer(data[:end], TABLES[name], count, begin)
             begin += -(-tables[name].nbytes // ALIGNMENT) * ALIGNMENT
         tables |= {name: dict(about[name]) for name in WORDS}
+        tables["notes"] = Notes.of(about["notes"])
         found = ContainedSamples(**tables)
         return found if begin == end and _fits(found) else None
     except UNREADABLE:

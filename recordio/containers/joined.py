@@ -12,6 +12,7 @@ from ..bytes.files import StoredFile
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import RecordIOError
 from ..frames.mirrored import RemoteRecords
+from ..notes import Notes
 from .container import Container
 from .reader import ContainedRecords
 from .samples import ContainedSamples
@@ -58,9 +59,11 @@ def joined(parts: Sequence[ContainedSamples], paths: Sequence[str]) -> Contained
                     path=path,
                 )
     left_out: dict[str, int] = {}
+    notes = Notes()
     for part in parts:
         for kind, count in part.left_out.items():
             left_out[kind] = left_out.get(kind, 0) + count
+        notes.update(part.notes)
     return ContainedSamples(
         np.arange(firsts[-1]),
         np.concatenate([part.sizes for part in parts]),
@@ -74,6 +77,7 @@ def joined(parts: Sequence[ContainedSamples], paths: Sequence[str]) -> Contained
         {first + row: why for first, part in pairs for row, why in part.faults.items()},
         left_out,
         {first + row: why for first, part in pairs for row, why in part.damage.items()},
+        notes,
     )
 
 

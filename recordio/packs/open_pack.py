@@ -27,6 +27,7 @@ from ..frames.mirrored import RemoteRecords
 from ..frames.reader import RecordReader
 from ..frames.walk import walk
 from ..lists import ListEntry, entries_among, entry_lines, open_list
+from ..notes import Notes
 from .classes import find_classes, labels_of_names
 from .field_files import field_file, field_names
 from .fields_meta import SUFFIX, FieldMeta, read_fields
@@ -108,6 +109,11 @@ class OpenPack:
     def samples(self) -> ContainedSamples | None:
         """The samples of a container; None of a record file."""
         return None if self.container is None else self.reader.samples
+
+    @property
+    def notes(self) -> Notes:
+        """Say what of a container was left out or read in another way than somebody may expect."""
+        return Notes() if self.samples is None else self.samples.notes
 
     @cached_property
     def reader(self) -> Any:

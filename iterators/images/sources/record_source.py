@@ -26,6 +26,7 @@ from recordio.errors import (
     RemoteFileError,
 )
 from recordio.lists import read_entries
+from recordio.notes import Notes
 from recordio.packs.fields_meta import FieldMeta, agreed
 from recordio.packs.identities import Identities, count_identities, joined_identities
 from recordio.packs.open_pack import OpenPack, open_fields, open_listed
@@ -114,6 +115,14 @@ class RecordSource:
     def paths(self) -> list[str]:
         """The files, URLs as messages show them."""
         return [file.path for file in self.files]
+
+    @property
+    def notes(self) -> Notes:
+        """Say what was left out of containers or read in another way than somebody may expect."""
+        found = Notes()
+        for file in self.files:
+            found.update(file.notes)
+        return found
 
     @property
     def num_identities(self) -> int | None:
