@@ -145,8 +145,8 @@ def nothing_found(path: str, what: str, found: ImageNames) -> EmptyRecordFileErr
     others = [f"{count} {suffix or 'others'}" for suffix, count in kinds]
     there = "; ".join([", ".join(others)] * bool(others) + found.notes.lines())
     return EmptyRecordFileError(
-        f"{what} images ({' '.join(sorted(IMAGE_SUFFIXES))}), but {there or 'nothing at all'}: give "
-        "the record files or archives in it by a pattern such as 'folder/*.tar'",
+        f"{what} images ({' '.join(sorted(IMAGE_SUFFIXES))}), but {there or 'nothing at all'}: "
+        "give the record files or archives in it by a pattern such as 'folder/*.tar'",
         path=path,
     )
 

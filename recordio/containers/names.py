@@ -42,8 +42,9 @@ SYSTEM_NAMES = frozenset(
 )
 #: Endings of files that nobody takes for images; no note names them.
 TEXTS = frozenset(
-    ".cfg .cls .csv .html .idx .index .ini .ipynb .json .jsonl .log .lst .md .ndjson .py .rst "
-    ".sizes .toml .tsv .txt .xml .yaml .yml".split()
+    f".{suffix}"
+    for suffix in "cfg cls csv html idx index ini ipynb json jsonl log lst md ndjson py rst sizes "
+    "toml tsv txt xml yaml yml".split(" ")
 )
 METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 SPLIT = re.compile(r"(train|training|trainval|val|valid|validation|test|testing|dev|eval)[-_]?\d*")

@@ -44,7 +44,7 @@ ENCRYPTED, STREAMED = 1 << 0, 1 << 3
 WIDE = 0xFFFF_FFFF
 #: Deflate makes at most this many bytes of one.
 MOST_RATIO = 1032
-#: Bits of a flag: the name is UTF-8; and the extra field with such a name and the CRC-32 of another.
+#: The flag of a name in UTF-8, and the extra field with such a name and the CRC-32 of the other.
 UTF_8, UNICODE_PATH = 1 << 11, 0x7075
 #: Makers of archives for whom a backslash is a letter: Unix and macOS.
 UNIX = (3, 19)
@@ -290,11 +290,11 @@ def _unicode_path(extra: bytes, name: bytes) -> bytes:
 
 
 def _slashes(data: bytes, encoding: str) -> bytes | None:
-    """Turn the backslashes of a name into slashes; None where one may be half of a letter.
+    r"""Turn the backslashes of a name into slashes; None where one may be half of a letter.
 
     In GBK, Big5 and Shift-JIS the second byte of a letter may be that of a backslash.
 
-    >>> _slashes(b"cat\\\\1.jpg", "utf-8"), _slashes("表.jpg".encode("shift_jis"), "cp437")
+    >>> _slashes(b"cat\\1.jpg", "utf-8"), _slashes("表.jpg".encode("shift_jis"), "cp437")
     (b'cat/1.jpg', None)
     """
     if encoding == "cp437":
