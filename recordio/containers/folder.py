@@ -179,6 +179,7 @@ def _scan(
     samples = ContainedSamples(np.arange(len(names)), sizes, np.array(labels, np.float32))
     samples.set_names(list(map(os.fsencode, names)))
     samples.classes, samples.left_out = classes, {**found.counted(), **odd}
+    found.note_others()
     samples.notes = found.notes
     return samples
 

@@ -54,8 +54,8 @@ UNUSED_METADATA = (
     "metadata files of the hub's layout were not read, and labels are those of folders"
 )
 SPLITS = (
-    "top-level folders have the names of splits and were read together, each folder in them as a "
-    "class of its own; give one of them"
+    "top-level folders have the names of splits and were read together, as folders of classes: "
+    "give one of them"
 )
 
 
@@ -162,13 +162,14 @@ class ImageNames:
         return Counter(map(suffix_of, self.others))
 
     def counted(self) -> dict[str, int]:
-        """Count what is no sample by its ending, and note other files that somebody may miss.
-
-        These are all but texts and fields.
-        """
+        """Count what is no sample by its ending."""
         found = self.left_out()
         endings = ((name, name.rpartition("/")[2].split(".")[-2:]) for name in self.fields)
         found.update(Counter(f".{one}{suffix_of(name)}" for name, (one, _) in endings))
+        return dict(found.most_common())
+
+    def note_others(self) -> None:
+        """Note other files that somebody may miss: all but texts and fields."""
         unclear = sorted(name for name in self.others if suffix_of(name) not in TEXTS)
         stems = set(map(stem_of, self.images)) if unclear else set()
         for name in unclear:
@@ -178,7 +179,6 @@ class ImageNames:
                 self.notes.add(
                     f"files {called} were left out, as no image that is decoded here does", name
                 )
-        return dict(found.most_common())
 
 
 def choose_images(names: Sequence[str], others: Sequence[str], notes: Notes) -> ImageNames:

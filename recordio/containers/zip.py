@@ -105,6 +105,7 @@ def _scan(
     labels, samples.classes = labels_by_folder(names)
     samples.labels = np.array(labels, np.float32)
     samples.left_out = {**found.counted(), **odd}
+    found.note_others()
     samples.notes = found.notes
     return samples
 
