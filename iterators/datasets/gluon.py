@@ -43,7 +43,9 @@ Transform = Callable[..., Any]
 
 #: Suffixes of the files that are images.
 EXTENSIONS = (".jpg", ".jpeg", ".png")
-LEFT_OUT = f"files were left out that are not images in folders of classes ({', '.join(EXTENSIONS)})"
+LEFT_OUT = (
+    f"files were left out that are not images in folders of classes ({', '.join(EXTENSIONS)})"
+)
 #: What cuts images to 8 bits.
 GLUON = "a data set of gluon (as in MXNet)"
 

@@ -293,7 +293,8 @@ class ZippedImageDataset(DatasetMixin):
             raise ImageDecodeError(reason, path=self._path) from error
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: vars(self)[name] for name in ("_path", "_dtype", "_limits", "_names", "_stored")}
+        kept = ("_path", "_dtype", "_limits", "_names", "_stored")
+        return {name: vars(self)[name] for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

@@ -41,10 +41,9 @@ SYSTEM_NAMES = frozenset(
     }
 )
 #: Endings of files that nobody takes for images; no note names them.
-TEXTS = frozenset(
-    f".{suffix}"
-    for suffix in "cfg cls csv html idx index ini ipynb json jsonl log lst md ndjson py rst sizes "
-    "toml tsv txt xml yaml yml".split(" ")
+TEXTS = re.compile(
+    r"\.(cfg|cls|csv|html|idx|index|ini|ipynb|json|jsonl|log|lst|md|ndjson|py|rst|sizes|toml|tsv|txt"
+    r"|xml|yaml|yml)"
 )
 METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 SPLIT = re.compile(r"(train|training|trainval|val|valid|validation|test|testing|dev|eval)[-_]?\d*")
@@ -170,7 +169,7 @@ class ImageNames:
 
     def note_others(self) -> None:
         """Note other files that somebody may miss: all but texts and fields."""
-        unclear = sorted(name for name in self.others if suffix_of(name) not in TEXTS)
+        unclear = sorted(name for name in self.others if not TEXTS.fullmatch(suffix_of(name)))
         stems = set(map(stem_of, self.images)) if unclear else set()
         for name in unclear:
             if _field_of(name, stems) is None:

@@ -51,6 +51,7 @@ UNIX = (3, 19)
 NO_UTF_8 = "names are no UTF-8 and were read as code page 437, with which classes may look odd"
 SLASHES = "names have backslashes, which were read as slashes between folders"
 LETTERS = "names have backslashes, which were read as letters and not as slashes between folders"
+NAMELESS = "members without a name were left out"
 REPLACED = "members were left out, since a later one has the same name"
 
 
@@ -238,7 +239,7 @@ def named_members(
 ) -> list[tuple[str, zipfile.ZipInfo]]:
     """Return members with the paths that unpacking would write, which lead nowhere else.
 
-    Those without a name are left out, and all whose name may be meant in another way are noted.
+    All whose name may be meant in another way are noted, and those that have none.
     """
     stored = [_stored_name(info) for info in members]
     with_slashes = any(b"/" in data.rstrip(b"/") for data, _ in stored)
@@ -259,6 +260,8 @@ def named_members(
             name = "/".join(part for part in name.split("/") if part not in ("", ".", "..")) + end
         if name.strip("/"):
             named.append((name, info))
+        elif not name:
+            notes.add(NAMELESS)
     return named
 
 
