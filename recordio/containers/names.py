@@ -52,10 +52,7 @@ SYSTEM = "hidden or system files and folders were left out"
 UNUSED_METADATA = (
     "metadata files of the hub's layout were not read, and labels are those of folders"
 )
-SPLITS = (
-    "top-level folders have the names of splits and were read together, as folders of classes: "
-    "give one of them"
-)
+SPLITS = "top-level folders have the names of splits and were read together: give one of them"
 
 
 def is_system_name(path: str) -> bool:

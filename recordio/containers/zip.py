@@ -228,9 +228,10 @@ def _images(
         odd[reason] += 1
         if suffix in IMAGE_SUFFIXES:
             notes.add(f"images were left out: {reason}", name)
-    names = sorted(found, key=lambda name: found[name].header_offset)
-    images = [name for name in names if suffix_of(name) in IMAGE_SUFFIXES]
-    others = [name for name in names if suffix_of(name) not in IMAGE_SUFFIXES]
+    images: list[str] = []
+    others: list[str] = []
+    for name in sorted(found, key=lambda name: found[name].header_offset):
+        (images if suffix_of(name) in IMAGE_SUFFIXES else others).append(name)
     return choose_images(images, others, notes), found
 
 
@@ -270,6 +271,8 @@ def _stored_name(info: zipfile.ZipInfo) -> tuple[bytes, str]:
 
     Many write UTF-8 without saying so, macOS among them.
     """
+    if not info.extra and info.orig_filename.isascii():  # as nearly all are
+        return info.orig_filename.encode().partition(b"\0")[0], "utf-8"
     encoding = "utf-8" if info.flag_bits & UTF_8 else "cp437"
     data = info.orig_filename.encode(encoding, "surrogatepass")
     if encoding == "cp437":

@@ -1,5 +1,6 @@
 """The same files give the same samples at every door: in place, in a zip archive, packed."""
 
+import io
 import os
 import shutil
 import struct
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image, features
 
 from iterators import ImageRecordDataset, ImageRecordIter
 from iterators.datasets.gluon import ImageFolderDataset
@@ -19,7 +21,7 @@ from iterators.datasets.image_files import ZippedImageDataset
 from iterators.fields import Mask
 from iterators.testing import encode, noise
 from iterators.views import ImageClassSet
-from recordio import convert
+from recordio import IRHeader, RecordWriter, convert, pack
 from recordio.bytes.files import StoredFile
 from recordio.containers.folder import FOLDER
 from recordio.containers.names import SPLITS, SYSTEM, UNUSED_METADATA, field_note, is_system_name
@@ -29,7 +31,7 @@ from recordio.errors import FieldError, ImageDecodeError, RecordIOError
 from recordio.formats.table import IMAGE_SUFFIXES
 from recordio.lists import open_list, parse_line
 from recordio.packs.open_pack import open_pack
-from recordio.tools import im2rec
+from recordio.tools import cli, im2rec
 from recordio.tools.scan import scan_images
 
 PHOTO = encode(noise(12, 10, seed=1))
@@ -145,6 +147,31 @@ def test_a_field_that_few_images_have_is_not_taken_for_one(tmp_path):
         pytest.raises(FieldError, match="no sample has a field mask; its fields: none"),
     ):
         ImageRecordDataset(root, fields={"mask": Mask()})
+
+
+def test_from_yolo_takes_no_hidden_image_for_a_background(tmp_path, capsys):
+    root = make(tmp_path / "images", ["1.jpg", "2.webp", "._1.jpg", ".cache/3.jpg"])
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "labels" / "1.txt").write_text("0 0.5 0.5 0.2 0.4")
+    report = convert.from_yolo(tmp_path / "labels", root, tmp_path / "a", background=True)
+    assert report.records == 2
+    made = ["from-yolo", str(tmp_path / "labels"), str(root), str(tmp_path / "b"), "--background"]
+    assert cli.main(made) == 0
+    assert "note: 2 hidden or system files and folders were left out" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not features.check("avif"), reason="this Pillow writes no AVIF")
+def test_images_that_an_export_wrote_come_back(tmp_path):
+    content = io.BytesIO()
+    Image.fromarray(noise(16, 16)).save(content, "AVIF")
+    with RecordWriter(tmp_path / "a.rec") as writer:
+        for label, image in enumerate((content.getvalue(), PHOTO)):
+            writer.write(pack(IRHeader(0, label, label, 0), image))
+    convert.export(tmp_path / "a.rec", tmp_path / "set", to="folders")
+    found = samples_of(tmp_path / "set")
+    assert [os.path.splitext(name)[1] for name in found.all_names()] == [".avif", ".png"]
+    assert found.labels.tolist() == [0, 1]
+    assert not found.notes
 
 
 def test_content_decides_whatever_the_ending_is(tmp_path):
