@@ -17,7 +17,7 @@ from ..bytes.files import StoredFile
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import EmptyRecordFileError, FieldError, ImageFileError, RecordIOError
 from ..formats.table import FORMATS, is_read_everywhere
-from .container import Container
+from .container import USUAL, Choice, Container
 from .objects import MOST_ROWS, has_rows, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
 
@@ -217,14 +217,14 @@ def _is_parent(identity: tuple[int, int], parents: tuple | None) -> bool:
 
 
 def _scan(
-    file: StoredFile, settings: RemoteSettings | None = None, field: str = ""
+    file: StoredFile, settings: RemoteSettings | None = None, choice: Choice = USUAL
 ) -> ContainedSamples:
     """List the images; every folder that holds some is a class, in the order of its path.
 
     Or the files of a field of them.
     """
     samples = _images_of(file)
-    return _field_files(file, samples, field) if field else samples
+    return _field_files(file, samples, choice.field) if choice.field else samples
 
 
 def _images_of(file: StoredFile) -> ContainedSamples:
@@ -293,7 +293,7 @@ def _field_files(file: StoredFile, samples: ContainedSamples, field: str) -> Con
 
 
 def _fields(
-    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples
+    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples, choice: Choice
 ) -> list[str]:
     """List the fields that files beside the images are."""
     return sorted(_beside(file, samples))

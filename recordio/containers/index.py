@@ -58,15 +58,16 @@ def samples_of(
 ) -> ContainedSamples:
     """Read the samples of a file from its index, or find them and keep them there."""
     if container.is_listed_each_time:
-        return container.scan(file, settings)
+        return container.scan(file, settings, container.choice)
     about = container.name + (f", rules {container.rules}" if container.rules > 1 else "")
+    about += f", {container.choice}" if container.choice.given else ""
     version = [about, *file.version()]
-    paths = index_paths(file, f".{container.field}{SUFFIX}" if container.field else SUFFIX)
+    paths = index_paths(file, container.choice.suffix() + SUFFIX)
     for path in paths:
         found = _read(path, version)
         if found is not None:
             return found
-    samples = container.scan(file, settings)
+    samples = container.scan(file, settings, container.choice)
     if [about, *file.version()] == version:  # else somebody writes it just now
         keep_at(paths, _pieces(samples, version))
     return samples

@@ -30,7 +30,7 @@ from ..formats.table import kind_of
 from ..frames.encoder import MAX_RECORD_LENGTH
 from ..lists import check_labels
 from ..wire import fields
-from .container import Container
+from .container import USUAL, Choice, Container
 from .folder import labels_by_folder
 from .objects import MOST_ROWS, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
@@ -134,7 +134,7 @@ def _environment(path: str) -> _Environment:
 
 
 def _scan(
-    file: StoredFile, settings: RemoteSettings | None = None, field: str = ""
+    file: StoredFile, settings: RemoteSettings | None = None, choice: Choice = USUAL
 ) -> ContainedSamples:
     """Read all keys, and of each value the beginning, or what of a Datum is no image.
 
@@ -143,8 +143,8 @@ def _scan(
     file.check_local()
     if os.path.isdir(file.name):
         file = StoredFile(os.path.join(file.name, DATA))
-    if field:
-        return _scan_field(file, field)
+    if choice.field:
+        return _scan_field(file, choice.field)
     keys: list[bytes] = []
     labels: list[float | None] = []
     sizes: list[int] = []
@@ -231,7 +231,7 @@ def _scan_field(file: StoredFile, field: str) -> ContainedSamples:
 
 
 def _field_names(
-    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples
+    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples, choice: Choice
 ) -> list[str]:
     """List the names before the numbers of keys, without those of images and labels."""
     found = []
@@ -351,8 +351,9 @@ def _number(text: memoryview | None, key: bytes) -> float:
 class LmdbRows:
     """The values of a database; any thread may read, and every process opens it for itself."""
 
-    def __init__(self, file: StoredFile, samples: ContainedSamples, field: str = "") -> None:
-        self._path, self._samples, self._is_field = _shards(file)[0].name, samples, bool(field)
+    def __init__(self, file: StoredFile, samples: ContainedSamples, choice: Choice = USUAL) -> None:
+        self._path, self._samples = _shards(file)[0].name, samples
+        self._is_field = bool(choice.field)
         self._environment: tuple[int, _Environment] | None = None
 
     def read(self, number: int) -> bytes:

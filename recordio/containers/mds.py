@@ -22,7 +22,7 @@ from ..bytes.remote.settings import RemoteSettings
 from ..errors import CorruptRecordError, FieldError, LabelError, RecordIOError, TruncatedRecordError
 from ..frames.encoder import MAX_RECORD_LENGTH
 from ..lists import check_labels
-from .container import Container
+from .container import USUAL, Choice, Container
 from .objects import MOST_ROWS, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
 
@@ -192,20 +192,20 @@ class _Columns:
 
 
 def _scan(
-    file: StoredFile, settings: RemoteSettings | None = None, field: str = ""
+    file: StoredFile, settings: RemoteSettings | None = None, choice: Choice = USUAL
 ) -> ContainedSamples:
     """Read where the images of a shard lie, and their labels; or where a field of each lies."""
     view, edges, columns = _opened(file, settings)
     try:
-        if field:
-            return _samples(view, edges, columns, columns.field(field), None)
+        if choice.field:
+            return _samples(view, edges, columns, columns.field(choice.field), None)
         return _samples(view, edges, columns, columns.image(), columns.label())
     except RecordIOError as error:
         raise error.at(path=shown(file.name)) from None
 
 
 def _fields(
-    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples
+    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples, choice: Choice
 ) -> list[str]:
     """List the fields that its samples have besides images and labels."""
     return _opened(file, settings)[2].fields()

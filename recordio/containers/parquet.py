@@ -28,7 +28,7 @@ from ..bytes.remote.settings import RemoteSettings
 from ..errors import FieldError, RecordIOError
 from ..extras import need
 from ..lists import EXACT_IN_FLOAT32
-from .container import Container, files_of_folder, is_folder_of
+from .container import USUAL, Choice, Container, files_of_folder, is_folder_of
 from .samples import NO_CONTENT, ContainedSamples
 
 __all__ = ["KEPT_BYTES", "PARQUET"]
@@ -44,7 +44,7 @@ LABELS = ("label", "labels", "cls", "class", "class_id", "target", "fine_label",
 
 
 def scan(
-    file: StoredFile, settings: RemoteSettings | None = None, field: str = ""
+    file: StoredFile, settings: RemoteSettings | None = None, choice: Choice = USUAL
 ) -> ContainedSamples:
     """Read the labels of all rows, and the names of the files that the images were.
 
@@ -53,8 +53,8 @@ def scan(
     with _reading(file):
         opened = _open(file, settings)
         try:
-            if field:
-                _content_column(opened.schema_arrow, field, shown(file.name))
+            if choice.field:
+                _content_column(opened.schema_arrow, choice.field, shown(file.name))
                 count = opened.metadata.num_rows
                 zeros = np.zeros(count, np.int64)
                 return ContainedSamples(np.arange(count), zeros, zeros.astype(np.float32))
@@ -117,7 +117,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def fields(
-    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples
+    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples, choice: Choice
 ) -> list[str]:
     """List the columns of bytes and text besides that of the images and that of the labels."""
     with _reading(file):
@@ -330,11 +330,11 @@ if hasattr(os, "register_at_fork"):  # a thread of the parent may hold its lock
 class ParquetRows:
     """The images of a file; see `BlockReader`."""
 
-    def __init__(self, file: StoredFile, samples: ContainedSamples, field: str = "") -> None:
+    def __init__(self, file: StoredFile, samples: ContainedSamples, choice: Choice = USUAL) -> None:
         with _reading(file):
             self._opened = _open(file, None)
             schema = self._opened.schema_arrow
-            name = _content_column(schema, field, shown(file.name))
+            name = _content_column(schema, choice.field, shown(file.name))
             is_struct = str(schema.field(name).type).startswith("struct<")
             self._leaf = f"{name}.bytes" if is_struct else name
             about = self._opened.metadata

@@ -108,7 +108,7 @@ class ContainedRecords:
     def rows(self) -> ContentReader | None:
         """The reader of contents that are no spans of the file."""
         make = self.container.rows
-        return None if make is None else make(self.file, self.samples)
+        return None if make is None else make(self.file, self.samples, self.container.choice)
 
     @cached_property
     def packed(self) -> np.ndarray:

@@ -21,7 +21,7 @@ from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import LabelError, RecordIOError, TruncatedRecordError
 from ..lists import check_labels
-from .container import Container
+from .container import USUAL, Choice, Container
 from .dali_index import take_index
 from .objects import has_rows, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
@@ -47,7 +47,7 @@ AT_ONCE = 4096
 
 
 def scan(
-    file: StoredFile, settings: RemoteSettings | None = None, field: str = ""
+    file: StoredFile, settings: RemoteSettings | None = None, choice: Choice = USUAL
 ) -> ContainedSamples:
     """Find the samples of a tar file, whose contents may be a field of each."""
     path = shown(file.name)
@@ -58,7 +58,7 @@ def scan(
                 "example with `gunzip`, or convert it with `recordio from-webdataset`"
             )
         mirror = None if file.is_local else file.mirrored(settings)
-        return _TarFile(file, mirror, field).samples(settings)
+        return _TarFile(file, mirror, choice.field).samples(settings)
     except RecordIOError as error:
         raise error.at(path=path) from None
 
@@ -268,7 +268,7 @@ def _few(counts: collections.Counter[str]) -> dict[str, int]:
 
 
 def fields(
-    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples
+    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples, choice: Choice
 ) -> list[str]:
     """List the fields that its samples have besides images and labels."""
     return ending_fields(samples.left_out)

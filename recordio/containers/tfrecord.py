@@ -21,7 +21,7 @@ from ..bytes.remote.settings import RemoteSettings
 from ..errors import CorruptRecordError, FieldError, LabelError, RecordIOError, TruncatedRecordError
 from ..frames.encoder import MAX_RECORD_LENGTH
 from ..lists import check_labels
-from .container import Container, files_of_folder, is_folder_of
+from .container import USUAL, Choice, Container, files_of_folder, is_folder_of
 from .objects import MOST_ROWS, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
 from .tf_example import (
@@ -117,7 +117,7 @@ def _box_labels(features: Features) -> list[float]:
 
 
 def scan(
-    file: StoredFile, settings: RemoteSettings | None = None, field: str = ""
+    file: StoredFile, settings: RemoteSettings | None = None, choice: Choice = USUAL
 ) -> ContainedSamples:
     """Find the image and the label of every example, or the feature that a field is.
 
@@ -125,6 +125,7 @@ def scan(
     """
     mirror = None if file.is_local else file.mirrored(settings)
     view = file.map() if mirror is None else mirror.view
+    field = choice.field
     feature = _features_of(file, settings).get(field, field) if field else ""
     found = _Found(feature)
     wanted = feature.encode() if field else None
@@ -151,7 +152,7 @@ def scan(
 
 
 def _fields(
-    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples
+    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples, choice: Choice
 ) -> list[str]:
     """List the features of the first example that are one string of bytes, and no image."""
     return sorted(_features_of(file, settings))

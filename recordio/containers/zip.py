@@ -24,7 +24,7 @@ from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import ChecksumError, CorruptRecordError, RecordIOError
 from ..frames.encoder import MAX_RECORD_LENGTH
-from .container import Container
+from .container import USUAL, Choice, Container
 from .folder import (
     SUFFIXES,
     fields_of_stems,
@@ -83,7 +83,7 @@ def _directory(
 
 
 def _scan(
-    file: StoredFile, settings: RemoteSettings | None = None, field: str = ""
+    file: StoredFile, settings: RemoteSettings | None = None, choice: Choice = USUAL
 ) -> ContainedSamples:
     """Find the images in the directory, in the order in which they lie in the archive.
 
@@ -97,8 +97,8 @@ def _scan(
         raise nothing_found(path, "the archive holds no", left_out)
     names = [name for name, _ in found]
     view = file.map() if file.is_local else None
-    if field:
-        return _field_members(file, members, directory, view, names, field)
+    if choice.field:
+        return _field_members(file, members, directory, view, names, choice.field)
     samples = _samples(found, members, directory, view)
     labels, samples.classes = labels_by_folder(names)
     samples.labels = np.array(labels, np.float32)
@@ -179,7 +179,7 @@ def _field_members(
 
 
 def _fields(
-    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples
+    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples, choice: Choice
 ) -> list[str]:
     """List the fields that members beside the images are."""
     names = _files(_directory(file, settings)[0])
@@ -285,7 +285,7 @@ class ZipRows:
     Any thread may read: there is no position in the file.
     """
 
-    def __init__(self, file: StoredFile, samples: ContainedSamples, field: str = "") -> None:
+    def __init__(self, file: StoredFile, samples: ContainedSamples, choice: Choice = USUAL) -> None:
         self._view = file.map() if file.is_local else file.mirrored().view
         self._samples = samples
         #: Members of a field may lie in another order than the images.

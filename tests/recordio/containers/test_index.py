@@ -39,7 +39,7 @@ class Counted:
         self.scans = 0
         self.container = Container("a made-up file", self.scan)
 
-    def scan(self, file, settings=None):
+    def scan(self, file, settings, choice):
         self.scans += 1
         return SAMPLES
 
