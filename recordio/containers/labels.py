@@ -66,7 +66,7 @@ def note_numbers(notes: Notes, names: Iterable[str], count: int, what: str) -> N
     >>> notes.lines()[0].partition(":")[0]
     '3 samples have no label under a usual name and get the label 0'
     """
-    found = [name for name in names if name.lower() not in SIDES]
+    found = [name for name in names if name.rpartition(":")[2].lower() not in SIDES]
     if found and count:
         kind = (
             f"samples have no label under a usual name and get the label 0: label_field= chooses "

@@ -202,7 +202,7 @@ def _image_column(schema: Any, features: dict[str, Any], choice: Choice, path: s
     there = ", ".join(f"{field.name}: {field.type}" for field in schema)
     which = "several columns of bytes, and none has a usual name: image_field= chooses one"
     if not columns:
-        which = f"no column {choice.image_field or 'of images that are'} bytes".replace("  ", " ")
+        which = f"no column {choice.image_field + ' ' if choice.image_field else ''}of bytes"
     lists = [field.name for field in schema if _is_list_of_images(field.type)]
     if lists and not columns:
         which = (
@@ -253,7 +253,7 @@ def _fill_in_labels(found: ContainedSamples, column: Any, name: str, path: str) 
     odd = ~np.isfinite(found.labels)
     for row in np.flatnonzero(missing | inexact | odd).tolist():
         found.sizes[row] = NO_CONTENT
-        found.faults[row] = f"{name} {values[row]} is no finite 32-bit float"
+        found.faults[row] = f"{name} {values[row]} is no 32-bit float, or not finite"
         if missing[row]:
             found.faults[row] = f"its {name} is null"
 
