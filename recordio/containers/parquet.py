@@ -8,8 +8,6 @@ unpacked into a temporary file instead.
 from __future__ import annotations
 
 import contextlib
-import json
-import math
 import mmap
 import os
 import re
@@ -27,22 +25,11 @@ from ..bytes.files import StoredFile
 from ..bytes.mapping import check_kept
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
-from ..errors import FieldError, RecordIOError
+from ..errors import RecordIOError
 from ..extras import need
-from ..formats.table import kind_of
-from ..lists import EXACT_IN_FLOAT32
+from .columns import check_first, column_fields, content_column, fill_in, leaf_of, sides_in
 from .container import USUAL, Choice, Container, files_of_folder, is_folder_of
-from .labels import (
-    CHANNELS,
-    HEIGHTS,
-    IMAGES,
-    LABELS,
-    WIDTHS,
-    check_not_pixels,
-    first_named,
-    note_numbers,
-)
-from .samples import NO_CONTENT, ContainedSamples
+from .samples import ContainedSamples
 
 __all__ = ["KEPT_BYTES", "PARQUET"]
 
@@ -51,10 +38,6 @@ PATTERN = re.compile(r"\.(parquet|pq)$", re.IGNORECASE)
 KEPT_BYTES, LARGEST_GROUP = 1 << 30, 1 << 28
 #: Larger row groups that are kept, each in a temporary file, and bytes that are unpacked at once.
 KEPT_FILES, AT_ONCE = 4, 1 << 24
-#: Types of numbers, as they begin.
-NUMBERS = ("int", "uint", "float", "double", "halffloat", "bool")
-#: Names of columns whose images are small copies.
-SMALL = re.compile(r"thumb|preview|icon", re.IGNORECASE)
 
 
 def scan(
@@ -66,7 +49,7 @@ def scan(
     """
     with _reading(file), _opened(file, settings) as opened:
         if choice.field:
-            _content_column(opened.schema_arrow, choice, shown(file.name))
+            content_column(opened.schema_arrow, choice, shown(file.name))
             count = opened.metadata.num_rows
             zeros = np.zeros(count, np.int64)
             return ContainedSamples(np.arange(count), zeros, zeros.astype(np.float32))
@@ -74,89 +57,23 @@ def scan(
 
 
 def _samples(opened: Any, choice: Choice, path: str, is_local: bool) -> ContainedSamples:
-    schema, features = opened.schema_arrow, _hub_features(opened.schema_arrow)
-    image = _image_column(schema, features, choice, path)
-    label = _label_column(schema, features, choice, path)
+    schema, count = opened.schema_arrow, opened.metadata.num_rows
     if is_local:
-        _check_first(opened, schema, image)
-    count = opened.metadata.num_rows
+        image, sides = content_column(schema, choice, path), sides_in(schema)
+        columns = [leaf_of(schema, image), *sides]
+        for batch in opened.iter_batches(1, columns=columns, use_threads=False):
+            if batch.num_rows:
+                check_first(batch.slice(0, 1).to_pylist()[0], image, sides)
+                break
     found = ContainedSamples(
         np.arange(count), np.zeros(count, np.int64), np.zeros(count, np.float32)
     )
-    if SMALL.search(image) and not choice.image_field:
-        found.notes.add("column of images is one of small copies by its name", image)
-    if choice.has_labels and count:
-        found.labelled = label is not None
-    if label is None and choice.has_labels:
-        scalars = (one.name for one in schema if str(one.type).startswith(NUMBERS))
-        note_numbers(found.notes, scalars, count, "column")
-    if label is not None:
-        column = opened.read(columns=[label], use_threads=False).column(0)
-        _fill_in_labels(found, column, label, path)
-        names = features.get(label, {}).get("names")
-        if isinstance(names, list):
-            found.classes = dict(enumerate(map(str, names)))
-    if _has_paths(schema.field(image).type):
-        column = opened.read(columns=[f"{image}.path"], use_threads=False).column(0)
-        names = [(row or {}).get("path") or "" for row in column.to_pylist()]
-        stored = [name.encode("utf-8", "surrogateescape") for name in names]
-        found.names = np.frombuffer(b"".join(stored), np.uint8)
-        found.name_starts = np.cumsum([0, *map(len, stored)]).astype(np.int64)
+
+    def read(column: str) -> Any:
+        return opened.read(columns=[column], use_threads=False).column(0)
+
+    fill_in(found, schema, choice, path, read)
     return found
-
-
-def _check_first(opened: Any, schema: Any, image: str) -> None:
-    """Refuse images that are raw pixels, by the first of them."""
-    sides = [first_named(schema.names, some) for some in (HEIGHTS, WIDTHS, CHANNELS)]
-    known = [name for name in sides if name is not None]
-    for batch in opened.iter_batches(1, columns=[_leaf(schema, image), *known], use_threads=False):
-        row = batch.slice(0, 1).to_pylist()
-        if not row:
-            continue
-        content = row[0][image]
-        content = content.get("bytes") if isinstance(content, dict) else content
-        values = [row[0][name] for name in known]
-        if content is not None and kind_of(content) == "other":
-            values += [1] * (3 - len(values))
-            whole = all(type(value) is int for value in values) and len(known) > 1
-            check_not_pixels(content, image, values if whole else ())
-        return
-
-
-def _leaf(schema: Any, name: str) -> str:
-    """Name what of a column is read, of which structs have the field ``bytes``."""
-    is_struct = str(schema.field(name).type).startswith("struct<")
-    return f"{name}.bytes" if is_struct else name
-
-
-def _hub_features(schema: Any) -> dict[str, Any]:
-    """Return what the hub says of each column; empty where it says nothing."""
-    try:
-        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
-        return {name: one for name, one in features.items() if isinstance(one, dict)}
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return {}
-
-
-def _is_binary(kind: Any) -> bool:
-    return str(kind) in ("binary", "large_binary", "binary_view")
-
-
-def _bytes_of(kind: Any) -> bool:
-    """Tell a column of bytes, or of structs with the field ``bytes``."""
-    if not str(kind).startswith("struct<"):
-        return _is_binary(kind)
-    at = kind.get_field_index("bytes")
-    return at >= 0 and _is_binary(kind.field(at).type)
-
-
-def _has_paths(kind: Any) -> bool:
-    at = kind.get_field_index("path") if str(kind).startswith("struct<") else -1
-    return at >= 0 and _is_text(kind.field(at).type)
-
-
-def _is_text(kind: Any) -> bool:
-    return str(kind) in ("string", "large_string", "string_view")
 
 
 def fields(
@@ -165,119 +82,7 @@ def fields(
     """List the columns of bytes and text besides that of the images and that of the labels."""
     with _reading(file), _opened(file, settings) as opened:
         schema = opened.schema_arrow
-    features, path = _hub_features(schema), shown(file.name)
-    taken = (
-        _image_column(schema, features, choice, path),
-        _label_column(schema, features, choice, path),
-    )
-    kinds = [(one.name, one.type) for one in schema if one.name not in taken]
-    found = (name for name, kind in kinds if _bytes_of(kind) or _is_text(kind))
-    return [name for name in found if name.isascii() and name.isidentifier()]
-
-
-def _content_column(schema: Any, choice: Choice, path: str) -> str:
-    """Name the column of the images, or that of a field, which must hold bytes or text."""
-    field = choice.field
-    if not field:
-        return _image_column(schema, _hub_features(schema), choice, path)
-    at = schema.get_field_index(field)
-    if at < 0 or not (_bytes_of(schema.field(at).type) or _is_text(schema.field(at).type)):
-        there = ", ".join(f"{one.name}: {one.type}" for one in schema)
-        raise FieldError(
-            f"it has no column {field} of bytes or text; its columns are {there[:1000]}", path=path
-        )
-    return field
-
-
-def _image_column(schema: Any, features: dict[str, Any], choice: Choice, path: str) -> str:
-    """Choose the column of images: the hub's, one of the usual names, or the only one of bytes."""
-    columns = [field.name for field in schema if _bytes_of(field.type)]
-    if choice.image_field:
-        columns = [name for name in columns if name == choice.image_field]
-    marked = [name for name in columns if features.get(name, {}).get("_type") == "Image"]
-    usual = first_named(columns, IMAGES)
-    best = first_named(marked, IMAGES) or next(iter(marked), usual)
-    if best is not None or len(columns) == 1:
-        return best or columns[0]
-    there = ", ".join(f"{field.name}: {field.type}" for field in schema)
-    which = "several columns of bytes, and none has a usual name: image_field= chooses one"
-    if not columns:
-        which = f"no column {choice.image_field + ' ' if choice.image_field else ''}of bytes"
-    lists = [field.name for field in schema if _is_list_of_images(field.type)]
-    if lists and not columns:
-        which = (
-            f"a list of images in each row of its column {lists[0]}: write a table that has one "
-            f"image in a row, such as `table.explode({lists[0]!r})` of pandas and polars makes it"
-        )
-    raise RecordIOError(f"it has {which}; its columns are {there[:1000]}", path=path)
-
-
-def _is_list_of_images(kind: Any) -> bool:
-    """Tell lists of bytes, or of structs with the field ``bytes``."""
-    is_list = str(kind).startswith(("list<", "large_list<", "fixed_size_list<"))
-    return is_list and _bytes_of(kind.value_type)
-
-
-def _label_column(schema: Any, features: dict[str, Any], choice: Choice, path: str) -> str | None:
-    """Choose the column of labels: one of the usual names, or the only one that names classes."""
-    if not choice.has_labels:
-        return None
-    if choice.label_field:
-        if choice.label_field not in schema.names:
-            there = ", ".join(f"{field.name}: {field.type}" for field in schema)
-            raise RecordIOError(
-                f"it has no column {choice.label_field}; its columns are {there[:1000]}", path=path
-            )
-        return choice.label_field
-    usual = first_named(schema.names, LABELS)
-    named = [name for name, one in features.items() if one.get("_type") == "ClassLabel"]
-    if usual is None and len(named) == 1 and named[0] in schema.names:
-        return named[0]
-    return usual
-
-
-def _fill_in_labels(found: ContainedSamples, column: Any, name: str, path: str) -> None:
-    kind = str(column.type)
-    if kind.startswith(("list<", "large_list<", "fixed_size_list<")):
-        _fill_in_lists(found, column, name, path)
-        return
-    _check_numbers(kind, name, path)
-    missing = np.asarray(column.is_null().to_numpy(), bool)
-    values = column.fill_null(False if kind == "bool" else 0).to_numpy()
-    with np.errstate(over="ignore"):  # which is not finite then
-        found.labels = values.astype(np.float32)
-    inexact = np.zeros(len(values), bool)
-    if values.dtype.kind in "iu":
-        large = np.flatnonzero((values > EXACT_IN_FLOAT32) | (values < -EXACT_IN_FLOAT32)).tolist()
-        inexact[large] = [int(np.float32(values[i])) != int(values[i]) for i in large]
-    odd = ~np.isfinite(found.labels)
-    for row in np.flatnonzero(missing | inexact | odd).tolist():
-        found.sizes[row] = NO_CONTENT
-        found.faults[row] = f"{name} {values[row]} is no 32-bit float, or not finite"
-        if missing[row]:
-            found.faults[row] = f"its {name} is null"
-
-
-def _check_numbers(kind: str, name: str, path: str) -> None:
-    if not kind.startswith(NUMBERS):
-        raise RecordIOError(
-            f"its column {name} holds {kind}, no numbers: number the classes over all files, for "
-            f"example with `class_encode_column({name!r})` of the package datasets, or choose "
-            "another column by label_field=",
-            path=path,
-        )
-
-
-def _fill_in_lists(found: ContainedSamples, column: Any, name: str, path: str) -> None:
-    _check_numbers(str(column.type.value_type), name, path)
-    rows = column.to_pylist()
-    for number, row in enumerate(rows):
-        if not row or None in row or not all(map(math.isfinite, row)):
-            found.sizes[number] = NO_CONTENT
-            found.faults[number] = f"its {name} is null, or has no value, or one that is not finite"
-            rows[number] = [0.0]
-    whole = ContainedSamples.of(found.offsets, found.sizes, rows)
-    found.labels, found.starts = whole.labels, whole.starts
+    return column_fields(schema, choice, shown(file.name))
 
 
 # -- contents -------------------------------------------------------------------------------------
@@ -402,7 +207,7 @@ class ParquetRows:
         with _reading(file):
             self._opened, self._view = _open(file, None)
             schema = self._opened.schema_arrow
-            self._leaf = _leaf(schema, _content_column(schema, choice, shown(file.name)))
+            self._leaf = leaf_of(schema, content_column(schema, choice, shown(file.name)))
             about = self._opened.metadata
             groups = [about.row_group(i) for i in range(about.num_row_groups)]
             self._edges = np.cumsum([0, *(group.num_rows for group in groups)])

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from ..bytes.files import StoredFile, named_files
 from ..bytes.remote.settings import RemoteSettings
+from .arrow import ARROW
 from .braces import expand_braces
 from .container import Choice, Container
 from .folder import FOLDER
@@ -20,7 +21,7 @@ from .zip import ZIP
 
 __all__ = ["CONTAINERS", "contained_files", "container_of", "is_contained"]
 
-CONTAINERS: tuple[Container, ...] = (TAR, TFRECORD, PARQUET, ZIP, LMDB, MDS, FOLDER)
+CONTAINERS: tuple[Container, ...] = (TAR, TFRECORD, PARQUET, ARROW, ZIP, LMDB, MDS, FOLDER)
 
 
 def _row_named(name: str, choice: Choice) -> Container:
