@@ -9,7 +9,7 @@ import re
 import zlib
 
 from recordio.containers import table
-from recordio.containers.container import Container
+from recordio.containers.container import USUAL, Container
 from recordio.containers.samples import NO_CONTENT, ContainedSamples
 from recordio.errors import CorruptRecordError
 
@@ -29,7 +29,7 @@ def write_container(path, samples, classes=None):
     return path
 
 
-def _scan(file, settings=None):
+def _scan(file, settings=None, choice=USUAL):
     data = bytes(file.map(settings))
     begin = data.index(b"\n") + 1
     head = json.loads(data[:begin])
@@ -46,7 +46,7 @@ def _scan(file, settings=None):
     )
 
 
-def _scan_packed(file, settings=None):
+def _scan_packed(file, settings=None, choice=USUAL):
     samples = _scan(file, settings)
     Rows.spans[file.name] = list(zip(samples.offsets.tolist(), samples.sizes.tolist(), strict=True))
     samples.sizes[samples.sizes != NO_CONTENT] = 0
@@ -59,7 +59,7 @@ class Rows:
 
     spans = {}
 
-    def __init__(self, file, samples):
+    def __init__(self, file, samples, choice=USUAL):
         self.data, self.mine = file.map(), self.spans[file.name]
 
     def read(self, number):

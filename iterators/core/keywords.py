@@ -120,6 +120,8 @@ class ImageProviderKeywords(NamedKeywords, RemoteKeywords, LimitKeywords, total=
     """Of `ImageProviderOptions`."""
 
     path_imgidx: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
+    image_field: str
+    label_field: str
     label_width: int
     weights: Any
     images_per_class: int | None
@@ -539,6 +541,8 @@ class ImageRecordDatasetKeywords(ThreadKeywords, LimitKeywords, RemoteKeywords, 
 
     path: Any
     index: Any
+    image_field: str
+    label_field: str
     channels: int | None
     orient: bool
     layout: str | None

@@ -22,6 +22,8 @@ class PackKeywords(TypedDict, total=False):
     weights: Any
     path_imgidx: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
     path_imglist: str | os.PathLike[str] | None
+    image_field: str
+    label_field: str
     cache: str | os.PathLike[str] | None
     cache_size: int | None
 

@@ -35,7 +35,7 @@ from ..images.examples import AUGMENTATION, AugmentedExamples
 from ..images.fields.example_fields import StoredFields
 from ..images.fields.image_fields import ImageFields
 from ..images.limit_options import LimitOptions
-from ..images.sources.mixed_packs import Pack, Packs, as_packs, label_source
+from ..images.sources.mixed_packs import Pack, PackOptions, Packs, as_packs, label_source
 from ..images.sources.record_source import RecordSource, read_label_vectors
 from ..images.stored_bits import CutBits
 from .decoding import DecodingThreads, ThreadOptions
@@ -178,6 +178,8 @@ class ImageRecordDatasetOptions(ThreadOptions, LimitOptions, RemoteOptions):
         """``.idx`` files in the same form.  Optional: without them the files are scanned once.  A
         `Pack` names its own.""",
     )
+    image_field: str = described(PackOptions, "image_field")
+    label_field: str = described(PackOptions, "label_field")
     channels: int | None = option(
         None,
         "{3, 1, 4}",
@@ -316,7 +318,12 @@ class ImageRecordDataset(DatasetMixin):
         found = as_packs(options.path)
         if options.index and found:
             raise ValueError("index belongs to one pack: give path_imgidx to that Pack")
-        self.packs: tuple[Pack, ...] = found or (Pack(options.path, path_imgidx=options.index),)
+        chosen = options.values("image_field", "label_field")
+        for name in chosen if found else ():
+            if chosen[name]:
+                raise ValueError(f"{name} belongs to one pack: give it to that Pack")
+        own = Pack(options.path, path_imgidx=options.index, **chosen)
+        self.packs: tuple[Pack, ...] = found or (own,)
         _refuse_mixing(self.packs)
         settings = options.remote
         self.source: Packs = Packs(self.packs, remote=settings)

@@ -175,7 +175,7 @@ class ImageDetIter(ImageIter):
         job = ImageJob.of(
             options.for_records(), [recipe], dtypes=FLOAT_TYPES, scaled_decode=scaled_decode
         )
-        source = open_images(files, job)
+        source = open_images(files, job, boxes=True)
         labels = _labels(source, listed, options)
         self._label_shape = cast(tuple[int, int], labels.shape)
         RecordImageProvider.__init__(  # that of `ImageIter` is about other keywords

@@ -138,7 +138,15 @@ class ClosedEngine:
 class SkippedSamples:
     """Records that could not be used, once each, and the budget for them."""
 
-    def __init__(self, on_error: str, budget: float | None, num_samples: int) -> None:
+    def __init__(
+        self,
+        on_error: str,
+        budget: float | None,
+        num_samples: int,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        #: Raises an error if the files are not those that were opened: what they hold is not known.
+        self.check = check
         self.on_error: Any = choice("on_error", on_error, ("raise", "skip"))
         # By file and position in it: the positions of several files are counted apart.
         self.records: dict[tuple[str | None, int | None], tuple[int | None, str]] = {}
@@ -178,6 +186,8 @@ class SkippedSamples:
 
         Each of the `records` is ``(number,)``, with its size behind it where each has its own.
         """
+        if isinstance(error, RecordIOError):
+            self.check()
         if arrays[0] is None or self.on_error == "raise" or not isinstance(error, RecordIOError):
             raise error
         self.add(error)

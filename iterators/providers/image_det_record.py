@@ -125,7 +125,7 @@ class ImageDetRecordIter(RecordImageProvider):
                     f"mosaic={recipe.mosaic:g} decodes images at other sizes than those that are "
                     "kept: drop cache"
                 )
-        source = open_packs(job.packs, job.options)
+        source = open_packs(job.packs, job.options, boxes=True)
         super().__init__(job, source, _labels(job, source), plan_class=DetPlan)
 
 

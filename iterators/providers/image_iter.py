@@ -216,10 +216,10 @@ def _varied(recipe: Augmenter, pack: Pack, described: bool) -> Augmenter:
     return augmenter_of(recipe.changed(), pack.augmentation, "Pack")
 
 
-def open_images(files: ImageFileSource | None, job: ImageJob) -> ImageSource:
+def open_images(files: ImageFileSource | None, job: ImageJob, boxes: bool = False) -> ImageSource:
     """Return image files as they are, or open the record files of a job."""
     if files is None:
-        return open_packs(job.packs, job.options, FlooredPacks)
+        return open_packs(job.packs, job.options, FlooredPacks, boxes)
     if job.options.verify:
         raise ValueError("verify needs path_imgrec: image files have no checksums")
     if job.options.entry_points == "pack":
@@ -285,6 +285,9 @@ def lists_files(options: ImageIterOptions) -> bool:
         return False
     if options.path_imgidx:
         raise ValueError("path_imgidx needs path_imgrec: lists of image files have no index")
+    for name in ("image_field", "label_field"):
+        if getattr(options, name):
+            raise ValueError(f"{name} needs path_imgrec: a list names the images and the labels")
     if options.imglist is not None and options.path_imglist:
         raise ValueError("give path_imglist or imglist, not both")
     if options.imglist is None and not options.path_imglist:

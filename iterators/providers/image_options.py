@@ -23,7 +23,7 @@ from ..core.field_specs import FieldOptions
 from ..core.order import Buckets
 from ..images.augment.named_recipes import NamedRecipeOptions
 from ..images.limit_options import LimitOptions
-from ..images.sources.mixed_packs import as_packs
+from ..images.sources.mixed_packs import PackOptions, as_packs
 from .image_rules import DET_RULES, RECORD_RULES
 from .provider_options import FileOptions, NamedOptions
 
@@ -109,6 +109,8 @@ class ImageProviderOptions(NamedOptions, RemoteOptions, LimitOptions):
         the index.""",
         paths,
     )
+    image_field: str = described(PackOptions, "image_field")
+    label_field: str = described(PackOptions, "label_field")
     label_width: int = option(
         1,
         "int",

@@ -311,6 +311,7 @@ class RecordImageProvider(PlannedProvider):
             skipped=unusable,
             settings=settings | (more or {}),
             form=job.form,
+            check=getattr(source, "check_unchanged", lambda: None),
         )
         self.path_imgrec: str = source.name
         self.packs = packs

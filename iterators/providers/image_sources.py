@@ -110,12 +110,14 @@ class ImageSource(ImagePack, Protocol):
 
 def packs_of(options: ImageRecordOptions) -> tuple[Pack, ...]:
     """The packs that keywords name; what holds for one of several has to stand in its `Pack`."""
-    own = options.values("path_imgidx", "path_imglist", "cache", "cache_size")
+    own = options.values(
+        "path_imgidx", "path_imglist", "image_field", "label_field", "cache", "cache_size"
+    )
     check_cache(own["cache"], own["cache_size"])
     packs = as_packs(options.path_imgrec)
     if packs is None:
         return (Pack(options.path_imgrec, **own),)
-    for name in ("path_imgidx", "path_imglist"):
+    for name in ("path_imgidx", "path_imglist", "image_field", "label_field"):
         if own[name]:
             raise ValueError(f"{name} belongs to one pack: give it to that Pack")
     if own["cache"]:
@@ -131,13 +133,17 @@ def packs_of(options: ImageRecordOptions) -> tuple[Pack, ...]:
 
 
 def open_packs(
-    packs: Sequence[Pack], options: ImageRecordOptions, kind: type[Packs] = Packs
+    packs: Sequence[Pack],
+    options: ImageRecordOptions,
+    kind: type[Packs] = Packs,
+    boxes: bool = False,
 ) -> Packs:
     """Open the record files of packs, and say what is odd about them.
 
-    There is a warning, too, if an epoch fetches them again and again.
+    With `boxes` those of a container go before a class of the whole image.  There is a warning,
+    too, if an epoch fetches them again and again.
     """
-    source = kind(packs, options.on_error, options.verify, options.remote)
+    source = kind(packs, options.on_error, options.verify, options.remote, boxes)
     source.say_notes(options.fields, strict=options.strict, stacklevel=7)
     warn_of_refetching(source, options)
     return source

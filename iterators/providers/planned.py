@@ -95,6 +95,7 @@ class PlannedProvider(AbstractDataProvider):
         settings: Mapping[str, Any] | None = None,
         verbose: bool = False,
         form: BatchForm | None = None,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         # First, and the threads last, so that nothing that comes in between leaves any behind.
         self._finalizer = weakref.finalize(self, engine.close)
@@ -132,7 +133,7 @@ class PlannedProvider(AbstractDataProvider):
         self._inside = False
         # Asked for when a batch is submitted, and again when it is delivered.
         self._any_left = functools.lru_cache(maxsize=64)(plan.any_left)
-        self._skipped = SkippedSamples(on_error, error_budget, plan.order.count())
+        self._skipped = SkippedSamples(on_error, error_budget, plan.order.count(), check)
         for error in skipped:
             self._skipped.add(error)
         # The positions where the last search for a good record began and ended, and its epoch.
@@ -397,6 +398,7 @@ class PlannedProvider(AbstractDataProvider):
         At the start of an epoch this does nothing, so that ``it.reset(); for batch in it:`` loses
         no epoch; anywhere else the next epoch begins.
         """
+        self._skipped.check()
         with self._access.lock:
             position, asked = self._position, self._provider_asked
             if asked or position.done > 0:

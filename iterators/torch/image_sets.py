@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import torch.utils.data
 
+from recordio.bytes.files import StoredFile
 from recordio.bytes.remote.objects import shown
+from recordio.containers.arrow import columns_and_rows
 from recordio.containers.table import is_contained
 from recordio.packs.open_pack import OpenPack
 
@@ -123,6 +125,8 @@ def image_set(dataset: Any) -> ImageSet:
         return _packs(dataset)
     if isinstance(dataset, (list, tuple)):
         return _packs(dataset) if _are_packs(dataset) else _files(dataset)
+    if all(hasattr(dataset, name) for name in ("cache_files", "features", "_indices")):
+        return _of_hub(dataset)
     if isinstance(dataset, torch.utils.data.IterableDataset) or not (
         hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")
     ):
@@ -158,6 +162,30 @@ def _packs(packs: Any) -> ImageSet:
                     "RecordBatches(ImageRecordIter, ...)"
                 )
     return ImageSet(name, lambda keywords: ImageRecordIter(path_imgrec=packs, **keywords))
+
+
+def _of_hub(dataset: Any) -> ImageSet:
+    """Recognise a data set of the hub's library by its Arrow files, which are read in place.
+
+    Rows that were selected or shuffled are those of the table that it keeps of them.
+    """
+    files = [one["filename"] for one in dataset.cache_files]
+    advice = "give save_to_disk() a folder, and the loader that folder"
+    if not files:
+        raise ValueError(f"dataset={_shown(dataset)}: it lies in memory only: {advice}")
+    found = _packs(files[0] if len(files) == 1 else files)
+    known = [columns_and_rows(StoredFile(name)) for name in files]
+    rows = None
+    if dataset._indices is not None:
+        rows = table("the selected rows", dataset._indices.column(0).to_numpy())
+    stored = sum(count for _, count in known)
+    whole = len(dataset) == (stored if rows is None else len(rows))
+    if not whole or any(names != list(dataset.column_names) for names, _ in known):
+        raise ValueError(
+            f"dataset={_shown(dataset)}: its rows or columns are not those of its files, since "
+            f"some were taken away, renamed or joined: {advice}"
+        )
+    return replace(found, indices=rows)
 
 
 def _files(items: Sequence[Any]) -> ImageSet:

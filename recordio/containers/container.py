@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import astuple, dataclass, fields, replace
+from functools import lru_cache
+from typing import Protocol, runtime_checkable
 
 from ..bytes.files import StoredFile
 from ..bytes.remote.settings import RemoteSettings
 from .samples import ContainedSamples
 
-__all__ = ["BlockReader", "Container", "ContentReader", "files_of_folder", "is_folder_of"]
+__all__ = [
+    "CHANGED",
+    "USUAL",
+    "BlockReader",
+    "Choice",
+    "Container",
+    "ContentReader",
+    "files_of_folder",
+    "is_folder_of",
+]
 
 
 class ContentReader(Protocol):
@@ -46,6 +56,52 @@ def _itself(file: StoredFile, settings: RemoteSettings | None = None) -> Sequenc
 
 
 @dataclass(frozen=True)
+class Choice:
+    """Say which part of a sample is used; what is empty is chosen by the rules of the container.
+
+    >>> Choice(), Choice(label_field="fine", suffixes=(".jpg",)).given
+    (Choice(), {'label_field': 'fine', 'suffixes': ('.jpg',)})
+    """
+
+    #: The content is this field, which samples have beside the image.
+    field: str = ""
+    #: An ending in a tar, a feature of an example, a column, or a pattern of keys: "image_hr-%09d".
+    image_field: str = ""
+    #: The same, or a value in a JSON file of a tar: "json:label".
+    label_field: str = ""
+    #: Without them labels are not looked for, and each is 0.
+    has_labels: bool = True
+    #: Endings of files that count as images, in folders and zips.
+    suffixes: tuple[str, ...] = ()
+    #: Boxes go before a class of the whole image, where a container has both.
+    boxes: bool = False
+
+    @property
+    def given(self) -> dict[str, object]:
+        """What is chosen, by name."""
+        values = ((item.name, getattr(self, item.name), item.default) for item in fields(self))
+        return {name: value for name, value, default in values if value != default}
+
+    def __repr__(self) -> str:
+        return f"Choice({', '.join(f'{name}={value!r}' for name, value in self.given.items())})"
+
+    def suffix(self) -> str:
+        """Return what an index is called for: ".mask" of a field alone, "" of the usual choice."""
+        rest = replace(self, field="")
+        digest = hashlib.sha256(repr(astuple(rest)).encode()).hexdigest()[:12] if rest.given else ""
+        return "".join(f".{part}" for part in (self.field, digest) if part)
+
+
+#: What is said of a file that is not the one in which samples were found.
+CHANGED = (
+    "it changed while it was open, and its samples may lie elsewhere now: open it again, and "
+    "replace files instead of writing over them"
+)
+#: What is used where nothing is chosen.
+USUAL: Choice = Choice()
+
+
+@dataclass(frozen=True)
 class Container:
     """A row of the table.
 
@@ -56,12 +112,14 @@ class Container:
 
     #: What messages call it, with an article: "a tar file".
     name: str
-    #: Finds the samples of a file; it may take long, and is asked once for each version of a file.
+    #: Finds the samples of a file, ``scan(file, settings, choice)``; it may take long, and is asked
+    #: once for each version of a file.
     scan: Callable[..., ContainedSamples]
     pattern: re.Pattern[str] = re.compile(r"(?!)")
     is_it: Callable[[StoredFile], bool] = _by_name_only
     #: The files behind a name, for containers of several.
     shards: Callable[[StoredFile, RemoteSettings | None], Sequence[StoredFile]] = _itself
+    #: ``rows(file, samples, choice)``
     rows: Callable[..., ContentReader] | None = None
     #: Contents are files of their own, below the folder, named by `ContainedSamples.name_of`.
     is_folder: bool = False
@@ -71,16 +129,29 @@ class Container:
     is_listed_each_time: bool = False
     #: Raised when the samples that are found in a file, or what is kept of them, become others.
     rules: int = 1
-    #: Names the fields that samples have besides, and `scan` and `rows` take one as `field`.
-    fields: Callable[[StoredFile, RemoteSettings | None, ContainedSamples], list[str]] | None = None
-    #: The field that is the content of the samples, where that is not the image.
-    field: str = ""
+    #: Names the fields that samples have besides: ``fields(file, settings, samples, choice)``.
+    fields: Callable[..., list[str]] | None = None
+    #: Names of what can be chosen in files of the kind.
+    chooses: frozenset[str] = frozenset(["field"])
+    #: The choice that samples are found by.
+    choice: Choice = USUAL
 
     @lru_cache(64)  # noqa: B019 - rows of the table live as long as the process
-    def of_field(self, name: str) -> Container:
-        """Return the kind whose contents are one of the fields, of the same samples."""
-        rows: Any = self.rows and partial(self.rows, field=name)
-        return replace(self, field=name, scan=partial(self.scan, field=name), rows=rows)
+    def chosen(self, choice: Choice) -> Container:
+        """Return the kind of which that is used; a ValueError says that a file of it has no such.
+
+        >>> Container("a made-up file", lambda *given: None).chosen(Choice(image_field="jpg"))
+        Traceback (most recent call last):
+        ValueError: image_field='jpg': a made-up file has none to choose
+        """
+        if "boxes" not in self.chooses:  # a wish, which needs none to be there
+            choice = replace(choice, boxes=False)
+        if choice == self.choice:
+            return self
+        for name, value in choice.given.items():
+            if name not in self.chooses:
+                raise ValueError(f"{name}={value!r}: {self.name} has none to choose")
+        return replace(self, choice=choice)
 
 
 def is_folder_of(pattern: re.Pattern[str]) -> Callable[[StoredFile], bool]:

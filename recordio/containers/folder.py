@@ -17,7 +17,7 @@ from ..bytes.remote.settings import RemoteSettings
 from ..errors import EmptyRecordFileError, FieldError, ImageFileError, RecordIOError
 from ..formats.table import IMAGE_SUFFIXES
 from ..notes import Notes
-from .container import Container
+from .container import USUAL, Choice, Container
 from .names import (
     ImageNames,
     choose_images,
@@ -160,7 +160,7 @@ def _is_parent(identity: tuple[int, int], parents: tuple | None) -> bool:
 
 
 def _scan(
-    file: StoredFile, settings: RemoteSettings | None = None, field: str = ""
+    file: StoredFile, settings: RemoteSettings | None = None, choice: Choice = USUAL
 ) -> ContainedSamples:
     """List the images; every folder that holds some is a class, in the order of its path.
 
@@ -171,8 +171,8 @@ def _scan(
     names = found.images
     if not names:
         raise nothing_found(file.name, "the folder holds no .rec file and no", found)
-    if field:
-        return _field_files(file, found, field)
+    if choice.field:
+        return _field_files(file, found, choice.field)
     labels, classes = labels_by_folder(names)
     # Each content is a file: there are no offsets in one of all.
     sizes = np.zeros(len(names), np.int64)
@@ -223,7 +223,7 @@ def _field_files(file: StoredFile, images: ImageNames, field: str) -> ContainedS
 
 
 def _fields(
-    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples
+    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples, choice: Choice
 ) -> list[str]:
     """List the fields that files beside the images are."""
     found = _images_of(file, Counter())

@@ -58,15 +58,16 @@ def samples_of(
 ) -> ContainedSamples:
     """Read the samples of a file from its index, or find them and keep them there."""
     if container.is_listed_each_time:
-        return container.scan(file, settings)
+        return container.scan(file, settings, container.choice)
     about = container.name + (f", rules {container.rules}" if container.rules > 1 else "")
+    about += f", {container.choice}" if container.choice.given else ""
     version = [about, *file.version()]
-    paths = index_paths(file, f".{container.field}{SUFFIX}" if container.field else SUFFIX)
+    paths = index_paths(file, container.choice.suffix() + SUFFIX)
     for path in paths:
         found = _read(path, version)
         if found is not None:
             return found
-    samples = container.scan(file, settings)
+    samples = container.scan(file, settings, container.choice)
     if [about, *file.version()] == version:  # else somebody writes it just now
         keep_at(paths, _pieces(samples, version))
     return samples
@@ -107,6 +108,7 @@ def _pieces(samples: ContainedSamples, version: list) -> list[Any]:
         "tables": {name: len(table) for name, table in tables.items() if table is not None},
         **{name: list(getattr(samples, name).items()) for name in WORDS},
         "notes": samples.notes.kinds,
+        "labelled": samples.labelled,
     }
     words = json.dumps(about).encode()
     words += b" " * (-(len(MAGIC) + _LENGTH.size + len(words)) % ALIGNMENT)
@@ -141,7 +143,7 @@ def _read(path: str, version: list) -> ContainedSamples | None:
             tables[name] = np.frombuffer(data[:end], TABLES[name], count, begin)
             begin += -(-tables[name].nbytes // ALIGNMENT) * ALIGNMENT
         tables |= {name: dict(about[name]) for name in WORDS}
-        tables["notes"] = Notes.of(about["notes"])
+        tables |= {"notes": Notes.of(about["notes"]), "labelled": about["labelled"]}
         found = ContainedSamples(**tables)
         return found if begin == end and _fits(found) else None
     except UNREADABLE:
@@ -163,6 +165,7 @@ def _fits(samples: ContainedSamples) -> bool:
     return (
         all(table is None or len(table) == count for table in tables)
         and all(words)
+        and samples.labelled in (True, False, None)
         and all(
             len(starts) == count + 1
             and starts[0] == 0

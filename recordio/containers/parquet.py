@@ -8,7 +8,6 @@ unpacked into a temporary file instead.
 from __future__ import annotations
 
 import contextlib
-import json
 import mmap
 import os
 import re
@@ -23,193 +22,67 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..bytes.files import StoredFile
+from ..bytes.mapping import check_kept
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
-from ..errors import FieldError, RecordIOError
+from ..errors import RecordIOError
 from ..extras import need
-from ..lists import EXACT_IN_FLOAT32
-from .container import Container, files_of_folder, is_folder_of
-from .samples import NO_CONTENT, ContainedSamples
+from .columns import check_first, column_fields, content_column, fill_in, leaf_of, sides_in
+from .container import USUAL, Choice, Container, files_of_folder, is_folder_of
+from .samples import ContainedSamples
 
 __all__ = ["KEPT_BYTES", "PARQUET"]
 
-PATTERN = re.compile(r"\.parquet$")
+PATTERN = re.compile(r"\.(parquet|pq)$", re.IGNORECASE)
 #: Unpacked row groups that a process keeps, and the largest that it keeps in memory.
 KEPT_BYTES, LARGEST_GROUP = 1 << 30, 1 << 28
 #: Larger row groups that are kept, each in a temporary file, and bytes that are unpacked at once.
 KEPT_FILES, AT_ONCE = 4, 1 << 24
-#: Names of a column of images, where several hold bytes, and of labels: the first that is there.
-IMAGES = ("image", "img", "jpg", "jpeg", "png", "webp", "picture", "photo", "image_bytes")
-LABELS = ("label", "labels", "cls", "class", "class_id", "target", "fine_label", "coarse_label")
 
 
 def scan(
-    file: StoredFile, settings: RemoteSettings | None = None, field: str = ""
+    file: StoredFile, settings: RemoteSettings | None = None, choice: Choice = USUAL
 ) -> ContainedSamples:
     """Read the labels of all rows, and the names of the files that the images were.
 
     Of a field, a column of bytes or text, nothing but the number of rows is read.
     """
-    with _reading(file):
-        opened = _open(file, settings)
-        try:
-            if field:
-                _content_column(opened.schema_arrow, field, shown(file.name))
-                count = opened.metadata.num_rows
-                zeros = np.zeros(count, np.int64)
-                return ContainedSamples(np.arange(count), zeros, zeros.astype(np.float32))
-            return _samples(opened, shown(file.name))
-        finally:
-            opened.close()
+    with _reading(file), _opened(file, settings) as opened:
+        if choice.field:
+            content_column(opened.schema_arrow, choice, shown(file.name))
+            count = opened.metadata.num_rows
+            zeros = np.zeros(count, np.int64)
+            return ContainedSamples(np.arange(count), zeros, zeros.astype(np.float32))
+        return _samples(opened, choice, shown(file.name), file.is_local)
 
 
-def _samples(opened: Any, path: str) -> ContainedSamples:
-    schema, features = opened.schema_arrow, _hub_features(opened.schema_arrow)
-    image = _image_column(schema, features, path)
-    label = _label_column(schema, features)
-    count = opened.metadata.num_rows
+def _samples(opened: Any, choice: Choice, path: str, is_local: bool) -> ContainedSamples:
+    schema, count = opened.schema_arrow, opened.metadata.num_rows
+    if is_local:
+        image, sides = content_column(schema, choice, path), sides_in(schema)
+        columns = [leaf_of(schema, image), *sides]
+        for batch in opened.iter_batches(1, columns=columns, use_threads=False):
+            if batch.num_rows:
+                check_first(batch.slice(0, 1).to_pylist()[0], image, sides)
+                break
     found = ContainedSamples(
         np.arange(count), np.zeros(count, np.int64), np.zeros(count, np.float32)
     )
-    if label is not None:
-        column = opened.read(columns=[label], use_threads=False).column(0)
-        _fill_in_labels(found, column, label, path)
-        names = features.get(label, {}).get("names")
-        if isinstance(names, list):
-            found.classes = dict(enumerate(map(str, names)))
-    if _has_paths(schema.field(image).type):
-        column = opened.read(columns=[f"{image}.path"], use_threads=False).column(0)
-        names = [(row or {}).get("path") or "" for row in column.to_pylist()]
-        stored = [name.encode("utf-8", "surrogateescape") for name in names]
-        found.names = np.frombuffer(b"".join(stored), np.uint8)
-        found.name_starts = np.cumsum([0, *map(len, stored)]).astype(np.int64)
+
+    def read(column: str) -> Any:
+        return opened.read(columns=[column], use_threads=False).column(0)
+
+    fill_in(found, schema, choice, path, read)
     return found
 
 
-def _hub_features(schema: Any) -> dict[str, Any]:
-    """Return what the hub says of each column; empty where it says nothing."""
-    try:
-        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
-        return {name: one for name, one in features.items() if isinstance(one, dict)}
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return {}
-
-
-def _is_binary(kind: Any) -> bool:
-    return str(kind) in ("binary", "large_binary", "binary_view")
-
-
-def _bytes_of(kind: Any) -> bool:
-    """Tell a column of bytes, or of structs with the field ``bytes``."""
-    if not str(kind).startswith("struct<"):
-        return _is_binary(kind)
-    at = kind.get_field_index("bytes")
-    return at >= 0 and _is_binary(kind.field(at).type)
-
-
-def _has_paths(kind: Any) -> bool:
-    at = kind.get_field_index("path") if str(kind).startswith("struct<") else -1
-    return at >= 0 and _is_text(kind.field(at).type)
-
-
-def _is_text(kind: Any) -> bool:
-    return str(kind) in ("string", "large_string", "string_view")
-
-
 def fields(
-    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples
+    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples, choice: Choice
 ) -> list[str]:
     """List the columns of bytes and text besides that of the images and that of the labels."""
-    with _reading(file):
-        opened = _open(file, settings)
-        try:
-            schema = opened.schema_arrow
-        finally:
-            opened.close()
-    features = _hub_features(schema)
-    taken = (_image_column(schema, features, shown(file.name)), _label_column(schema, features))
-    kinds = [(one.name, one.type) for one in schema if one.name not in taken]
-    found = (name for name, kind in kinds if _bytes_of(kind) or _is_text(kind))
-    return [name for name in found if name.isascii() and name.isidentifier()]
-
-
-def _content_column(schema: Any, field: str, path: str) -> str:
-    """Name the column of the images, or that of a field, which must hold bytes or text."""
-    if not field:
-        return _image_column(schema, _hub_features(schema), path)
-    at = schema.get_field_index(field)
-    if at < 0 or not (_bytes_of(schema.field(at).type) or _is_text(schema.field(at).type)):
-        there = ", ".join(f"{one.name}: {one.type}" for one in schema)
-        raise FieldError(
-            f"it has no column {field} of bytes or text; its columns are {there[:1000]}", path=path
-        )
-    return field
-
-
-def _image_column(schema: Any, features: dict[str, Any], path: str) -> str:
-    """Choose the column of images: the hub's, one of the usual names, or the only one of bytes."""
-    columns = [field.name for field in schema if _bytes_of(field.type)]
-    marked = [name for name in columns if features.get(name, {}).get("_type") == "Image"]
-    usual = [name for name in IMAGES if name in columns]
-    if not (marked or usual) and len(columns) != 1:
-        there = ", ".join(f"{field.name}: {field.type}" for field in schema)
-        which = f"several columns of bytes, and none of the usual names {', '.join(IMAGES)}"
-        raise RecordIOError(
-            f"it has {which if columns else 'no column of bytes'}; its columns are {there[:1000]}",
-            path=path,
-        )
-    best = [name for name in usual if name in marked] or marked or usual or columns
-    return best[0]
-
-
-def _label_column(schema: Any, features: dict[str, Any]) -> str | None:
-    """Choose the column of labels: one of the usual names, or the only one that names classes."""
-    usual = [name for name in LABELS if name in schema.names]
-    named = [name for name, one in features.items() if one.get("_type") == "ClassLabel"]
-    if not usual and len(named) == 1 and named[0] in schema.names:
-        return named[0]
-    return usual[0] if usual else None
-
-
-def _fill_in_labels(found: ContainedSamples, column: Any, name: str, path: str) -> None:
-    kind = str(column.type)
-    if kind.startswith(("list<", "large_list<", "fixed_size_list<")):
-        _fill_in_lists(found, column, name, path)
-        return
-    _check_numbers(kind, name, path)
-    missing = np.asarray(column.is_null().to_numpy(), bool)
-    values = column.fill_null(False if kind == "bool" else 0).to_numpy()
-    found.labels = values.astype(np.float32)
-    inexact = np.zeros(len(values), bool)
-    if values.dtype.kind in "iu":
-        large = np.flatnonzero((values > EXACT_IN_FLOAT32) | (values < -EXACT_IN_FLOAT32)).tolist()
-        inexact[large] = [int(np.float32(values[i])) != int(values[i]) for i in large]
-    for row in np.flatnonzero(missing | inexact).tolist():
-        found.sizes[row] = NO_CONTENT
-        found.faults[row] = (
-            f"its {name} is null" if missing[row] else f"{name} {values[row]} is no 32-bit float"
-        )
-
-
-def _check_numbers(kind: str, name: str, path: str) -> None:
-    if not kind.startswith(("int", "uint", "float", "double", "halffloat", "bool")):
-        raise RecordIOError(
-            f"its column {name} holds {kind}, no numbers: number the classes over all files, for "
-            f"example with `class_encode_column({name!r})` of the package datasets, or rename it",
-            path=path,
-        )
-
-
-def _fill_in_lists(found: ContainedSamples, column: Any, name: str, path: str) -> None:
-    _check_numbers(str(column.type.value_type), name, path)
-    rows = column.to_pylist()
-    for number, row in enumerate(rows):
-        if not row or None in row:
-            found.sizes[number] = NO_CONTENT
-            found.faults[number] = f"its {name} is null, or has no value"
-            rows[number] = [0.0]
-    whole = ContainedSamples.of(found.offsets, found.sizes, rows)
-    found.labels, found.starts = whole.labels, whole.starts
+    with _reading(file), _opened(file, settings) as opened:
+        schema = opened.schema_arrow
+    return column_fields(schema, choice, shown(file.name))
 
 
 # -- contents -------------------------------------------------------------------------------------
@@ -330,13 +203,11 @@ if hasattr(os, "register_at_fork"):  # a thread of the parent may hold its lock
 class ParquetRows:
     """The images of a file; see `BlockReader`."""
 
-    def __init__(self, file: StoredFile, samples: ContainedSamples, field: str = "") -> None:
+    def __init__(self, file: StoredFile, samples: ContainedSamples, choice: Choice = USUAL) -> None:
         with _reading(file):
-            self._opened = _open(file, None)
+            self._opened, self._view = _open(file, None)
             schema = self._opened.schema_arrow
-            name = _content_column(schema, field, shown(file.name))
-            is_struct = str(schema.field(name).type).startswith("struct<")
-            self._leaf = f"{name}.bytes" if is_struct else name
+            self._leaf = leaf_of(schema, content_column(schema, choice, shown(file.name)))
             about = self._opened.metadata
             groups = [about.row_group(i) for i in range(about.num_row_groups)]
             self._edges = np.cumsum([0, *(group.num_rows for group in groups)])
@@ -360,7 +231,7 @@ class ParquetRows:
 
     def _unpacked(self, group: int) -> _Group:
         # A reader of pyarrow is for one thread at a time.
-        with self._lock, _reading(self._file):
+        with self._lock, _reading(self._file, f"row group {group}"), _kept(self._view):
             if self._nbytes[group] <= LARGEST_GROUP:
                 table = self._opened.read_row_group(group, columns=[self._leaf], use_threads=False)
                 return _GroupInMemory(table.column(0))
@@ -391,15 +262,42 @@ def _unpacked_bytes(group: Any, leaf: str) -> int:
     return sum(c.total_uncompressed_size for c in columns if c.path_in_schema == leaf)
 
 
-def _open(file: StoredFile, settings: RemoteSettings | None) -> Any:
+def _open(file: StoredFile, settings: RemoteSettings | None) -> tuple[Any, memoryview]:
+    """Open a file, and give the map of it, of which bytes may get lost."""
     parquet = need("pyarrow.parquet", "Parquet files", extra="parquet")
-    if file.is_local:
-        return parquet.ParquetFile(file.name, memory_map=True)
-    return parquet.ParquetFile(file.mirrored(settings).as_file(), buffer_size=AT_ONCE)
+    if not file.is_local:
+        mirrored = file.mirrored(settings).as_file()
+        return parquet.ParquetFile(mirrored, buffer_size=AT_ONCE), memoryview(b"")
+    view = file.map()  # pyarrow's own map would end the process where the file became shorter
+    arrow = need("pyarrow", "Parquet files", extra="parquet")
+    with _kept(view):
+        return parquet.ParquetFile(arrow.BufferReader(arrow.py_buffer(view))), view
 
 
 @contextlib.contextmanager
-def _reading(file: StoredFile) -> Iterator[None]:
+def _opened(file: StoredFile, settings: RemoteSettings | None) -> Iterator[Any]:
+    """Open a file for a while."""
+    opened, view = _open(file, settings)
+    try:
+        with _kept(view):
+            yield opened
+    finally:
+        opened.close()
+
+
+@contextlib.contextmanager
+def _kept(view: memoryview) -> Iterator[None]:
+    """Raise TruncatedRecordError behind reading if the file became shorter; zeros were read."""
+    try:
+        yield
+    except Exception:
+        check_kept(view)
+        raise
+    check_kept(view)
+
+
+@contextlib.contextmanager
+def _reading(file: StoredFile, what: str = "it") -> Iterator[None]:
     """Turn errors of pyarrow into those of this package."""
     try:
         yield
@@ -407,10 +305,17 @@ def _reading(file: StoredFile) -> Iterator[None]:
         raise
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, NotImplementedError, KeyError) as error:
+    except (MemoryError, KeyboardInterrupt):
+        raise
+    except (OSError, ValueError, NotImplementedError, KeyError, *_arrow_errors()) as error:
         raise RecordIOError(
-            f"it cannot be read as Parquet: {str(error)[:500]}", path=shown(file.name)
+            f"{what} cannot be read as Parquet: {str(error)[:500]}", path=shown(file.name)
         ) from error
+
+
+def _arrow_errors() -> tuple[type[Exception], ...]:
+    """Return the type of pyarrow's own errors, some of which are of no other type."""
+    return (need("pyarrow", "Parquet files", extra="parquet").ArrowException,)
 
 
 PARQUET = Container(
@@ -421,4 +326,6 @@ PARQUET = Container(
     shards=files_of_folder(PATTERN),
     rows=ParquetRows,
     fields=fields,
+    chooses=frozenset(["field", "image_field", "label_field", "has_labels"]),
+    rules=2,
 )

@@ -27,10 +27,10 @@ class ContainedSamples:
     ``labels[starts[i] : starts[i + 1]]``, float32, without `starts` one for each.  `names` are
     those of the files that the contents were, UTF-8, one after the other, and sample i has
     ``names[name_starts[i] : name_starts[i + 1]]``.  `faults` say why samples cannot be used whose
-    size is `NO_CONTENT`; `left_out` counts what was passed over, and `notes` say what of it somebody
-may miss.  The samples of
-    `damage`, which are among the faults, stand for a stretch that cannot be read: what it held is
-    not known, and the file cannot be opened unless errors are skipped.
+    size is `NO_CONTENT`; `left_out` counts what was passed over, and `notes` say what of it
+    somebody may miss.  The samples of `damage`, which are among the faults, stand for a stretch
+    that cannot be read: what it held is not known, and the file cannot be opened unless errors are
+    skipped.
     """
 
     offsets: np.ndarray
@@ -44,6 +44,8 @@ may miss.  The samples of
     left_out: dict[str, int] = field(default_factory=dict)
     damage: dict[int, str] = field(default_factory=dict)
     notes: Notes = field(default_factory=Notes)
+    #: Whether samples have labels, and not the label 0 for want of one; None: it is not known.
+    labelled: bool | None = None
     #: Which contents `Container.rows` reads, where the others are spans; None: all or none.
     packed: np.ndarray | None = None
     #: The CRC-32 of each content, uint32, where a container has them.

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from ..bytes.files import StoredFile, named_files
 from ..bytes.remote.settings import RemoteSettings
+from .arrow import ARROW
 from .braces import expand_braces
-from .container import Container
+from .container import Choice, Container
 from .folder import FOLDER
 from .lmdb import LMDB
 from .mds import MDS
@@ -20,15 +21,14 @@ from .zip import ZIP
 
 __all__ = ["CONTAINERS", "contained_files", "container_of", "is_contained"]
 
-CONTAINERS: tuple[Container, ...] = (TAR, TFRECORD, PARQUET, ZIP, LMDB, MDS, FOLDER)
+CONTAINERS: tuple[Container, ...] = (TAR, TFRECORD, PARQUET, ARROW, ZIP, LMDB, MDS, FOLDER)
 
 
-def _row_named(name: str, field: str) -> Container:
-    found = next(row for row in CONTAINERS if row.name == name)
-    return found.of_field(field) if field else found
+def _row_named(name: str, choice: Choice) -> Container:
+    return next(row for row in CONTAINERS if row.name == name).chosen(choice)
 
 
-copyreg.pickle(Container, lambda row: (_row_named, (row.name, row.field)))
+copyreg.pickle(Container, lambda row: (_row_named, (row.name, row.choice)))
 
 
 def container_of(file: StoredFile) -> Container | None:

@@ -27,7 +27,7 @@ from ..errors import ChecksumError, CorruptRecordError, RecordIOError
 from ..formats.table import IMAGE_SUFFIXES
 from ..frames.encoder import MAX_RECORD_LENGTH
 from ..notes import Notes
-from .container import Container
+from .container import USUAL, Choice, Container
 from .folder import fits_in_list, labels_by_folder, nothing_found
 from .names import ImageNames, choose_images, fields_of_stems, note_system_name, stem_of, suffix_of
 from .objects import MOST_ROWS, has_rows, labels_of_rows
@@ -86,7 +86,7 @@ def _directory(
 
 
 def _scan(
-    file: StoredFile, settings: RemoteSettings | None = None, field: str = ""
+    file: StoredFile, settings: RemoteSettings | None = None, choice: Choice = USUAL
 ) -> ContainedSamples:
     """Find the images in the directory, in the order in which they lie in the archive.
 
@@ -99,8 +99,8 @@ def _scan(
     if not found.images:
         raise nothing_found(path, "the archive holds no", found)
     view = file.map() if file.is_local else None
-    if field:
-        return _field_members(file, members, directory, view, found, by_name, field)
+    if choice.field:
+        return _field_members(file, members, directory, view, found, by_name, choice.field)
     names = found.images
     samples = _samples([(name, by_name[name]) for name in names], members, directory, view)
     labels, samples.classes = labels_by_folder(names)
@@ -189,7 +189,7 @@ def _field_members(
 
 
 def _fields(
-    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples
+    file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples, choice: Choice
 ) -> list[str]:
     """List the fields that members beside the images are."""
     found, _ = _images(_directory(file, settings)[0], shown(file.name), Counter())
@@ -359,7 +359,7 @@ class ZipRows:
     Any thread may read: there is no position in the file.
     """
 
-    def __init__(self, file: StoredFile, samples: ContainedSamples, field: str = "") -> None:
+    def __init__(self, file: StoredFile, samples: ContainedSamples, choice: Choice = USUAL) -> None:
         self._view = file.map() if file.is_local else file.mirrored().view
         self._samples = samples
         #: Rows by offset: members of a field may lie in another order than the images.

@@ -28,6 +28,7 @@ __all__ = [
     "path",
     "paths",
     "real",
+    "text",
     "unknown_keyword",
 ]
 
@@ -103,6 +104,13 @@ def choice(name: str, value: Any, allowed: Iterable[Any]) -> Any:
         return allowed[allowed.index(value)]
     except ValueError:  # also from the comparison with an array
         raise _refuse(name, value, f"one of {', '.join(map(repr, allowed))}") from None
+
+
+def text(name: str, value: Any) -> str:
+    """Return a text."""
+    if not isinstance(value, str):
+        raise _refuse(name, value, "a text", TypeError)
+    return value
 
 
 def path(name: str, value: Any) -> str:

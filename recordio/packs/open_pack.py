@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -16,7 +17,7 @@ import numpy as np
 from ..bytes.files import StoredFile, with_mirrors
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
-from ..containers.container import Container
+from ..containers.container import USUAL, Choice, Container
 from ..containers.joined import JoinedRecords, open_contained
 from ..containers.reader import ContainedRecords
 from ..containers.samples import ContainedSamples
@@ -39,6 +40,7 @@ from .sizes import SizedFile, SizedRecords, SizedSamples, stored_sizes
 __all__ = [
     "FieldPack",
     "OpenPack",
+    "chosen_kind",
     "open_fields",
     "open_listed",
     "open_pack",
@@ -77,6 +79,7 @@ class OpenPack:
         settings: RemoteSettings | None = None,
         manifest: ShardManifest | None = None,
         shards: Sequence[StoredFile] = (),
+        choice: Choice = USUAL,
     ) -> None:
         files = list(shards) or [StoredFile.at(file)]
         self.file: StoredFile = files[0]
@@ -93,6 +96,8 @@ class OpenPack:
         self.everything: bool = everything
         #: The manifest that names the file, if it was opened by one.
         self.manifest = manifest
+        #: The part of the samples of a container that is used.
+        self.choice = choice
         self._trusted, self._verify, self._settings = trusted, verify, settings
 
     def __len__(self) -> int:
@@ -103,7 +108,7 @@ class OpenPack:
     @cached_property
     def container(self) -> Container | None:
         """Find what kind of container the file is; None of a record file."""
-        return container_of(self.file)
+        return chosen_kind(container_of(self.file), self.choice, self.path)
 
     @property
     def samples(self) -> ContainedSamples | None:
@@ -341,7 +346,9 @@ class OpenPack:
         if self.container.fields is None:
             return []
         parts = getattr(self.reader, "parts", [self.reader])
-        found = [self.container.fields(p.file, self._settings, p.samples) for p in parts]
+        found = [
+            self.container.fields(p.file, self._settings, p.samples, self.choice) for p in parts
+        ]
         return sorted({name for names in found for name in names})
 
     @cached_property
@@ -399,14 +406,15 @@ class FieldPack(OpenPack):
         index: StoredFile | None = None,
         **keywords: Any,
     ) -> None:
-        super().__init__(file, index, everything=True, **keywords)
+        choice = replace(main.choice, field=name)
+        super().__init__(file, index, everything=True, choice=choice, **keywords)
         self.main: OpenPack = main
         self.name: str = name
 
     @cached_property
     def container(self) -> Container | None:
         """Find how the field lies in the container that the pack is; None of a record file."""
-        return None if self.main.container is None else self.main.container.of_field(self.name)
+        return None if self.main.container is None else self.main.container.chosen(self.choice)
 
     @cached_property
     def reader(self) -> Any:
@@ -544,7 +552,8 @@ def _field(pack: OpenPack, name: str, opened: Iterator[StoredFile]) -> FieldPack
 def open_pack(path: Names, **keywords: Any) -> OpenPack:
     """Open the record file that a name or URL stands for, with its index if there is one.
 
-    Or a container, of whose files braces, patterns and lists name several.
+    Or a container, of whose files braces, patterns and lists name several; `choice` says which part
+    of its samples is used.
     """
     shards = container_files(path)
     if shards:
@@ -557,16 +566,20 @@ def open_listed(
     indexes: str | Sequence[str] = "",
     name: str = "path",
     settings: RemoteSettings | None = None,
+    choice: Choice = USUAL,
     **keywords: Any,
 ) -> list[OpenPack]:
     """Open the files that `recordio.packs.manifest.listed_packs` finds, with their indexes.
 
-    Or those of a container, whose records are numbered through.
+    Or those of a container, whose records are numbered through; `choice` says which part of its
+    samples is used.
     """
     contained = contained_files(paths, settings)
     if contained is not None:
-        return _open_contained(contained, indexes, name, settings, keywords)
+        return _open_contained(contained, indexes, name, settings, choice, keywords)
     found = listed_packs(paths, indexes, name, settings)
+    for file in found[0][:1]:
+        chosen_kind(None, choice, shown(StoredFile.at(file).name))
     return [
         OpenPack(file, index, settings=settings, manifest=manifest, **keywords)
         for file, index, manifest in zip(*found, strict=True)
@@ -578,24 +591,34 @@ def _open_contained(
     indexes: str | Sequence[str],
     name: str,
     settings: RemoteSettings | None,
+    choice: Choice,
     keywords: dict[str, Any],
 ) -> list[OpenPack]:
     if indexes:
         raise ValueError(f"{name}: {shown(files[0].name)} needs no index: drop {indexes!r}")
-    rows = [container_of(file) for file in files]
+    rows = [chosen_kind(container_of(file), choice, shown(file.name)) for file in files]
     if keywords.get("verify") and not all(row is not None and row.has_checksums for row in rows):
         raise ValueError(
             f"verify: {shown(files[0].name)} has no checksums of its own: `recordio pack` makes a "
             "record file that has"
         )
     files = with_mirrors(files, settings)
-    packs = [OpenPack(file, settings=settings, **keywords) for file in files]
+    packs = [OpenPack(file, settings=settings, choice=choice, **keywords) for file in files]
     # Not as they are asked for: `cached_property` of Python 3.11 makes one wait for another.
     ways = {way: keywords.get(way, False) for way in ("skip_errors", "verify")}
     readers = open_contained(files, rows[0], settings, **ways) if rows[0] is not None else []
     for pack, reader in zip(packs, readers, strict=True):
         pack.reader = reader
     return packs
+
+
+def chosen_kind(container: Container | None, choice: Choice, path: str) -> Container | None:
+    """Return the kind of a file by which that is used; of a record file nothing can be chosen."""
+    if container is not None:
+        return container.chosen(choice) if choice.given else container
+    for name, value in choice.given.items():
+        raise ValueError(f"{name}={value!r}: {path} is a record file, whose records say themselves")
+    return None
 
 
 def in_file_order(offsets: np.ndarray) -> np.ndarray:

@@ -14,22 +14,26 @@ from typing import Any
 import numpy as np
 
 from ..bytes.files import StoredFile, with_mirrors
+from ..containers.container import USUAL, Choice
 from ..errors import RecordIOError
 from ..frames.check import Problem
 from ..frames.head import HEAD
 from ..header import HEADER
 from .names import Names, container_files, one_name
-from .open_pack import OpenPack
+from .open_pack import OpenPack, chosen_kind
 from .scanned_pack import HEADER_WORDS, ROW, ScannedPack
 
 __all__ = ["ScannedContainer", "scan_field", "scan_pack"]
 
 
-def scan_pack(path: Names, skip_errors: bool = False, everything: bool = False) -> ScannedPack:
-    """Scan a record file, or a container of one file or several."""
+def scan_pack(
+    path: Names, skip_errors: bool = False, everything: bool = False, choice: Choice = USUAL
+) -> ScannedPack:
+    """Scan a record file, or that part of the samples of a container, of one file or several."""
     files = container_files(path)
     if files:
-        return ScannedContainer(one_name(path), with_mirrors(files, None), skip_errors)
+        return ScannedContainer(one_name(path), with_mirrors(files, None), skip_errors, choice)
+    chosen_kind(None, choice, one_name(path))
     return ScannedPack(one_name(path), skip_errors, everything)
 
 
@@ -37,7 +41,7 @@ def scan_field(source: ScannedPack, name: str) -> ScannedPack:
     """Scan the pack of a field of another, or the field of a container; else a FieldError."""
     pack = source.field(name)
     if source.container is not None:
-        return ScannedContainer(source.path, pack.shards, True, name)
+        return ScannedContainer(source.path, pack.shards, True, pack.choice)
     return ScannedPack(pack.file.name, source.skip_errors, everything=True)
 
 
@@ -52,12 +56,14 @@ class ScannedContainer(ScannedPack):
     is_framed = False
 
     def __init__(
-        self, path: str, files: Sequence[StoredFile], skip_errors: bool = False, field: str = ""
+        self,
+        path: str,
+        files: Sequence[StoredFile],
+        skip_errors: bool = False,
+        choice: Choice = USUAL,
     ) -> None:
         # Opened whatever is damaged: that is a fault of a sample, and raised or left out below.
-        OpenPack.__init__(self, path, shards=files, skip_errors=True)
-        if field and self.container is not None:
-            self.container = self.container.of_field(field)
+        OpenPack.__init__(self, path, shards=files, skip_errors=True, choice=choice)
         self.problems: list[Problem] = []
         self.identities: int | None = None
         self.numbers = self.keys = np.arange(len(self.reader))

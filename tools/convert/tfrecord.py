@@ -22,7 +22,8 @@ from recordio import (
 )
 from recordio.bytes.files import open_bytes
 from recordio.bytes.storage import AtomicOutput
-from recordio.containers.tf_example import BOX_KEYS, CONTENTS, LABELS, decode_example
+from recordio.containers.labels import IMAGES, LABELS
+from recordio.containers.tf_example import BOX_KEYS, decode_example
 from recordio.containers.tfrecord import content_of, labels_of, masked_crc32c
 from recordio.keywords.checks import boolean
 from recordio.keywords.options import Options, option
@@ -61,12 +62,13 @@ class FeatureOptions(Options):
     content: str | None = option(
         None,
         "str, optional",
-        f"The feature with the image (default: {' or '.join(CONTENTS)}).",
+        f"The feature with the image (default: {', '.join(IMAGES[:2])}, or another usual name).",
     )
     label: str | None = option(
         None,
         "str, optional",
-        f"The feature with the label or labels (default: {' or '.join(LABELS)}).",
+        f"The feature with the label or labels (default: {', '.join(LABELS[:2])}, or another "
+        "usual name).",
     )
     raw: bool = option(
         False, "bool", "Write records as they are, not as tf.train.Example.", boolean
@@ -94,7 +96,7 @@ class TFRecordOptions(CheckOptions, ContentLimit, FeatureOptions):
 def open_tfrecord(settings: argparse.Namespace) -> ImportSource:
     """Open the files."""
     limit = min(settings.max_content_bytes, LARGEST)
-    wanted = {settings.content, settings.label, *CONTENTS, *LABELS, *BOX_KEYS, *SIDES}
+    wanted = {settings.content, settings.label, *IMAGES, *LABELS, *BOX_KEYS, *SIDES}
 
     paths = matching_files(settings.source)
 
@@ -171,7 +173,7 @@ def read_fully(file: BinaryIO, count: int) -> bytes:
 
 def as_item(features: dict[str, Any], settings: argparse.Namespace) -> Item:
     """Make an item of one example."""
-    taken = [content_of(features, [settings.content] if settings.content else CONTENTS)]
+    taken = [content_of(features, [settings.content] if settings.content else IMAGES)]
     content = features[taken[0]]
     if settings.check == "header":
         sides = [side for name in SIDES for side in features.get(name, ())[:1]]
@@ -204,7 +206,7 @@ def raw_records(pack: RecordPack) -> Iterator[bytes]:
 
 def examples(pack: RecordPack, settings: argparse.Namespace) -> Iterator[bytes]:
     """Yield every record as an example."""
-    content, label = settings.content or CONTENTS[0], settings.label or LABELS[0]
+    content, label = settings.content or IMAGES[0], settings.label or LABELS[0]
     for record in pack:
         labels: list[float] = record.labels
         if all(value.is_integer() and abs(value) < 2**63 for value in labels):

@@ -16,9 +16,10 @@ import numpy as np
 from recordio.bytes.files import listed_files
 from recordio.bytes.remote.objects import shown
 from recordio.bytes.remote.settings import RemoteSettings, is_url
+from recordio.containers.container import Choice
 from recordio.containers.names import field_note
 from recordio.errors import LabelError, RecordIOError
-from recordio.keywords.checks import integer, paths, real, unknown_keyword
+from recordio.keywords.checks import integer, paths, real, text, unknown_keyword
 from recordio.keywords.checks import path as path_of
 from recordio.keywords.options import Options, accepts, by_name, option, optional
 from recordio.packs.classes import labels_of_names
@@ -95,6 +96,21 @@ class PackOptions(Options):
     )
     path_imgidx: Any = option("", "path, optional", "Index and list of labels of this pack.", paths)
     path_imglist: Any = option("", "path, optional", ..., path_of)
+    image_field: str = option(
+        "",
+        "str, optional",
+        """What of a sample in a container is the image, where that is not chosen by its usual
+        names: an ending in tar files, such as ``"left.png"``, a feature of TFRecord, a column of
+        Parquet or MDS, or a pattern of keys in LMDB, ``"image_hr-%09d"``.""",
+        text,
+    )
+    label_field: str = option(
+        "",
+        "str, optional",
+        """What of a sample in a container is the label, as `image_field`; in tar files, an ending
+        or ``"json:NAME"``.""",
+        text,
+    )
     cache: Any = option(
         None,
         '{"ram"} or path, optional',
@@ -175,14 +191,20 @@ class Pack:
         self.weights: Any = options.weights
         self.path_imgidx: str | tuple[str, ...] = options.path_imgidx
         self.path_imglist: str = options.path_imglist
+        self.image_field: str = options.image_field
+        self.label_field: str = options.label_field
         self.cache: str = options.cache
         self.cache_size: int | None = options.cache_size
         self.augmentation: Mapping[str, Any] = augmentation
 
+    def choice(self, boxes: bool = False) -> Choice:
+        """Return what of the samples of a container is used; `boxes` go before a class."""
+        return Choice(image_field=self.image_field, label_field=self.label_field, boxes=boxes)
+
     @property
     def class_to_idx(self) -> dict[str, int]:
         """The label of each name of a class in the files, before `labels` changes it."""
-        files = open_listed(self.path, self.path_imgidx)
+        files = open_listed(self.path, self.path_imgidx, choice=self.choice())
         return labels_of_names({k: v for file in files for k, v in file.shown_classes.items()})
 
     def __repr__(self) -> str:
@@ -228,12 +250,15 @@ class Packs(RecordSource):
         on_error: str = "raise",
         verify: bool = False,
         remote: RemoteSettings | None = None,
+        boxes: bool = False,
     ) -> None:
         self.packs: tuple[Pack, ...] = tuple(packs)
         # Files on servers are opened together, because they share the room on the disk.
         together = listed_files(_urls(packs), ".rec", remote) if len(packs) > 1 else []
         self.members: list[RecordSource] = [
-            RecordSource.open(pack.path, pack.path_imgidx, on_error, verify, remote)
+            RecordSource.open(
+                pack.path, pack.path_imgidx, on_error, verify, remote, pack.choice(boxes)
+            )
             for pack in packs
         ]
         del together

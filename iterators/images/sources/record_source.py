@@ -19,7 +19,7 @@ import numpy as np
 from recordio.bytes.files import StoredFile
 from recordio.bytes.remote.objects import shown
 from recordio.bytes.remote.settings import RemoteSettings
-from recordio.containers.container import BlockReader
+from recordio.containers.container import USUAL, BlockReader, Choice
 from recordio.errors import (
     EmptyRecordFileError,
     RecordIOError,
@@ -82,16 +82,19 @@ class RecordSource:
         on_error: str = "raise",
         verify: bool = False,
         remote: RemoteSettings | None = None,
+        choice: Choice = USUAL,
     ) -> Self:
         """Open files as `recordio.packs.manifest.listed_packs` takes them, with their indexes.
 
         With ``on_error="skip"`` damage in a file without index counts as one bad record; with
-        `verify` records are compared with the checksums in a ``.crc`` file beside each.
+        `verify` records are compared with the checksums in a ``.crc`` file beside each.  Of the
+        samples of containers that part is used which `choice` says.
         """
         path, index = (os.fspath(p) if isinstance(p, os.PathLike) else p for p in (path, index))
         name = shown(path) if isinstance(path, str) else ";".join(map(shown, path))
         skip = on_error == "skip"
-        files = open_listed(path, index, "path_imgrec", remote, skip_errors=skip, verify=verify)
+        ways = {"skip_errors": skip, "verify": verify}
+        files = open_listed(path, index, "path_imgrec", remote, choice, **ways)
         read_offsets(files)
         alone = len(files) == 1 or (files[0].manifest and files[0].manifest.identities)
         contained = files[0].container is not None
@@ -284,6 +287,13 @@ class RecordSource:
         """Name path, offset and number of a record, for errors."""
         file = int(np.searchsorted(self.starts, record, side="right")) - 1
         return self.files[file].location(record - int(self.starts[file]))
+
+    def check_unchanged(self) -> None:
+        """Raise RecordIOError if a container is not the file in which its samples were found."""
+        for file in self.files:
+            if file.container is not None:
+                for reader in getattr(file.reader, "parts", [file.reader]):
+                    reader.check_version()
 
     def fingerprint(self) -> str:
         """Short text that tells these files from others; reads a few kilobytes."""
