@@ -377,7 +377,7 @@ def test_an_archive_that_changes_while_it_is_open_says_so(tmp_path):
             archive.writestr("1.jpg", PHOTO)
         with ContainedRecords(StoredFile(str(path)), ZIP, verify=True) as records:
             path.write_bytes(bytes(len(path.read_bytes()) + 1))
-            with pytest.raises(RecordIOError, match="changed since it was opened") as caught:
+            with pytest.raises(RecordIOError, match="changed while it was open") as caught:
                 records.content(0)
             assert caught.value.path == str(path)
 
