@@ -23,7 +23,7 @@ from recordio.lists import safe_name
 
 from ..image_list import Skipped
 
-__all__ = ["ImageFolder", "decoded", "files_below", "read_limited"]
+__all__ = ["ImageFolder", "decoded", "files_below", "parts_of", "read_limited"]
 
 ENDINGS = frozenset(suffix for row in FORMATS for suffix in row.suffixes)
 #: Byte order marks, the longer ones first.

@@ -26,6 +26,7 @@ from recordio.keywords.checks import boolean, choice
 from recordio.keywords.options import option
 from recordio.limits import bounded_lines
 from recordio.lists import UNLISTED
+from recordio.notes import Notes
 from recordio.values import whole_number
 
 from ..image_list import Skipped
@@ -40,6 +41,7 @@ __all__ = [
     "BoxOptions",
     "check_folder",
     "checked_classes",
+    "distinct_names",
     "is_yaml",
     "item_of",
     "marked_option",
@@ -182,7 +184,8 @@ class BoxLabels:
 
 def _has_area(corners: Sequence[float]) -> bool:
     """Return True if a box has width and height as 32-bit floats, in which labels are stored."""
-    left, top, right, bottom = np.array(corners, np.float32)
+    with np.errstate(over="ignore"):
+        left, top, right, bottom = np.array(corners, np.float32)
     return bool(right > left and bottom > top)
 
 
@@ -235,6 +238,19 @@ def checked_classes(names: Sequence[object], path: str) -> list[str]:
     if twice := [name for name, count in collections.Counter(found).items() if count > 1]:
         raise RecordIOError(f"two classes have the name {twice[0]}", path=path)
     return [str(name) for name in found]
+
+
+def distinct_names(pairs: Iterable[tuple[Any, object]], notes: Notes) -> list[Any]:
+    """Return names of classes; one that another has before it gets its id to it, and is noted."""
+    seen: set[str] = set()
+    names = []
+    for name, number in pairs:
+        if isinstance(name, str) and name in seen:
+            name = f"{name} (id {number})"
+            notes.add("classes have the name of another, and got their id to it", name)
+        seen.add(str(name))
+        names.append(name)
+    return names
 
 
 def read_class_file(path: str) -> list[str]:

@@ -31,6 +31,7 @@ from .boxes import (
     Size,
     check_folder,
     checked_classes,
+    distinct_names,
     item_of,
     marked_option,
 )
@@ -207,16 +208,9 @@ def class_names(by_number: dict[Id, dict[str, Any]], notes: Notes) -> list[Any]:
             "category is above all others, as Roboflow writes it, and keeps its class number",
             f"{root.get('name')} (id {root['id']})",
         )
-    seen: set[Any] = set()
-    names: dict[int, Any] = {}
-    for kind in [*(kind for kind in kinds if kind not in roots), *roots]:
-        name = kind.get("name")
-        if isinstance(name, str) and name in seen:
-            name = f"{name} (id {kind['id']})"
-            notes.add("categories have the name of another, and got their id to it", name)
-        seen.add(str(name))
-        names[id(kind)] = name
-    return [names[id(kind)] for kind in kinds]
+    ordered = [*(kind for kind in kinds if kind not in roots), *roots]
+    names = distinct_names([(kind.get("name"), kind["id"]) for kind in ordered], notes)
+    return names[-1:] + names[:-1] if roots else names  # the root has the first id
 
 
 def location_of(image: dict[str, Any]) -> str:
