@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, ClassVar
 
-from recordio.containers.folder import SUFFIXES
 from recordio.formats.image_header import DEFAULT_MAX_PIXELS
 from recordio.formats.table import FORMATS
 from recordio.keywords.checks import boolean, choice, integer, real
@@ -23,7 +22,8 @@ __all__ = [
     "encode_options",
 ]
 
-DEFAULT_EXTENSIONS = SUFFIXES
+#: Those of MXNet's tool.
+DEFAULT_EXTENSIONS = (".jpeg", ".jpg", ".png")
 #: Formats that the table says how to write, and pixels without any.
 ENCODINGS = (*(row.suffixes[0] for row in FORMATS if row.quality), "raw")
 

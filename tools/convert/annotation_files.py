@@ -7,7 +7,6 @@ formats, or says why none is: an annotation never gets another image instead.
 from __future__ import annotations
 
 import codecs
-import collections
 import os
 import re
 import stat
@@ -15,11 +14,12 @@ import unicodedata
 from collections.abc import Sequence
 
 from recordio.bytes.regular_files import open_regular
-from recordio.containers.folder import walk_images
+from recordio.containers.folder import ANY_DEPTH, walk_images
 from recordio.containers.names import is_system_name
 from recordio.errors import LabelError, RecordIOError
 from recordio.formats.table import FORMATS
 from recordio.lists import safe_name
+from recordio.notes import Notes
 
 from ..image_list import Skipped
 
@@ -79,7 +79,7 @@ def decoded(data: bytes, path: str, declared: str = "", errors: str = "strict") 
     )
 
 
-def files_below(folder: str, suffix: str) -> tuple[list[str], list[Skipped]]:
+def files_below(folder: str, suffix: str, notes: Notes) -> tuple[list[str], list[Skipped]]:
     """Return the paths of files below a folder, with slashes, and what is in the way."""
     names: list[str] = []
     skipped: list[Skipped] = []
@@ -87,8 +87,7 @@ def files_below(folder: str, suffix: str) -> tuple[list[str], list[Skipped]]:
     def pass_over(path: str, reason: str, error: OSError | None) -> None:
         skipped.append(Skipped(os.path.join(folder, path), reason))
 
-    walk = walk_images(folder, (suffix,), True, pass_over, collections.Counter())
-    for inside, found in walk:
+    for inside, found, _ in walk_images(folder, (suffix,), ANY_DEPTH, pass_over, notes):
         names += [f"{inside}/{name}" if inside else name for name in found]
     return names, skipped
 

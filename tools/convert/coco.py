@@ -110,6 +110,8 @@ def open_coco(settings: argparse.Namespace) -> ImportSource:
 
     def items() -> Items:
         for image, file in zip(found["images"], files, strict=True):
+            number = id_of(image["id"])
+            assert number is not None  # as `by_id` made sure
             location = f"{path}, image {image['id']!s:.40}"
             try:
                 if isinstance(file, LabelError):
@@ -119,7 +121,7 @@ def open_coco(settings: argparse.Namespace) -> ImportSource:
                 yield Skipped(location, error.reason)
                 continue
             location = f"{path}, {file}"
-            entries = by_image[id_of(image["id"])]
+            entries = by_image[number]
             boxed = [entry for entry in entries if entry.get("bbox")]
 
             def boxes_at(size: Size, boxed: list[dict[str, Any]] = boxed) -> list[Box]:
@@ -133,7 +135,7 @@ def open_coco(settings: argparse.Namespace) -> ImportSource:
             if names and isinstance(item, Item):
                 try:
                     size = size or read_header(item.content).size
-                    item = item._replace(fields=fields.of(id_of(image["id"]), size, entries))
+                    item = item._replace(fields=fields.of(number, size, entries))
                 except RecordIOError as error:
                     item = Skipped(location, error.reason)
             yield item
@@ -277,8 +279,9 @@ def box_of(annotation: dict[str, Any], size: Size, by_category: dict[Id, int]) -
     category, box = id_of(annotation.get("category_id")), annotation["bbox"]
     if category not in by_category:
         raise LabelError(f"{name}: there is no category {annotation.get('category_id')!r:.40}")
-    values = [number(value) for value in box] if isinstance(box, list) else []
-    if len(values) != 4 or None in values:
+    listed = box if isinstance(box, list) else []
+    values = [found for value in listed if (found := number(value)) is not None]
+    if not len(values) == len(listed) == 4:
         raise LabelError(f"{name}: its bbox {box!r:.60} is none of 4 finite numbers")
     try:
         x, y, width, height = map(float, values)

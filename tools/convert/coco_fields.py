@@ -108,7 +108,7 @@ class CocoFields:
             except LabelError as error:
                 raise LabelError(f"annotation {entry['id']!s:.40}: {error.reason}") from None
             category = id_of(entry.get("category_id"))
-            if category not in self._labels:  # an outline without a box
+            if category is None or category not in self._labels:  # an outline without a box
                 raise LabelError(
                     f"annotation {entry['id']!s:.40}: there is no category "
                     f"{entry.get('category_id')!r:.40}"

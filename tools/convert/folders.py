@@ -16,12 +16,11 @@ from typing import Any
 
 from recordio import RecordIOError
 from recordio.bytes.regular_files import open_regular
-from recordio.formats.table import IMAGE_KINDS, suffixes_of
+from recordio.formats.table import IMAGE_KINDS, IMAGE_SUFFIXES, suffixes_of
 from recordio.keywords.checks import choice
 from recordio.keywords.options import Options, option
 from recordio.packs.classes import read_classes
 
-from ..im2rec_options import DEFAULT_EXTENSIONS
 from ..image_list import ImageList, Skipped
 from ..outputs import new_folder, url_refused
 from ..payloads import check_content, number_text
@@ -33,6 +32,8 @@ from .labels import table_line
 __all__ = ["FROM_FOLDER", "TO_FOLDERS", "CheckOptions", "SuffixOptions", "safe_parts"]
 
 TABLE = "labels.csv"
+#: All images are taken where nothing else is asked for, as in a folder that is read in place.
+EXTENSIONS = ",".join(sorted(IMAGE_SUFFIXES))
 #: Characters that this system refuses in the name of a file, or understands as more than a name.
 FORBIDDEN = re.compile(r'[\0-\x1f<>:"|?*\\]' if os.name == "nt" else "\0")
 
@@ -60,9 +61,9 @@ class SuffixOptions(Options):
     """Option for the suffixes of images."""
 
     exts: str = option(
-        ",".join(DEFAULT_EXTENSIONS),
+        EXTENSIONS,
         "str or sequence of str",
-        f"Suffixes to accept, in upper or lower case (default: {','.join(DEFAULT_EXTENSIONS)}).",
+        f"Suffixes to accept, in upper or lower case (default: {EXTENSIONS}).",
         suffixes,
     )
 
@@ -111,7 +112,8 @@ def find_images(root: str, suffixes: str) -> tuple[ImageList, list[str]]:
     extensions = [f".{part.strip().lstrip('.')}" for part in suffixes.split(",")]
     found = scan_images(root, True, extensions)
     left_out = describe_left_out(found.left_out, extensions, ",")
-    return found, [f"note: {left_out}"] if left_out else []
+    lines = [*[left_out] * bool(left_out), *found.notes.lines()]
+    return found, [f"note: {line}" for line in lines]
 
 
 def read_content(path: str, check: str) -> bytes:

@@ -395,12 +395,9 @@ def boxes_of(entry: Entry, class_of: Callable[[Any], int]) -> list[Box]:
 def in_fractions(boxes: Sequence[Box], size: Size) -> list[Box]:
     """Return boxes whose corners are fractions of the image instead of pixels."""
     return [
-        box._replace(
-            corners=tuple(
-                corner / side for corner, side in zip(box.corners, (*size, *size), strict=True)
-            )
-        )
+        box._replace(corners=(left / size[0], top / size[1], right / size[0], bottom / size[1]))
         for box in boxes
+        for left, top, right, bottom in [box.corners]
     ]
 
 

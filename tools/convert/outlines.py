@@ -108,8 +108,9 @@ def _of_run_lengths(outline: dict[str, Any], size: Size) -> np.ndarray:
     counts = outline.get("counts")
     if isinstance(counts, str):
         counts = run_lengths_of_text(counts)
-    numbers = [whole_number(count) for count in counts] if isinstance(counts, (list, tuple)) else []
-    if not numbers or None in numbers:
+    listed = counts if isinstance(counts, (list, tuple)) else []
+    numbers = [found for count in listed if (found := whole_number(count)) is not None]
+    if not numbers or len(numbers) != len(listed):
         raise LabelError(f"its RLE has the counts {counts!r:.60}: no whole numbers and no text")
     counts = numbers
     if any(count < 0 for count in counts) or sum(counts) != width * height:

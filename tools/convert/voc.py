@@ -115,10 +115,10 @@ def open_voc(settings: argparse.Namespace) -> ImportSource:
     masks = {name: os.path.join(beside, MASK_FOLDERS[name]) for name in settings.fields}
     for path in (folder, settings.images, *masks.values()):
         check_folder(path)
-    every, in_the_way = files_below(folder, ".xml")
+    notes = Notes()
+    every, in_the_way = files_below(folder, ".xml", notes)
     if not every:
         raise RecordIOError("no file in it ends with .xml", path=folder)
-    notes = Notes()
     chosen = every if settings.ids is None else chosen_by(read_ids(settings.ids), every, notes)
     images = ImageFolder(settings.images)
     seen = Seen(folder, settings.max_metadata_bytes, images, notes)

@@ -16,7 +16,7 @@ from functools import partial
 from typing import NamedTuple
 
 from recordio import RecordIOError
-from recordio.containers.folder import stem_of
+from recordio.containers.names import stem_of
 from recordio.errors import LabelError
 from recordio.keywords.checks import choice
 from recordio.keywords.checks import path as a_path
@@ -129,7 +129,8 @@ def open_yolo(settings: argparse.Namespace) -> ImportSource:
         yield from in_the_way
 
     def all_notes() -> list[str]:
-        return [*left_out, *(f"note: {line}" for line in notes.lines()), *labels.notes()]
+        lines = [*left_out, *(f"note: {line}" for line in notes.lines()), *labels.notes()]
+        return list(dict.fromkeys(lines))  # both folders may be one
 
     total = len(found.entries) + len(found.skipped) + len(in_the_way)
     return ImportSource(items(), total, classes, all_notes)
@@ -137,9 +138,9 @@ def open_yolo(settings: argparse.Namespace) -> ImportSource:
 
 def label_files(folder: str) -> tuple[dict[str, str], Notes, list[Skipped]]:
     """Return the label files below a folder by the images that they belong to."""
-    names, in_the_way = files_below(folder, ".txt")
-    files: dict[str, str] = {}
     notes = Notes()
+    names, in_the_way = files_below(folder, ".txt", notes)
+    files: dict[str, str] = {}
     for name in names:
         key = unicodedata.normalize("NFC", stem_of(name))
         if key in files:
