@@ -399,3 +399,18 @@ def test_no_name_leads_out_of_the_folder(tmp_path_factory, named):
     (root / "1.jpg").touch()
     with pytest.raises(LabelError):
         ImageFolder(str(root / "photos")).find(named)
+
+
+def test_hidden_and_system_files_are_no_annotations(put, tmp_path):
+    put("photos/a.jpg")
+    put("photos/._a.jpg", b"\0")
+    put("photos/.ipynb_checkpoints/a.jpg")
+    line = "0 0.3125 0.5 0.375 0.5"
+    for name in ("a", "._a", ".ipynb_checkpoints/a", "__MACOSX/a"):
+        put(f"txt/{name}.txt", line if name == "a" else "\0")
+        put(f"xml/{name}.xml", xml("a.jpg") if name == "a" else "\0")
+    take = [tmp_path / "photos", tmp_path / "out"]
+    report = convert.from_yolo(tmp_path / "txt", *take, background=True)
+    assert report.records == 1 and not report.skipped
+    report = convert.from_voc(tmp_path / "xml", *take)
+    assert report.records == 1 and not report.skipped
