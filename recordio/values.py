@@ -26,6 +26,8 @@ def number(value: Any) -> float | int | None:
     >>> [number(value) for value in (12, "12.0", " 1.5 ", "1e3", "nan", True, "", "1_0", None)]
     [12, 12, 1.5, 1000, None, None, None, None, None]
     """
+    if type(value) is float and math.isfinite(value) and not value.is_integer():
+        return value  # as most are in the outlines of a large file
     if isinstance(value, (bytes, bytearray)):
         value = value.decode("ascii", "replace")
     if isinstance(value, str):

@@ -48,7 +48,7 @@ def url_refused(path: str) -> str:
         "a URL, where a path of this machine is needed: download what is read "
         f"({f'{tool}, ' if tool else ''}fsspec) and upload what was written; packs that are "
         "read may be URLs, and so may the sources of recordio from-csv, from-libsvm, from-mnist, "
-        "from-numpy, from-coco, from-webdataset and from-tfrecord"
+        "from-numpy, from-coco, from-manifest, from-webdataset and from-tfrecord"
     )
 
 

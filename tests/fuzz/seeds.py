@@ -520,11 +520,28 @@ def annotations() -> dict[str, dict[str, bytes]]:
         )
     )
     size = "<size><width>8</width><height>4</height></size>"
+    box = {"class_id": 0, "left": 1, "top": 1, "width": 4, "height": 2}
+    sides = [{"width": 8, "height": 4, "depth": 1}]
+    kinds = {
+        "class": (0, {"class-name": "cat", "confidence": 0.5}),
+        "classes": ([0, 1], {"class-map": {"0": "cat", "1": "dog"}}),
+        "boxes": ({"annotations": [box], "image_size": sides}, {"class-map": {"0": "cat"}}),
+    }
+    lines = {
+        name: {"source-ref": "s3://b/a.png", "a": value, "a-metadata": about}
+        for name, (value, about) in kinds.items()
+    }
     voc = f"<annotation><filename>a.png</filename>{size}{boxes}</annotation>"
     return {
         "coco": {"two": json.dumps(coco).encode()},
         "voc": {"two": voc.encode(), "unsized": voc.replace(size, "").encode()},
-        "yolo": {"two": b"0 0.4 0.5 0.5 0.5\n1 0.5 0.5 1 1\n", "none": b"\n"},
+        "yolo": {
+            "two": b"0 0.4 0.5 0.5 0.5\n1 0.5 0.5 1 1\n",
+            "none": b"\n",
+            "polygon": b"0 0.9 0.9 0.9 0.8 0.8 0.9\n",
+            "pose": b"0 0.4 0.5 0.5 0.5 0.4 0.5 2\n0 0.4 0.5 0.5 0.5 0.4 0.5 1 0.9\n",
+        },
+        "manifest": {name: json.dumps(line).encode() for name, line in lines.items()},
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import io
 import math
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -25,10 +26,13 @@ from recordio.keywords.checks import boolean, choice
 from recordio.keywords.options import option
 from recordio.limits import bounded_lines
 from recordio.lists import UNLISTED
+from recordio.notes import Notes
+from recordio.values import whole_number
 
 from ..image_list import Skipped
 from ..outputs import url_refused
-from .folders import CheckOptions, read_content
+from .annotation_files import decoded
+from .folders import CheckOptions
 from .format import Counts, Item, LeftOut
 
 __all__ = [
@@ -37,9 +41,12 @@ __all__ = [
     "BoxOptions",
     "check_folder",
     "checked_classes",
+    "distinct_names",
+    "is_yaml",
     "item_of",
     "marked_option",
     "read_class_file",
+    "read_yaml",
 ]
 
 HEADER = 2.0
@@ -177,12 +184,13 @@ class BoxLabels:
 
 def _has_area(corners: Sequence[float]) -> bool:
     """Return True if a box has width and height as 32-bit floats, in which labels are stored."""
-    left, top, right, bottom = np.array(corners, np.float32)
+    with np.errstate(over="ignore"):
+        left, top, right, bottom = np.array(corners, np.float32)
     return bool(right > left and bottom > top)
 
 
 def item_of(
-    folder: str,
+    read: Callable[[], bytes],
     name: str,
     boxes_at: Callable[[Size], Sequence[Box]],
     stated: Size | None,
@@ -193,12 +201,13 @@ def item_of(
 ) -> Item | Skipped | LeftOut:
     """Make the item of an image with its boxes; LeftOut for one without boxes that is not stored.
 
-    ``boxes_at((width, height))`` gives the objects of an image of that size; `stated` is the size
-    for which the boxes were made, if the annotations have it.  `location` names the annotations in
-    the report, and `beside` counts what else they say about the image, which no record holds.
+    `read` gives the content, examined as the options say.  ``boxes_at((width, height))`` gives the
+    objects of an image of that size; `stated` is the size for which the boxes were made, if the
+    annotations have it.  `location` names the annotations in the report, and `beside` counts what
+    else they say about the image, which no record holds.
     """
     try:
-        content = read_content(os.path.join(folder, name), settings.check)
+        content = read()
         size = stated
         if size is None or settings.check == "header":
             size = read_header(content).size
@@ -222,12 +231,26 @@ def item_of(
 
 def checked_classes(names: Sequence[object], path: str) -> list[str]:
     """Return names of classes that `PREFIX.classes.txt` can hold, each once; refuse others."""
-    for number, name in enumerate(names):
+    found = [str(name) if whole_number(name) is not None else name for name in names]
+    for number, name in enumerate(found):
         if not isinstance(name, str) or not name.strip() or UNLISTED.search(name):
             raise RecordIOError(f"class {number} has the name {name!r:.60}", path=path)
-    if twice := [name for name, count in collections.Counter(names).items() if count > 1]:
+    if twice := [name for name, count in collections.Counter(found).items() if count > 1]:
         raise RecordIOError(f"two classes have the name {twice[0]}", path=path)
-    return [str(name) for name in names]
+    return [str(name) for name in found]
+
+
+def distinct_names(pairs: Iterable[tuple[Any, object]], notes: Notes) -> list[Any]:
+    """Return names of classes; one that another has before it gets its id to it, and is noted."""
+    seen: set[str] = set()
+    names = []
+    for name, number in pairs:
+        if isinstance(name, str) and name in seen:
+            name = f"{name} (id {number})"
+            notes.add("classes have the name of another, and got their id to it", name)
+        seen.add(str(name))
+        names.append(name)
+    return names
 
 
 def read_class_file(path: str) -> list[str]:
@@ -236,22 +259,42 @@ def read_class_file(path: str) -> list[str]:
     YAML ends with ``.yaml`` or ``.yml`` and needs PyYAML.  Names are in the order of their numbers,
     from 0.
     """
-    if os.path.splitext(path)[1].lower() not in (".yaml", ".yml"):
-        with open(path, encoding="utf-8-sig", errors="surrogateescape") as lines:
-            listed = [line.strip() for _, line in bounded_lines(lines, path)]
-        while listed and not listed[-1]:
-            listed.pop()
-        return checked_classes(listed, path)
+    if is_yaml(path):
+        names = read_yaml(path).get("names")
+        if isinstance(names, dict):
+            by_number = {whole_number(key): name for key, name in names.items()}
+            names = [by_number.get(number) for number in range(len(names))]
+            if set(by_number) != set(range(len(by_number))):
+                names = None
+        if not isinstance(names, list):
+            raise RecordIOError("it has no list of names, numbered from 0", path=path)
+        return checked_classes(names, path)
+    with open(path, "rb") as file:
+        lines = io.StringIO(decoded(file.read(), path), newline=None)
+    listed = [line.strip() for _, line in bounded_lines(lines, path)]
+    while listed and not listed[-1]:
+        listed.pop()
+    return checked_classes(listed, path)
+
+
+def is_yaml(path: str) -> bool:
+    """Tell by its ending whether a file of classes is YAML."""
+    return os.path.splitext(path)[1].lower() in (".yaml", ".yml")
+
+
+def read_yaml(path: str) -> dict[Any, Any]:
+    """Read the description of a set for YOLO, whose ``nc`` counts the names."""
     otherwise = "or write the names into a text file, one in each line"
     yaml = need("yaml", f"reading {path}", otherwise)
-    with open(path, encoding="utf-8") as file:
-        try:
-            found = yaml.safe_load(file)
-        except yaml.YAMLError as error:
-            raise RecordIOError(f"it is no YAML: {error}", path=path) from None
-    names: Any = found.get("names") if isinstance(found, dict) else None
-    if isinstance(names, dict) and sorted(names) == list(range(len(names))):
-        names = [names[number] for number in range(len(names))]
-    if not isinstance(names, list):
+    with open(path, "rb") as file:
+        text = decoded(file.read(), path)
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise RecordIOError(f"it is no YAML: {error}", path=path) from None
+    if not isinstance(found, dict):
         raise RecordIOError("it has no list of names, numbered from 0", path=path)
-    return checked_classes(names, path)
+    count, names = found.get("nc"), found.get("names")
+    if count is not None and isinstance(names, (list, dict)) and whole_number(count) != len(names):
+        raise RecordIOError(f"it has {len(names)} names, and nc is {count!r:.40}", path=path)
+    return found

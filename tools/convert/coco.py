@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import argparse
 import collections
-import json
+import os
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from recordio import RecordIOError
-from recordio.bytes.files import open_bytes
 from recordio.errors import LabelError
+from recordio.formats.image_header import read_header
 from recordio.keywords.checks import path as path_of
 from recordio.keywords.options import option, optional
-from recordio.lists import safe_name
+from recordio.notes import Notes
+from recordio.values import is_true, number, whole_number
 
 from ..image_list import Skipped
+from .annotation_files import ImageFolder
 from .boxes import (
     Box,
     BoxLabels,
@@ -29,10 +31,12 @@ from .boxes import (
     Size,
     check_folder,
     checked_classes,
+    distinct_names,
     item_of,
     marked_option,
 )
-from .coco_fields import COCO_FIELDS, CocoFields, read_captions
+from .coco_fields import COCO_FIELDS, CocoFields, Id, id_of, read_captions, read_json
+from .folders import read_content
 from .format import WITH_IMAGE, Import, ImportSource, Item, Items, LeftOut, PixelLimit, names_among
 
 __all__ = ["FROM_COCO"]
@@ -82,61 +86,56 @@ def open_coco(settings: argparse.Namespace) -> ImportSource:
         )
     captions = {} if settings.captions is None else read_captions(settings.captions)
     found = read_annotations(path, keeps_outlines=bool({"mask", "instances"} & set(names)))
-    categories = {
-        number_of(category, "id", f"category {position}", path): category.get("name")
-        for position, category in enumerate(found["categories"])
+    notes = Notes()
+    by_number = by_id(found["categories"], "category", "categories", path)
+    classes = checked_classes(class_names(by_number, notes), path)
+    by_category = {number: label for label, number in enumerate(by_number)}
+    by_image: dict[Id, list[dict[str, Any]]] = {
+        number: [] for number in by_id(found["images"], "image", "images", path)
     }
-    if len(categories) < len(found["categories"]):
-        raise RecordIOError("two categories have the same id", path=path)
-    numbers = sorted(categories)
-    classes = checked_classes([categories[number] for number in numbers], path)
-    by_category = {number: label for label, number in enumerate(numbers)}
-    by_image: dict[int, list[dict[str, Any]]] = {
-        number_of(image, "id", f"image {position}", path): []
-        for position, image in enumerate(found["images"])
-    }
-    if len(by_image) < len(found["images"]):
-        raise RecordIOError("two images have the same id", path=path)
     nowhere: dict[str, list[str]] = {}
     for position, annotation in enumerate(found["annotations"]):
         annotation.setdefault("id", f"at position {position}")
-        image = annotation.get("image_id")
-        if type(image) is int and image in by_image:
+        image = id_of(annotation.get("image_id"))
+        if image is not None and image in by_image:
             by_image[image].append(annotation)
         else:
-            nowhere.setdefault(f"image {image!r:.40}", []).append(name_of(annotation))
+            odd = annotation.get("image_id")
+            nowhere.setdefault(f"image {odd!r:.40}", []).append(name_of(annotation))
     labels = BoxLabels.from_settings(settings, "crowd")
-    by_number = dict(zip(categories, found["categories"], strict=True))
     fields = CocoFields(names, by_number, by_category, captions, settings.max_pixels, path)
     stored = STORED | {COCO_FIELDS[name] for name in names}
+    images = ImageFolder(settings.images)
+    files = [file_of(image, images) for image in found["images"]]
 
     def items() -> Items:
-        for image in found["images"]:
-            name = image.get("file_name")
-            if not isinstance(name, str) or not name or safe_name(name) != name:
-                yield Skipped(
-                    f"{path}, image {image['id']}",
-                    f"its file name {name!r:.80} is none that leads below the folder of images",
-                )
-                continue
-            location = f"{path}, {name}"
-            entries = by_image[image["id"]]
-
-            def boxes_at(size: Size, entries: list[dict[str, Any]] = entries) -> list[Box]:
-                return [box_of(entry, size, by_category) for entry in entries]
-
+        for image, file in zip(found["images"], files, strict=True):
+            number = id_of(image["id"])
+            assert number is not None  # as `by_id` made sure
+            location = f"{path}, image {image['id']!s:.40}"
             try:
-                size = size_of(image)
+                if isinstance(file, LabelError):
+                    raise file
+                images.check_owner(file, location_of(image))
             except LabelError as error:
                 yield Skipped(location, error.reason)
                 continue
+            location = f"{path}, {file}"
+            entries = by_image[number]
+            boxed = [entry for entry in entries if entry.get("bbox")]
+
+            def boxes_at(size: Size, boxed: list[dict[str, Any]] = boxed) -> list[Box]:
+                return [box_of(entry, size, by_category) for entry in boxed]
+
+            size = size_of(image)
             beside = left_out_of([image], OF_IMAGES) + left_out_of(entries, stored)
-            item = item_of(
-                settings.images, name, boxes_at, size, labels, settings, location, beside
-            )
+            beside["annotations without a box (bbox)"] += len(entries) - len(boxed)
+            read = partial(read_content, os.path.join(settings.images, file), settings.check)
+            item = item_of(read, file, boxes_at, size, labels, settings, location, +beside)
             if names and isinstance(item, Item):
                 try:
-                    item = item._replace(fields=fields.of(image["id"], size, entries))
+                    size = size or read_header(item.content).size
+                    item = item._replace(fields=fields.of(number, size, entries))
                 except RecordIOError as error:
                     item = Skipped(location, error.reason)
             yield item
@@ -162,8 +161,74 @@ def open_coco(settings: argparse.Namespace) -> ImportSource:
 
     total = len(found["images"]) + len(nowhere)
     return ImportSource(
-        items(), total, classes, labels.notes, fields=names, describe=lambda: fields.meta
+        items(),
+        total,
+        classes,
+        lambda: [*(f"note: {line}" for line in notes.lines()), *labels.notes()],
+        fields=names,
+        describe=lambda: fields.meta,
     )
+
+
+def by_id(
+    entries: Iterable[dict[str, Any]], one: str, several: str, path: str
+) -> dict[Id, dict[str, Any]]:
+    """Return entries by id: numbers in their order, and then texts."""
+    found: dict[Id, dict[str, Any]] = {}
+    for position, entry in enumerate(entries):
+        number = id_of(entry.get("id"))
+        if number is None:
+            raise RecordIOError(
+                f"{one} {position}: its id is {entry.get('id')!r:.60}, no number and no text",
+                path=path,
+            )
+        if number in found:
+            raise RecordIOError(
+                f"two {several} have the same id: {found[number]['id']!r:.40} and "
+                f"{entry['id']!r:.40}",
+                path=path,
+            )
+        found[number] = entry
+    return dict(sorted(found.items(), key=lambda item: (isinstance(item[0], str), item[0])))
+
+
+def class_names(by_number: dict[Id, dict[str, Any]], notes: Notes) -> list[Any]:
+    """Return the names of categories, with the ids of those that have the name of another.
+
+    In files of Roboflow the project has the id 0, and is above all categories: others keep the
+    name if it is called like one of them.
+    """
+    kinds = list(by_number.values())
+    above = {str(kind.get("supercategory")) for kind in kinds[1:]}
+    roots = [
+        kind
+        for kind in kinds[:1]
+        if kind.get("supercategory") == "none" and above == {str(kind.get("name"))}
+    ]
+    for root in roots:
+        notes.add(
+            "category is above all others, as Roboflow writes it, and keeps its class number",
+            f"{root.get('name')} (id {root['id']})",
+        )
+    ordered = [*(kind for kind in kinds if kind not in roots), *roots]
+    names = distinct_names([(kind.get("name"), kind["id"]) for kind in ordered], notes)
+    return names[-1:] + names[:-1] if roots else names  # the root has the first id
+
+
+def location_of(image: dict[str, Any]) -> str:
+    """Name an image by its id."""
+    return f"image {image['id']!s:.40}"
+
+
+def file_of(image: dict[str, Any], images: ImageFolder) -> str | LabelError:
+    """Find the file of an image, or the error that says why there is none."""
+    name = image.get("file_name")
+    try:
+        if not isinstance(name, str):
+            raise LabelError(f"its file name {name!r:.80} is none of an image")
+        return images.claim(name, location_of(image))
+    except LabelError as error:
+        return error
 
 
 def left_out_of(
@@ -186,11 +251,7 @@ def read_annotations(path: str, keeps_outlines: bool = False) -> dict[str, list[
             entry["segmentation"] = bool(entry["segmentation"])
         return entry
 
-    with open_bytes(path)[0] as file:
-        try:
-            found = json.load(file, object_hook=without_outline)
-        except (ValueError, RecursionError) as error:
-            raise RecordIOError(f"it is no JSON: {error}", path=path) from None
+    found = read_json(path, without_outline)
     for name in ("images", "annotations", "categories"):
         entries = found.get(name) if isinstance(found, dict) else None
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -201,43 +262,33 @@ def read_annotations(path: str, keeps_outlines: bool = False) -> dict[str, list[
     return found
 
 
-def number_of(entry: dict[str, Any], key: str, name: str, path: str) -> int:
-    """Return a whole number of an entry."""
-    value = entry.get(key)
-    if type(value) is not int:
-        raise RecordIOError(f"{name}: its {key} is {value!r:.60}, no whole number", path=path)
-    return value
-
-
 def name_of(annotation: dict[str, Any]) -> str:
     """Return the name of an annotation in errors: its id, or its position in the file."""
     return f"annotation {annotation['id']!s:.40}"
 
 
-def size_of(image: dict[str, Any]) -> Size:
-    """Return width and height of an image, as the file says."""
-    width, height = image.get("width"), image.get("height")
-    if type(width) is not int or type(height) is not int or width < 1 or height < 1:
-        raise LabelError(
-            f"image {image['id']}: its size is {width!r:.40} x {height!r:.40}, not in pixels"
-        )
-    return width, height
+def size_of(image: dict[str, Any]) -> Size | None:
+    """Return width and height as the file says; None where the image itself has to be asked."""
+    width, height = whole_number(image.get("width")), whole_number(image.get("height"))
+    return (width, height) if width and height and min(width, height) > 0 else None
 
 
-def box_of(annotation: dict[str, Any], size: Size, by_category: dict[int, int]) -> Box:
+def box_of(annotation: dict[str, Any], size: Size, by_category: dict[Id, int]) -> Box:
     """Return the box of an annotation, whose corners are in pixels: x, y, width, height."""
     name = name_of(annotation)
-    category, box = annotation.get("category_id"), annotation.get("bbox")
-    if type(category) is not int or category not in by_category:
-        raise LabelError(f"{name}: there is no category {category!r:.40}")
-    if not isinstance(box, list) or [type(v) in (int, float) for v in box] != [True] * 4:
-        raise LabelError(f"{name}: its bbox {box!r:.60} is none of 4 numbers")
+    category, box = id_of(annotation.get("category_id")), annotation["bbox"]
+    if category not in by_category:
+        raise LabelError(f"{name}: there is no category {annotation.get('category_id')!r:.40}")
+    listed = box if isinstance(box, list) else []
+    values = [found for value in listed if (found := number(value)) is not None]
+    if not len(values) == len(listed) == 4:
+        raise LabelError(f"{name}: its bbox {box!r:.60} is none of 4 finite numbers")
     try:
-        x, y, width, height = map(float, box)
+        x, y, width, height = map(float, values)
     except OverflowError:
         raise LabelError(f"{name}: its bbox {box!r:.60} is too large") from None
     corners = (x / size[0], y / size[1], (x + width) / size[0], (y + height) / size[1])
-    return Box(name, by_category[category], corners, bool(annotation.get("iscrowd")))
+    return Box(name, by_category[category], corners, is_true(annotation.get("iscrowd")))
 
 
 FROM_COCO = Import(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import collections
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,11 +15,16 @@ from recordio.errors import LabelError
 from recordio.formats.encode import encode_as_opencv
 from recordio.formats.image_header import check_pixels
 from recordio.packs.fields_meta import FieldMeta, mirrored_points
+from recordio.values import is_true, number
 
+from .annotation_files import decoded
 from .boxes import HEADER, Size
 from .outlines import mask_of
 
-__all__ = ["COCO_FIELDS", "CocoFields", "read_captions"]
+__all__ = ["COCO_FIELDS", "CocoFields", "Id", "id_of", "read_captions", "read_json"]
+
+#: The id of an image or a category: a number if it can be read as one, or a text.
+Id: TypeAlias = float | str
 
 #: The fields, and the entry of an annotation that each is made of.
 COCO_FIELDS = {
@@ -38,9 +43,9 @@ class CocoFields:
     def __init__(
         self,
         names: Sequence[str],
-        categories: Mapping[int, Mapping[str, Any]],
-        labels: Mapping[int, int],
-        captions: Mapping[int, list[str]],
+        categories: Mapping[Id, Mapping[str, Any]],
+        labels: Mapping[Id, int],
+        captions: Mapping[Id, list[str]],
         max_pixels: int,
         path: str,
     ) -> None:
@@ -70,7 +75,7 @@ class CocoFields:
         self._points = points.pop() if points else 0
 
     def of(
-        self, image: int, size: Size, entries: Sequence[dict[str, Any]]
+        self, image: Id | None, size: Size, entries: Sequence[dict[str, Any]]
     ) -> dict[str, tuple[Sequence[float], bytes]]:
         """Make the fields of an image; one without captions has no caption."""
         found: dict[str, tuple[Sequence[float], bytes]] = {}
@@ -79,7 +84,7 @@ class CocoFields:
             found |= self._masks(size, [one for one in entries if one.get("segmentation")])
         if "keypoints" in self.names:
             found["keypoints"] = self._keypoints(size, entries), b""
-        if "caption" in self.names and self._captions.get(image):
+        if image is not None and "caption" in self.names and self._captions.get(image):
             found["caption"] = (0.0,), "\n".join(self._captions[image]).encode()
         return found
 
@@ -90,10 +95,10 @@ class CocoFields:
         width, height = size
         classes, objects = np.zeros((2, height, width), np.uint8)
         shapes = []
-        for number, entry in enumerate(entries, 1):
-            if entry.get("iscrowd"):
-                number = IGNORED
-            elif number > MOST and "instances" in self.names:
+        for value, entry in enumerate(entries, 1):
+            if is_true(entry.get("iscrowd")):
+                value = IGNORED
+            elif value > MOST and "instances" in self.names:
                 raise LabelError(
                     f"it has {len(entries)} objects with outlines, and a mask holds {MOST}: leave "
                     "the field instances out"
@@ -102,11 +107,17 @@ class CocoFields:
                 mask = mask_of(entry["segmentation"], size)
             except LabelError as error:
                 raise LabelError(f"annotation {entry['id']!s:.40}: {error.reason}") from None
-            kind = self._labels[entry["category_id"]] + 1
-            shapes.append((not entry.get("iscrowd"), -int(mask.sum()), mask, kind, number))
-        for is_object, _, mask, kind, number in sorted(shapes, key=lambda shape: shape[:2]):
+            category = id_of(entry.get("category_id"))
+            if category is None or category not in self._labels:  # an outline without a box
+                raise LabelError(
+                    f"annotation {entry['id']!s:.40}: there is no category "
+                    f"{entry.get('category_id')!r:.40}"
+                )
+            kind = self._labels[category] + 1
+            shapes.append((not is_true(entry.get("iscrowd")), -int(mask.sum()), mask, kind, value))
+        for is_object, _, mask, kind, value in sorted(shapes, key=lambda shape: shape[:2]):
             classes[mask] = kind if is_object else IGNORED
-            objects[mask] = number
+            objects[mask] = value
         painted = {"mask": classes, "instances": objects}
         for name in painted:
             if name in self.names:
@@ -117,13 +128,14 @@ class CocoFields:
         points = self._points
         for entry in entries:
             listed = entry.get("keypoints")
-            if not isinstance(listed, list) or entry.get("iscrowd"):
+            if not isinstance(listed, list) or is_true(entry.get("iscrowd")):
                 if listed is not None and not isinstance(listed, list):
                     raise LabelError(f"annotation {entry['id']!s:.40}: its keypoints are no list")
                 continue
-            if not any(listed):
+            if not any(map(is_true, listed)):
                 continue  # nobody labelled them
-            if len(listed) % 3 or not all(type(value) in (int, float) for value in listed):
+            numbers = [number(value) for value in listed]
+            if len(listed) % 3 or None in numbers:
                 raise LabelError(
                     f"annotation {entry['id']!s:.40}: its keypoints {listed!r:.60} are no numbers "
                     "x, y, v for each"
@@ -134,7 +146,7 @@ class CocoFields:
                     f"annotation {entry['id']!s:.40}: it has {len(listed) // 3} key points, not "
                     f"{points}"
                 )
-            values += self._in_fractions(listed, size, entry)
+            values += self._in_fractions(numbers, size, entry)
         self._points = points
         return [HEADER, float(3 * points or 6), *values]
 
@@ -152,7 +164,7 @@ class CocoFields:
 
 
 def described(
-    names: Sequence[str], categories: Mapping[int, Mapping[str, Any]], labels: Mapping[int, int]
+    names: Sequence[str], categories: Mapping[Id, Mapping[str, Any]], labels: Mapping[Id, int]
 ) -> dict[str, FieldMeta]:
     """Describe fields; key points by what all categories that have some say alike."""
     found = [
@@ -176,21 +188,40 @@ def described(
     return {name: known[name] for name in names}
 
 
-def read_captions(path: str) -> dict[int, list[str]]:
+def read_captions(path: str) -> dict[Id, list[str]]:
     """Read the captions of each image from COCO's captions_*.json, in the order of the file."""
-    with open_bytes(path)[0] as file:
-        try:
-            listed = json.load(file)["annotations"]
-            found = [(entry["image_id"], entry["caption"]) for entry in listed]
-        except (ValueError, RecursionError, KeyError, TypeError) as error:
-            raise RecordIOError(
-                f"it holds no annotations with image_id and caption, as COCO's captions_*.json do: "
-                f"{error!r:.80}",
-                path=path,
-            ) from None
-    captions: dict[int, list[str]] = collections.defaultdict(list)
-    for image, caption in found:
-        if type(image) is not int or not isinstance(caption, str):
+    try:
+        found = [(entry["image_id"], entry["caption"]) for entry in read_json(path)["annotations"]]
+    except (KeyError, TypeError) as error:
+        raise RecordIOError(
+            f"it holds no annotations with image_id and caption, as COCO's captions_*.json do: "
+            f"{error!r:.80}",
+            path=path,
+        ) from None
+    captions: dict[Id, list[str]] = collections.defaultdict(list)
+    for value, caption in found:
+        image = id_of(value)
+        if image is None or not isinstance(caption, str):
             raise RecordIOError(f"the caption {caption!r:.60} is no text of an image", path=path)
         captions[image].append(" ".join(caption.split()))  # a line of its own
     return dict(captions)
+
+
+def read_json(path: str, hook: Callable[[dict[str, Any]], Any] | None = None) -> Any:
+    """Read a JSON file, plain or gzip; `hook` changes objects as they are read."""
+    with open_bytes(path)[0] as file:
+        text = decoded(file.read(), path)
+    try:
+        return json.loads(text, object_hook=hook)
+    except (ValueError, RecursionError) as error:
+        raise RecordIOError(f"it is no JSON: {error}", path=path) from None
+
+
+def id_of(value: Any) -> Id | None:
+    """Return what an id is joined by: its number in any form, or its text; None of others.
+
+    >>> [id_of(value) for value in (12, 12.0, "000012", " a1 ", "", None, [1])]
+    [12, 12, 12, 'a1', None, None, None]
+    """
+    found = number(value)
+    return (value.strip() or None) if found is None and isinstance(value, str) else found

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import LabelError
+from recordio.values import number, whole_number
 
 from .boxes import Size
 
@@ -48,14 +49,15 @@ def _of_polygon(polygon: Any, size: Size) -> np.ndarray:
     width, height = size
     if not isinstance(polygon, list) or len(polygon) < 6 or len(polygon) % 2:
         raise LabelError(f"its polygon {polygon!r:.60} is no list of at least 3 points x, y")
-    if not all(type(value) in (int, float) for value in polygon):
-        raise LabelError(f"its polygon {polygon!r:.60} holds something else than numbers")
+    values = [number(value) for value in polygon]
+    if None in values:
+        raise LabelError(f"its polygon {polygon!r:.60} holds something else than finite numbers")
     try:
-        points = np.array(polygon, np.float64).reshape(-1, 2)
+        points = np.array(values, np.float64).reshape(-1, 2)
     except OverflowError:
         raise LabelError("a point of its polygon is too far away") from None
     if not (np.abs(points) < 1 << 24).all():
-        raise LabelError("a point of its polygon is infinite, no number, or too far away")
+        raise LabelError("a point of its polygon is too far away")
     corners = np.trunc(SCALE * points + 0.5).astype(np.int64)
     across, down = _followed(corners)
     # A column is entered or left where the outline passes the middle of its pixels.
@@ -98,15 +100,19 @@ def _followed(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _of_run_lengths(outline: dict[str, Any], size: Size) -> np.ndarray:
     width, height = size
-    if outline.get("size") != [height, width]:
+    sides = outline.get("size")
+    if not isinstance(sides, list) or [*map(whole_number, sides)] != [height, width]:
         raise LabelError(
             f"its RLE is of size {outline.get('size')!r:.40}, and the image has [{height}, {width}]"
         )
     counts = outline.get("counts")
     if isinstance(counts, str):
         counts = run_lengths_of_text(counts)
-    if not isinstance(counts, list) or not all(type(count) is int for count in counts):
+    listed = counts if isinstance(counts, (list, tuple)) else []
+    numbers = [found for count in listed if (found := whole_number(count)) is not None]
+    if not numbers or len(numbers) != len(listed):
         raise LabelError(f"its RLE has the counts {counts!r:.60}: no whole numbers and no text")
+    counts = numbers
     if any(count < 0 for count in counts) or sum(counts) != width * height:
         raise LabelError(
             f"the counts of its RLE are those of {sum(counts)} pixels, or some are negative: the "

@@ -8,6 +8,7 @@ from .folders import FROM_FOLDER, TO_FOLDERS
 from .format import Export, Import
 from .labels import TO_LABELS
 from .libsvm import FROM_LIBSVM, TO_LIBSVM
+from .manifest import FROM_MANIFEST
 from .mnist import FROM_MNIST, TO_MNIST
 from .numpy_files import FROM_NUMPY, TO_NPY
 from .tfrecord import FROM_TFRECORD, TO_TFRECORD
@@ -29,6 +30,7 @@ IMPORTS: dict[str, Import] = {
         FROM_COCO,
         FROM_VOC,
         FROM_YOLO,
+        FROM_MANIFEST,
         FROM_WEBDATASET,
         FROM_TFRECORD,
     )

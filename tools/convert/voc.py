@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import io
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,10 +30,12 @@ from recordio.keywords.checks import path as a_path
 from recordio.keywords.options import option, optional
 from recordio.limits import bounded_lines
 from recordio.lists import safe_name
+from recordio.notes import Notes
 from recordio.packs.fields_meta import FieldMeta
+from recordio.values import is_true, number, whole_number
 
-from ..im2rec_options import DEFAULT_EXTENSIONS
 from ..image_list import Skipped
+from .annotation_files import ImageFolder, decoded, files_below, read_limited
 from .boxes import (
     Box,
     BoxLabels,
@@ -43,18 +47,20 @@ from .boxes import (
     marked_option,
     read_class_file,
 )
+from .folders import read_content
 from .format import WITH_IMAGE, Import, ImportSource, Item, Items, MetadataLimit, names_among
 
-__all__ = ["FROM_VOC", "read_limited"]
+__all__ = ["FROM_VOC"]
 
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 #: Elements that are read, and those that say where an image came from.
 OF_IMAGES = frozenset(["filename", "folder", "object", "owner", "path", "size", "source"])
 OF_OBJECTS = frozenset(["bndbox", "difficult", "name"])
-#: Texts of tools where there is nothing to say.
-NOTHING = frozenset(["", "0", "Unspecified"])
 CALLED = {"segmented": "segmentation masks (segmented)"}
-
+#: Names of images that name none: those of tools that had nothing to say, and ImageNet's ``%s``.
+NO_NAME = re.compile(r"(none|null|unknown|unspecified|[^%]*%\d*[sd])?(\.\w+)?", re.IGNORECASE)
+#: The encoding in the first line of XML, as far as it is ASCII.
+DECLARED = re.compile(rb"""<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["']""")
 
 #: The folders of the masks, which are PNG files with a palette.
 MASK_FOLDERS = {"mask": "SegmentationClass", "instances": "SegmentationObject"}
@@ -109,14 +115,27 @@ def open_voc(settings: argparse.Namespace) -> ImportSource:
     masks = {name: os.path.join(beside, MASK_FOLDERS[name]) for name in settings.fields}
     for path in (folder, settings.images, *masks.values()):
         check_folder(path)
-    every = sorted(name for name in os.listdir(folder) if name.lower().endswith(".xml"))
+    notes = Notes()
+    every, in_the_way = files_below(folder, ".xml", notes)
     if not every:
         raise RecordIOError("no file in it ends with .xml", path=folder)
+    chosen = every if settings.ids is None else chosen_by(read_ids(settings.ids), every, notes)
+    images = ImageFolder(settings.images)
+    seen = Seen(folder, settings.max_metadata_bytes, images, notes)
+    wanted = set(chosen)
+    for name in dict.fromkeys([*every, *chosen]):
+        if name in wanted or settings.classes is None:
+            seen.look_at(name, name in wanted)
     if settings.classes is None:
-        classes = checked_classes(class_names(folder, every, settings.max_metadata_bytes), folder)
+        classes = checked_classes(sorted(seen.classes - {""}), folder)
+        for name in seen.unreadable:
+            notes.add(
+                "annotations cannot be read, and classes that only these have are missing, which "
+                "moves the numbers of others: mend them, or give all names with --classes",
+                name,
+            )
     else:
         classes = read_class_file(settings.classes)
-    chosen = every if settings.ids is None else [f"{name}.xml" for name in read_ids(settings.ids)]
     numbers = {name: number for number, name in enumerate(classes)}
     labels = BoxLabels.from_settings(settings, "difficult")
 
@@ -126,10 +145,12 @@ def open_voc(settings: argparse.Namespace) -> ImportSource:
             try:
                 root = read_xml(path, settings.max_metadata_bytes)
                 size = stated_size(root)
-                image = image_name(root, name, settings.images)
+                image = seen.image_of(name)
+                entries = root.findall("object")
                 objects = [
                     read_object(number, entry, numbers)
-                    for number, entry in enumerate(root.iterfind("object"))
+                    for number, entry in enumerate(entries)
+                    if is_boxed(entry)
                 ]
             except OSError as error:
                 yield Skipped(path, error.strerror or str(error))
@@ -142,10 +163,12 @@ def open_voc(settings: argparse.Namespace) -> ImportSource:
                 return [in_fractions(box, size, settings.zero_based) for box in objects]
 
             beside = left_out_of(root)
-            item = item_of(settings.images, image, boxes_at, size, labels, settings, path, beside)
+            beside["objects without a box (bndbox)"] += len(entries) - len(objects)
+            read = partial(read_content, os.path.join(settings.images, image), settings.check)
+            item = item_of(read, image, boxes_at, size, labels, settings, path, +beside)
             if masks and isinstance(item, Item):
                 try:
-                    found = masks_of(name.removesuffix(".xml"), masks)
+                    found = masks_of(os.path.splitext(name)[0], masks)
                     left_out = collections.Counter(item.left_out)
                     if found:
                         del left_out[CALLED["segmented"]]
@@ -153,12 +176,13 @@ def open_voc(settings: argparse.Namespace) -> ImportSource:
                 except RecordIOError as error:
                     item = Skipped(path, error.reason)
             yield item
+        yield from in_the_way
 
     return ImportSource(
         items(),
-        len(chosen),
+        len(chosen) + len(in_the_way),
         classes,
-        labels.notes,
+        lambda: [*(f"note: {line}" for line in notes.lines()), *labels.notes()],
         fields=settings.fields,
         describe=partial(described, settings.fields, classes),
     )
@@ -201,9 +225,7 @@ def left_out_of(root: ElementTree.Element) -> collections.Counter[str]:
     for found in root.iterfind("object"):
         others += [entry for entry in found if entry.tag not in OF_OBJECTS]
     return collections.Counter(
-        CALLED.get(entry.tag, entry.tag)
-        for entry in others
-        if len(entry) or (entry.text or "").strip() not in NOTHING
+        CALLED.get(entry.tag, entry.tag) for entry in others if len(entry) or is_true(entry.text)
     )
 
 
@@ -217,35 +239,106 @@ class PlainBuilder(ElementTree.TreeBuilder):
 
 def read_xml(path: str, limit: int) -> ElementTree.Element:
     """Return the root of an annotation file."""
+    data = read_limited(path, limit)
+    found = DECLARED.match(data.lstrip())
+    declared = found[1].decode("ascii") if found else ""
+    if re.match("utf.?(16|32)|ucs", declared, re.IGNORECASE):
+        declared = ""  # by programs that wrote it into a text, and saved that as UTF-8
     parser = ElementTree.XMLParser(target=PlainBuilder())
     try:
-        parser.feed(read_limited(path, limit))
-        root = parser.close()
+        parser.feed(decoded(data, path, declared))  # of a text, the declaration is ignored
+        return parser.close()
     except ElementTree.ParseError as error:
         raise RecordIOError(f"it is no XML: {error}", path=path) from None
-    except (ValueError, LookupError) as error:  # an encoding that is not known
-        if isinstance(error, RecordIOError):
-            raise
-        raise RecordIOError(f"it cannot be read: {error}", path=path) from None
-    return root
 
 
-def class_names(folder: str, names: Sequence[str], limit: int) -> list[str]:
-    """Return the names of all objects, sorted; files that cannot be read are reported later."""
-    found: set[str] = set()
-    for name in names:
+class Seen:
+    """All annotations, looked at once for the names of the classes and the images."""
+
+    def __init__(self, folder: str, limit: int, images: ImageFolder, notes: Notes) -> None:
+        self.classes: set[str] = set()
+        self.unreadable: list[str] = []
+        self._folder, self._limit, self._images, self._notes = folder, limit, images, notes
+        self._found: dict[str, str | LabelError] = {}
+
+    def look_at(self, name: str, is_chosen: bool) -> None:
+        """Read an annotation; one that cannot be read is reported later, if it is chosen."""
         try:
-            root = read_xml(os.path.join(folder, name), limit)
+            root = read_xml(os.path.join(self._folder, name), self._limit)
         except (OSError, RecordIOError):
-            continue
-        found.update(text_of(entry, "name") for entry in root.iterfind("object"))
-    return sorted(found - {""})
+            self.unreadable.append(name)
+            return
+        self.classes.update(text_of(entry, "name") for entry in root.iterfind("object"))
+        if is_chosen:
+            try:
+                self._found[name] = self._find(root, name)
+            except LabelError as error:
+                self._found[name] = error
+
+    def image_of(self, name: str) -> str:
+        """Return the image of an annotation, which must be that of no other."""
+        found = self._found.get(name)
+        if found is None:
+            raise LabelError("it was changed while it was read")
+        if isinstance(found, LabelError):
+            raise found
+        self._images.check_owner(found, name)
+        return found
+
+    def _find(self, root: ElementTree.Element, name: str) -> str:
+        """Find the image that a file names, or that is named like it if it names none."""
+        stem = os.path.splitext(name)[0]
+        inside, _, own = stem.rpartition("/")
+        folder = text_of(root, "folder")
+        within = [*dict.fromkeys([inside, "", folder if safe_name(folder) == folder else ""])]
+        faults: dict[str, str] = {}
+        for tag in ("filename", "path"):
+            text = text_of(root, tag)
+            try:
+                if text:
+                    found = self._images.claim(text, name, within, own)
+                    if faults:
+                        self._notes.add("images are those of <path>: <filename> is not there", name)
+                    return found
+            except LabelError as error:
+                if not NO_NAME.fullmatch(text):
+                    faults[tag] = error.reason
+        if not faults:
+            return self._images.claim(own, name, within, own)
+        tag, fault = next(iter(faults.items()))
+        with contextlib.suppress(LabelError):
+            like = self._images.find(own, within)
+            fault += (
+                f"; {like} has the name of the annotation, and may be another image: correct "
+                f"<{tag}>, or leave it empty"
+            )
+        raise LabelError(fault)
+
+
+def chosen_by(ids: Sequence[str], every: Sequence[str], notes: Notes) -> list[str]:
+    """Return the annotations that ids name, each once: by path, or by name in any folder."""
+    by_stem: dict[str, list[str]] = {}
+    for name in every:
+        stem = os.path.splitext(name)[0]
+        for key in {stem, os.path.basename(stem)}:
+            by_stem.setdefault(key, []).append(name)
+    chosen: dict[str, None] = {}
+    for word in ids:
+        exact = [name for name in by_stem.get(word, []) if os.path.splitext(name)[0] == word]
+        found = exact or by_stem.get(word, [])
+        name = found[0] if len(found) == 1 else f"{word}.xml"
+        if name in chosen:
+            notes.add("ids stand in their file more than once", word)
+        chosen[name] = None
+    return list(chosen)
 
 
 def read_ids(path: str) -> list[str]:
     """Return the first words of the lines of a file."""
-    with open(path, encoding="utf-8-sig", errors="surrogateescape") as lines:
-        words = [line.split() for _, line in bounded_lines(lines, path)]
+    with open(path, "rb") as file:
+        text = decoded(file.read(), path, errors="surrogateescape")
+    lines = io.StringIO(text, newline=None)
+    words = [line.split() for _, line in bounded_lines(lines, path)]
     return [found[0].removesuffix(".xml") for found in words if found]
 
 
@@ -255,41 +348,31 @@ def text_of(entry: ElementTree.Element, name: str) -> str:
 
 
 def stated_size(root: ElementTree.Element) -> Size | None:
-    """Return width and height in the file; None where they are missing or 0, which tools write."""
-    try:
-        width, height = (int(text_of(root, f"size/{side}") or 0) for side in ("width", "height"))
-    except ValueError:
-        raise LabelError("its size is no whole number of pixels") from None
-    return (width, height) if width > 0 and height > 0 else None
+    """Return width and height in the file; None where the image itself has to be asked."""
+    width, height = (whole_number(text_of(root, f"size/{side}")) for side in ("width", "height"))
+    return (width, height) if width and height and min(width, height) > 0 else None
 
 
-def image_name(root: ElementTree.Element, annotation: str, images: str) -> str:
-    """Return the image that a file is about: the one that it names, or that is named like it."""
-    named = text_of(root, "filename")
-    if named and safe_name(named) != named:
-        raise RecordIOError(f"its file name {named!r:.80} leads elsewhere")
-    stem = os.path.splitext(annotation)[0]
-    names = [named] if named else []
-    names += [f"{stem}{suffix}" for suffix in DEFAULT_EXTENSIONS]
-    for name in names:
-        if os.path.isfile(os.path.join(images, name)):
-            return name
-    raise RecordIOError(f"there is no image {names[0]} in {images}")
+def is_boxed(entry: ElementTree.Element) -> bool:
+    """Tell whether an object has anything of a box."""
+    box = entry.find("bndbox")
+    return box is not None and any((side.text or "").strip() for side in box)
 
 
-def read_object(number: int, entry: ElementTree.Element, numbers: dict[str, int]) -> Box:
+def read_object(position: int, entry: ElementTree.Element, numbers: dict[str, int]) -> Box:
     """Return one object, its corners as they are written."""
     name = text_of(entry, "name")
-    location = f"object {number} ({name[:40]})"
+    location = f"object {position} ({name[:40]})"
     if name not in numbers:
         raise LabelError(f"{location}: this class is none of the {len(numbers)} known ones")
+    found = [number(text_of(entry, f"bndbox/{side}")) for side in CORNERS]
     try:
-        left, top, right, bottom = (float(text_of(entry, f"bndbox/{side}")) for side in CORNERS)
-    except ValueError:
+        left, top, right, bottom = (float(side) for side in found if side is not None)
+    except (ValueError, OverflowError):
         raise LabelError(
             f"{location}: its bndbox has not four numbers {', '.join(CORNERS)}"
         ) from None
-    marked = text_of(entry, "difficult") not in ("", "0")
+    marked = is_true(text_of(entry, "difficult"))
     return Box(location, numbers[name], (left, top, right, bottom), marked)
 
 
@@ -300,17 +383,6 @@ def in_fractions(box: Box, size: Size, zero_based: bool) -> Box:
     if not zero_based:  # the first pixel is 1, and the last one belongs to the box
         left, top = left - 1, top - 1
     return box._replace(corners=(left / width, top / height, right / width, bottom / height))
-
-
-def read_limited(path: str, limit: int) -> bytes:
-    """Return the bytes of a file that must not be large."""
-    with open_regular(path) as file:
-        data = file.read(limit + 1)
-    if len(data) > limit:
-        raise RecordIOError(
-            f"it has more than {limit} bytes; raise --max-metadata-bytes to allow it", path=path
-        )
-    return data
 
 
 FROM_VOC = Import(

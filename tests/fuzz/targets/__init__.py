@@ -7,7 +7,7 @@ from pathlib import Path
 # and the packages, which the folders of their tests would hide.
 sys.path += map(str, (Path(__file__).parents[3], Path(__file__).parents[2]))
 
-from .annotations import COCO, VOC, YOLO
+from .annotations import COCO, MANIFEST, VOC, YOLO
 from .archives import CIFAR, TFRECORD, WEBDATASET
 from .caches import CACHE
 from .checksums import CHECKSUMS
@@ -81,6 +81,7 @@ TARGETS = {
         COCO,
         VOC,
         YOLO,
+        MANIFEST,
         STATES,
         SHARDS,
         EXPRESSIONS,

@@ -1,4 +1,4 @@
-"""Annotations of boxes: COCO's JSON, the XML of VOC and the lines of YOLO."""
+"""Annotations: COCO's JSON, the XML of VOC, the lines of YOLO and manifests of SageMaker."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from recordio.tools.convert.coco import FROM_COCO
 from recordio.tools.convert.format import Import, Item, LeftOut
 from recordio.tools.convert.importing import ImportReport
+from recordio.tools.convert.manifest import FROM_MANIFEST
 from recordio.tools.convert.voc import FROM_VOC
 from recordio.tools.convert.yolo import FROM_YOLO
 from recordio.tools.image_list import Skipped
@@ -39,12 +40,18 @@ def check(kind: Import, suffix: str, data: bytes) -> None:
     sources = {name: folder for name, _, _ in kind.sources}
     if kind is FROM_COCO:
         sources["annotations"] = path
+    if kind is FROM_MANIFEST:
+        sources["manifest"] = path
+        options = [*options, "--images", folder]  # nothing is fetched
     source = kind.open(argparse.Namespace(**sources, **vars(parser.parse_args(options))))
     report = ImportReport("")
     for item in source.items:
         assert isinstance(item, (Item, Skipped, LeftOut))
         count_left_out(report, item)
         if isinstance(item, Item):
+            if kind is FROM_MANIFEST:
+                assert np.isfinite(np.array(item.labels, np.float64)).all()
+                continue
             label = np.array(item.labels, np.float32)
             assert label[0] == 2 and label[1] == 5
             objects = label[2:].reshape(-1, 5)
@@ -61,4 +68,10 @@ VOC = Target(
 )
 YOLO = Target(
     "yolo", lambda data: check(FROM_YOLO, ".txt", data), words=(b"nan", b"-", b"1e999", b"\n")
+)
+MANIFEST = Target(
+    "manifest",
+    lambda data: check(FROM_MANIFEST, ".manifest", data),
+    change_json_text,
+    words=(b'"class-map"', b'"annotations"', b"[", b"\n", b"1e999"),
 )

@@ -142,7 +142,7 @@ def test_an_image_with_a_bad_outline_is_skipped_and_named(coco, outline, reason)
     ("points", "reason"),
     [
         ([1, 2], "are no numbers x, y, v"),
-        ([1, 2, "3"], "are no numbers x, y, v"),
+        ([1, 2, "x"], "are no numbers x, y, v"),
         ([1, 2, 1], "it has 1 key points, not 2"),
         ([13, 2, 1, 0, 0, 0], "leaves the image"),
         ([1, 2, 3, 0, 0, 0], "leaves the image, or its last number"),
