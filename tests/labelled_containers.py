@@ -11,7 +11,16 @@ from tfrecords import write_tfrecord
 
 from iterators.testing import encode_jpeg, noise
 
-__all__ = ["IMAGES", "WRITERS", "as_lmdb", "as_mds", "as_parquet", "as_tar", "write_tar"]
+__all__ = [
+    "IMAGES",
+    "WRITERS",
+    "as_arrow",
+    "as_lmdb",
+    "as_mds",
+    "as_parquet",
+    "as_tar",
+    "write_tar",
+]
 
 IMAGES = [encode_jpeg(noise(20 + i, 24, i)) for i in range(3)]
 
@@ -52,6 +61,17 @@ def as_parquet(folder, name, values, image="image", images=IMAGES):
     return str(folder / "a.parquet")
 
 
+def as_arrow(folder, name, values, image="image", images=IMAGES):
+    pa = pytest.importorskip("pyarrow")
+    columns = {image: list(images), "width": [24] * len(images)}
+    if values is not None:
+        columns[name] = values
+    table = pa.table(columns)
+    with pa.ipc.new_stream(str(folder / "a.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    return str(folder / "a.arrow")
+
+
 def as_mds(folder, name, values, image="image", images=IMAGES):
     names, kinds, sizes = [image, "width"], ["jpeg", "int"], [None, 8]
     if values is not None:
@@ -86,6 +106,7 @@ WRITERS = {
     "tar": as_tar,
     "tfrecord": as_tfrecord,
     "parquet": as_parquet,
+    "arrow": as_arrow,
     "mds": as_mds,
     "lmdb": as_lmdb,
 }

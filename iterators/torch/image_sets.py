@@ -169,18 +169,21 @@ def _of_hub(dataset: Any) -> ImageSet:
 
     Rows that were selected or shuffled are those of the table that it keeps of them.
     """
-    files = [one["filename"] for one in dataset.cache_files]
+    names = [one["filename"] for one in dataset.cache_files]
+    known = {name: columns_and_rows(StoredFile(name)) for name in names}
+    if dataset._indices is not None:  # among them is that of the selected rows
+        known = {name: found for name, found in known.items() if found[0] != ["indices"]}
+    files = list(known)
     advice = "give save_to_disk() a folder, and the loader that folder"
     if not files:
         raise ValueError(f"dataset={_shown(dataset)}: it lies in memory only: {advice}")
     found = _packs(files[0] if len(files) == 1 else files)
-    known = [columns_and_rows(StoredFile(name)) for name in files]
     rows = None
     if dataset._indices is not None:
         rows = table("the selected rows", dataset._indices.column(0).to_numpy())
-    stored = sum(count for _, count in known)
+    stored = sum(count for _, count in known.values())
     whole = len(dataset) == (stored if rows is None else len(rows))
-    if not whole or any(names != list(dataset.column_names) for names, _ in known):
+    if not whole or any(names != list(dataset.column_names) for names, _ in known.values()):
         raise ValueError(
             f"dataset={_shown(dataset)}: its rows or columns are not those of its files, since "
             f"some were taken away, renamed or joined: {advice}"

@@ -47,8 +47,9 @@ def check_labelled(parts: Sequence[ContainedSamples], paths: Sequence[str]) -> N
     known = {part.labelled: path for part, path in zip(parts, paths, strict=True)}
     if {True, False} <= known.keys():
         raise LabelError(
-            f"its samples have no labels, and those of {known[True]} have: give files of one kind, "
-            "label_field= where the labels have another name, or has_labels=False for the label 0",
+            f"its samples have no labels, and those of {known[True]} have: give label_field= where "
+            "they have another name, or each of both as a Pack, without labels as "
+            "Pack(..., labels=None)",
             path=known[False],
         )
 

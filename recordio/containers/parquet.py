@@ -305,17 +305,18 @@ def _reading(file: StoredFile, what: str = "it") -> Iterator[None]:
         raise
     except FileNotFoundError:
         raise
-    except (MemoryError, KeyboardInterrupt):
+    except MemoryError:
         raise
-    except (OSError, ValueError, NotImplementedError, KeyError, *_arrow_errors()) as error:
+    except _errors() as error:
         raise RecordIOError(
             f"{what} cannot be read as Parquet: {str(error)[:500]}", path=shown(file.name)
         ) from error
 
 
-def _arrow_errors() -> tuple[type[Exception], ...]:
-    """Return the type of pyarrow's own errors, some of which are of no other type."""
-    return (need("pyarrow", "Parquet files", extra="parquet").ArrowException,)
+def _errors() -> tuple[type[Exception], ...]:
+    """Return the types of errors that pyarrow raises, some of which are of its own type alone."""
+    own = need("pyarrow", "Parquet files", extra="parquet").ArrowException
+    return OSError, ValueError, NotImplementedError, KeyError, own
 
 
 PARQUET = Container(

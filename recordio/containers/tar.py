@@ -106,11 +106,11 @@ class _TarFile:
         self.file, self.mirror, self.last_dot = file, mirror, last_dot
         self.view = file.map() if mirror is None else mirror.view
         self.is_field = bool(choice.field)
-        self.choice = FieldChoice(choice.field)
-        if not self.is_field:
-            self.choice = PartChoice(
-                choice.image_field, choice.label_field, choice.has_labels, choice.boxes
-            )
+        self.choice = PartChoice(
+            choice.image_field, choice.label_field, choice.has_labels, choice.boxes
+        )
+        if self.is_field:
+            self.choice = FieldChoice(choice.field)
         self.may_have_dots = not (choice.image_field or choice.label_field or last_dot)
         # An ending that no file has: every sample is looked at.
         self.endings = ["/"] if choice.given else sorted(CONTENTS)

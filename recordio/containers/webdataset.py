@@ -8,6 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from ..boxes import LEAST_OBJECT
 from ..errors import LabelError, RecordIOError
 from ..formats.table import FORMATS, is_read_everywhere
 from ..lists import safe_name
@@ -32,6 +35,8 @@ CONTENTS = frozenset(
 )
 #: Names of boxes in JSON, each a row of class and edges.
 BOXES = ("boxes", "bboxes", "bbox", "objects")
+#: How far a box may leave its image, as a fraction of it.
+MARGIN = 0.01
 #: Endings of files with labels in text, the most likely one first; JSON comes behind ``.cls``.
 LABEL_FILES = ("cls", *(name for name in LABELS if name != "cls" and "/" not in name))
 #: Files of a sample, besides its content and its labels, that are told apart.
@@ -174,10 +179,18 @@ class PartChoice:
             raise RecordIOError(f"its .{ending} file holds no labels: {error}") from None
         others: list[str] = []
         if isinstance(values, dict):
+            boxes = first_named(values, BOXES) if self.boxes and not field else None
+            rows = None if boxes is None else _rows_in(values[boxes])
+            if boxes is not None and rows is not None and _are_fractions(rows):
+                return rows, ending, [other for other in values if other != boxes]
             name = field if field in values else None
             if not field:
-                known = (*BOXES, *LABELS) if self.boxes else LABELS
-                name = first_named(values, known)
+                name = first_named(values, LABELS)
+            if boxes is not None and (name is None or not _is_vector(values[name])):
+                raise RecordIOError(
+                    f"its {boxes} in .{ending} are no rows [class, xmin, ymin, xmax, ymax] in "
+                    f"fractions of the image: {values[boxes]!s:.60}"
+                )
             if name is None:
                 there = ", ".join(map(str, values)) or "none"
                 raise NoLabelError(
@@ -186,10 +199,9 @@ class PartChoice:
                 )
             others = [other for other in values if other != name]
             values = values[name]
-        if isinstance(values, list) and values and isinstance(values[0], list):
-            rows = labels_of_row_lists(values)
-            if rows is not None:
-                return rows, ending, others
+        rows = _rows_in(values) if values != [] else None
+        if rows is not None:
+            return rows, ending, others
         values = values if isinstance(values, list) else [values]
         numbers = [number(value) for value in values]
         if None in numbers or not numbers:
@@ -253,6 +265,22 @@ def _taken(files: dict[str, Any], ending: str) -> Any:
     if isinstance(content, RecordIOError):
         raise content
     return content
+
+
+def _rows_in(values: Any) -> list[float] | None:
+    """Return the labels of boxes as rows; None of anything else."""
+    return labels_of_row_lists(values) if isinstance(values, list) else None
+
+
+def _are_fractions(labels: list[float]) -> bool:
+    """Tell whether the edges of all boxes lie in the image, or hardly outside."""
+    edges = np.array(labels[2:]).reshape(-1, int(labels[1]))[:, 1:5]
+    return labels[1] == LEAST_OBJECT and bool(((edges >= -MARGIN) & (edges <= 1 + MARGIN)).all())
+
+
+def _is_vector(values: Any) -> bool:
+    """Tell the labels of a detection record, which are several."""
+    return isinstance(values, list) and len(values) > 1
 
 
 def _numbers_in(text: bytes, ending: str) -> list[float]:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from labelled_containers import IMAGES, as_lmdb, as_mds, as_parquet, as_tar, write_tar
+from labelled_containers import IMAGES, as_arrow, as_lmdb, as_mds, as_parquet, as_tar, write_tar
 
 from iterators import ImageRecordIter
 from iterators.testing import encode_jpeg, noise
@@ -35,8 +35,10 @@ except RecordIOError as error:
 @pytest.mark.parametrize(
     ("write", "when"),
     [
-        *itertools.product([as_parquet, as_lmdb, as_mds, as_tar], ["opened"]),
-        *itertools.product([as_lmdb, as_mds, as_tar], ["reading"]),  # a group of Parquet is kept
+        *itertools.product([as_parquet, as_arrow, as_lmdb, as_mds, as_tar], ["opened"]),
+        *itertools.product(
+            [as_arrow, as_lmdb, as_mds, as_tar], ["reading"]
+        ),  # a group of Parquet is kept
     ],
 )
 def test_a_cut_file_is_an_error(write, when, tmp_path):
@@ -49,7 +51,7 @@ def test_a_cut_file_is_an_error(write, when, tmp_path):
     assert "typed:" in found.stdout and os.path.basename(path) in found.stdout, found.stderr
 
 
-@pytest.mark.parametrize("write", [as_parquet, as_lmdb, as_mds, as_tar])
+@pytest.mark.parametrize("write", [as_parquet, as_arrow, as_lmdb, as_mds, as_tar])
 def test_a_replaced_file_gives_no_image_of_another(write, tmp_path):
     for name in ("old", "new"):
         (tmp_path / name).mkdir()
