@@ -23,7 +23,8 @@ _FIRST_BYTES = 1 << 17      # of the first chunk of a stream: nobody can begin b
 
 def read_csv(
     path, shape=None, dtype="float32", delimiter=",", skip_header=0, threads=None, bad_rows=None,
-    *, missing=None, max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None, remote_options=None,
+    *, missing=None, exact=False, max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None,
+    remote_options=None,
 ):
     """Read a CSV file of numbers into one array.
 
@@ -51,6 +52,8 @@ def read_csv(
     missing : number, optional
         The value of empty fields, such as ``float("nan")`` or -1; by default they are an error.
         `dtype` must hold it.
+    exact : bool
+        A whole number that `dtype` would round is an error, such as 16777217 as float32.
     max_line_bytes : int
         A longer line is an error, so that a file without line ends does not fill the memory.
     max_array_bytes : int, optional
@@ -95,7 +98,7 @@ def read_csv(
     """
     form = CSVFormat(
         path, shape, dtype, delimiter, skip_header, threads, max_line_bytes, max_array_bytes,
-        remote_options, missing,
+        remote_options, missing, exact,
     )
     with LineChunks(
         form.path, skip_header=form.skip_header, max_line_bytes=form.max_line_bytes,
@@ -118,7 +121,7 @@ def read_csv(
             array, row, room = chunk.target
             bad = None if bad_rows is None else []
             rows = parse_chunk(
-                chunk, form.columns, ord(form.delimiter), array, row, bad, form.missing
+                chunk, form.columns, ord(form.delimiter), array, row, bad, form.missing, form.exact
             )
             return array, row + rows, room - rows, rows, bad
 
@@ -153,7 +156,9 @@ class CSVReader:
 
     Parameters
     ----------
-    path, shape, dtype, delimiter, skip_header, threads, missing, max_line_bytes, remote_options
+    path, shape, dtype, delimiter, skip_header, threads, missing, exact
+        As for `read_csv`.
+    max_line_bytes, remote_options
         As for `read_csv`.
     chunk_bytes : int
         Approximate bytes of text in a chunk; at least one line.  At most ``2 * threads + 2``
@@ -198,12 +203,12 @@ class CSVReader:
 
     def __init__(
         self, path, shape=None, dtype="float32", delimiter=",", skip_header=0,
-        chunk_bytes=1 << 21, threads=None, *, missing=None, max_line_bytes=MAX_LINE_BYTES,
+        chunk_bytes=1 << 21, threads=None, *, missing=None, exact=False, max_line_bytes=MAX_LINE_BYTES,
         max_array_bytes=None, remote_options=None,
     ):
         self._format = CSVFormat(
             path, shape, dtype, delimiter, skip_header, threads, max_line_bytes, max_array_bytes,
-            remote_options, missing,
+            remote_options, missing, exact,
         )
         self._chunk_bytes = whole_number("chunk_bytes", chunk_bytes, 1)
         self._positions = None
@@ -301,7 +306,7 @@ class CSVReader:
             form.check(room, chunk.length)
             array = np.empty((room, form.columns), form.dtype)
             rows = parse_chunk(
-                chunk, form.columns, ord(form.delimiter), array, 0, bad, form.missing
+                chunk, form.columns, ord(form.delimiter), array, 0, bad, form.missing, form.exact
             )
             if rows < len(array):
                 array = array[:rows].copy()     # what is no row needs no memory

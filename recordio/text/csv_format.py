@@ -64,6 +64,7 @@ class CSVFormat:
         max_array_bytes: SupportsIndex | None,
         remote_options: Mapping[str, Any] | None,
         missing: float | None = None,
+        exact: bool = False,
     ) -> None:
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         if self.dtype not in _DTYPES:
@@ -79,6 +80,7 @@ class CSVFormat:
                 f"delimiter must be one ASCII character that no number contains, not {delimiter!r}"
             )
         self.delimiter = delimiter
+        self.exact = bool(exact)
         self.missing: float | None = None if missing is None else _held(missing, self.dtype)
         self.skip_header: int = whole_number("skip_header", skip_header, 0)
         self.threads: int = (

@@ -18,4 +18,5 @@ def parse_chunk(
     row: int,
     bad: list[tuple[int, TextFormatError]] | None,
     filled: float | None = None,
+    exact: bool = False,
 ) -> int: ...

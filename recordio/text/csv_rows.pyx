@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from libc.math cimport fabs, floor, isinf
 from libc.stdint cimport INT32_MAX, INT32_MIN, int32_t, int64_t, uint8_t
 from libc.string cimport memchr, memset
 
 from recordio.text.decimal cimport (
+    loses_digits,
     parse_double,
     parse_integer,
     short_double,
@@ -28,6 +30,7 @@ ctypedef fused number:
 
 cdef enum:
     PAIR_TRIES = 4
+    EXACT_IN_FLOAT = 1 << 24       # whole numbers beyond it may be rounded
 
 cdef enum Status:
     OK
@@ -36,6 +39,7 @@ cdef enum Status:
     EMPTY
     JUNK
     OVERFLOW
+    INEXACT
 
 cdef struct Fault:
     Status status
@@ -68,13 +72,28 @@ cdef inline bint _in_range(number* out, int64_t value) noexcept nogil:
     return True
 
 
-cdef inline const uint8_t* _short_field(const uint8_t* at, number* out) noexcept nogil:
+cdef inline bint _is_rounded(number* out, const uint8_t* text, double real) noexcept nogil:
+    """Tell whether a whole number that was stored has lost digits."""
+    if number is float or number is double:
+        if fabs(real) <= EXACT_IN_FLOAT or isinf(real) or real != floor(real):
+            return False
+        return loses_digits(text, real, <double>out[0])
+    else:
+        return False
+
+
+cdef inline const uint8_t* _short_field(
+    const uint8_t* at, bint exact, number* out
+) noexcept nogil:
     """Parse a number as it mostly looks, or return NULL: what follows must still be checked."""
     cdef double real = 0
     cdef int64_t integer = 0
+    cdef const uint8_t* text = at
     if number is float or number is double:
         at = short_double(at, &real)
         out[0] = <number>real
+        if exact and _is_rounded(out, text, real):
+            return NULL
     else:
         at = short_integer(at, &integer)
         if not _in_range(out, integer):
@@ -83,13 +102,14 @@ cdef inline const uint8_t* _short_field(const uint8_t* at, number* out) noexcept
 
 
 cdef Status _any_field(
-    const uint8_t** start, uint8_t delimiter, bint last, number* out
+    const uint8_t** start, uint8_t delimiter, bint last, bint exact, number* out
 ) noexcept nogil:
     """Parse any field with its surroundings; `start` moves behind the delimiter or line end.
 
     If the row is too short, it stays, or moves to the line end if there is a field before that.
     """
     cdef const uint8_t* at = _skip_blanks(start[0], delimiter)
+    cdef const uint8_t* text = at
     cdef double real = 0
     cdef int64_t integer = 0
     cdef int overflow = 0
@@ -110,6 +130,8 @@ cdef Status _any_field(
     if number is int32_t or number is int64_t or number is uint8_t:
         if overflow or not _in_range(out, integer):
             return OVERFLOW
+    if exact and _is_rounded(out, text, real):
+        return INEXACT
     if not last:
         if at[0] == c'\n':
             start[0] = at
@@ -146,11 +168,13 @@ cdef int64_t _parse_rows(
     number* out,
     int64_t room,
     const double* missing,
+    bint exact,
     Fault* fault,
 ) noexcept nogil:
     """Parse whole lines as long as there is room for a row, and move `start` behind them.
 
-    Empty fields are `missing`, or an error if that is NULL.  Returns the rows; at the first error
+    Empty fields are `missing`, or an error if that is NULL; with `exact` a whole number that is
+    rounded is an error.  Returns the rows; at the first error
     `fault` describes it.
     """
     cdef const uint8_t* at = start[0]
@@ -174,27 +198,27 @@ cdef int64_t _parse_rows(
                     tries = PAIR_TRIES
                     continue
                 tries -= 1
-            next = _short_field(at, out + column)
+            next = _short_field(at, exact, out + column)
             if next != NULL and next[0] == delimiter:
                 at = next + 1
                 column += 1
                 continue
             fault.field = at
-            status = _any_field(&at, delimiter, False, out + column)
+            status = _any_field(&at, delimiter, False, exact, out + column)
             if status == EMPTY and missing != NULL:
                 status = _fill_empty(&at, delimiter, False, out + column, missing[0])
             if status != OK:
                 break
             column += 1
         else:
-            next = _short_field(at, out + column)
+            next = _short_field(at, exact, out + column)
             if next != NULL and next[0] == c'\n':
                 at = next + 1
             elif next != NULL and next[0] == c'\r' and next[1] == c'\n':
                 at = next + 2
             else:
                 fault.field = at
-                status = _any_field(&at, delimiter, True, out + column)
+                status = _any_field(&at, delimiter, True, exact, out + column)
                 if status == TOO_SHORT and column > 0:
                     status = EMPTY      # it ends with a delimiter
                 if status == EMPTY and missing != NULL:
@@ -239,14 +263,16 @@ def most_rows(
 
 
 def parse_chunk(
-    TextChunk chunk, int64_t columns, uint8_t delimiter, array, int64_t row, list bad, filled=None
+    TextChunk chunk, int64_t columns, uint8_t delimiter, array, int64_t row, list bad, filled=None,
+    bint exact=False,
 ):
     """Parse a chunk into `array` (rows, columns), from row `row` on; returns the rows.
 
     There must be room for `most_rows`.
 
     With `bad` a row that cannot be read is zero, and the list gets pairs of its row in the chunk
-    and its error; with None that is raised.  Empty fields become `filled` unless that is None.
+    and its error; with None that is raised.  Empty fields become `filled` unless that is None;
+    with `exact` whole numbers that would be rounded are errors.
     """
     cdef const uint8_t[::1] text = chunk.buffer
     cdef double value = 0 if filled is None else filled
@@ -272,15 +298,15 @@ def parse_chunk(
         left = room - rows
         with nogil:
             if kind == c'f' and itemsize == 4:
-                rows += _parse_rows(&at, end, columns, delimiter, <float*>out, left, missing, &fault)
+                rows += _parse_rows(&at, end, columns, delimiter, <float*>out, left, missing, exact, &fault)
             elif kind == c'f':
-                rows += _parse_rows(&at, end, columns, delimiter, <double*>out, left, missing, &fault)
+                rows += _parse_rows(&at, end, columns, delimiter, <double*>out, left, missing, exact, &fault)
             elif kind == c'i' and itemsize == 4:
-                rows += _parse_rows(&at, end, columns, delimiter, <int32_t*>out, left, missing, &fault)
+                rows += _parse_rows(&at, end, columns, delimiter, <int32_t*>out, left, missing, exact, &fault)
             elif kind == c'i':
-                rows += _parse_rows(&at, end, columns, delimiter, <int64_t*>out, left, missing, &fault)
+                rows += _parse_rows(&at, end, columns, delimiter, <int64_t*>out, left, missing, exact, &fault)
             else:
-                rows += _parse_rows(&at, end, columns, delimiter, <uint8_t*>out, left, missing, &fault)
+                rows += _parse_rows(&at, end, columns, delimiter, <uint8_t*>out, left, missing, exact, &fault)
         if fault.status == OK:
             if rows_in(at, end, delimiter):
                 raise ValueError("more rows than room")
@@ -304,13 +330,15 @@ cdef object _error(TextChunk chunk, start, Fault fault, columns, delimiter, dtyp
     shown = repr(shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "...")
     kind = "a decimal number" if dtype.kind == "f" else "a decimal integer"
     reason = {
-        TOO_SHORT: f"the row has {fault.column} fields instead of {columns}; it ends with {shown}",
+        TOO_SHORT: f"the row has {fault.column} fields instead of {columns}; it ends with "
+                   + (shown if text.strip() else "a delimiter"),
         TOO_LONG: f"the row has more than {columns} fields; the next one is {shown}",
         EMPTY: f"the field is empty; every row needs {columns} numbers, and missing= gives a value"
                " for empty fields",
         JUNK: f"{shown} is not {kind}; fields are separated by {delimiter!r}, and header lines"
               " need skip_header",
         OVERFLOW: f"{shown} does not fit into {dtype}",
+        INEXACT: f"{shown} has no exact {dtype}: another dtype may hold it",
     }[fault.status]
     if fault.status == JUNK and text.strip()[:1] in (b'"', b"'"):
         reason = f"{shown} is in quotes: numbers stand without quotes here"

@@ -9,10 +9,17 @@ import os
 
 import numpy as np
 
+from libc.math cimport fabs, floor, isinf
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t
 from libc.string cimport memchr
 
-from recordio.text.decimal cimport parse_double, parse_integer, short_double, short_integer
+from recordio.text.decimal cimport (
+    loses_digits,
+    parse_double,
+    parse_integer,
+    short_double,
+    short_integer,
+)
 from recordio.text.lines cimport TextChunk, count_byte
 
 from recordio.errors import TextFormatError
@@ -27,11 +34,15 @@ ctypedef fused real:
     float
     double
 
+cdef enum:
+    EXACT_IN_FLOAT = 1 << 24        # whole numbers beyond it may be rounded
+
 cdef enum Status:
     OK
     BAD_LABEL
     BAD_WEIGHT
     NO_LABEL
+    LARGE_LABEL
     BAD_QUERY
     BAD_INDEX
     NO_VALUE
@@ -106,6 +117,15 @@ cdef inline Status _parse_entry(
     return OK
 
 
+cdef bint _is_rounded(real label, const uint8_t* text) noexcept nogil:
+    """Tell whether a whole number that became a label may have lost digits."""
+    cdef double value = 0
+    if fabs(label) < EXACT_IN_FLOAT or isinf(label):
+        return False
+    parse_double(text, &value)
+    return value == floor(value) and loses_digits(text, value, label)
+
+
 cdef Status _parse_label(
     const uint8_t** start, bint weighted, real* label, int64_t* weights
 ) noexcept nogil:
@@ -114,6 +134,8 @@ cdef Status _parse_label(
     cdef const uint8_t* next = _parse_real(start[0], label)
     if next == NULL:
         return BAD_LABEL
+    if _is_rounded(label[0], start[0]):
+        return LARGE_LABEL
     if next[0] == c':':
         if not weighted:
             return NO_LABEL
@@ -238,7 +260,7 @@ cdef object _parse_chunk(
         if status == OK:
             break
         fault.line += line
-        error = _error(chunk, fault.item - &text[0], fault, base, limit)
+        error = _error(chunk, fault.item - &text[0], fault, base, limit, dtype)
         note_bad_row(bad, parsed.rows, error)
         labels[parsed.rows] = counts[parsed.rows] = 0
         parsed.rows += 1
@@ -256,7 +278,7 @@ cdef object _used(array, int64_t count):
     return array[:count] if 2 * count > len(array) else array[:count].copy()
 
 
-cdef object _error(TextChunk chunk, start, Fault fault, base, limit):
+cdef object _error(TextChunk chunk, start, Fault fault, base, limit, dtype):
     text = bytes(chunk.buffer[start:chunk.buffer.find(b"\n", start)])
     shown = text.decode("utf-8", "backslashreplace")
     for end in " \t\r#":       # not split(), which knows more white space
@@ -265,6 +287,7 @@ cdef object _error(TextChunk chunk, start, Fault fault, base, limit):
     reason = {
         BAD_LABEL: f"the label {shown} is no number",
         BAD_WEIGHT: f"the weight of the label {shown} is no number",
+        LARGE_LABEL: f"the label {shown} has no exact {dtype}: another dtype may hold it",
         NO_LABEL: f"no label stands before the feature {shown}; where it is a label with a weight,"
                   " label_weights=True reads it and drops the weight",
         BAD_QUERY: f"{shown} is no query: qid takes an integer",
@@ -334,7 +357,7 @@ def read_libsvm(
     Raises
     ------
     TextFormatError
-        For a missing label, a label, index or value that is no number, a missing value, an index that is negative
+        For a missing label, one that is a whole number without an exact `dtype`, a label, index or value that is no number, a missing value, an index that is negative
         or not below `num_features`: the first one in the file, with its line and the position of
         the item in it (the label is 1).  Also beyond a limit, for damaged gzip, and if a pattern
         matches no file.

@@ -161,8 +161,10 @@ def test_round_trip(folder, rows, end, packed):
     path.write_bytes(gzip.compress(text) if packed else text)
     data, labels = read_libsvm(path, 10**6 + 1)
     assert labels.tolist() == [label for label, _ in rows]
-    assert data.indices.tolist() == [index for _, entries in rows for index in entries]
-    assert data.data.tolist() == [value for _, entries in rows for value in entries.values()]
+    assert data.indices.tolist() == [index for _, entries in rows for index in sorted(entries)]
+    assert data.data.tolist() == [
+        entries[index] for _, entries in rows for index in sorted(entries)
+    ]
     assert np.diff(data.indptr).tolist() == [len(entries) for _, entries in rows]
 
 
