@@ -310,7 +310,9 @@ class OpenPack:
     def _contained_entries(self, samples: ContainedSamples) -> dict[int, ListEntry]:
         first = self.reader.first
         return {
-            first + i: ListEntry(first + i, tuple(samples.labels_of(i).tolist()), samples.name_of(i))
+            first + i: ListEntry(
+                first + i, tuple(samples.labels_of(i).tolist()), samples.name_of(i)
+            )
             for i in range(len(samples))
         }
 

@@ -453,9 +453,11 @@ class ScannedPack(OpenPack):
         """The different class labels, ascending: float32."""
         return different(self.labels.values)
 
-    def label_source(self, labels: Any = "keep", classes: int | None = None) -> LabelSource:
+    def label_source(self, labels: Any = "keep", classes: Any = None) -> LabelSource:
         """Return the pack as `label_changes` takes it."""
-        return LabelSource(self.path, self.distinct, labels, classes, self.identities)
+        return LabelSource(
+            self.path, self.distinct, labels, classes, self.identities, lambda: self.classes
+        )
 
 
 def whole_records(
