@@ -19,6 +19,8 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "UTF-16"),
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
+#: Letters of text that is ASCII.
+PLAIN = frozenset(b"\t\n\r\f" + bytes(range(32, 127)))
 #: Encodings of more than one byte, the strictest first; Latin letters are the last guess.
 GUESSES = ("EUC-JP", "GBK", "SHIFT-JIS", "BIG5")
 
@@ -34,8 +36,9 @@ def wrong_encoding(head: bytes) -> tuple[str, str] | None:
             return f"{encoding} text", _convert(encoding)
     # Most letters of tables are ASCII, and then every other byte is zero.
     for first, end in ((1, "LE"), (0, "BE")):
-        zeros, others = head[first::2].count(0), head[1 - first :: 2].count(0)
-        if len(head) > 3 and not others and 4 * zeros >= len(head):
+        high, low = head[first::2], head[1 - first :: 2]
+        letters = [one for other, one in zip(high, low, strict=False) if not other]
+        if len(head) > 3 and 4 * len(letters) >= len(head) and all(one in PLAIN for one in letters):
             return "UTF-16 text", _convert(f"UTF-16{end}")
     return None
 

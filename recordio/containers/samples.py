@@ -28,7 +28,7 @@ class ContainedSamples:
     those of the files that the contents were, UTF-8, one after the other, and sample i has
     ``names[name_starts[i] : name_starts[i + 1]]``.  `faults` say why samples cannot be used whose
     size is `NO_CONTENT`; `left_out` counts what was passed over, and `notes` say what of it somebody
-may miss.  The samples of
+    may miss.  The samples of
     `damage`, which are among the faults, stand for a stretch that cannot be read: what it held is
     not known, and the file cannot be opened unless errors are skipped.
     """
