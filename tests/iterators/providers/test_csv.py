@@ -606,10 +606,16 @@ def test_limits_are_those_of_the_reader(tmp_path):
 def test_every_row_has_one_label_that_keeps_its_digits(tmp_path, shuffle):
     data, label = tmp_path / "data", tmp_path / "label"
     data.write_text("1\n2\n3\n")
-    for text, words in (("1\n2\n", "2 labels"), ("1\n" * 4, "4 labels"), ("1\n16777217\n2\n", "exact")):
+    for text, words in (
+        ("1\n2\n", "2 labels"),
+        ("1\n" * 4, "4 labels"),
+        ("1\n16777217\n2\n", "exact"),
+    ):
         label.write_text(text)
         with pytest.raises(TextFormatError, match=words):
-            list(CSVIter(data_csv=data, data_shape=1, label_csv=label, batch_size=1, shuffle=shuffle))
+            list(
+                CSVIter(data_csv=data, data_shape=1, label_csv=label, batch_size=1, shuffle=shuffle)
+            )
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
