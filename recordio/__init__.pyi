@@ -81,6 +81,7 @@ from .errors import EmptyRecordFileError as EmptyRecordFileError
 from .errors import ErrorBudgetError as ErrorBudgetError
 from .errors import ExpressionError as ExpressionError
 from .errors import FieldError as FieldError
+from .errors import FileKindError as FileKindError
 from .errors import ImageDecodeError as ImageDecodeError
 from .errors import ImageFileError as ImageFileError
 from .errors import IndexFileError as IndexFileError

@@ -20,6 +20,7 @@ __all__ = [
     "ErrorBudgetError",
     "ExpressionError",
     "FieldError",
+    "FileKindError",
     "ImageDecodeError",
     "ImageFileError",
     "IndexFileError",
@@ -192,6 +193,10 @@ class CacheFileError(RecordIOError):
 
 class ErrorBudgetError(RecordIOError):
     """More records had to be skipped than the error budget allows."""
+
+
+class FileKindError(RecordIOError):
+    """A file is of another kind than the one that is read: the message says what it looks like."""
 
 
 class ExpressionError(RecordIOError):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TextIO
 
+from recordio.encodings import not_utf8, wrong_encoding
 from recordio.errors import RecordIOError
 
 __all__ = ["EXPANSION", "LONGEST_LINE", "SMALLEST_LIMIT", "bounded_lines", "check_array_bytes"]
@@ -42,9 +43,20 @@ def check_array_bytes(
 def bounded_lines(file: TextIO, path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
     """Yield number, from 1, and text of each line of a list of files, classes or labels.
 
-    A line of `LONGEST_LINE` characters or more is an error: such a file is no list.
+    A line of `LONGEST_LINE` characters or more is an error: such a file is no list.  So is text
+    that is not UTF-8, if the file is opened for nothing else or its letters have two bytes.
     """
-    for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), ""), 1):
+    lines = enumerate(iter(partial(file.readline, LONGEST_LINE), ""), 1)
+    number = 0
+    while True:
+        try:
+            number, line = next(lines)
+        except StopIteration:
+            return
+        except UnicodeDecodeError as error:
+            raise RecordIOError(not_utf8(error.object[error.start :][:64]), path=path) from None
+        if number == 1 and (other := wrong_encoding(line[:512].encode("utf-8", "surrogateescape"))):
+            raise RecordIOError(f"this looks like {other[0]}; {other[1]}", path=path, line=1)
         if len(line) == LONGEST_LINE:
             raise RecordIOError(
                 f"the line has {LONGEST_LINE} characters or more: this is no list",

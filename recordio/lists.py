@@ -17,6 +17,7 @@ import numpy as np
 from .bytes.files import open_text
 from .errors import LabelError
 from .limits import bounded_lines
+from .values import number
 
 if TYPE_CHECKING:
     from .bytes.remote.settings import RemoteSettings
@@ -94,22 +95,33 @@ def parse_line(line: str, label_width: int | None = None) -> ListEntry:
                 f"expected an id and {label_width} labels, found {line.strip()[:80]!r}"
             )
     try:
-        number = int(words[0])
+        key = int(words[0])
     except ValueError:
         raise LabelError(f"the id {words[0].strip()[:80]!r} is not an integer") from None
-    if not 0 <= number <= LARGEST_ID:
-        raise LabelError(f"the id {number} is outside 0 to 2**64 - 1")
+    if not 0 <= key <= LARGEST_ID:
+        raise LabelError(f"the id {key} is outside 0 to 2**64 - 1")
     try:
         labels = tuple(map(float, words[1:]))
+        if any("_" in word for word in words[1:]):  # which Python leaves out
+            raise ValueError
     except ValueError:
         raise LabelError(
             f"expected an id and {len(words) - 1} labels, but one of {' '.join(words[1:])[:80]!r} "
             "is not a number"
         ) from None
-    for label in labels:
-        if not -LARGEST_FLOAT32 < label < LARGEST_FLOAT32 and math.isfinite(label):
-            raise LabelError(f"the label {label} is too large for a 32-bit float")
-    return ListEntry(number, labels, path)
+    for word, label in zip(words[1:], labels, strict=True):
+        if not -EXACT_IN_FLOAT32 <= label <= EXACT_IN_FLOAT32:
+            _check_large(word, label)
+    return ListEntry(key, labels, path)
+
+
+def _check_large(word: str, label: float) -> None:
+    """Refuse a label that is no number, or one of which a 32-bit float does not keep all digits."""
+    if not math.isfinite(label):
+        raise LabelError(f"the label {word.strip()} is no finite number")
+    if abs(label) >= LARGEST_FLOAT32:
+        raise LabelError(f"the label {label} is too large for a 32-bit float")
+    check_labels([number(word) or 0])
 
 
 def entries_among(lines: Iterable[str | bytes]) -> Iterator[ListEntry]:
@@ -131,9 +143,9 @@ def entry_lines(
     file: TextIO, path: str | os.PathLike[str], before: int = 0
 ) -> Iterator[tuple[int, str]]:
     """Yield number, from 1, and text of the lines to be read; `before` others stand before them."""
-    for number, line in bounded_lines(file, path):
+    for position, line in bounded_lines(file, path):
         if names_image(line):
-            yield number + before, line
+            yield position + before, line
 
 
 def read_entries(
@@ -143,12 +155,12 @@ def read_entries(
 ) -> Iterator[tuple[int, ListEntry]]:
     """Yield the entries of a list, with the numbers of their lines, from 1."""
     with open_list(path, settings) as file:
-        for number, line in entry_lines(file, path):
+        for position, line in entry_lines(file, path):
             try:
                 entry = parse_line(line, label_width)
             except LabelError as error:
-                raise LabelError(error.reason, path=path, line=number) from None
-            yield number, entry
+                raise LabelError(error.reason, path=path, line=position) from None
+            yield position, entry
 
 
 def safe_name(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import signal
 import sys
 import threading
@@ -31,6 +32,8 @@ __all__ = [
 ]
 
 SHOWN_SKIPPED = 10
+#: Dashes that editors and web pages make of hyphens, before an option or a number.
+DASH = re.compile("-?[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]+-?(?=\\w)")
 #: Message of commands that look for damage where warnings cannot be had.
 UNNOTICED = "built without libjpeg-turbo: warnings of the JPEG decoder go unnoticed"
 BROKEN_PIPE = 128 + 13  # what the shell reports for a command that SIGPIPE ended
@@ -90,6 +93,16 @@ class Parser(argparse.ArgumentParser):
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Return the settings; arguments without a meaning end the process."""
+        args = list(sys.argv[1:] if args is None else args)
+        for word in args[: args.index("--") if "--" in args else None]:
+            if (found := DASH.match(word)) and not os.path.exists(word):
+                name, _, rest = word[found.end() :].partition("=")
+                dash = next(letter for letter in found[0] if letter != "-")
+                hyphens = "-" if len(name) == 1 or name[:1].isdigit() else "--"
+                self.error(
+                    f"{word}: it begins with a dash of typography (U+{ord(dash):04X}), not with "
+                    f"hyphens; did you mean {hyphens}{name}{'=' if rest else ''}{rest}?"
+                )
         settings, rest = self.parse_known_args(args, namespace)
         if not rest:
             return settings

@@ -18,6 +18,7 @@ import numpy as np
 from recordio import ImageDecodeError, IRHeader, LabelError, RecordTooLargeError
 from recordio import pack as pack_record
 from recordio.containers.labels import raw_values_in
+from recordio.encodings import path_of_name
 from recordio.extras import command
 from recordio.formats import by_opencv, pnm
 from recordio.formats.decode import decode_as_opencv
@@ -159,7 +160,7 @@ def _checked_array(data: bytes, options: EncodeOptions) -> bytes:
 
 def _read_file(path: str) -> bytes:
     """Return the content of a regular file, with as few system calls as possible."""
-    descriptor = os.open(path, OPEN_FLAGS)
+    descriptor = os.open(path_of_name(path), OPEN_FLAGS)
     try:
         status = os.fstat(descriptor)
         if stat.S_ISDIR(status.st_mode):

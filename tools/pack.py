@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 from recordio import IRHeader, RecordIOError
 from recordio import pack as pack_record
 from recordio.bytes.storage import naming_output
+from recordio.encodings import missing_name
 from recordio.formats import by_opencv
 from recordio.lists import ListEntry
 from recordio.ordered import default_threads
@@ -214,7 +215,10 @@ def _write_records(
         except OSError as error:
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 raise  # it would be the same for every image that follows
-            return Skipped(images.name_of(entry), error.strerror or str(error))
+            reason = error.strerror or str(error)
+            if isinstance(error, FileNotFoundError):
+                reason += missing_name(str(error.filename))
+            return Skipped(images.name_of(entry), reason)
         except by_opencv.errors() + (MemoryError,) as error:
             return Skipped(images.name_of(entry), str(error) or "not enough memory")
 

@@ -28,6 +28,7 @@ class SampleImages:
         self.source = source
         self.pack: OpenPack = open_pack(source)
         if self.pack.container is None:
+            _ = self.pack.reader  # a file of another kind says so
             raise RecordIOError(
                 "it is a record file already; `recordio filter`, `shuffle`, `shard` and `optimize` "
                 "make others of it",

@@ -95,6 +95,7 @@ class CSVKeywords(TextKeywords, total=False):
     round_batch: bool
     delimiter: str
     skip_header: int
+    missing: float | None
     threads: int | None
     dtype: str
     layout: str | None
@@ -433,6 +434,8 @@ class LibSVMKeywords(TextKeywords, total=False):
     label_libsvm: str | os.PathLike[str] | None
     label_shape: Sequence[int]
     round_batch: bool
+    skip_header: int
+    label_weights: bool
     layout: str
     dtype: str
 

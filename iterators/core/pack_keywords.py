@@ -18,7 +18,7 @@ class PackKeywords(TypedDict, total=False):
     share: float | None
     repeat: float | None
     labels: Any
-    classes: int | None
+    classes: Any
     weights: Any
     path_imgidx: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
     path_imglist: str | os.PathLike[str] | None

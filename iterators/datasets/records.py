@@ -35,7 +35,14 @@ from ..images.examples import AUGMENTATION, AugmentedExamples
 from ..images.fields.example_fields import StoredFields
 from ..images.fields.image_fields import ImageFields
 from ..images.limit_options import LimitOptions
-from ..images.sources.mixed_packs import Pack, PackOptions, Packs, as_packs, label_source
+from ..images.sources.mixed_packs import (
+    Pack,
+    PackOptions,
+    Packs,
+    as_packs,
+    check_names,
+    label_source,
+)
 from ..images.sources.record_source import RecordSource, read_label_vectors
 from ..images.stored_bits import CutBits
 from .decoding import DecodingThreads, ThreadOptions
@@ -338,6 +345,7 @@ class ImageRecordDataset(DatasetMixin):
                 )
             ]
         )
+        check_names(self.source.members, self._changes, self._lists)
 
     def _augment(self, augmentation: dict[str, Any], options: ImageRecordDatasetOptions) -> None:
         form = {"layout": options.layout, "dtype": options.dtype}

@@ -174,6 +174,9 @@ class SparseColumn:
 
     def __post_init__(self) -> None:
         self.dtype = numpy_dtype(self.matrix.dtype if self.dtype is None else self.dtype)
+        if not self.matrix.has_canonical_format:  # which torch's tensors need
+            self.matrix = self.matrix.copy()
+            self.matrix.sum_duplicates()
 
     def __len__(self) -> int:
         return self.matrix.shape[0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import partial
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -36,6 +37,13 @@ __all__ = ["CSVIter", "CSVProvider"]
 DTYPES = ("float32", "float64", "int32", "int64", "uint8")
 
 
+def _number(name: str, value: Any) -> float:
+    """Return a number, NaN and infinity included."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name}={value!r}: expected a number")
+    return float(value)
+
+
 @dataclass(frozen=True, kw_only=True)
 class CSVOptions(TextOptions):
     """The keywords of `CSVIter`."""
@@ -61,8 +69,7 @@ class CSVOptions(TextOptions):
     label_csv: str | os.PathLike[str] | None = option(
         None,
         "str or os.PathLike, optional",
-        """A file with the labels, one line for every row; further lines are left out.  Without it
-        every label is one 0.""",
+        """A file with the labels, one line for every row.  Without it every label is one 0.""",
     )
     label_shape: tuple[int, ...] = option(
         (1,),
@@ -89,6 +96,12 @@ class CSVOptions(TextOptions):
         "int",
         "Lines to leave out at the start of every file, those of labels included.",
         partial(integer, low=0),
+    )
+    missing: float | None = option(
+        None,
+        "number, optional",
+        """The value of empty fields, such as ``float("nan")``; by default they are an error.""",
+        optional(_number),
     )
     threads: int | None = option(
         None,
@@ -134,6 +147,7 @@ class CSVOptions(TextOptions):
             "dtype",
             "delimiter",
             "skip_header",
+            "missing",
             "threads",
             "max_line_bytes",
             "max_array_bytes",
@@ -153,8 +167,8 @@ class CSVIter(RowProvider):
     Raises
     ------
     TextFormatError
-        For a line that cannot be read, with its position, for fewer labels than rows, and beyond a
-        limit.
+        For a line that cannot be read, with its position, for more or fewer labels than rows, for a
+        label that is a whole number without an exact `dtype`, and beyond a limit.
     TypeError
         For a parameter that does not exist.
     ValueError
@@ -225,7 +239,7 @@ def _check_counts(files: list[_File], counts: list[int]) -> int:
     if not counts[0]:
         raise TextFormatError("the file holds no rows", path=os.fspath(files[0].path))
     for file, count in zip(files[1:], counts[1:], strict=True):
-        if count < counts[0]:
+        if count != counts[0]:
             raise TextFormatError(
                 f"{count} labels for the {counts[0]} rows of {os.fspath(files[0].path)}",
                 path=os.fspath(file.path),
@@ -240,7 +254,13 @@ def _read_at_once(
     skipping = options.on_error == "skip"
     found: list[dict[int, TextFormatError]] = [{} for _ in files]
     arrays = [
-        read_csv(file.path, file.shape, bad_rows=bad if skipping else None, **options.form)
+        read_csv(
+            file.path,
+            file.shape,
+            bad_rows=bad if skipping else None,
+            exact=file is not files[0],
+            **options.form,
+        )
         for file, bad in zip(files, found, strict=True)
     ]
     count = _check_counts(files, [len(array) for array in arrays])
@@ -261,7 +281,10 @@ def _stream(
     files: list[_File], constant_label: str | None, options: CSVOptions
 ) -> tuple[RowSource, Order]:
     """Rows as they are needed, and their order."""
-    readers = [CSVReader(file.path, file.shape, **options.form) for file in files]
+    readers = [
+        CSVReader(file.path, file.shape, exact=file is not files[0], **options.form)
+        for file in files
+    ]
     count = _check_counts(files, [reader.count() for reader in readers])
     order = order_of_rows(options, count)
     first = int(order.take(0, 0, 1)[0]) if order.count() else 0

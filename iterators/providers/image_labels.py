@@ -14,7 +14,7 @@ from recordio.packs.labels import ClassCount, LabelChange, label_changes
 
 from ..core.batch import DataDesc
 from ..core.order import check_of
-from ..images.sources.mixed_packs import Pack, as_packs, changed_labels, label_source
+from ..images.sources.mixed_packs import Pack, as_packs, changed_labels, check_names, label_source
 from ..images.sources.record_source import RecordSource, read_label_list
 from .image_options import ImageRecordOptions
 from .image_sources import ImageSource
@@ -106,6 +106,7 @@ class PackClasses:
                 for member, pack, table in zip(source.members, packs, self._listed, strict=True)
             ]
         )
+        check_names(source.members, self.changes, self._listed)
 
     def read(self) -> tuple[np.ndarray, dict[int, RecordIOError]]:
         """Read the class of every record, float32, NaN for those without, and why they are."""

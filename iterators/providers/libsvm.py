@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from recordio.errors import TextFormatError
 from recordio.keywords.checks import boolean, choice, integer, integers
 from recordio.keywords.options import accepts, described, option
@@ -74,6 +76,19 @@ class LibSVMOptions(TextOptions):
         the bytes of the file, as in MXNet; with it, every `num_parts`-th position of the common
         permutation.""",
     )
+    skip_header: int = option(
+        0,
+        "int",
+        "Lines to leave out at the start of every file, those of labels included.",
+        partial(integer, low=0),
+    )
+    label_weights: bool = option(
+        False,
+        "bool",
+        """Lines may begin with ``label:weight``, as in MXNet, and weights are dropped. By default
+        such a line is an error: its label may be missing.""",
+        boolean,
+    )
     layout: str = option("NC", '{"NC"}', "Sparse batches have no other layout.")
     dtype: str = option(
         "float32",
@@ -107,8 +122,8 @@ class LibSVMIter(RowProvider):
     Raises
     ------
     TextFormatError
-        For a line that cannot be read, with its position, for fewer labels than rows, and beyond a
-        limit.
+        For a line that cannot be read, with its position, for more or fewer labels than rows, for a
+        label that is a whole number without an exact `dtype`, and beyond a limit.
     TypeError
         For a parameter that does not exist.
     ValueError
@@ -141,7 +156,14 @@ class LibSVMIter(RowProvider):
                 "one number come from label_libsvm, and only those"
             )
         bad_rows: dict[int, TextFormatError] | None = {} if options.on_error == "skip" else None
-        form = options.values("dtype", "max_line_bytes", "max_array_bytes", "remote_options")
+        form = options.values(
+            "dtype",
+            "skip_header",
+            "label_weights",
+            "max_line_bytes",
+            "max_array_bytes",
+            "remote_options",
+        )
         matrix, labels = read_libsvm(data_libsvm, features, bad_rows=bad_rows, **form)
         if not matrix.shape[0]:
             raise TextFormatError("the file holds no rows", path=os.fspath(data_libsvm))
@@ -151,14 +173,16 @@ class LibSVMIter(RowProvider):
         elif label_name is not None:
             assert label_libsvm is not None
             bad_labels: dict[int, TextFormatError] | None = None if bad_rows is None else {}
-            vectors, _ = read_libsvm(label_libsvm, width, bad_rows=bad_labels, **form)
+            wide = {**form, "dtype": "float64"}
+            vectors, _ = read_libsvm(label_libsvm, width, bad_rows=bad_labels, **wide)
+            vectors = _narrowed(vectors, form["dtype"], os.fspath(label_libsvm))
             bad_rows = None if bad_rows is None else {**(bad_labels or {}), **bad_rows}
-            if vectors.shape[0] < matrix.shape[0]:
+            if vectors.shape[0] != matrix.shape[0]:
                 raise TextFormatError(
                     f"{vectors.shape[0]} labels for {matrix.shape[0]} rows of {data_libsvm}",
                     path=os.fspath(label_libsvm),
                 )
-            targets = [SparseColumn(label_name, vectors[: matrix.shape[0]])]
+            targets = [SparseColumn(label_name, vectors)]
         table = Columns([SparseColumn(options.data_name, matrix)], targets, bad_rows or {})
         plan = BatchPlan(
             order_of_rows(options, len(table), _part_rule(options)),
@@ -168,11 +192,25 @@ class LibSVMIter(RowProvider):
         super().__init__(table, plan, options)
 
 
+def _narrowed(vectors: Any, dtype: str, path: str) -> Any:
+    """Give labels their type; a whole number that this would round is an error."""
+    values = vectors.data
+    with np.errstate(over="ignore"):
+        rounded = values.astype(dtype)
+    wrong = (rounded != values) & (values == np.floor(values)) & np.isfinite(values)
+    if wrong.any():
+        raise TextFormatError(
+            f"the label {values[wrong][0]:.0f} has no exact {dtype}: another dtype may hold it",
+            path=path,
+        )
+    return vectors.astype(dtype)
+
+
 def _part_rule(options: LibSVMOptions) -> PartRule:
     """MXNet's rule: the file is cut by its size, and the cuts move to ends of lines."""
     if options.num_parts == 1 or options.shuffle:
         return part_by_count
     sizes, starts = row_starts(
-        options.data_libsvm, **options.values("max_line_bytes", "remote_options")
+        options.data_libsvm, **options.values("skip_header", "max_line_bytes", "remote_options")
     )
     return lambda count, num_parts, part_index: part_by_lines(sizes, starts, num_parts, part_index)

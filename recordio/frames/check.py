@@ -35,6 +35,7 @@ from recordio.frames.checksums import (
     stale_checksums,
 )
 from recordio.frames.index_file import format_index, read_index
+from recordio.frames.record_bytes import map_records
 from recordio.frames.walk import walk
 
 __all__ = [
@@ -214,6 +215,8 @@ def verify(
     ------
     ChecksumFileError
         If `checksums` cannot be used, or belongs to another record file.
+    FileKindError
+        If the file is no record file, but for instance an image or an archive.
     OSError
         If a file cannot be read.
     TruncatedRecordError
@@ -241,7 +244,7 @@ def verify(
     """
     report = Report(os.fsdecode(path), index_path=None if index is None else os.fsdecode(index))
     table = None if checksums is None else read_checksums(checksums)
-    _survey(StoredFile(report.path).map(), report, table, progress)
+    _survey(map_records(StoredFile(report.path)), report, table, progress)
     return report
 
 
@@ -344,7 +347,7 @@ def repair(
                 raise ValueError(f"{source} would be overwritten: give another output")
     listed = None if index is None else read_index(index)
     table = None if checksums is None else read_checksums(checksums)
-    view = StoredFile(report.path).map()
+    view = map_records(StoredFile(report.path))
     old = [np.empty(0, np.int64)]
     new = [np.empty(0, np.int64)]
     written = 0
@@ -405,7 +408,7 @@ def write_checksums(path: Name, index: Name | None = None) -> Report:
     """
     report = Report(os.fsdecode(path), index_path=None if index is None else os.fsdecode(index))
     target = checksums_path(report.path)
-    data = StoredFile(report.path).map()
+    data = map_records(StoredFile(report.path))
     offsets = _survey(data, report)
     if not report.ok:
         problem = report.problems[0]

@@ -27,6 +27,7 @@ from recordio.header cimport HEADER_ID, HEADER_SIZE
 from recordio.errors import IndexFileError, RecordHeaderError
 from recordio.bytes.files import StoredFile, open_output
 from recordio.frames.frame import scan_offsets
+from recordio.frames.record_bytes import map_records
 
 __all__ = ["KeyLookup", "build_index", "format_index", "read_index", "write_index"]
 
@@ -353,7 +354,7 @@ def build_index(path, index=None, keys="position"):
         index = StoredFile.at(name).beside(".idx").name
     if os.path.exists(index) and os.path.samefile(name, index):
         raise ValueError(f"{name} cannot be its own index: give another index")
-    data = StoredFile.at(name).map()
+    data = map_records(StoredFile.at(name))
     offsets = scan_offsets(data, name)
     numbers = np.arange(len(offsets)) if keys == "position" else _image_ids(data, offsets, name)
     write_index(index, numbers, offsets)

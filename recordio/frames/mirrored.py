@@ -17,6 +17,7 @@ from recordio.errors import IndexFileError, RemoteMissingError
 from recordio.frames.encoder import MAX_RECORD_LENGTH
 from recordio.frames.head import HEAD, part_at
 from recordio.frames.index_file import read_index
+from recordio.frames.record_bytes import HEAD_BYTES, refuse_other_kinds
 
 __all__ = ["RemoteRecords"]
 
@@ -63,6 +64,8 @@ class RemoteRecords:
         try:
             offsets = np.sort(index.parsed(read_index, self._settings)[1])
         except RemoteMissingError:
+            with self.mirror.pin_bytes(0, min(HEAD_BYTES, self.mirror.size)):
+                refuse_other_kinds(self.url, self.mirror.view)
             raise IndexFileError(
                 "there is no such index, and without one all of the record file would have to be "
                 f"read to find its records: `recordio index {shown(self.url)}` makes it",

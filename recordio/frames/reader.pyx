@@ -25,6 +25,7 @@ from recordio.frames.frame import scan_offsets
 from recordio.frames.index_file import read_index
 from recordio.frames.mapped import RecordIterator
 from recordio.frames.mirrored import RemoteRecords
+from recordio.frames.record_bytes import map_records
 from recordio.bytes.remote.objects import shown
 from recordio.bytes.remote.settings import RemoteSettings
 
@@ -129,7 +130,7 @@ cdef class RecordReader(MappedRecords):
         if indexed is not None:
             keys, offsets = indexed.parsed(read_index, self._settings)
         if file.is_local:
-            self.view = file.map()
+            self.view = map_records(file)
         else:
             self.remote = RemoteRecords(file.mirrored(self._settings), file.name, self._settings)
             self.view = self.remote.mirror.view

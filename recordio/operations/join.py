@@ -41,12 +41,14 @@ Out = Annotated[
 Labels = Annotated[
     Any,
     option(
-        kind='{"keep", "append"}, mapping, array_like, callable or None',
+        kind='{"keep", "append", "names"}, mapping, array_like, callable or None',
         text="""New class labels, for all packs or, as a list, for each pack: "keep" leaves them
-        unchanged; "append" numbers them after the classes of the packs before; a mapping, or an
-        array with one number for each label from 0 on, gives the new label of each; a function is
-        called once, with the array of the different labels, and returns as many numbers. None
-        makes all labels -1.""",
+        unchanged; "append" numbers them after the classes of the packs before; "names" gives them
+        the labels of the same names in ``PREFIX.classes.txt`` of the packs before, and new names
+        follow; a mapping, whose keys are labels or, as texts, names of classes, or an array with
+        one number for each label from 0 on, gives the new label of each; a function is called
+        once, with the array of the different labels, and returns as many numbers. None makes all
+        labels -1.""",
     ),
 ]
 Classes = Annotated[

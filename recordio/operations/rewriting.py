@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import EmptyRecordFileError, LabelError, RecordIOError
 from ..packs.classes import SUFFIX, format_classes
-from ..packs.labels import LabelChange, label_changes
+from ..packs.labels import LabelChange, agreed_names, label_changes
 from ..packs.names import pack_prefix
 from ..packs.scanned_container import scan_pack
 from ..packs.scanned_pack import ScannedPack, different
@@ -157,13 +157,7 @@ def id_shifts(sources: Sequence[ScannedPack]) -> list[int]:
 
 def class_files(sources: Sequence[ScannedPack], changes: Sequence[LabelChange]) -> dict[str, bytes]:
     """Name the classes of a pack made of others in its companion; none if nothing is known."""
-    names: dict[int, str] = {}
-    for source, change in zip(sources, changes, strict=True):
-        for label, name in change.of_names(source.classes).items():
-            if names.setdefault(label, name) != name and change.table is None:
-                raise RecordIOError(
-                    f"class {label} is {name!r} here and {names[label]!r} in a pack before: "
-                    "append the classes, map them, or remove this file",
-                    path=source.prefix + SUFFIX,
-                )
+    names = agreed_names(
+        [(one.prefix, one.classes, change) for one, change in zip(sources, changes, strict=True)]
+    )
     return {SUFFIX: format_classes(names)} if names else {}

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..errors import LabelError
+from ..errors import LabelError, RecordIOError
+from .classes import SUFFIX, labels_of_names
 
 __all__ = [
     "MOST_CLASSES",
     "ClassCount",
     "LabelChange",
     "LabelSource",
+    "agreed_names",
     "label_changes",
     "unknown_label",
 ]
@@ -99,11 +102,19 @@ class LabelSource:
     #: Reads all class labels and returns the different ones, ascending, float32; called only where
     #: the labels are not known without.
     distinct: Callable[[], np.ndarray]
-    #: "keep", "append", a mapping, an array, a function or None, as for `iterators.Pack`.
+    #: "keep", "append", "names", a mapping, an array, a function or None, as for `iterators.Pack`.
     labels: Any = "keep"
-    #: Number of classes, if it is given, and of identities in a face-recognition pack.
-    classes: int | None = None
+    #: Number of classes, or their names in order or with their labels, if that is given.
+    classes: Any = None
+    #: Number of identities in a face-recognition pack.
     identities: int | None = None
+    #: Reads the names of classes by label; called only where they matter.
+    read_names: Callable[[], Mapping[int, str]] = dict
+
+    @cached_property
+    def names(self) -> Mapping[int, str]:
+        """Names of classes by label."""
+        return self.read_names()
 
     @property
     def appends(self) -> bool:
@@ -112,7 +123,7 @@ class LabelSource:
 
     def count(self) -> int:
         """Count its classes, before any change; labels must be whole numbers of at least 0."""
-        if self.classes is not None:
+        if isinstance(self.classes, int):
             return self.classes
         if self.identities is not None:
             return self.identities
@@ -163,8 +174,12 @@ def label_changes(sources: Sequence[LabelSource]) -> tuple[list[LabelChange], Cl
     (3, 5)
     """
     changes, num_classes = [], ClassCount()
+    known: dict[str, int] = {}  # labels of the names in the packs before
     for source in sources:
-        if source.appends:
+        if isinstance(source.labels, str) and source.labels == "names":
+            change = _by_names(source, known, num_classes)
+            num_classes.add(source, change)
+        elif source.appends:
             shift, count = num_classes(), source.count()
             if shift + count > MOST_CLASSES:
                 raise ValueError(
@@ -177,18 +192,110 @@ def label_changes(sources: Sequence[LabelSource]) -> tuple[list[LabelChange], Cl
             change = _change(source)
             num_classes.add(source, change)
         changes.append(change)
+        if any(isinstance(one.labels, str) and one.labels == "names" for one in sources):
+            for name, label in labels_of_names(change.of_names(source.names)).items():
+                known.setdefault(name, label)
     return changes, num_classes
+
+
+def agreed_names(
+    packs: Sequence[tuple[str, Mapping[int, str], LabelChange]],
+) -> dict[int, str]:
+    """Name the classes of packs together, by the labels that they become.
+
+    Packs are their prefix, names and change.  One label with two names is a RecordIOError, unless
+    a mapping makes one class of two.
+
+    >>> keep = LabelChange()
+    >>> agreed_names([("a", {0: "cat"}, keep), ("b", {0: "cat", 1: "dog"}, keep)])
+    {0: 'cat', 1: 'dog'}
+    """
+    names: dict[int, str] = {}
+    before: tuple[Any, Any] = None, None
+    for prefix, own, change in packs:
+        if before[1] is change and before[0] == own:
+            continue  # another file of the same set
+        before = own, change
+        for label, name in change.of_names(own).items():
+            if names.setdefault(label, name) != name and change.table is None:
+                raise RecordIOError(
+                    f"class {label} is {name!r} here and {names[label]!r} in a pack before: "
+                    'append the classes, map them, join them by name (labels="names"), or remove '
+                    "the file of names",
+                    path=prefix + SUFFIX,
+                )
+    return names
+
+
+def _by_names(
+    source: LabelSource, known: Mapping[str, int], num_classes: ClassCount
+) -> LabelChange:
+    """Give classes the labels of their names in the packs before; new names follow them."""
+    names = source.names
+    if not names:
+        raise ValueError(f"{source.name}: labels='names': the pack has no names of classes")
+    new, free = dict(known), num_classes() if known or num_classes.found else 0
+    for name in labels_of_names(names):
+        if name not in new:
+            new[name], free = free, free + 1
+    return _table(source, {label: new[name] for label, name in names.items()})
+
+
+def _named(source: LabelSource, wanted: Mapping[Any, Any]) -> LabelChange:
+    """Map labels of which some are given by the names of their classes."""
+    found: dict[Any, Any] = {}
+    for key, value in wanted.items():
+        if not isinstance(key, str):
+            keys = [key]
+        else:
+            keys = [label for label, name in source.names.items() if name == key]
+            if not keys:
+                raise ValueError(
+                    f"{source.name}: labels: no class is called {key!r}; the names are "
+                    f"{', '.join(map(repr, list(labels_of_names(source.names))[:10])) or 'unknown'}"
+                )
+        for one in keys:
+            if one in found:
+                raise ValueError(f"{source.name}: labels gives {key!r} twice")
+            found[one] = value
+    return _table(source, found)
+
+
+def _ordered(source: LabelSource) -> LabelChange:
+    """Give classes the labels that their names have in `classes`."""
+    classes = source.classes
+    if not isinstance(classes, Mapping):
+        names = list(classes)
+        if len(set(names)) < len(names):
+            raise ValueError(f"{source.name}: classes has a name twice")
+        classes = {name: label for label, name in enumerate(names)}
+    if not isinstance(source.labels, str) or source.labels != "keep":
+        raise ValueError(f"{source.name}: give names as classes, or labels")
+    if not source.names:
+        raise ValueError(f"{source.name}: classes: the pack has no names of classes")
+    unknown = [name for name in source.names.values() if name not in classes]
+    if unknown:
+        raise ValueError(f"{source.name}: its class {unknown[0]!r} is not among classes")
+    return _table(source, {label: classes[name] for label, name in source.names.items()})
+
+
+def _table(source: LabelSource, new: Mapping[Any, Any]) -> LabelChange:
+    """Make the change that a mapping of numbers says."""
+    keys, values = _numbers(source, list(new)), _numbers(source, list(new.values()))
+    return _in_order(source, keys, values)
 
 
 def _change(source: LabelSource) -> LabelChange:
     labels = source.labels
+    if source.classes is not None and not isinstance(source.classes, int):
+        return _ordered(source)
     if labels is None:
         return LabelChange(absent=True)
     if isinstance(labels, str):
         if labels != "keep":
             raise ValueError(
-                f"{source.name}: labels={labels!r}: expected 'keep', 'append', a mapping, an "
-                "array, a function or None"
+                f"{source.name}: labels={labels!r}: expected 'keep', 'append', 'names', a "
+                "mapping, an array, a function or None"
             )
         return LabelChange(classes=source.classes)
     if callable(labels):
@@ -200,10 +307,15 @@ def _change(source: LabelSource) -> LabelChange:
                 f"returned {len(values)}"
             )
     elif isinstance(labels, Mapping):
-        keys, values = _numbers(source, list(labels)), _numbers(source, list(labels.values()))
+        return _named(source, labels)
     else:
         values = _numbers(source, labels)
         keys = np.arange(len(values), dtype=np.float32)
+    return _in_order(source, keys, values)
+
+
+def _in_order(source: LabelSource, keys: np.ndarray, values: np.ndarray) -> LabelChange:
+    """Make a change of labels and what they become."""
     order = np.argsort(keys, kind="stable")
     keys, values = keys[order], values[order]
     if not len(keys):
@@ -216,6 +328,8 @@ def _change(source: LabelSource) -> LabelChange:
 def _numbers(source: LabelSource, values: Any) -> np.ndarray:
     """Numbers as one row of 32-bit floats, all exactly what was given."""
     try:
+        if any(isinstance(value, str) for value in values):
+            raise TypeError  # NumPy would read numbers from texts
         given = np.asarray(values, np.float64)
     except (TypeError, ValueError):
         given = np.zeros((0, 0))

@@ -26,6 +26,7 @@ from ..errors import FieldError, RecordIOError, RemoteFileError
 from ..frames.index_file import read_index
 from ..frames.mirrored import RemoteRecords
 from ..frames.reader import RecordReader
+from ..frames.record_bytes import map_records
 from ..frames.walk import walk
 from ..lists import ListEntry, entries_among, entry_lines, open_list
 from ..notes import Notes
@@ -161,7 +162,7 @@ class OpenPack:
             if not self.skip_errors or self.reader.remote is not None:
                 raise
         # Damage has a number, so that it is met, listed and replaced.
-        return np.concatenate([piece.offsets for piece in walk(self.file.map())])
+        return np.concatenate([piece.offsets for piece in walk(map_records(self.file))])
 
     @cached_property
     def all_keys(self) -> np.ndarray:
@@ -312,12 +313,12 @@ class OpenPack:
             return {entry.id: entry for entry in entries_among(lines)}
 
     def _contained_entries(self, samples: ContainedSamples) -> dict[int, ListEntry]:
-        rows = range(len(samples))
+        first = self.reader.first
         return {
-            self.reader.first + i: ListEntry(
-                self.reader.first + i, tuple(samples.labels_of(i).tolist()), samples.name_of(i)
+            first + i: ListEntry(
+                first + i, tuple(samples.labels_of(i).tolist()), samples.name_of(i)
             )
-            for i in rows
+            for i in range(len(samples))
         }
 
     @cached_property

@@ -22,6 +22,7 @@ from ..errors import CorruptRecordError, IndexFileError, RecordHeaderError, Trun
 from ..frames.check import Problem, readable_lines
 from ..frames.frame import scan_offsets
 from ..frames.head import HEAD, HEAD_WORDS, flag_of, length_of
+from ..frames.record_bytes import map_records
 from ..frames.walk import Piece, walk
 from ..header import HEADER, HEADER_FIELDS, LABEL_OFFSET
 from .identities import (
@@ -97,7 +98,7 @@ class ScannedPack(OpenPack):
         #: What is left out, and why: only where errors are skipped.
         self.problems: list[Problem] = []
         #: All bytes of the file, mapped.
-        self.data: memoryview = self.file.map()
+        self.data: memoryview = map_records(self.file)
         #: The file as words of 4 bytes, little-endian: records begin at whole words.
         self.words: np.ndarray = np.frombuffer(self.data, "<u4", len(self.data) // 4)
         #: Sizes and times of change of both files, by which a run that goes on knows them.
@@ -452,9 +453,11 @@ class ScannedPack(OpenPack):
         """The different class labels, ascending: float32."""
         return different(self.labels.values)
 
-    def label_source(self, labels: Any = "keep", classes: int | None = None) -> LabelSource:
+    def label_source(self, labels: Any = "keep", classes: Any = None) -> LabelSource:
         """Return the pack as `label_changes` takes it."""
-        return LabelSource(self.path, self.distinct, labels, classes, self.identities)
+        return LabelSource(
+            self.path, self.distinct, labels, classes, self.identities, lambda: self.classes
+        )
 
 
 def whole_records(

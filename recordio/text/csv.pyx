@@ -1,308 +1,30 @@
 """Numbers in CSV text to arrays, at once or in chunks.
 
-Every field is a decimal number; there are no quotes, no names and no missing values.  Text that is
-anything else is an error with its line and column, never a guess.
+Every field is a decimal number; there are no quotes and no names, and empty fields only where a
+value is given for them.  Text that is anything else is an error with its line and column, never a
+guess.
 """
 
 import weakref
 
 import numpy as np
 
-from libc.stdint cimport INT32_MAX, INT32_MIN, int32_t, int64_t, uint8_t
-from libc.string cimport memchr, memset
-
-from recordio.text.decimal cimport (
-    parse_double,
-    parse_integer,
-    short_double,
-    short_integer,
-    short_pair,
-)
-from recordio.text.lines cimport TextChunk, rows_in
-
 from recordio.text.csv_format import CSVFormat, whole_number
-from recordio.errors import TextFormatError
-from recordio.text.lines import MAX_BAD_ROWS, MAX_LINE_BYTES, LineChunks, note_bad_row
+from recordio.text.csv_rows import most_rows, parse_chunk
+from recordio.text.lines import MAX_LINE_BYTES, LineChunks
 from recordio.ordered import OrderedWork
 from recordio.text.row_count import RowPositions
 from recordio.text.growing_array import Table
 
 __all__ = ["CSVReader", "read_csv"]
 
-ctypedef fused number:
-    float
-    double
-    int32_t
-    int64_t
-    uint8_t
-
-cdef enum:
-    PAIR_TRIES = 4
-
-cdef enum Status:
-    OK
-    TOO_SHORT
-    TOO_LONG
-    EMPTY
-    JUNK
-    OVERFLOW
-
-cdef struct Fault:
-    Status status
-    int64_t line            # from 0
-    int64_t column          # from 0
-    const uint8_t* field
-
-_SHOWN = 40                 # characters of the offending text
 _FIRST_BYTES = 1 << 17      # of the first chunk of a stream: nobody can begin before it is there
-
-
-cdef inline bint _is_blank(uint8_t c, uint8_t delimiter) noexcept nogil:
-    return (c == c' ' or c == c'\t' or c == c'\r') and c != delimiter
-
-
-cdef inline const uint8_t* _skip_blanks(const uint8_t* at, uint8_t delimiter) noexcept nogil:
-    while _is_blank(at[0], delimiter):
-        at += 1
-    return at
-
-
-cdef inline bint _in_range(number* out, int64_t value) noexcept nogil:
-    """Store an integer if its type holds it."""
-    if number is int32_t:
-        if value < INT32_MIN or value > INT32_MAX:
-            return False
-    elif number is uint8_t:
-        if value < 0 or value > 255:
-            return False
-    out[0] = <number>value
-    return True
-
-
-cdef inline const uint8_t* _short_field(const uint8_t* at, number* out) noexcept nogil:
-    """Parse a number as it mostly looks, or return NULL: what follows must still be checked."""
-    cdef double real = 0
-    cdef int64_t integer = 0
-    if number is float or number is double:
-        at = short_double(at, &real)
-        out[0] = <number>real
-    else:
-        at = short_integer(at, &integer)
-        if not _in_range(out, integer):
-            return NULL
-    return at
-
-
-cdef Status _any_field(
-    const uint8_t** start, uint8_t delimiter, bint last, number* out
-) noexcept nogil:
-    """Parse any field with its surroundings; `start` moves behind the delimiter or line end.
-
-    If the row is too short, it stays, or moves to the line end if there is a field before that.
-    """
-    cdef const uint8_t* at = _skip_blanks(start[0], delimiter)
-    cdef double real = 0
-    cdef int64_t integer = 0
-    cdef int overflow = 0
-    if at[0] == c'\n':
-        return TOO_SHORT
-    if at[0] == delimiter:
-        return EMPTY
-    if number is float or number is double:
-        at = parse_double(at, &real)
-        out[0] = <number>real
-    else:
-        at = parse_integer(at, &integer, &overflow)
-    if at == NULL:
-        return JUNK
-    at = _skip_blanks(at, delimiter)
-    if at[0] != delimiter and at[0] != c'\n':
-        return JUNK
-    if number is int32_t or number is int64_t or number is uint8_t:
-        if overflow or not _in_range(out, integer):
-            return OVERFLOW
-    if not last:
-        if at[0] == c'\n':
-            start[0] = at
-            return TOO_SHORT
-    elif at[0] == delimiter:        # one more at the end of the line is harmless
-        at = _skip_blanks(at + 1, delimiter)
-        if at[0] != c'\n':
-            start[0] = at
-            return TOO_LONG
-    start[0] = at + 1
-    return OK
-
-
-cdef int64_t _parse_rows(
-    const uint8_t** start,
-    const uint8_t* end,
-    int64_t columns,
-    uint8_t delimiter,
-    number* out,
-    int64_t room,
-    Fault* fault,
-) noexcept nogil:
-    """Parse whole lines as long as there is room for a row, and move `start` behind them.
-
-    Returns the rows; at the first error `fault` describes it.
-    """
-    cdef const uint8_t* at = start[0]
-    cdef int64_t rows = 0, column, line = 0
-    cdef const uint8_t* next
-    cdef int64_t[2] pair
-    cdef int tries          # worth of looking for pairs, which other numbers use up
-    cdef Status status = OK
-    while at < end and rows < room:
-        column = 0
-        tries = PAIR_TRIES
-        while column < columns - 1:
-            if tries > 0 and column < columns - 2:
-                next = short_pair(at, delimiter, pair)
-                if (
-                    next != NULL
-                    and _in_range(out + column, pair[0]) and _in_range(out + column + 1, pair[1])
-                ):
-                    at = next
-                    column += 2
-                    tries = PAIR_TRIES
-                    continue
-                tries -= 1
-            next = _short_field(at, out + column)
-            if next != NULL and next[0] == delimiter:
-                at = next + 1
-                column += 1
-                continue
-            fault.field = at
-            status = _any_field(&at, delimiter, False, out + column)
-            if status != OK:
-                break
-            column += 1
-        else:
-            next = _short_field(at, out + column)
-            if next != NULL and next[0] == c'\n':
-                at = next + 1
-            elif next != NULL and next[0] == c'\r' and next[1] == c'\n':
-                at = next + 2
-            else:
-                fault.field = at
-                status = _any_field(&at, delimiter, True, out + column)
-        line += 1
-        if status == OK:
-            rows += 1
-            out += columns
-        elif status == TOO_SHORT and column == 0 and _skip_blanks(fault.field, 0)[0] == c'\n':
-            at = _skip_blanks(fault.field, 0) + 1
-            status = OK             # a blank line
-        else:
-            if status == TOO_SHORT and at[0] == c'\n' and at > fault.field:
-                column += 1         # the field is fine, the next one is missing
-            elif status == TOO_LONG:
-                column += 1
-                fault.field = at
-            fault.status = status
-            fault.line = line - 1
-            fault.column = column
-            return rows
-    fault.status = OK
-    start[0] = at
-    return rows
-
-
-cdef int64_t _most_rows(TextChunk chunk, int64_t columns, uint8_t delimiter, bint skipping):
-    """Return the most rows of a chunk: blank lines are none, and a number takes two bytes.
-
-    Bad rows count, too: the first one, or with `skipping` as many as are allowed.
-    """
-    cdef int64_t fitting = chunk.length // (2 * columns) + 1
-    cdef const uint8_t[::1] text
-    if chunk.lines <= fitting or chunk.lines * columns <= 1 << 22:
-        return chunk.lines      # no more than a few MiB are at stake
-    text = chunk.buffer
-    if skipping:
-        fitting += <int64_t>MAX_BAD_ROWS
-    return min(rows_in(&text[0], &text[0] + chunk.length, delimiter), fitting)
-
-
-cdef int64_t _parse_chunk(
-    TextChunk chunk, int64_t columns, uint8_t delimiter, array, int64_t row, list bad
-) except -1:
-    """Parse a chunk into `array` (rows, columns), from row `row` on; returns the rows.
-
-    There must be room for `_most_rows`.
-
-    With `bad` a row that cannot be read is zero, and the list gets pairs of its row in the chunk
-    and its error; with None that is raised.
-    """
-    cdef const uint8_t[::1] text = chunk.buffer
-    cdef uint8_t[::1] raw = array.reshape(-1).view(np.uint8)
-    cdef int64_t rows = 0, left, line = 0, itemsize = array.itemsize, row_bytes
-    cdef int64_t room = _most_rows(chunk, columns, delimiter, bad is not None)
-    cdef char kind = ord(array.dtype.kind)
-    cdef Fault fault
-    if raw.shape[0] < (row + room) * columns * itemsize:
-        raise ValueError("more rows than room")
-    if chunk.length == 0 or chunk.buffer[chunk.length - 1] != 10:
-        raise ValueError("a chunk must end with a line end")
-    cdef const uint8_t* at = &text[0]
-    cdef const uint8_t* end = at + chunk.length
-    cdef uint8_t* out
-    row_bytes = columns * itemsize
-    while True:
-        out = &raw[0] + (row + rows) * row_bytes
-        fault.status = OK
-        fault.line = fault.column = 0
-        fault.field = at
-        left = room - rows
-        with nogil:
-            if kind == c'f' and itemsize == 4:
-                rows += _parse_rows(&at, end, columns, delimiter, <float*>out, left, &fault)
-            elif kind == c'f':
-                rows += _parse_rows(&at, end, columns, delimiter, <double*>out, left, &fault)
-            elif kind == c'i' and itemsize == 4:
-                rows += _parse_rows(&at, end, columns, delimiter, <int32_t*>out, left, &fault)
-            elif kind == c'i':
-                rows += _parse_rows(&at, end, columns, delimiter, <int64_t*>out, left, &fault)
-            else:
-                rows += _parse_rows(&at, end, columns, delimiter, <uint8_t*>out, left, &fault)
-        if fault.status == OK:
-            if rows_in(at, end, delimiter):
-                raise ValueError("more rows than room")
-            return rows
-        fault.line += line
-        error = _error(chunk, fault.field - &text[0], fault, columns, chr(delimiter), array.dtype)
-        note_bad_row(bad, rows, error)
-        memset(&raw[0] + (row + rows) * row_bytes, 0, row_bytes)
-        rows += 1
-        line = fault.line + 1
-        at = <const uint8_t*>memchr(fault.field, c'\n', end - fault.field) + 1
-        if at == end:
-            return rows
-
-
-cdef object _error(TextChunk chunk, start, Fault fault, columns, delimiter, dtype):
-    text = bytes(chunk.buffer[start:chunk.buffer.find(b"\n", start)])
-    if fault.status != TOO_SHORT:
-        text = text.split(delimiter.encode(), 1)[0]
-    shown = text.strip().decode("utf-8", "backslashreplace")
-    shown = repr(shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "...")
-    kind = "a decimal number" if dtype.kind == "f" else "a decimal integer"
-    reason = {
-        TOO_SHORT: f"the row has {fault.column} fields instead of {columns}; it ends with {shown}",
-        TOO_LONG: f"the row has more than {columns} fields; the next one is {shown}",
-        EMPTY: f"the field is empty; every row needs {columns} numbers",
-        JUNK: f"{shown} is not {kind}; fields are separated by {delimiter!r}, and header lines"
-              " need skip_header",
-        OVERFLOW: f"{shown} does not fit into {dtype}",
-    }[fault.status]
-    return TextFormatError(
-        reason, path=chunk.path, line=chunk.first_line + fault.line, column=fault.column + 1
-    )
 
 
 def read_csv(
     path, shape=None, dtype="float32", delimiter=",", skip_header=0, threads=None, bad_rows=None,
-    *, max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None, remote_options=None,
+    *, missing=None, exact=False, max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None,
+    remote_options=None,
 ):
     """Read a CSV file of numbers into one array.
 
@@ -327,6 +49,11 @@ def read_csv(
         If given, a row that cannot be read is no error: it is zero in the array, and
         ``bad_rows[row]`` becomes its `TextFormatError`, about 1 KB each.  More than 16384 such rows
         in about 1 MiB of text are an error all the same.
+    missing : number, optional
+        The value of empty fields, such as ``float("nan")`` or -1; by default they are an error.
+        `dtype` must hold it.
+    exact : bool
+        A whole number that `dtype` would round is an error, such as 16777217 as float32.
     max_line_bytes : int
         A longer line is an error, so that a file without line ends does not fill the memory.
     max_array_bytes : int, optional
@@ -345,7 +72,7 @@ def read_csv(
     Raises
     ------
     TextFormatError
-        For a row that is too short or too long, an empty field, text that is no number, or an
+        For a row that is too short or too long, an empty field without `missing`, text that is no number, or an
         integer that does not fit: the first one in the file, with its line and column.  Also beyond
         a limit, for damaged gzip, and if a pattern matches no file.
     ValueError
@@ -371,7 +98,7 @@ def read_csv(
     """
     form = CSVFormat(
         path, shape, dtype, delimiter, skip_header, threads, max_line_bytes, max_array_bytes,
-        remote_options,
+        remote_options, missing, exact,
     )
     with LineChunks(
         form.path, skip_header=form.skip_header, max_line_bytes=form.max_line_bytes,
@@ -382,7 +109,10 @@ def read_csv(
         def read(buffer):
             chunk = chunks.read(buffer)
             if chunk is not None:
-                room = _most_rows(chunk, form.columns, ord(form.delimiter), bad_rows is not None)
+                room = most_rows(
+                    chunk, form.columns, ord(form.delimiter), bad_rows is not None,
+                    form.missing is not None,
+                )
                 form.check(table.reserved + room, chunks.stored_read)
                 chunk.target = *table.reserve(room, chunk.length), room
             return chunk
@@ -390,7 +120,9 @@ def read_csv(
         def parse(chunk):
             array, row, room = chunk.target
             bad = None if bad_rows is None else []
-            rows = _parse_chunk(chunk, form.columns, ord(form.delimiter), array, row, bad)
+            rows = parse_chunk(
+                chunk, form.columns, ord(form.delimiter), array, row, bad, form.missing, form.exact
+            )
             return array, row + rows, room - rows, rows, bad
 
         work = OrderedWork(read, parse, threads=form.threads, ahead=4 * form.threads)
@@ -424,7 +156,9 @@ class CSVReader:
 
     Parameters
     ----------
-    path, shape, dtype, delimiter, skip_header, threads, max_line_bytes, remote_options
+    path, shape, dtype, delimiter, skip_header, threads, missing, exact
+        As for `read_csv`.
+    max_line_bytes, remote_options
         As for `read_csv`.
     chunk_bytes : int
         Approximate bytes of text in a chunk; at least one line.  At most ``2 * threads + 2``
@@ -469,12 +203,12 @@ class CSVReader:
 
     def __init__(
         self, path, shape=None, dtype="float32", delimiter=",", skip_header=0,
-        chunk_bytes=1 << 21, threads=None, *, max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None,
-        remote_options=None,
+        chunk_bytes=1 << 21, threads=None, *, missing=None, exact=False, max_line_bytes=MAX_LINE_BYTES,
+        max_array_bytes=None, remote_options=None,
     ):
         self._format = CSVFormat(
             path, shape, dtype, delimiter, skip_header, threads, max_line_bytes, max_array_bytes,
-            remote_options,
+            remote_options, missing, exact,
         )
         self._chunk_bytes = whole_number("chunk_bytes", chunk_bytes, 1)
         self._positions = None
@@ -566,10 +300,14 @@ class CSVReader:
             # Errors before the first row that is wanted are not reported.
             is_first = nearest is not None and (chunk.file_number, chunk.offset) == nearest[1:3]
             bad = [] if is_first or bad_rows is not None else None
-            room = _most_rows(chunk, form.columns, ord(form.delimiter), bad is not None)
+            room = most_rows(
+                chunk, form.columns, ord(form.delimiter), bad is not None, form.missing is not None
+            )
             form.check(room, chunk.length)
             array = np.empty((room, form.columns), form.dtype)
-            rows = _parse_chunk(chunk, form.columns, ord(form.delimiter), array, 0, bad)
+            rows = parse_chunk(
+                chunk, form.columns, ord(form.delimiter), array, 0, bad, form.missing, form.exact
+            )
             if rows < len(array):
                 array = array[:rows].copy()     # what is no row needs no memory
             return array.reshape(rows, *form.shape), bad

@@ -63,6 +63,8 @@ class CSVFormat:
         max_line_bytes: SupportsIndex,
         max_array_bytes: SupportsIndex | None,
         remote_options: Mapping[str, Any] | None,
+        missing: float | None = None,
+        exact: bool = False,
     ) -> None:
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         if self.dtype not in _DTYPES:
@@ -78,6 +80,8 @@ class CSVFormat:
                 f"delimiter must be one ASCII character that no number contains, not {delimiter!r}"
             )
         self.delimiter = delimiter
+        self.exact = bool(exact)
+        self.missing: float | None = None if missing is None else _held(missing, self.dtype)
         self.skip_header: int = whole_number("skip_header", skip_header, 0)
         self.threads: int = (
             default_threads() if threads is None else whole_number("threads", threads, 1)
@@ -104,6 +108,16 @@ class CSVFormat:
         """Refuse more rows, and errors of about 1 KB each, than the stored bytes may become."""
         nbytes = rows * self.columns * self.dtype.itemsize + 1024 * bad
         check_array_bytes(nbytes, stored, self.max_array_bytes, TextFormatError, self.path)
+
+
+def _held(missing: float, dtype: np.dtype[Any]) -> float:
+    """Return the value of empty fields, if the array can hold it."""
+    value = float(missing)
+    if dtype.kind != "f":
+        limits = np.iinfo(dtype)
+        if not value.is_integer() or not limits.min <= value <= min(limits.max, 2**53):
+            raise ValueError(f"missing={missing!r}: {dtype} cannot hold it")
+    return value
 
 
 def whole_number(name: str, value: SupportsIndex, smallest: int) -> int:

@@ -25,3 +25,13 @@ cdef extern from "recordio/text/decimal.h":
     const uint8_t* short_pair "recordio_short_pair"(
         const uint8_t* text, uint8_t delimiter, int64_t* pair
     ) noexcept nogil
+
+
+cdef inline bint loses_digits(const uint8_t* text, double whole, double kept) noexcept nogil:
+    """Tell whether a whole number in a text is another one than the number that is kept of it."""
+    cdef int64_t integer = 0
+    cdef int overflow = 0
+    cdef const uint8_t* end = parse_integer(text, &integer, &overflow)
+    if end == NULL or overflow or end[0] == c'.' or end[0] == c'e' or end[0] == c'E':
+        return kept != whole
+    return kept >= 9.2e18 or kept <= -9.2e18 or <int64_t>kept != integer

@@ -16,6 +16,8 @@ def read_libsvm(
     threads: int | None = None,
     bad_rows: dict[int, TextFormatError] | None = None,
     *,
+    skip_header: int = 0,
+    label_weights: bool = False,
     max_line_bytes: int = ...,
     max_array_bytes: int | None = None,
     dropped: dict[str, int] | None = None,

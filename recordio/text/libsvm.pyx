@@ -1,17 +1,25 @@
 """LibSVM text to a sparse matrix and labels.
 
 A line is ``label index:value ...``.  What MXNet's LibSVMIter reads is read here, except that a
-missing value or an index out of range is an error.
+missing value or an index out of range is an error, and that weights of labels have to be asked for:
+without them a line that begins with ``index:value`` has no label.
 """
 
 import os
 
 import numpy as np
 
+from libc.math cimport fabs, floor, isinf
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t
 from libc.string cimport memchr
 
-from recordio.text.decimal cimport parse_double, parse_integer, short_double, short_integer
+from recordio.text.decimal cimport (
+    loses_digits,
+    parse_double,
+    parse_integer,
+    short_double,
+    short_integer,
+)
 from recordio.text.lines cimport TextChunk, count_byte
 
 from recordio.errors import TextFormatError
@@ -26,10 +34,15 @@ ctypedef fused real:
     float
     double
 
+cdef enum:
+    EXACT_IN_FLOAT = 1 << 24        # whole numbers beyond it may be rounded
+
 cdef enum Status:
     OK
     BAD_LABEL
     BAD_WEIGHT
+    NO_LABEL
+    LARGE_LABEL
     BAD_QUERY
     BAD_INDEX
     NO_VALUE
@@ -104,13 +117,28 @@ cdef inline Status _parse_entry(
     return OK
 
 
-cdef Status _parse_label(const uint8_t** start, real* label, int64_t* weights) noexcept nogil:
-    """Parse ``label`` or ``label:weight``, whose weight is dropped and counted."""
+cdef bint _is_rounded(real label, const uint8_t* text) noexcept nogil:
+    """Tell whether a whole number that became a label may have lost digits."""
+    cdef double value = 0
+    if fabs(label) < EXACT_IN_FLOAT or isinf(label):
+        return False
+    parse_double(text, &value)
+    return value == floor(value) and loses_digits(text, value, label)
+
+
+cdef Status _parse_label(
+    const uint8_t** start, bint weighted, real* label, int64_t* weights
+) noexcept nogil:
+    """Parse ``label`` or, if `weighted`, ``label:weight``, whose weight is dropped and counted."""
     cdef real weight
     cdef const uint8_t* next = _parse_real(start[0], label)
     if next == NULL:
         return BAD_LABEL
+    if _is_rounded(label[0], start[0]):
+        return LARGE_LABEL
     if next[0] == c':':
+        if not weighted:
+            return NO_LABEL
         next = _parse_real(next + 1, &weight)
         if next == NULL or not _ends_item(next[0]):
             return BAD_WEIGHT
@@ -130,6 +158,7 @@ cdef Status _parse_rows(
     const uint8_t* end,
     int64_t base,
     int64_t limit,
+    bint weighted,
     real* labels,
     int64_t* counts,
     int64_t* indices,
@@ -148,7 +177,7 @@ cdef Status _parse_rows(
             at += 1
         if at[0] != c'\n' and at[0] != c'#':
             fault.item = at
-            status = _parse_label(&at, labels + parsed.rows, &parsed.weights)
+            status = _parse_label(&at, weighted, labels + parsed.rows, &parsed.weights)
             first = entries
             largest = parsed.largest
             while status == OK:
@@ -187,7 +216,9 @@ cdef Status _parse_rows(
     return OK
 
 
-cdef object _parse_chunk(TextChunk chunk, dtype, int64_t base, int64_t limit, list bad):
+cdef object _parse_chunk(
+    TextChunk chunk, dtype, int64_t base, int64_t limit, bint weighted, list bad
+):
     """Return labels, row sizes, indices, values, the largest index, `bad`, and what is dropped.
 
     With the list `bad` a row that cannot be read is empty, its label is 0, and the list gets its
@@ -218,18 +249,18 @@ cdef object _parse_chunk(TextChunk chunk, dtype, int64_t base, int64_t limit, li
         with nogil:
             if single:
                 status = _parse_rows(
-                    at, end, base, limit, &labels32[0], &count_view[0], &index_view[0],
+                    at, end, base, limit, weighted, &labels32[0], &count_view[0], &index_view[0],
                     &values32[0], &parsed, &fault,
                 )
             else:
                 status = _parse_rows(
-                    at, end, base, limit, &labels64[0], &count_view[0], &index_view[0],
+                    at, end, base, limit, weighted, &labels64[0], &count_view[0], &index_view[0],
                     &values64[0], &parsed, &fault,
                 )
         if status == OK:
             break
         fault.line += line
-        error = _error(chunk, fault.item - &text[0], fault, base, limit)
+        error = _error(chunk, fault.item - &text[0], fault, base, limit, dtype)
         note_bad_row(bad, parsed.rows, error)
         labels[parsed.rows] = counts[parsed.rows] = 0
         parsed.rows += 1
@@ -247,7 +278,7 @@ cdef object _used(array, int64_t count):
     return array[:count] if 2 * count > len(array) else array[:count].copy()
 
 
-cdef object _error(TextChunk chunk, start, Fault fault, base, limit):
+cdef object _error(TextChunk chunk, start, Fault fault, base, limit, dtype):
     text = bytes(chunk.buffer[start:chunk.buffer.find(b"\n", start)])
     shown = text.decode("utf-8", "backslashreplace")
     for end in " \t\r#":       # not split(), which knows more white space
@@ -256,6 +287,9 @@ cdef object _error(TextChunk chunk, start, Fault fault, base, limit):
     reason = {
         BAD_LABEL: f"the label {shown} is no number",
         BAD_WEIGHT: f"the weight of the label {shown} is no number",
+        LARGE_LABEL: f"the label {shown} has no exact {dtype}: another dtype may hold it",
+        NO_LABEL: f"no label stands before the feature {shown}; where it is a label with a weight,"
+                  " label_weights=True reads it and drops the weight",
         BAD_QUERY: f"{shown} is no query: qid takes an integer",
         BAD_INDEX: f"{shown} is not INDEX:VALUE with an integer index",
         NO_VALUE: f"{shown} has no value; it must be INDEX:VALUE",
@@ -272,7 +306,8 @@ cdef object _error(TextChunk chunk, start, Fault fault, base, limit):
 
 def read_libsvm(
     path, num_features=None, dtype="float32", zero_based=True, threads=None, bad_rows=None,
-    *, max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None, dropped=None, remote_options=None,
+    *, skip_header=0, label_weights=False, max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None,
+    dropped=None, remote_options=None,
 ):
     """Read a LibSVM file into a sparse matrix and labels.
 
@@ -294,6 +329,11 @@ def read_libsvm(
         If given, a row that cannot be read is no error: it is empty, its label is 0, and
         ``bad_rows[row]`` becomes its `TextFormatError`, about 1 KB each.  More than 16384 such rows
         in about 1 MiB of text are an error all the same.
+    skip_header : int
+        Lines to leave out at the start of every file.
+    label_weights : bool
+        Lines may begin with ``label:weight``; weights are dropped.  By default such a line is an
+        error: its label may be missing.
     max_line_bytes : int
         A longer line is an error, so that a file without line ends does not fill the memory.
     max_array_bytes : int, optional
@@ -309,15 +349,15 @@ def read_libsvm(
     Returns
     -------
     data : scipy.sparse.csr_array
-        Shape ``(rows, num_features)``, of type `dtype`.  Entries are in the order of the file,
-        neither sorted nor merged where a line has an index twice.
+        Shape ``(rows, num_features)``, of type `dtype`.  The indices of a row ascend, whatever the
+        order in the file; where a line has an index twice, its values are added.
     labels : numpy.ndarray
         Shape ``(rows,)``, of type `dtype`: the first number of each line.
 
     Raises
     ------
     TextFormatError
-        For a label, index or value that is no number, a missing value, an index that is negative
+        For a missing label, one that is a whole number without an exact `dtype`, a label, index or value that is no number, a missing value, an index that is negative
         or not below `num_features`: the first one in the file, with its line and the position of
         the item in it (the label is 1).  Also beyond a limit, for damaged gzip, and if a pattern
         matches no file.
@@ -330,8 +370,9 @@ def read_libsvm(
 
     Notes
     -----
-    Like MXNet's LibSVMIter, this drops the weight of a label (``1:0.5``), ``qid:n``, comments from
-    ``#`` to the end of the line, and blank lines; `dropped` counts all but the blank lines.
+    Like MXNet's LibSVMIter, this drops ``qid:n``, comments from ``#`` to the end of the line, blank
+    lines and, with `label_weights`, the weight of a label (``1:0.5``); `dropped` counts all but the
+    blank lines.
 
     Examples
     --------
@@ -349,6 +390,10 @@ def read_libsvm(
     kind = np.dtype(dtype)
     if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise ValueError(f"dtype must be float32 or float64, not {dtype}")
+    header = skip_header.__index__()
+    if header < 0:
+        raise ValueError(f"skip_header must not be negative, not {skip_header}")
+    cdef bint weighted = label_weights
     count = default_threads() if threads is None else threads.__index__()
     if count < 1:
         raise ValueError(f"threads must be at least 1, not {count}")
@@ -363,12 +408,12 @@ def read_libsvm(
     largest, nbytes, first = -1, 0, 0
     totals = dict.fromkeys(("weights", "queries", "comments"), 0)
     with LineChunks(
-        name, max_line_bytes=max_line_bytes, remote_options=remote_options
+        name, skip_header=header, max_line_bytes=max_line_bytes, remote_options=remote_options
     ) as chunks:
         work = OrderedWork(
             chunks.read,
             lambda chunk: _parse_chunk(
-                chunk, kind, base, limit, None if bad_rows is None else []
+                chunk, kind, base, limit, weighted, None if bad_rows is None else []
             ),
             threads=count, ahead=4 * count,
         )
@@ -402,6 +447,7 @@ def read_libsvm(
         (_joined(values, kind), _joined(indices, index_type), pointers),
         shape=(len(joined_labels), features),
     )
+    data.sum_duplicates()       # which sorts; nothing happens to rows in order
     return data, joined_labels
 
 

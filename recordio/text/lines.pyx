@@ -15,6 +15,7 @@ from libc.string cimport memchr
 from recordio.errors import TextFormatError
 from recordio.bytes.files import named_files, unpacked
 from recordio.bytes.remote.settings import RemoteSettings
+from recordio.file_kinds import other_text
 
 __all__ = [
     "MAX_BAD_ROWS", "MAX_LINE_BYTES", "LineChunks", "TextChunk", "note_bad_row",
@@ -27,6 +28,7 @@ MAX_LINE_BYTES = 1 << 26
 MAX_BAD_ROWS = 1 << 14
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_HEAD = 512                 # bytes that tell the kind of a file
 
 cdef enum:
     COUNT_BLOCK = 224       # counts stay below 256, and compilers make vector code of it
@@ -97,7 +99,8 @@ class LineChunks:
     of every file are left out.  With `first_bytes` the first chunk has about so many bytes and
     comes soon; the following ones double up to `chunk_bytes`.
 
-    A byte order mark at the start of a file is left out, and a missing line end at its end is
+    Text that is not UTF-8, or no text, is an error at the start of a file, where it shows there.
+    A byte order mark is left out, and a missing line end at its end is
     added.  One thread at a time may call `read`.  `sizes` has the bytes of text of every file that
     was read from its start to its end; `stored_read` counts the bytes that were read so far, before
     anything was unpacked.
@@ -285,6 +288,10 @@ class LineChunks:
         start = 0
         if self._at_start:
             self._at_start = False
+            if other := other_text(bytes(buffer[:min(length, _HEAD)]), self._path):
+                raise TextFormatError(
+                    f"this looks like {other[0]}; {other[1]}", path=self._path, line=1
+                )
             if buffer.startswith(_BYTE_ORDER_MARK):
                 start = len(_BYTE_ORDER_MARK)
         while self._skip and start < length:

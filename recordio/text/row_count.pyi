@@ -25,6 +25,7 @@ def row_starts(
     comment: str = "#",
     max_line_bytes: int = ...,
     remote_options: Mapping[str, Any] | None = ...,
+    skip_header: int = ...,
 ) -> tuple[list[int], NDArray[np.int64]]: ...
 def count_rows(
     path: str | PathLike[str],

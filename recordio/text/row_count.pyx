@@ -38,11 +38,14 @@ cdef int64_t starts_in(const uint8_t* text, int64_t length, int64_t offset, uint
     return rows
 
 
-def row_starts(path, comment="#", max_line_bytes=MAX_LINE_BYTES, remote_options=None):
+def row_starts(
+    path, comment="#", max_line_bytes=MAX_LINE_BYTES, remote_options=None, skip_header=0
+):
     """Find the rows of a text file, or of all files in a folder.
 
     It returns the bytes of text in each file, and the first byte of each row, counted through all
-    files.  Lines that begin with `comment` are no rows.
+    files.  Lines that begin with `comment` are no rows, nor are
+    the first `skip_header` lines of every file.
     """
     cdef TextChunk chunk
     cdef const uint8_t[::1] text
@@ -51,7 +54,8 @@ def row_starts(path, comment="#", max_line_bytes=MAX_LINE_BYTES, remote_options=
     cdef uint8_t first = ord(comment)
     buffer, found, files = None, [], []
     with LineChunks(
-        os.fsdecode(path), max_line_bytes=max_line_bytes, remote_options=remote_options
+        os.fsdecode(path), skip_header=skip_header, max_line_bytes=max_line_bytes,
+        remote_options=remote_options,
     ) as chunks:
         while (chunk := chunks.read(buffer)) is not None:
             buffer = chunk.buffer

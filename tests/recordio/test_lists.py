@@ -1,5 +1,3 @@
-import math
-
 import numpy as np
 import pytest
 
@@ -106,10 +104,22 @@ def test_bad_lines_are_explained(line, reason):
         parse_line(line)
 
 
-def test_infinite_and_missing_labels_are_accepted():
-    entry = parse_line("1\tinf\tnan\ta.jpg")
-    assert entry.labels[0] == math.inf
-    assert math.isnan(entry.labels[1])
+@pytest.mark.parametrize(
+    ("label", "reason"),
+    [
+        ("nan", "no finite number"),
+        ("-inf", "no finite number"),
+        ("16777217", "no exact"),
+        ("1.6777217e7", "no exact"),
+        ("9007199254740993", "no exact"),
+        ("1_0", "not a number"),
+    ],
+)
+def test_labels_that_records_cannot_hold_are_refused(label, reason):
+    for line, width in ((f"1\t0\t{label}\ta.jpg", None), (f"1 0 {label} a.jpg", 2)):
+        with pytest.raises(LabelError, match=reason):
+            parse_line(line, width)
+    assert parse_line("1\t16777216\t16777218\t16777217.5\ta.jpg").labels[1] == 16777218
 
 
 def test_spaces_round_fields_are_dropped():

@@ -11,6 +11,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -58,6 +59,14 @@ def delimiter(text: str) -> str:
     return text
 
 
+def _number(name: str, value: Any) -> float:
+    """Read a number, NaN and infinity included."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}={value!r}: expected a number") from None
+
+
 @dataclass(frozen=True, kw_only=True)
 class CSVImportOptions(TextLimit):
     """Options of from-csv."""
@@ -91,6 +100,12 @@ class CSVImportOptions(TextLimit):
     skip_header: int = option(
         0, "int", "Lines to leave out at the start (default: 0).", partial(integer, low=0)
     )
+    missing: float | None = option(
+        None,
+        "number, optional",
+        "The value of empty fields, such as nan or -1 (default: they are an error).",
+        optional(_number),
+    )
 
 
 def open_csv(settings: argparse.Namespace) -> ImportSource:
@@ -104,11 +119,14 @@ def open_csv(settings: argparse.Namespace) -> ImportSource:
 
 def read_items(settings: argparse.Namespace) -> Items:
     """Yield an item for each row."""
+    # As 32-bit floats labels would lose digits before anybody could say so.
+    wide = settings.dtype == "float32" and len(settings.label_columns) > 0
     with CSVReader(
         settings.source,
-        dtype=settings.dtype,
+        dtype="float64" if wide else settings.dtype,
         delimiter=settings.delimiter,
         skip_header=settings.skip_header,
+        missing=settings.missing,
         max_line_bytes=settings.max_line_bytes,
     ) as reader:
         chosen: list[int] | None = None
@@ -116,13 +134,20 @@ def read_items(settings: argparse.Namespace) -> Items:
             if chosen is None:
                 chosen = label_columns(settings.label_columns, rows.shape[1], settings.source)
                 data_shape = array_shape(settings.shape, rows.shape[1] - len(chosen), settings)
-                head = npy_header(rows.dtype.newbyteorder("<"), data_shape)
-            labels = rows[:, chosen].tolist()
+                stored = np.dtype(settings.dtype).newbyteorder("<")
+                head = npy_header(stored, data_shape)
+            labels = [list(map(exact_label, row)) for row in rows[:, chosen].tolist()]
             data = np.delete(rows, chosen, axis=1) if chosen else rows
-            raw = data.astype(data.dtype.newbyteorder("<"), copy=False).tobytes()
+            with np.errstate(over="ignore"):  # as the reader does
+                raw = data.astype(stored, copy=False).tobytes()
             width = len(raw) // len(rows)
             for number, row_labels in enumerate(labels):
                 yield Item(row_labels, head + raw[number * width : (number + 1) * width])
+
+
+def exact_label(label: float) -> float:
+    """Return a whole number as such, for those that records cannot hold to be found."""
+    return int(label) if isinstance(label, float) and label.is_integer() else label
 
 
 def label_columns(wanted: Sequence[int], count: int, path: str) -> list[int]:

@@ -1,7 +1,7 @@
 """LibSVM files: a row becomes a record with its label and a sparse array, and back.
 
-The array has elements of two fields, ``index`` (int64, counted from 0) and ``value``, in the order
-of the line.  `recordio.read_libsvm` reads the file, as a whole.
+The array has elements of two fields, ``index`` (int64, counted from 0) and ``value``, in
+ascending order of the index.  `recordio.read_libsvm` reads the file, as a whole.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 
 from recordio import RecordIOError, read_libsvm
 from recordio.bytes.storage import AtomicOutput
-from recordio.keywords.checks import boolean, choice
+from recordio.keywords.checks import boolean, choice, integer
 from recordio.keywords.options import Options, option
 
 from ..npy import SPARSE_FIELDS, decode_npy, encode_npy, is_sparse, sparse_dtype
 from ..payloads import number_text, numbers_text
 from ..record_pack import RecordPack
-from .csv import one_file
+from .csv import exact_label, one_file
 from .format import (
     ArrayLimit,
     Export,
@@ -49,6 +49,15 @@ class LibSVMImportOptions(TextLimit, ArrayLimit):
         "The first feature has the index 1, as in LibSVM's own files (default: 0).",
         boolean,
     )
+    skip_header: int = option(
+        0, "int", "Lines to leave out at the start (default: 0).", partial(integer, low=0)
+    )
+    label_weights: bool = option(
+        False,
+        "bool",
+        "Lines may begin with LABEL:WEIGHT; weights are dropped (default: they are an error).",
+        boolean,
+    )
     dtype: str = option(
         "float32",
         "str",
@@ -69,12 +78,17 @@ def open_libsvm(settings: argparse.Namespace) -> ImportSource:
     dropped: dict[str, int] = {}
     data, labels = read_libsvm(
         settings.source,
-        dtype=settings.dtype,
+        dtype="float64",  # for labels to keep their digits
+        skip_header=settings.skip_header,
+        label_weights=settings.label_weights,
         zero_based=not settings.one_based,
         max_line_bytes=settings.max_line_bytes,
         max_array_bytes=settings.max_array_bytes,
         dropped=dropped,
     )
+
+    with np.errstate(over="ignore"):
+        data = data.astype(settings.dtype)
 
     def items() -> Items:
         yield from read_items(data, labels)
@@ -90,7 +104,7 @@ def read_items(data: object, labels: np.ndarray) -> Items:
     entries[index], entries[value] = data.indices, data.data  # type: ignore[attr-defined]
     begin = 0
     for label, end in zip(labels.tolist(), data.indptr[1:].tolist(), strict=True):  # type: ignore[attr-defined]
-        yield Item([label], encode_npy(entries[begin:end]))
+        yield Item([exact_label(label)], encode_npy(entries[begin:end]))
         begin = end
 
 

@@ -8,12 +8,13 @@ from typing import Any
 
 from recordio.errors import RecordIOError
 from recordio.limits import bounded_lines
+from recordio.values import number
 
 from ..outputs import local_path
 
 __all__ = ["labels", "list_file", "mapping", "output", "share"]
 
-WORDS = {"keep": "keep", "append": "append", "none": None}
+WORDS = {"keep": "keep", "append": "append", "names": "names", "none": None}
 
 
 def output(text: str) -> tuple[str, str]:
@@ -35,8 +36,11 @@ def share(text: str) -> float:
     return value
 
 
-def mapping(text: str) -> dict[float, float]:
-    """Read new labels of old ones, ``OLD=NEW,OLD=NEW``, or the lines ``OLD TAB NEW`` of a file."""
+def mapping(text: str) -> dict[float | str, float]:
+    """Read new labels of old ones, ``OLD=NEW,OLD=NEW``, or the lines ``OLD TAB NEW`` of a file.
+
+    OLD is a label or, unless it is a number, the name of a class.
+    """
     if "=" in text and not os.path.exists(text):
         pairs = [(part.partition("="), f"{part!r} is not OLD=NEW") for part in text.split(",")]
     else:
@@ -44,12 +48,15 @@ def mapping(text: str) -> dict[float, float]:
             (line.strip().partition("\t"), f"{text}, line {number}: expected OLD, a TAB and NEW")
             for number, line in _lines(text)
         ]
-    found: dict[float, float] = {}
+    found: dict[float | str, float] = {}
     for (old, _, new), wrong in pairs:
         try:
-            key, value = float(old), float(new)
+            value = float(new)
         except ValueError:
             raise argparse.ArgumentTypeError(wrong) from None
+        if not old:
+            raise argparse.ArgumentTypeError(wrong)
+        key = old if (label := number(old)) is None else label
         if key in found:
             raise argparse.ArgumentTypeError(f"{wrong}: {old} is there twice")
         found[key] = value

@@ -72,7 +72,8 @@ def _add_new_labels(parser: argparse.ArgumentParser) -> None:
         dest="labels",
         type=mapping,
         metavar="MAP",
-        help="the new labels: OLD=NEW,OLD=NEW, or a file with lines OLD TAB NEW",
+        help="the new labels: OLD=NEW,OLD=NEW, or a file with lines OLD TAB NEW; OLD is a label "
+        "or, unless it is a number, the name of a class",
     )
     what.add_argument(
         "--dense",
@@ -205,9 +206,11 @@ PACK_COMMANDS: dict[str, Command] = {
                 "type": labels,
                 "metavar": "WHAT",
                 "default": None,
-                "help": """keep; append: number the classes after those of the packs before; none:
-                set all labels to -1; OLD=NEW,OLD=NEW, or a file with lines OLD TAB NEW. Give it
-                once for all packs, or once for each (default: keep)""",
+                "help": """keep; append: number the classes after those of the packs before; names:
+                give them the labels of the same names in the packs before, and number new names
+                behind; none: set all labels to -1; OLD=NEW,OLD=NEW, or a file with lines OLD TAB
+                NEW, where OLD is a label or the name of a class. Give it once for all packs, or
+                once for each (default: keep)""",
             },
             classes={
                 "action": "append",

@@ -23,7 +23,13 @@ from recordio.keywords.checks import integer, paths, real, text, unknown_keyword
 from recordio.keywords.checks import path as path_of
 from recordio.keywords.options import Options, accepts, by_name, option, optional
 from recordio.packs.classes import labels_of_names
-from recordio.packs.labels import MOST_CLASSES, LabelChange, LabelSource, unknown_label
+from recordio.packs.labels import (
+    MOST_CLASSES,
+    LabelChange,
+    LabelSource,
+    agreed_names,
+    unknown_label,
+)
 from recordio.packs.open_pack import open_listed
 
 from ..augment.augmenter import Augmenter, AugmenterOptions
@@ -34,7 +40,15 @@ from .record_source import RecordSource
 if TYPE_CHECKING:
     from ...core.pack_keywords import PackParameters
 
-__all__ = ["Pack", "PackOptions", "Packs", "as_packs", "changed_labels", "label_source"]
+__all__ = [
+    "Pack",
+    "PackOptions",
+    "Packs",
+    "as_packs",
+    "changed_labels",
+    "check_names",
+    "label_source",
+]
 
 
 def _positive(name: str, value: Any) -> float:
@@ -42,6 +56,15 @@ def _positive(name: str, value: Any) -> float:
     if number <= 0:
         raise ValueError(f"{name}={value!r}: expected a number above 0")
     return number
+
+
+def _classes(name: str, value: Any) -> Any:
+    """Return a number of classes, or names."""
+    if isinstance(value, Mapping) or (
+        isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value)
+    ):
+        return value
+    return integer(name, value, low=1, high=MOST_CLASSES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,21 +95,24 @@ class PackOptions(Options):
     )
     labels: Any = option(
         "keep",
-        '{"keep", "append"}, mapping, array_like, callable or None',
+        '{"keep", "append", "names"}, mapping, array_like, callable or None',
         """"keep" leaves the class labels unchanged; "append" numbers them after the classes of the
-        packs before.  A mapping, or an array with a number for each label from 0 on, gives the new
+        packs before; "names" gives them the labels that classes of the same names have there, and
+        numbers new names behind.  A mapping, whose keys are labels or, as texts, names of classes,
+        or an array with a number for each label from 0 on, gives the new
         labels; a function is called once, with an array of the different labels, and returns as
         many numbers.  None is for a pack without labels: they are -1, and images have no objects.
         A class label is the first label of a record, or the id of each object of a detection
         record.""",
     )
-    classes: int | None = option(
+    classes: Any = option(
         None,
-        "int, optional",
+        "int, sequence of str or mapping of str to int, optional",
         """Number of classes of the pack, whose labels are whole numbers from 0 on.  Found from its
         identities or labels where it is needed; reading those of millions of records takes a
-        while.""",
-        optional(partial(integer, low=1, high=MOST_CLASSES)),
+        while.  Names in the order of the labels, or with their labels, such as ``train.classes``
+        or ``train.class_to_idx``, give the classes of the same names these labels.""",
+        optional(_classes),
     )
     weights: Any = option(
         None,
@@ -187,7 +213,7 @@ class Pack:
         self.share: float | None = options.share
         self.repeat: float | None = options.repeat
         self.labels: Any = options.labels
-        self.classes: int | None = options.classes
+        self.classes: Any = options.classes
         self.weights: Any = options.weights
         self.path_imgidx: str | tuple[str, ...] = options.path_imgidx
         self.path_imglist: str = options.path_imglist
@@ -297,7 +323,35 @@ def _urls(packs: Sequence[Pack]) -> list[str]:
 def label_source(source: _Named, pack: Pack, distinct: Callable[[], np.ndarray]) -> LabelSource:
     """Return a pack as `label_changes` takes it; `distinct` reads the different labels."""
     identities = source.num_identities
-    return LabelSource(source.name, distinct, pack.labels, pack.classes, identities)
+    return LabelSource(
+        source.name, distinct, pack.labels, pack.classes, identities, lambda: names_of(source)
+    )
+
+
+def names_of(source: Any) -> dict[int, str]:
+    """Read the names of the classes of a pack; servers are not asked.
+
+    One label that has two names in two of its files is a RecordIOError.
+    """
+    keep = LabelChange()
+    return agreed_names([(f.prefix, f.shown_classes, keep) for f in getattr(source, "files", ())])
+
+
+def check_names(
+    members: Iterable[Any], changes: Iterable[LabelChange], listed: Iterable[Any]
+) -> None:
+    """Raise RecordIOError where files that are used together have two names for one label.
+
+    Servers are not asked, and names do not matter where labels come from a list.
+    """
+    agreed_names(
+        [
+            (file.prefix, file.shown_classes, change)
+            for member, change, table in zip(members, changes, listed, strict=True)
+            if table is None and isinstance(member, RecordSource) and not member.is_remote
+            for file in member.files
+        ]
+    )
 
 
 def changed_labels(

@@ -19,6 +19,7 @@ import numpy as np
 from recordio.frames.checksums cimport (
     CHECKSUM_ABSENT, CHECKSUM_OK, CHECKSUM_WRONG, checksum_check, checksum_error,
 )
+from recordio.encodings import missing_name, path_of_name
 from recordio.errors import ImageFileError
 from recordio.frames.frame cimport FRAME_HEAD, FRAME_LOST, FRAME_OK, Frame, MAX_RECORD
 from recordio.frames.frame cimport frame_confirm, frame_error, frame_join, frame_scan
@@ -446,6 +447,8 @@ cdef class ImageFiles(Source):
             return OSError(status, os.strerror(status), self.paths[number])
         else:
             reason = f"cannot be read: {os.strerror(status)}"
+            if status == errno.ENOENT:
+                reason += missing_name(self.paths[number])
         return ImageFileError(f"the image file {reason}", record_id=self.ids[number],
                               **self.location(number))
 
@@ -459,4 +462,4 @@ def _native(path):
         raise ValueError(f"the path {path!r} has a zero character in it")
     if sys.platform == "win32":
         return path.encode("utf-16-le", "surrogatepass") + b"\0\0"
-    return os.fsencode(path) + b"\0"
+    return os.fsencode(path_of_name(path)) + b"\0"

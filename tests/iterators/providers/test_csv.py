@@ -20,13 +20,13 @@ def epoch_of(provider):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """23 rows of 3 numbers and of 2 labels, the labels with two lines more."""
+    """23 rows of 3 numbers and of 2 labels."""
     folder = tmp_path_factory.mktemp("csv")
     table = np.arange(69).reshape(23, 3)
-    labels = -np.arange(50).reshape(25, 2)
+    labels = -np.arange(46).reshape(23, 2)
     np.savetxt(folder / "data.csv", table, "%d", ",")
     np.savetxt(folder / "label.csv", labels, "%d", ",")
-    return folder / "data.csv", folder / "label.csv", table, labels[:23]
+    return folder / "data.csv", folder / "label.csv", table, labels
 
 
 def provider_of(files, **arguments):
@@ -600,3 +600,30 @@ def test_limits_are_those_of_the_reader(tmp_path):
     with pytest.raises(TextFormatError, match="raise max_array_bytes"):
         CSVIter(**plain, shuffle=True, max_array_bytes=31_999)
     CSVIter(**plain, shuffle=True, max_array_bytes=32_000).close()
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_every_row_has_one_label_that_keeps_its_digits(tmp_path, shuffle):
+    data, label = tmp_path / "data", tmp_path / "label"
+    data.write_text("1\n2\n3\n")
+    for text, words in (
+        ("1\n2\n", "2 labels"),
+        ("1\n" * 4, "4 labels"),
+        ("1\n16777217\n2\n", "exact"),
+    ):
+        label.write_text(text)
+        with pytest.raises(TextFormatError, match=words):
+            list(
+                CSVIter(data_csv=data, data_shape=1, label_csv=label, batch_size=1, shuffle=shuffle)
+            )
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_empty_fields_get_a_value(tmp_path, shuffle):
+    data = tmp_path / "data"
+    data.write_text("1,,3\n4,5,\n,,\n")
+    arguments = {"data_csv": data, "data_shape": 3, "batch_size": 3, "shuffle": shuffle}
+    with pytest.raises(TextFormatError, match="the field is empty"):
+        list(CSVIter(**arguments))
+    (batch,) = CSVIter(missing=-1, **arguments)
+    assert sorted(batch.data[0].tolist()) == [[-1, -1, -1], [1, -1, 3], [4, 5, -1]]

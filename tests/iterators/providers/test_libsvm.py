@@ -88,7 +88,7 @@ def test_parts_and_resuming(file):
 
 def test_labels_from_a_file_of_their_own(file, tmp_path):
     path = tmp_path / "labels"
-    path.write_text("".join(f"0 {i % 3}:{i}.5\n" for i in range(12)))
+    path.write_text("".join(f"0 {i % 3}:{i}.5\n" for i in range(11)))
     with provider_of(file, label_libsvm=path, label_shape=(3,)) as provider:
         assert provider.provide_label == [("softmax_label", (4, 3))]
         for batch in provider:
@@ -96,8 +96,12 @@ def test_labels_from_a_file_of_their_own(file, tmp_path):
             for slot, row in enumerate(batch.index.astype(int)):
                 want[slot, row % 3] = row + 0.5
             assert np.array_equal(batch.label[0].toarray(), want)
-    path.write_text("0 1:1\n" * 10)
-    with pytest.raises(TextFormatError, match="10 labels for 11 rows"):
+    for count in (10, 12):
+        path.write_text("0 1:1\n" * count)
+        with pytest.raises(TextFormatError, match=f"{count} labels for 11 rows"):
+            provider_of(file, label_libsvm=path, label_shape=(3,))
+    path.write_text("0 1:16777217\n" * 11)
+    with pytest.raises(TextFormatError, match="16777217 has no exact float32"):
         provider_of(file, label_libsvm=path, label_shape=(3,))
 
 

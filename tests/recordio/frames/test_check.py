@@ -83,7 +83,7 @@ WHOLE = b"".join(frames)
             [b"zero", b"four", b""],
             [(0, 0, 4), (16, 2, 12), (40, 4, 20), (68, 6, 1)],
         ),
-        (b"no record at all", ["bad_magic"], [], [(0, 0, 16)]),
+        (b"no record\0at all", ["bad_magic"], [], [(0, 0, 16)]),
         (head(0, 100) * 3, ["truncated_payload"], [], [(0, 0, 24)]),
     ],
 )

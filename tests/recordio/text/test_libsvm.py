@@ -44,13 +44,13 @@ def test_weights_queries_comments_and_blank_lines_are_dropped(write):
         "-2\t1:-1e-1\t  # 7:7\n3#4\n+4 qid:-5\n0 2:nan 0:inf"
     )
     dropped = {}
-    data, labels = read_libsvm(write(text), dropped=dropped)
+    data, labels = read_libsvm(write(text), label_weights=True, dropped=dropped)
     assert dropped == {"weights": 1, "queries": 2, "comments": 3}
     assert isinstance(data, sparse.csr_array)
     assert labels.tolist() == [1, -2, 3, 4, 0]
     assert data.indptr.tolist() == [0, 2, 3, 3, 3, 5]
-    assert data.indices.tolist() == [0, 2, 1, 2, 0]
-    np.testing.assert_array_equal(data.data, np.array([1, 2.5, -0.1, np.nan, np.inf], np.float32))
+    assert data.indices.tolist() == [0, 2, 1, 0, 2]
+    np.testing.assert_array_equal(data.data, np.array([1, 2.5, -0.1, np.inf, np.nan], np.float32))
     assert data.dtype == labels.dtype == np.float32
     assert data.shape == (5, 3)
     assert data.indices.dtype == np.int32
@@ -74,9 +74,10 @@ def test_shape_types_and_first_index(write):
     assert data.indices.tolist() == [5_000_000_000]
 
 
-def test_order_and_repetition_of_indices_are_kept(write):
+def test_indices_ascend_and_values_of_one_index_are_added(write):
     data, _ = read_libsvm(write("1 3:1 1:2 3:4\n"))
-    assert data.indices.tolist() == [3, 1, 3]
+    assert data.indices.tolist() == [1, 3]
+    assert data.has_canonical_format
     assert data.toarray().tolist() == [[0, 2, 0, 5]]
 
 
@@ -160,8 +161,10 @@ def test_round_trip(folder, rows, end, packed):
     path.write_bytes(gzip.compress(text) if packed else text)
     data, labels = read_libsvm(path, 10**6 + 1)
     assert labels.tolist() == [label for label, _ in rows]
-    assert data.indices.tolist() == [index for _, entries in rows for index in entries]
-    assert data.data.tolist() == [value for _, entries in rows for value in entries.values()]
+    assert data.indices.tolist() == [index for _, entries in rows for index in sorted(entries)]
+    assert data.data.tolist() == [
+        entries[index] for _, entries in rows for index in sorted(entries)
+    ]
     assert np.diff(data.indptr).tolist() == [len(entries) for _, entries in rows]
 
 

@@ -1,0 +1,28 @@
+"""The bytes of a record file in memory; a file of another kind is refused."""
+
+from __future__ import annotations
+
+from recordio.bytes.files import StoredFile
+from recordio.bytes.remote.objects import shown
+from recordio.bytes.remote.settings import RemoteSettings
+from recordio.frames.encoder import MAGIC
+
+__all__ = ["HEAD_BYTES", "map_records", "refuse_other_kinds"]
+
+#: First bytes that are enough to tell a kind.
+HEAD_BYTES = 512
+
+
+def map_records(file: StoredFile, settings: RemoteSettings | None = None) -> memoryview:
+    """Map a record file as `StoredFile.map` does; a file of another kind is a FileKindError."""
+    view = file.map(settings)
+    refuse_other_kinds(file.name, view)
+    return view
+
+
+def refuse_other_kinds(name: str, view: memoryview) -> None:
+    """Raise FileKindError if the bytes of a file begin as those of another kind do."""
+    if view[:4] != MAGIC:
+        from recordio.file_kinds import refuse_other_files  # with all image formats
+
+        refuse_other_files(shown(name), bytes(view[:HEAD_BYTES]))
