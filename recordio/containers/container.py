@@ -78,7 +78,7 @@ class Choice:
 
     @property
     def given(self) -> dict[str, object]:
-        """What is chosen, by name."""
+        """Values that differ from the usual ones, by name."""
         values = ((item.name, getattr(self, item.name), item.default) for item in fields(self))
         return {name: value for name, value, default in values if value != default}
 
