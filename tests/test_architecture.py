@@ -53,7 +53,7 @@ ROWS = [
         "sync",
         "wire",
     ],
-    ["header", "kernels", "limits", "boxes"],
+    ["header", "kernels", "limits", "boxes", "notes", "values"],
     ["bytes", "formats"],
     ["content", "frames", "idx_array", "lists", "packed_images", "text"],
     ["containers"],
