@@ -21,6 +21,7 @@ __all__ = [
     "Choice",
     "Container",
     "ContentReader",
+    "chosen_kind",
     "files_of_folder",
     "is_folder_of",
 ]
@@ -152,6 +153,15 @@ class Container:
             if name not in self.chooses:
                 raise ValueError(f"{name}={value!r}: {self.name} has none to choose")
         return replace(self, choice=choice)
+
+
+def chosen_kind(container: Container | None, choice: Choice, path: str) -> Container | None:
+    """Return the kind of a file by which that is used; of a record file nothing can be chosen."""
+    if container is not None:
+        return container.chosen(choice) if choice.given else container
+    for name, value in choice.given.items():
+        raise ValueError(f"{name}={value!r}: {path} is a record file, whose records say themselves")
+    return None
 
 
 def is_folder_of(pattern: re.Pattern[str]) -> Callable[[StoredFile], bool]:

@@ -60,7 +60,7 @@ def labels_of_row_lists(rows: list[Any]) -> list[float] | None:
     if any(len(row) != width for row in rows):
         raise LabelError("its objects have different numbers of values")
     labels = [LEAST_HEADER, width, *(value for row in rows for value in row)]
+    check_labels(labels)  # before: it refuses whole numbers that no float can hold
     if not all(map(math.isfinite, labels)):
         raise LabelError("an object has a value that is no finite number")
-    check_labels(labels)
     return list(map(float, labels))

@@ -165,8 +165,7 @@ static inline int tar_is_system_part(const uint8_t* part, size_t size) {
 }
 
 static inline int tar_is_system(const uint8_t* name, size_t size) {
-    size_t begin = 0;
-    for (size_t i = 0; i <= size; i++) {
+    for (size_t i = 0, begin = 0; i <= size; i++) {
         if (i < size && name[i] != '/') continue;
         if (i > begin && tar_is_system_part(name + begin, i - begin)) return 1;
         begin = i + 1;

@@ -17,7 +17,7 @@ import numpy as np
 from ..bytes.files import StoredFile, with_mirrors
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
-from ..containers.container import USUAL, Choice, Container
+from ..containers.container import USUAL, Choice, Container, chosen_kind
 from ..containers.joined import JoinedRecords, open_contained
 from ..containers.reader import ContainedRecords
 from ..containers.samples import ContainedSamples
@@ -36,16 +36,15 @@ from .fields_meta import SUFFIX, FieldMeta, read_fields
 from .identities import Identities, find_identities, keys_without_index, records_by_key, row_of_zero
 from .manifest import ShardManifest, listed_packs
 from .names import Names, container_files, one_name, pack_files, pack_prefix
+from .row_tables import in_file_order, rows_of
 from .sizes import SizedFile, SizedRecords, SizedSamples, stored_sizes
 
 __all__ = [
     "FieldPack",
     "OpenPack",
-    "chosen_kind",
     "open_fields",
     "open_listed",
     "open_pack",
-    "rows_of",
 ]
 
 
@@ -508,18 +507,6 @@ class FieldPack(OpenPack):
             raise error.at()
 
 
-def rows_of(wanted: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """Find the last row of a table with each of some numbers; -1 where there is none.
-
-    >>> rows_of(np.array([7, 5, 6]), np.array([5, 6, 5])).tolist()
-    [-1, 2, 1]
-    """
-    order = np.argsort(table, kind="stable")
-    found = np.searchsorted(table, wanted, "right", order) - 1
-    rows = np.append(order, -1)[found]  # a number of -1 finds the last
-    return np.where(np.append(table, 0)[rows] == wanted, rows, -1)
-
-
 def open_fields(packs: Sequence[OpenPack], name: str) -> list[FieldPack]:
     """Open one field of several packs; a pack without it is a FieldError."""
     files = [field_file(pack.file, name) for pack in packs]
@@ -611,19 +598,3 @@ def _open_contained(
     for pack, reader in zip(packs, readers, strict=True):
         pack.reader = reader
     return packs
-
-
-def chosen_kind(container: Container | None, choice: Choice, path: str) -> Container | None:
-    """Return the kind of a file by which that is used; of a record file nothing can be chosen."""
-    if container is not None:
-        return container.chosen(choice) if choice.given else container
-    for name, value in choice.given.items():
-        raise ValueError(f"{name}={value!r}: {path} is a record file, whose records say themselves")
-    return None
-
-
-def in_file_order(offsets: np.ndarray) -> np.ndarray:
-    """Return ascending offsets; the same array if they are already."""
-    if len(offsets) < 2 or bool((offsets[1:] > offsets[:-1]).all()):
-        return offsets
-    return np.sort(offsets)

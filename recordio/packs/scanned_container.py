@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..bytes.files import StoredFile, with_mirrors
-from ..containers.container import USUAL, Choice
+from ..containers.container import USUAL, Choice, chosen_kind
 from ..errors import RecordIOError
 from ..frames.check import Problem
 from ..frames.head import HEAD
 from ..header import HEADER
 from .names import Names, container_files, one_name
-from .open_pack import OpenPack, chosen_kind
+from .open_pack import OpenPack
 from .scanned_pack import HEADER_WORDS, ROW, ScannedPack
 
 __all__ = ["ScannedContainer", "scan_field", "scan_pack"]

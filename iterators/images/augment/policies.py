@@ -20,8 +20,8 @@ __all__ = [
     "NAMES",
     "POLICY_CHECKS",
     "TABLES",
-    "Choice",
     "Policy",
+    "PolicyChoice",
     "policy_of",
     "timm_policy",
 ]
@@ -71,7 +71,7 @@ _TIMM = re.compile(r"(rand|augmix|original|originalr|v0|v0r|3a)(-.*)?")
 
 
 @dataclass(frozen=True)
-class Choice:
+class PolicyChoice:
     """An operation that may be drawn."""
 
     scale: Scale
@@ -92,7 +92,7 @@ class Policy:
     #: "layers", some of the choices one after the other; "chains", one of several chains of them;
     #: "mix", chains drawn from the choices and mixed (AugMix).
     kind: str
-    choices: tuple[Choice, ...]
+    choices: tuple[PolicyChoice, ...]
     #: Number of choices that are drawn.
     layers: int = 0
     #: A choice may be drawn again.
@@ -175,18 +175,18 @@ def _torchvision_policy(name: str, given: dict[str, Any]) -> Policy:
     if name == "randaugment":
         level = given.get("magnitude", 9)
         _check_level(level, 30)
-        choices = tuple(Choice(s, level=level) for s in TORCHVISION_SETS[name].values())
+        choices = tuple(PolicyChoice(s, level=level) for s in TORCHVISION_SETS[name].values())
         return Policy("layers", choices, layers=given.get("num_ops", 2), levels=30)
     if name == "trivialaugment":
         _only(name, given)
-        choices = tuple(Choice(scale) for scale in TORCHVISION_SETS[name].values())
+        choices = tuple(PolicyChoice(scale) for scale in TORCHVISION_SETS[name].values())
         return Policy("layers", choices, layers=1, levels=30, bins=31)
     if name == "augmix":
         _only(name, given, "magnitude")
         severity = given.get("magnitude", 3)
         if severity not in range(1, 11):
             raise ValueError(f"magnitude={severity!r}: AugMix has severities from 1 to 10")
-        choices = tuple(Choice(scale) for scale in TORCHVISION_SETS[name].values())
+        choices = tuple(PolicyChoice(scale) for scale in TORCHVISION_SETS[name].values())
         bins = int(severity)
         return Policy("mix", choices, levels=9, bins=bins, interpolation="bilinear")
     _only(name, given)
@@ -207,7 +207,7 @@ def _chained(
 ) -> Policy:
     instead = instead or {}
     choices = tuple(
-        Choice(
+        PolicyChoice(
             scales[instead.get(name, name)],
             chance=chance,
             level=level,
@@ -257,7 +257,7 @@ def timm_policy(text: str) -> Policy:
         level, most = found.get("m", 10.0), found.get("mmax") or 10.0
         names = TIMM_SETS[found.get("t") or ("inc" if found.get("inc") else "")]
         choices = tuple(
-            Choice(TIMM_SCALES[n], found.get("p", 0.5), weight, level)
+            PolicyChoice(TIMM_SCALES[n], found.get("p", 0.5), weight, level)
             for n, weight in names.items()
         )
         layers = int(found.get("n", 2))
@@ -270,7 +270,7 @@ def timm_policy(text: str) -> Policy:
         )  # fmt: skip
     if name == "augmix":
         level = found.get("m", 3.0)
-        choices = tuple(Choice(TIMM_SCALES[n], level=level) for n in TIMM_SETS["augmix"])
+        choices = tuple(PolicyChoice(TIMM_SCALES[n], level=level) for n in TIMM_SETS["augmix"])
         width, depth = int(found.get("w", 3)), int(found.get("d", -1)) or -1
         if not 1 <= width <= MOST_WIDTH or depth > MOST_DEPTH:
             raise ValueError(
