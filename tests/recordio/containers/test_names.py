@@ -126,6 +126,7 @@ def test_every_door_finds_the_same(tmp_path, capsys, case, root_is_hidden):
     assert [str(one.message) for one in caught] == [
         f"{root}: {line}" for line in found.notes.lines()
     ]
+    assert {one.filename for one in caught} <= {__file__}
     assert len(images) == len(found)
 
 
