@@ -52,6 +52,7 @@ CASES = {
         ["a/1.edited.jpg", "a/1.jpg", "a/2.jpg", "a/2.jpg.jpg", "a/3.jpg"],
         [],
     ),
+    "a pair": (["1.edited.jpg", "1.jpg"], ["1.edited.jpg", "1.jpg"], []),
     "masks": (
         ["a/1.jpg", "a/1.mask.png", "b/1.jpg", "b/1.mask.png"],
         ["a/1.jpg", "b/1.jpg"],
