@@ -254,7 +254,7 @@ def test_a_shard_that_changes_while_it_is_opened_is_named(tmp_path):
     pack = open_listed(tars(tmp_path))[0]
     assert isinstance(pack.reader, ContainedRecords)
     os.replace(tmp_path / "s-2.tar", tmp_path / "s-0.tar")
-    with pytest.raises(RecordIOError, match=r"s-0\.tar.*changed while it was opened"):
+    with pytest.raises(RecordIOError, match=r"s-0\.tar.*changed since it was opened"):
         pack.record(0)
 
 
