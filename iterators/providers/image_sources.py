@@ -144,7 +144,7 @@ def open_packs(
     too, if an epoch fetches them again and again.
     """
     source = kind(packs, options.on_error, options.verify, options.remote, boxes)
-    source.say_notes(options.fields, strict=options.strict, stacklevel=7)
+    source.say_notes(options.fields, strict=options.strict, stacklevel=4)
     warn_of_refetching(source, options)
     return source
 

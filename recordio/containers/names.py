@@ -181,7 +181,7 @@ def choose_images(names: Sequence[str], others: Sequence[str], notes: Notes) -> 
     """Tell images from images that are fields of others, and note what else is odd.
 
     ``X.NAME.png`` beside ``X.jpg`` is a field where more than half of the images have one of that
-    name, and an image otherwise.
+    name, and an image otherwise.  A single ``X.NAME.jpg`` beside ``X.jpg`` is an image.
 
     >>> names = ["a.jpg", "a.copy.jpg", "a.mask.png", "b.jpg", "b.mask.png", "c.left.png"]
     >>> found = choose_images(names, [], Notes())
@@ -212,7 +212,9 @@ def _find_fields(chosen: ImageNames, dotted: Sequence[str]) -> None:
             found.setdefault(one[1], {})[name] = one[0]
     count = len(chosen.images) - sum(map(len, found.values()))
     for called, stems in found.items():
-        if 2 * len(set(stems.values())) > count:
+        having = set(stems.values())
+        alike = all(suffix_of(name) == suffixes[stem] for name, stem in stems.items())
+        if 2 * len(having) > count and not (alike and len(having) == 1):
             chosen.fields += stems
             for name in stems:
                 chosen.notes.add(field_note(called), name)

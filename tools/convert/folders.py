@@ -32,8 +32,8 @@ from .labels import table_line
 __all__ = ["FROM_FOLDER", "TO_FOLDERS", "CheckOptions", "SuffixOptions", "safe_parts"]
 
 TABLE = "labels.csv"
-#: All images are taken where nothing else is asked for, as in a folder that is read in place.
-EXTENSIONS = ",".join(sorted(IMAGE_SUFFIXES))
+#: The suffixes of all images are accepted, as in a folder that is read in place.
+ALL = "all"
 #: Characters that this system refuses in the name of a file, or understands as more than a name.
 FORBIDDEN = re.compile(r'[\0-\x1f<>:"|?*\\]' if os.name == "nt" else "\0")
 
@@ -61,9 +61,10 @@ class SuffixOptions(Options):
     """Option for the suffixes of images."""
 
     exts: str = option(
-        EXTENSIONS,
+        ALL,
         "str or sequence of str",
-        f"Suffixes to accept, in upper or lower case (default: {EXTENSIONS}).",
+        """Suffixes to accept, in upper or lower case, such as .jpg,.png (default: all, those of all
+        formats that are decoded here).""",
         suffixes,
     )
 
@@ -109,7 +110,9 @@ def find_images(root: str, suffixes: str) -> tuple[ImageList, list[str]]:
     """Return the images below a folder, and messages about the other files in it."""
     if reason := url_refused(root):
         raise RecordIOError(reason, path=root)
-    extensions = [f".{part.strip().lstrip('.')}" for part in suffixes.split(",")]
+    extensions = sorted(IMAGE_SUFFIXES)
+    if suffixes != ALL:
+        extensions = [f".{part.strip().lstrip('.')}" for part in suffixes.split(",")]
     found = scan_images(root, True, extensions)
     left_out = describe_left_out(found.left_out, extensions, ",")
     lines = [*[left_out] * bool(left_out), *found.notes.lines()]

@@ -52,6 +52,7 @@ CASES = {
         ["a/1.edited.jpg", "a/1.jpg", "a/2.jpg", "a/2.jpg.jpg", "a/3.jpg"],
         [],
     ),
+    "a pair": (["1.edited.jpg", "1.jpg"], ["1.edited.jpg", "1.jpg"], []),
     "masks": (
         ["a/1.jpg", "a/1.mask.png", "b/1.jpg", "b/1.mask.png"],
         ["a/1.jpg", "b/1.jpg"],
@@ -126,6 +127,7 @@ def test_every_door_finds_the_same(tmp_path, capsys, case, root_is_hidden):
     assert [str(one.message) for one in caught] == [
         f"{root}: {line}" for line in found.notes.lines()
     ]
+    assert {one.filename for one in caught} <= {__file__}
     assert len(images) == len(found)
 
 
