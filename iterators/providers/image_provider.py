@@ -243,7 +243,7 @@ class RecordImageProvider(PlannedProvider):
         elif job.shapes is not None and job.shapes.of_images:
             sizes = sizes_of(source, recipes.packs, options)
             limited = partial(limited, largest=tuple(sizes.max(0).tolist()))
-        mean_image = mean_image_of(source, order, limited, recipes.common, options)
+        mean_image = mean_image_of(source, limited, recipes.common, options)
         plans = _plans(job, labels, classes, limited, mean_image)
         caches = open_caches(
             source, steady_records(order, len(source)), packs, recipes.packs, options

@@ -3,7 +3,9 @@
 import io
 import re
 import struct
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import cv2
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 
 import recordio
 from iterators import ImageRecordInt8Iter, ImageRecordIter, ImageRecordUInt8Iter
+from iterators.providers import image_recipes
 from iterators.testing import encode, maker, noise, write_records
 from recordio.errors import (
     CorruptRecordError,
@@ -729,6 +732,54 @@ def test_a_mean_image_is_made_of_the_good_records(tmp_path):
         batch = provider.next()
     mean = (0 + 10 + 30) / 3
     assert np.allclose(batch.data[0][1], 10 - mean, atol=1e-4)
+
+
+@pytest.mark.parametrize("keywords", [{}, {"shuffle": True}, {"weights": {0: 9, 1: 9}}])
+def test_the_mean_image_is_that_of_all_parts(tmp_path, keywords):
+    values = [10, 20, 30, 200, 220, 240, 250]  # of which parts have other means
+    path = write_records(
+        tmp_path / "a.rec",
+        [
+            image_record(i, float(i % 2), encode(np.full((8, 8, 3), value, np.uint8)))
+            for i, value in enumerate(values)
+        ],
+    )
+    means = []
+    for part in range(3):
+        with provider_of(
+            path,
+            batch_size=1,
+            num_parts=3,
+            part_index=part,
+            mean_img=tmp_path / f"{part}.bin",
+            **keywords,
+        ) as provider:
+            batch = provider.next()
+        means.append((tmp_path / f"{part}.bin").read_bytes())
+        plain = values[int(batch.index[0])]
+        assert np.allclose(batch.data[0], plain - np.mean(values), atol=1e-3)
+    assert means[0] == means[1] == means[2]
+
+
+def test_ranks_that_start_together_make_the_mean_image_once(tmp_path, monkeypatch):
+    path = write_records(tmp_path / "a.rec", [image_record(i) for i in range(6)])
+    made = []
+    average = image_recipes._average
+
+    def counted(*arguments):
+        made.append(1)
+        time.sleep(0.2)
+        return average(*arguments)
+
+    monkeypatch.setattr(image_recipes, "_average", counted)
+
+    def start(part):
+        keywords = {"num_parts": 3, "part_index": part, "batch_size": 1}
+        provider_of(path, mean_img=str(tmp_path / "mean.bin"), **keywords).close()
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(start, range(3)))
+    assert made == [1] and {file.suffix for file in tmp_path.iterdir()} == {".rec", ".idx", ".bin"}
 
 
 # -- counters and parameters -----------------------------------------------------------------------
