@@ -22,6 +22,7 @@ from ..core.collate import SeesData
 from ..core.dtypes import array_over, is_number, numpy_dtype
 from ..core.gather import gather_rows, gather_scaled
 from ..core.pool import BufferPool
+from ..core.stored_rows import StoredRows, is_stored
 from .reorder import Axes
 
 __all__ = ["Columns", "DenseColumn", "SparseColumn", "as_array", "column_of", "refuse_layout"]
@@ -34,15 +35,18 @@ THREADS = 2
 WORTH_A_THREAD = 512 << 10
 
 
-def as_array(name: str, value: Any) -> np.ndarray:
-    """Return the NumPy array behind one of any kind, sharing its memory where possible."""
+def as_array(name: str, value: Any) -> np.ndarray | StoredRows:
+    """Return the NumPy array behind one of any kind, sharing its memory where possible.
+
+    Of one that is not in memory return its rows, none of which are read yet.
+    """
     if isinstance(value, SeesData):
         value = value()
     if hasattr(value, "detach"):  # torch
         value = array_over(value)
     elif hasattr(value, "asnumpy"):  # MXNet
         value = value.asnumpy()
-    array = np.asarray(value)
+    array = StoredRows(value) if is_stored(value) else np.asarray(value)
     if array.dtype.kind == "c" or not is_number(array.dtype):
         raise TypeError(f"{name}: expected an array of real numbers, not of {array.dtype}")
     if array.ndim == 0:
@@ -52,7 +56,7 @@ def as_array(name: str, value: Any) -> np.ndarray:
 
 @dataclass
 class DenseColumn:
-    """A NumPy array, memory-mapped or not, with rows along axis 0.
+    """A NumPy array, memory-mapped or not, or one on a disk, with rows along axis 0.
 
     Batches have its type unless `dtype` says another one, to which `astype` converts, and `fill` in
     slots without a sample; of uint8 arrays float32 batches may be made, times `factor`.  `shape`
@@ -61,7 +65,7 @@ class DenseColumn:
     """
 
     name: str
-    array: np.ndarray
+    array: np.ndarray | StoredRows
     dtype: Any = None
     fill: float = 0
     layout: str | None = None
@@ -137,16 +141,18 @@ class DenseColumn:
             np.copyto(table[: len(rows)], taken, casting="unsafe")
 
 
-def _row_bytes(array: np.ndarray) -> np.ndarray | None:
+def _row_bytes(array: np.ndarray | StoredRows) -> np.ndarray | None:
     """View it as a table of bytes; None if the items of a row do not lie side by side."""
-    if not len(array) or not array[0].flags.c_contiguous:
+    if isinstance(array, StoredRows) or not len(array) or not array[0].flags.c_contiguous:
         return None
     items = int(np.prod(array.shape[1:], dtype=np.int64))
     return array.view(np.ndarray).reshape(len(array), items).view(np.uint8)
 
 
-def _is_mapped(array: np.ndarray) -> bool:
+def _is_mapped(array: np.ndarray | StoredRows) -> bool:
     """Return whether reading the array may mean reading a file."""
+    if isinstance(array, StoredRows):
+        return True
     base: Any = array
     while isinstance(base, np.ndarray):
         if isinstance(base, np.memmap):

@@ -232,6 +232,7 @@ class RecordImageProvider(PlannedProvider):
     ) -> None:
         options, packs, recipes = job.options, job.packs, job.recipes
         classes = PackClasses(source, packs, labels, options.on_error)
+        classes.unlisted(packs).say(source.name, strict=options.strict, stacklevel=3)
         if not labels.of_classes:
             refuse_classes(options, packs)
         order, unusable = order_of_images(source, options, packs, classes.read)

@@ -200,12 +200,28 @@ def test_of_two_lines_with_one_id_the_last_counts(ten, tmp_path):
 
 def test_a_record_without_a_line(ten, tmp_path):
     path = listed(tmp_path, *(f"{i} 1 x" for i in range(10) if i != 6))
-    with provider_of(ten, path_imglist=path) as provider:
+    lacking = r"ten\.rec: 1 records have no line in .*labels\.lst: id 6$"
+    with pytest.raises(RecordIOError, match=lacking):
+        provider_of(ten, path_imglist=path, strict=True)
+    with pytest.warns(UserWarning, match=lacking):
+        provider = provider_of(ten, path_imglist=path)
+    with provider:
         provider.next()
         with pytest.raises(LabelError, match="record 6, id 6: the list of labels has no line"):
             provider.next()
-    with provider_of(ten, path_imglist=path, on_error="skip") as provider:
+    with pytest.warns(UserWarning, match=lacking):
+        provider = provider_of(ten, path_imglist=path, on_error="skip")
+    with provider:
         assert sorted(ids_of(provider)) == [0, 1, 2, 3, 4, 5, 7, 7, 8, 9]
+
+
+@pytest.mark.parametrize("keys", [range(10), range(100, 110)])
+def test_records_without_a_line_are_counted(tmp_path, keys):
+    records = [image_record(i) for i in range(10)]
+    path = write_records(tmp_path / "a.rec", records, keys=keys)
+    with pytest.warns(UserWarning, match="7 records have no line in .*: id 3, id 4, id 5, ...$"):
+        provider_of(path, path_imglist=listed(tmp_path, *(f"{i} 1 x" for i in range(3)))).close()
+    provider_of(path, path_imglist=listed(tmp_path, *(f"{i} 1 x" for i in range(12)))).close()
 
 
 @pytest.mark.parametrize("line", ["4", "x 1 y", "4 one y", "-1 2 y", f"{1 << 64} 2 y", "1.5 2 y"])
