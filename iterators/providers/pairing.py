@@ -39,8 +39,7 @@ def check_lengths(iterators: Sequence[Any]) -> None:
 
 
 def _length(it: Any) -> tuple[int, int | None, int | None] | None:
-    """Batches and samples of an epoch, and the padding of its last batch; None for what is unknown.
-    """
+    """Batches and samples of an epoch, and the padding of its last batch; None for what is unknown."""
     try:
         batches = len(it)
     except TypeError:
@@ -120,4 +119,6 @@ def _sum_of(ids: np.ndarray) -> np.ndarray:
     """Sum up ids so that the same ids in any order give the same two numbers."""
     mixed = (ids + np.uint64(1)) * MIXER
     mixed ^= mixed >> np.uint64(29)
-    return np.array([mixed.sum(dtype=np.uint64), (mixed * MIXER >> np.uint64(7)).sum(dtype=np.uint64)])
+    return np.array(
+        [mixed.sum(dtype=np.uint64), (mixed * MIXER >> np.uint64(7)).sum(dtype=np.uint64)]
+    )

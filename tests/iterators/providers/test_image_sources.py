@@ -215,13 +215,16 @@ def test_a_record_without_a_line(ten, tmp_path):
         assert sorted(ids_of(provider)) == [0, 1, 2, 3, 4, 5, 7, 7, 8, 9]
 
 
-@pytest.mark.parametrize("keys", [range(10), range(100, 110)])
-def test_records_without_a_line_are_counted(tmp_path, keys):
+def test_records_without_a_line_are_counted(tmp_path):
     records = [image_record(i) for i in range(10)]
-    path = write_records(tmp_path / "a.rec", records, keys=keys)
-    with pytest.warns(UserWarning, match="7 records have no line in .*: id 3, id 4, id 5, ...$"):
-        provider_of(path, path_imglist=listed(tmp_path, *(f"{i} 1 x" for i in range(3)))).close()
-    provider_of(path, path_imglist=listed(tmp_path, *(f"{i} 1 x" for i in range(12)))).close()
+    path = write_records(tmp_path / "a.rec", records)
+    three = listed(tmp_path, *(f"{i} 1 x" for i in range(3)))
+    for index in ("", str(path)[:-3] + "idx"):
+        with pytest.warns(UserWarning, match="7 records have no .*: id 3, id 4, id 5, ...$"):
+            provider_of(path, path_imglist=three, path_imgidx=index).close()
+    path = write_records(tmp_path / "b.rec", records, keys=range(100, 110))
+    every = listed(tmp_path, *(f"{i} 1 x" for i in range(12)))
+    provider_of(path, path_imglist=every, path_imgidx=str(path)[:-3] + "idx").close()
 
 
 @pytest.mark.parametrize("line", ["4", "x 1 y", "4 one y", "-1 2 y", f"{1 << 64} 2 y", "1.5 2 y"])
