@@ -201,7 +201,7 @@ def mean_image_of(
 
 
 def _average(source: ImageSource, plan: RenderPlan, options: ImageRecordOptions) -> np.ndarray:
-    """Average all images, each once and in the order of the file, so that every rank finds the same."""
+    """Average all images, each once and in the order of the file: every rank finds the same."""
     logger.info("%s does not exist: averaging %d images", options.mean_img, len(source))
     batches = BatchPlan(SequentialOrder(0, len(source)), MEAN_BATCH, "pad")
     made = Stage(

@@ -7,7 +7,7 @@ here: iterators that drift apart are the business of whoever made them.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ def check_lengths(iterators: Sequence[Any]) -> None:
 
 
 def _length(it: Any) -> tuple[int, int | None, int | None] | None:
-    """Batches and samples of an epoch, and the padding of its last batch; None for what is unknown."""
+    """Count the batches and samples of an epoch, and the padding of its last batch, if known."""
     try:
         batches = len(it)
     except TypeError:
@@ -119,6 +119,5 @@ def _sum_of(ids: np.ndarray) -> np.ndarray:
     """Sum up ids so that the same ids in any order give the same two numbers."""
     mixed = (ids + np.uint64(1)) * MIXER
     mixed ^= mixed >> np.uint64(29)
-    return np.array(
-        [mixed.sum(dtype=np.uint64), (mixed * MIXER >> np.uint64(7)).sum(dtype=np.uint64)]
-    )
+    both = mixed, mixed * MIXER >> np.uint64(7)
+    return np.array([one.sum(dtype=np.uint64) for one in both])

@@ -55,9 +55,10 @@ class OpenPack:
     """A record file with its index; whatever takes time is done when first asked for, and once.
 
     Tables have a row for each record, in the order of the file, without the records that only list
-    identities, unless `everything` is wanted.  A trusted index has to list the records up to the end
-    of the file, each once; others that it does not list do not exist.  Without one the key of a record is its number, or one more where record 0 of a face-recognition
-    pack lies last.  The reader of a pack whose index is not trusted has no index.
+    identities, unless `everything` is wanted.  A trusted index has to list the records up to the
+    end of the file, each once; what it leaves out before does not exist.  Without one the key of a
+    record is its number, or one more where record 0 of a face-recognition pack lies last.  The
+    reader of a pack whose index is not trusted has no index.
 
     The samples of a container are its records, with headers made up; `samples` has their tables.
     One of several files, `shards`, is one pack, and `file` is what messages call it.

@@ -238,9 +238,7 @@ def test_iterators_must_end_together_and_be_padded_alike():
     [(12, {}), (7, {}), (10, {"num_parts": 2}), (4, {})],
 )
 def test_lengths_that_are_known_are_compared_when_it_is_made(size, keywords):
-    with pytest.raises(
-        ValueError, match=r"end together: iterator 0 \(Arr.*: data\).* 8 samples, .*1"
-    ):
+    with pytest.raises(ValueError, match=r"together: iterator 0 \(Arr.*: data\).* 8 samples, .*1"):
         PrefetchingIter([arrays(8), arrays(size, **keywords)], *RENAMED)
     with pytest.raises(ValueError, match=r"iterator 1 .* has 3 batches: give"):
         PrefetchingIter([arrays(8), ResizeIter(arrays(8), 3)], *RENAMED)
