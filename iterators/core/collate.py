@@ -193,7 +193,7 @@ def _largest(shapes: list[tuple[int, ...]], part: str) -> tuple[int, ...]:
 
 def _axes(shape: tuple[int, ...]) -> str:
     """Describe a shape."""
-    return f"the shape {shape}" if shape else "a single number"
+    return f"the shape {tuple(shape)}" if shape else "a single number"
 
 
 def _disagreement(column: Sequence[Any], padding: Any, part: str) -> ValueError:
