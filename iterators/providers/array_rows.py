@@ -35,23 +35,25 @@ THREADS = 2
 WORTH_A_THREAD = 512 << 10
 
 
-def as_array(name: str, value: Any) -> np.ndarray | StoredRows:
-    """Return the NumPy array behind one of any kind, sharing its memory where possible.
-
-    Of one that is not in memory return its rows, none of which are read yet.
-    """
+def as_array(name: str, value: Any) -> np.ndarray:
+    """Return the NumPy array behind one of any kind, sharing its memory where possible."""
     if isinstance(value, SeesData):
         value = value()
     if hasattr(value, "detach"):  # torch
         value = array_over(value)
     elif hasattr(value, "asnumpy"):  # MXNet
         value = value.asnumpy()
-    array = StoredRows(value) if is_stored(value) else np.asarray(value)
+    array = np.asarray(value)
+    _check_rows(name, array)
+    return array
+
+
+def _check_rows(name: str, array: np.ndarray | StoredRows) -> None:
+    """Refuse what has no rows of real numbers."""
     if array.dtype.kind == "c" or not is_number(array.dtype):
         raise TypeError(f"{name}: expected an array of real numbers, not of {array.dtype}")
     if array.ndim == 0:
         raise ValueError(f"{name}: an array needs at least one axis, that of the samples")
-    return array
 
 
 @dataclass
@@ -232,7 +234,12 @@ def column_of(
     if hasattr(value, "tocsr"):
         refuse_layout(name, layout, data_layout)
         return SparseColumn(name, value.tocsr(), dtype)
-    array = as_array(name, value)
+    array: np.ndarray | StoredRows
+    if is_stored(value):
+        array = StoredRows(value)
+        _check_rows(name, array)
+    else:
+        array = as_array(name, value)
     return DenseColumn(name, array, dtype, fill, axes=Axes(name, array.ndim, data_layout, layout))
 
 

@@ -168,7 +168,9 @@ def test_text_cannot_become_a_tensor():
 @pytest.mark.parametrize("library", [np, torch], ids=["numpy", "torch"])
 def test_the_example_with_other_axes_is_named(library):
     images = [library.zeros((4, 4, 3)), library.zeros((6, 5, 3)), library.zeros((4, 4))]
-    pattern = r"entry 0 of example 2 has the shape \(4, 4\), entry 0 of example 0 .*\(4, 4, 3\): pad"
+    pattern = (
+        r"entry 0 of example 2 has the shape \(4, 4\), entry 0 of example 0 .*\(4, 4, 3\): pad"
+    )
     with pytest.raises(ValueError, match=pattern):
         concat_examples([(image, 0) for image in images], padding=0)
     pattern = r"'x' of example 1 has the shape \(6, 5, 3\), .* \(4, 4, 3\): give padding"
