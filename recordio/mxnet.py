@@ -12,9 +12,12 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+import numpy as np
+
 from recordio.at_end import at_end
 from recordio.bytes.files import StoredFile, open_text
 from recordio.errors import IndexFileError, KeyNotFoundError, RecordIOError
+from recordio.frames.listing import listing_fault
 from recordio.frames.reader import RecordReader
 from recordio.frames.writer import RecordWriter
 
@@ -265,16 +268,21 @@ class MXIndexedRecordIO(MXRecordIO):
         Read both files, or write new ones.
     key_type : callable
         Function that makes a key of its text in the index: int, str, float ...
+    selection : bool
+        For reading: the index lists the records that are wanted, not all of them once, as
+        `RecordReader` has it.
 
     Attributes
     ----------
-    idx_path, key_type
+    idx_path, key_type, selection
         As given.
 
     Raises
     ------
     IndexFileError
-        If the index cannot be parsed or lists offsets outside the record file.
+        If the index cannot be parsed or lists offsets outside the record file; unless `selection`,
+        if it ends before the record file does, or lists a record twice.  MXNet believes such an
+        index.
 
     Notes
     -----
@@ -302,9 +310,11 @@ class MXIndexedRecordIO(MXRecordIO):
         uri: str | os.PathLike[str],
         flag: Literal["r", "w"],
         key_type: Callable[[Any], Any] = int,
+        selection: bool = False,
     ) -> None:
         self.idx_path: str | os.PathLike[str] = idx_path
         self.key_type: Callable[[Any], Any] = key_type
+        self.selection: bool = selection
         self._keys: list[Any] | None = None
         self._idx: dict[Any, int] | None = None
         super().__init__(uri, flag)
@@ -316,12 +326,15 @@ class MXIndexedRecordIO(MXRecordIO):
     def _open_reader(self, path: str) -> RecordReader:
         self._keys = self._idx = None
         if self.key_type is int:
-            return RecordReader(path, self.idx_path)
+            return RecordReader(path, self.idx_path, selection=self.selection)
         reader = RecordReader(path)
         try:
-            self._keys, self._idx = _read_keys(
-                os.fsdecode(self.idx_path), self.key_type, StoredFile.at(path).size()
-            )
+            index, size = os.fsdecode(self.idx_path), StoredFile.at(path).size()
+            self._keys, self._idx = _read_keys(index, self.key_type, size)
+            offsets = np.fromiter(self._idx.values(), np.int64)
+            fault = listing_fault(offsets, index, path, size, reader._end_at)
+            if fault is not None and not self.selection:
+                raise fault
         except BaseException:
             reader.close()
             raise

@@ -6,6 +6,7 @@ never changes an element.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -16,6 +17,9 @@ from .device import get_device, to_device
 from .joinable import joined
 
 __all__ = ["HasParts", "SeesData", "concat_examples"]
+
+#: Numbers of channels that images have, on their first or last axis.
+CHANNELS = {1, 3, 4}
 
 
 class SeesData:
@@ -50,7 +54,8 @@ def concat_examples(batch: Sequence[Any], device: Any = None, padding: Any = Non
     padding : scalar, tuple or dict, optional
         None: shapes must agree.  A number: examples of different shapes are put into the origin
         corner of an array as large as the largest of them, and the rest has this value.  A tuple
-        has one value for each entry of tuples, a dict one for each key of dicts.
+        has one value for each entry of tuples, a dict one for each key of dicts.  Examples need
+        the same number of axes; images of 1, 3 and 4 channels together are warned of.
 
     Returns
     -------
@@ -84,14 +89,16 @@ def concat_examples(batch: Sequence[Any], device: Any = None, padding: Any = Non
         paddings = padding if isinstance(padding, tuple) else (padding,) * len(first)
         return tuple(
             [
-                _moved(_stack(column, paddings[i]), device)
+                _moved(_stack(column, paddings[i], f"entry {i} of "), device)
                 for i, column in enumerate(_columns(batch, len(first)))
             ]
         )
     if isinstance(first, dict):
         of_key = padding if isinstance(padding, dict) else dict.fromkeys(first, padding)
         return {
-            key: _moved(_stack([example[key] for example in batch], of_key[key]), device)
+            key: _moved(
+                _stack([example[key] for example in batch], of_key[key], f"{key!r} of "), device
+            )
             for key in first
         }
     return _moved(_stack(batch, padding), device)
@@ -113,12 +120,13 @@ def _data_of(examples: Sequence[Any]) -> Sequence[Any]:
     return [example() if isinstance(example, SeesData) else example for example in examples]
 
 
-def _stack(column: Sequence[Any], padding: Any) -> Any:
+def _stack(column: Sequence[Any], padding: Any, part: str = "") -> Any:
+    """Make one array of what the examples have; `part` says what that is, for errors."""
     column = _data_of(column)
     first = column[0]
     if is_tensor(first):
-        return _stack_tensors(column, padding)
-    if padding is None or not isinstance(first, np.ndarray):
+        return _stack_tensors(column, padding, part)
+    if padding is None or not any(isinstance(example, np.ndarray) for example in column):
         # Examples that arrived from another process side by side are one array already.
         together = joined(column) if type(first) is np.ndarray else None
         if together is not None:
@@ -127,44 +135,79 @@ def _stack(column: Sequence[Any], padding: Any) -> Any:
         try:
             return np.array(column)
         except ValueError:
-            raise _disagreement(column) from None
-    shape = _largest([example.shape for example in column])
-    result = np.full((len(column), *shape), padding, first.dtype)
+            raise _disagreement(column, padding, part) from None
+    shapes = [np.shape(example) for example in column]
+    dtype = next(example.dtype for example in column if isinstance(example, np.ndarray))
+    result = np.full((len(column), *_largest(shapes, part)), padding, dtype)
     for i, example in enumerate(column):
-        corner: Any = tuple(slice(0, size) for size in example.shape)
+        corner: Any = tuple(slice(0, size) for size in shapes[i])
         result[(i, *corner)] = example
     return result
 
 
-def _stack_tensors(column: Sequence[Any], padding: Any) -> Any:
+def _stack_tensors(column: Sequence[Any], padding: Any, part: str) -> Any:
+    """Make one tensor of those of the examples."""
     import torch
 
     if padding is None:
         try:
             return torch.stack(list(column))
         except RuntimeError:
-            raise _disagreement(column) from None
-    shape = _largest([tuple(example.shape) for example in column])
+            raise _disagreement(column, padding, part) from None
+    shapes = [tuple(np.shape(example)) for example in column]
     result = torch.full(
-        (len(column), *shape), padding, dtype=column[0].dtype, device=column[0].device
+        (len(column), *_largest(shapes, part)),
+        padding,
+        dtype=column[0].dtype,
+        device=column[0].device,
     )
     for i, example in enumerate(column):
-        corner: Any = tuple(slice(0, size) for size in example.shape)
+        corner: Any = tuple(slice(0, size) for size in shapes[i])
         result[(i, *corner)] = example
     return result
 
 
-def _largest(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
-    if len(set(map(len, shapes))) > 1:
-        raise ValueError(f"examples of {shapes[0]} and others differ in their number of axes")
-    return tuple(map(max, zip(*shapes, strict=True)))
+def _largest(shapes: list[tuple[int, ...]], part: str) -> tuple[int, ...]:
+    """Find the shape that all shapes fit into; one with other axes is an error."""
+    first = shapes[0]
+    for i, shape in enumerate(shapes):
+        if len(shape) != len(first):
+            raise ValueError(
+                f"{part}example {i} has {_axes(shape)}, {part}example 0 has {_axes(first)}: "
+                "padding makes axes longer, and adds none"
+            )
+    largest = tuple(map(max, zip(*shapes, strict=True)))
+    for axis in {0, 2} if len(first) == 3 else ():
+        counts = [shape[axis] for shape in shapes]
+        if len(set(counts)) == 1 or not CHANNELS.issuperset(counts):
+            continue
+        i = counts.index(next(count for count in counts if count != counts[0]))
+        warnings.warn(
+            f"{part}example {i} has {counts[i]} channels, {part}example 0 has {counts[0]}: those "
+            "that one lacks have the value of padding; decode all images to the same channels",
+            UserWarning,
+            stacklevel=4,
+        )
+    return largest
 
 
-def _disagreement(column: Sequence[Any]) -> ValueError:
-    shapes = sorted({np.shape(example) for example in column if hasattr(example, "shape")})
-    if shapes:
-        return ValueError(f"examples differ in shape, {shapes[:4]}: give padding")
-    return ValueError("lists of different lengths cannot be stacked: make arrays and give padding")
+def _axes(shape: tuple[int, ...]) -> str:
+    """Describe a shape."""
+    return f"the shape {tuple(shape)}" if shape else "a single number"
+
+
+def _disagreement(column: Sequence[Any], padding: Any, part: str) -> ValueError:
+    """Say which examples cannot be stacked, and what would help."""
+    shapes = [np.shape(example) for example in column if hasattr(example, "shape")]
+    if len(shapes) == len(column):
+        i = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), 0)
+        remedy = ": give padding" if len(shapes[i]) == len(shapes[0]) else ""
+        return ValueError(
+            f"examples differ in shape: {part}example {i} has {_axes(shapes[i])}, {part}example 0 "
+            f"has {_axes(shapes[0])}{remedy}"
+        )
+    remedy = "make arrays of them" + ("" if padding is not None else " and give padding")
+    return ValueError(f"{part}examples: lists of different lengths cannot be stacked: {remedy}")
 
 
 def _moved(array: Any, device: Any) -> Any:

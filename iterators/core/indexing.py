@@ -14,6 +14,7 @@ import numpy as np
 from .backend import is_tensor
 
 __all__ = [
+    "by_position",
     "compose_rows",
     "examples_at",
     "resolve_index",
@@ -126,6 +127,14 @@ def examples_at(dataset: Any, indices: Sequence[int] | np.ndarray) -> list[Any]:
     if several is not None:
         return several(indices)
     return [dataset[index] for index in indices]
+
+
+def by_position(dataset: Any) -> Any:
+    """Return a data set whose rows are found by position; a Series finds them by its own index.
+
+    After a random split, that index has nothing to do with positions.
+    """
+    return dataset.to_numpy() if hasattr(dataset, "iloc") else dataset
 
 
 def _mask(mask: np.ndarray, length: int) -> np.ndarray:

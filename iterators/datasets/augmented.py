@@ -14,7 +14,7 @@ from recordio.keywords.checks import choice
 from recordio.keywords.options import accepts, by_name, option
 
 from ..core.dtypes import dtype_name
-from ..core.indexing import examples_at, resolve_rows
+from ..core.indexing import by_position, examples_at, resolve_rows
 from ..core.layout import plan
 from ..images.examples import EXAMPLE_KEYWORDS, LAYOUTS, AugmentedExamples
 from .decoding import DecodingThreads, ThreadOptions
@@ -90,7 +90,7 @@ class AugmentedDataset(DatasetMixin):
         given = by_name(owner, keywords, AugmentedDatasetOptions, values)
         augmentation = {name: given.pop(name) for name in EXAMPLE_KEYWORDS & given.keys()}
         options = AugmentedDatasetOptions.of(owner, given, also=EXAMPLE_KEYWORDS)
-        self._dataset, self._stored = options.dataset, options.stored
+        self._dataset, self._stored = by_position(options.dataset), options.stored
         self._threads = DecodingThreads(options.threads)
         if "dtype" in augmentation:
             augmentation["dtype"] = dtype_name(augmentation["dtype"])

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.indexing import examples_at
+from ..core.indexing import by_position, examples_at
 from ..images.augment.named_recipes import NamedRecipe
 from ..images.augment.recipe import Recipe
 from .mixin import DatasetMixin
@@ -53,7 +53,7 @@ class TupleDataset:
     Parameters
     ----------
     *datasets : sequence or array
-        Anything with a length and integer indices.
+        Anything with a length and integer indices.  Rows of pandas objects are found by position.
 
     Raises
     ------
@@ -74,7 +74,7 @@ class TupleDataset:
 
     def __init__(self, *datasets: Any) -> None:
         self._length = _common_length(self, dict(enumerate(datasets)))
-        self._datasets = datasets
+        self._datasets = tuple(map(by_position, datasets))
 
     def __len__(self) -> int:
         return self._length
@@ -96,7 +96,7 @@ class DictDataset:
     Parameters
     ----------
     **datasets : sequence or array
-        Anything with a length and integer indices.
+        Anything with a length and integer indices.  Rows of pandas objects are found by position.
 
     Raises
     ------
@@ -116,7 +116,7 @@ class DictDataset:
 
     def __init__(self, **datasets: Any) -> None:
         self._length = _common_length(self, datasets)
-        self._datasets = datasets
+        self._datasets = {key: by_position(dataset) for key, dataset in datasets.items()}
 
     def __len__(self) -> int:
         return self._length
@@ -154,7 +154,7 @@ class ConcatenatedDataset(DatasetMixin):
     """
 
     def __init__(self, *datasets: Any) -> None:
-        self._datasets = datasets
+        self._datasets = tuple(map(by_position, datasets))
         self._ends = list(accumulate(map(len, datasets)))
 
     def __len__(self) -> int:
@@ -220,7 +220,7 @@ class TransformDataset(DatasetMixin):
             )
         if not callable(transform):
             raise TypeError(f"transform={transform!r:.80}: expected a function of an example")
-        self._dataset = dataset
+        self._dataset = by_position(dataset)
         self._transform = transform
 
     def __len__(self) -> int:
@@ -250,6 +250,8 @@ class SubDataset(DatasetMixin):
     ------
     ValueError
         Unless ``0 <= start <= finish <= len(dataset)``, or if the order has another length.
+    TypeError
+        If `dataset` gives no example by its number.
 
     Notes
     -----
@@ -275,11 +277,16 @@ class SubDataset(DatasetMixin):
             raise ValueError(
                 f"the order has {len(order)} entries, but the dataset has {len(dataset)} examples"
             )
-        self._dataset = dataset
+        if not hasattr(type(dataset), "__getitem__"):
+            raise TypeError(
+                f"a {type(dataset).__name__} gives no example by its number: parts are made of a "
+                "data set that does"
+            )
+        self._dataset = by_position(dataset)
         self._start = start
         self._finish = finish
         self._size = finish - start
-        self._order = order
+        self._order = by_position(order)
 
     def __len__(self) -> int:
         return self._size

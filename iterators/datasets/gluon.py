@@ -22,7 +22,7 @@ from recordio.header import unpack
 from recordio.keywords.checks import choice, integer
 from recordio.notes import Notes
 
-from ..core.indexing import resolve_rows
+from ..core.indexing import by_position, resolve_rows
 from ..images.stored_bits import CutBits
 from .mixin import DatasetMixin
 from .records import RecordDataset
@@ -112,7 +112,7 @@ class SimpleDataset(GluonDataset):
     """
 
     def __init__(self, data: Any) -> None:
-        self._data = data
+        self._data = by_position(data)
 
     def __len__(self) -> int:
         return len(self._data)
@@ -140,7 +140,7 @@ class ArrayDataset(GluonDataset):
         lengths = {len(data) for data in args}
         if len(lengths) != 1:
             raise ValueError(f"sequences of lengths {sorted(lengths)}: expected one length")
-        self._data = args
+        self._data = tuple(map(by_position, args))
 
     def __len__(self) -> int:
         return len(self._data[0])

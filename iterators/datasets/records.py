@@ -22,6 +22,7 @@ from recordio.formats.decode import decode_image
 from recordio.header import IRHeader, unpack
 from recordio.keywords.checks import boolean, choice
 from recordio.keywords.options import accepts, by_name, described, option
+from recordio.notes import Notes
 from recordio.packs.labels import label_changes
 from recordio.packs.open_pack import OpenPack
 
@@ -337,6 +338,12 @@ class ImageRecordDataset(DatasetMixin):
         self.source.say_notes(options.fields, stacklevel=3)
         self._add_fields(options)
         self._lists = [_labels_of_list(pack.path_imglist, settings) for pack in self.packs]
+        unlisted = Notes()
+        for member, pack, table in zip(self.source.members, self.packs, self._lists, strict=True):
+            if table is not None:
+                ids = np.fromiter(table, np.uint64, len(table))
+                member.note_unlisted(ids, pack.path_imglist, unlisted)
+        unlisted.say(self.source.name, stacklevel=3)
         self._changes, self._count_classes = label_changes(
             [
                 label_source(member, pack, functools.partial(_distinct, member, listed))

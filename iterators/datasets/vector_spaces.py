@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..core.finite_iterator import DATASET_SEED, FiniteDatasetIterator, Request, iterate
+from ..core.indexing import resolve_rows
 from ..core.layout import Layout
 from ..core.order.modes import generator
 from ..core.spec import FieldSpec, Form, SpecError, check_data_specs, is_flat_specs
 from ..spaces.composite import CompositeSpace
 from ..spaces.space import space_of
+from .mixin import DatasetMixin
 
 __all__ = ["FEATURES", "TARGETS", "FieldDataset", "TransformerDataset", "VectorSpacesDataset"]
 
@@ -23,8 +25,12 @@ __all__ = ["FEATURES", "TARGETS", "FieldDataset", "TransformerDataset", "VectorS
 FEATURES, TARGETS = "features", "targets"
 
 
-class FieldDataset:
-    """Fields of equal length, by name; the base of the data sets in memory."""
+class FieldDataset(DatasetMixin):
+    """Fields of equal length, by name; the base of the data sets in memory.
+
+    ``dataset[i]`` is an example, a tuple with one entry for each field, or the entry of the only
+    one, as it is stored.  Iterating gives batches.
+    """
 
     def __init__(self, rng: Any) -> None:
         self.rng: np.random.Generator | np.random.RandomState = generator(rng, DATASET_SEED)
@@ -45,6 +51,12 @@ class FieldDataset:
 
     def __len__(self) -> int:
         return self.get_num_examples()
+
+    def get_example(self, i: Any) -> Any:
+        """Return one example, as it is stored."""
+        row = resolve_rows(i, len(self))
+        found = tuple(self._rows(name, row) for name in self._fields)
+        return found if len(found) > 1 else found[0]
 
     def get(self, sources: tuple[str, ...], indexes: Any) -> tuple[Any, ...]:
         """Return rows of several fields as they are stored.

@@ -20,6 +20,7 @@ import numpy as np
 from recordio.keywords.checks import boolean, entries, integer, real
 
 from ..core.fork_safe_lock import ForkSafeLock
+from ..core.indexing import by_position
 from ..core.order.position import Position
 from ..core.order.sweep_orders import ShuffleOrderSampler
 from ..core.order.sweeps import NO_DETAIL, Sweep, advance, checked_order, first_sweep
@@ -117,7 +118,7 @@ class DatasetIterator(Iterator):
         shuffle: bool | None = None,
         order_sampler: Any = None,
     ) -> None:
-        self.dataset = dataset
+        self.dataset = by_position(dataset)
         self.batch_size: int = integer("batch_size", batch_size, low=1)
         self.repeat: bool = boolean("repeat", repeat)
         if shuffle is not None and order_sampler is not None:
@@ -129,7 +130,7 @@ class DatasetIterator(Iterator):
         self.order_sampler = order_sampler
         self._access = ForkSafeLock()
         self._planned: deque[Planned] = deque()
-        self._sweep = first_sweep(dataset, order_sampler)
+        self._sweep = first_sweep(self.dataset, order_sampler)
 
     # -- where it is ------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from ..core.collate import SeesData
 from ..core.dtypes import array_over, is_number, numpy_dtype
 from ..core.gather import gather_rows, gather_scaled
 from ..core.pool import BufferPool
+from ..core.stored_rows import StoredRows, is_stored
 from .reorder import Axes
 
 __all__ = ["Columns", "DenseColumn", "SparseColumn", "as_array", "column_of", "refuse_layout"]
@@ -43,16 +44,21 @@ def as_array(name: str, value: Any) -> np.ndarray:
     elif hasattr(value, "asnumpy"):  # MXNet
         value = value.asnumpy()
     array = np.asarray(value)
+    _check_rows(name, array)
+    return array
+
+
+def _check_rows(name: str, array: np.ndarray | StoredRows) -> None:
+    """Refuse what has no rows of real numbers."""
     if array.dtype.kind == "c" or not is_number(array.dtype):
         raise TypeError(f"{name}: expected an array of real numbers, not of {array.dtype}")
     if array.ndim == 0:
         raise ValueError(f"{name}: an array needs at least one axis, that of the samples")
-    return array
 
 
 @dataclass
 class DenseColumn:
-    """A NumPy array, memory-mapped or not, with rows along axis 0.
+    """A NumPy array, memory-mapped or not, or one on a disk, with rows along axis 0.
 
     Batches have its type unless `dtype` says another one, to which `astype` converts, and `fill` in
     slots without a sample; of uint8 arrays float32 batches may be made, times `factor`.  `shape`
@@ -61,7 +67,7 @@ class DenseColumn:
     """
 
     name: str
-    array: np.ndarray
+    array: np.ndarray | StoredRows
     dtype: Any = None
     fill: float = 0
     layout: str | None = None
@@ -137,16 +143,18 @@ class DenseColumn:
             np.copyto(table[: len(rows)], taken, casting="unsafe")
 
 
-def _row_bytes(array: np.ndarray) -> np.ndarray | None:
+def _row_bytes(array: np.ndarray | StoredRows) -> np.ndarray | None:
     """View it as a table of bytes; None if the items of a row do not lie side by side."""
-    if not len(array) or not array[0].flags.c_contiguous:
+    if isinstance(array, StoredRows) or not len(array) or not array[0].flags.c_contiguous:
         return None
     items = int(np.prod(array.shape[1:], dtype=np.int64))
     return array.view(np.ndarray).reshape(len(array), items).view(np.uint8)
 
 
-def _is_mapped(array: np.ndarray) -> bool:
+def _is_mapped(array: np.ndarray | StoredRows) -> bool:
     """Return whether reading the array may mean reading a file."""
+    if isinstance(array, StoredRows):
+        return True
     base: Any = array
     while isinstance(base, np.ndarray):
         if isinstance(base, np.memmap):
@@ -229,7 +237,12 @@ def column_of(
     if hasattr(value, "tocsr"):
         refuse_layout(name, layout, data_layout)
         return SparseColumn(name, value.tocsr(), dtype)
-    array = as_array(name, value)
+    array: np.ndarray | StoredRows
+    if is_stored(value):
+        array = StoredRows(value)
+        _check_rows(name, array)
+    else:
+        array = as_array(name, value)
     return DenseColumn(name, array, dtype, fill, axes=Axes(name, array.ndim, data_layout, layout))
 
 

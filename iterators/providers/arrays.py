@@ -41,9 +41,9 @@ class ArrayOptions(ProviderOptions):
 
     data: Any = option(
         kind="array, (name, array), mapping or list of (name, array)",
-        text="""NumPy arrays (memory-mapped ones are read as they are needed), torch tensors or
-        scipy sparse matrices, samples along axis 0.  A bare array is called ``data``; the order is
-        kept.""",
+        text="""NumPy arrays, torch tensors or scipy sparse matrices, samples along axis 0.  Rows
+        of memory-mapped arrays, and of those of h5py, zarr and the like, are read as they are
+        needed.  A bare array is called ``data``; the order is kept.""",
     )
     label: Any = option(None, "as `data`, optional", "A bare array is called ``softmax_label``.")
     batch_size: int = option(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import RecordIOError
+from recordio.notes import Notes
 from recordio.packs.labels import ClassCount, LabelChange, label_changes
 
 from ..core.batch import DataDesc
@@ -107,6 +108,16 @@ class PackClasses:
             ]
         )
         check_names(source.members, self.changes, self._listed)
+
+    def unlisted(self, packs: Sequence[Pack]) -> Notes:
+        """Find the records whose labels are those of a list that has no line for them."""
+        notes = Notes()
+        for member, pack, table, change in zip(
+            self.source.members, packs, self._listed, self.changes, strict=False
+        ):
+            if table is not None and isinstance(member, RecordSource) and not change.absent:
+                member.note_unlisted(table[0], pack.path_imglist, notes)
+        return notes
 
     def read(self) -> tuple[np.ndarray, dict[int, RecordIOError]]:
         """Read the class of every record, float32, NaN for those without, and why they are."""

@@ -335,8 +335,8 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
         "",
         "str or os.PathLike",
         """File of a mean image, subtracted instead of `mean_r` to `mean_a`. If the file does not
-        exist, it is made: the mean of the images of this part, resized and cropped at
-        the centre.""",
+        exist, it is made: the mean of all images, whatever `num_parts` is, resized and
+        cropped at the centre.""",
         path,
     )
     dtype: str | None = option(
@@ -421,8 +421,8 @@ class ImageDetOptions(ImageRecordOptions):
         ImageRecordOptions,
         "mean_img",
         """File of a mean image, used if none of `mean_r` to `mean_a` is above 0. If the file does
-        not exist, it is made: the mean of the images of this part, resized by `resize` and
-        `resize_mode`.""",
+        not exist, it is made: the mean of all images, whatever `num_parts` is, resized by `resize`
+        and `resize_mode`.""",
     )
     label_dtype: Any = described(
         ImageRecordOptions,

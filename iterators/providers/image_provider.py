@@ -232,6 +232,7 @@ class RecordImageProvider(PlannedProvider):
     ) -> None:
         options, packs, recipes = job.options, job.packs, job.recipes
         classes = PackClasses(source, packs, labels, options.on_error)
+        classes.unlisted(packs).say(source.name, strict=options.strict, stacklevel=3)
         if not labels.of_classes:
             refuse_classes(options, packs)
         order, unusable = order_of_images(source, options, packs, classes.read)
@@ -243,7 +244,7 @@ class RecordImageProvider(PlannedProvider):
         elif job.shapes is not None and job.shapes.of_images:
             sizes = sizes_of(source, recipes.packs, options)
             limited = partial(limited, largest=tuple(sizes.max(0).tolist()))
-        mean_image = mean_image_of(source, order, limited, recipes.common, options)
+        mean_image = mean_image_of(source, limited, recipes.common, options)
         plans = _plans(job, labels, classes, limited, mean_image)
         caches = open_caches(
             source, steady_records(order, len(source)), packs, recipes.packs, options

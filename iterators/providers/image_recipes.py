@@ -6,6 +6,7 @@ numbers, and what recipes do to an image is described in `iterators.images.augme
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ from recordio.keywords.options import refuse_ineffective, warn_of_ineffective
 from ..core.batch import DataDesc
 from ..core.device import DeviceNormalisation
 from ..core.dtypes import FLOAT_TYPES
-from ..core.order import BatchPlan, Order
+from ..core.order import BatchPlan, SequentialOrder
 from ..images.augment.mean_image import read_mean_image, write_mean_image
 from ..images.plan import RenderPlan
 from ..images.sections import Section
@@ -172,32 +173,37 @@ def device_normalisation(recipes: Recipes, options: ImageRecordOptions) -> Devic
 
 def mean_image_of(
     source: ImageSource,
-    order: Order,
     plan_class: Callable[..., RenderPlan],
     recipe: Any,
     options: ImageRecordOptions,
 ) -> np.ndarray | None:
-    """Read the mean image, or make it from the images of this part, resized and not normalised."""
+    """Read the mean image, or make it from the images of all parts, resized and not normalised.
+
+    Processes that start together and share the file make it once.
+    """
     path = options.mean_img
     if not path or recipe.means_win:
         return None
     if not os.path.exists(path):
-        logger.info("%s does not exist: averaging %d images", path, order.count())
-        own: Any = {"label_width": 0}
-        if options.cache or cuts_of(recipe, str(options.dtype)):
-            own["dtype"] = "uint8"  # as images are delivered, and a quarter of the bytes
-        plan = plan_class(recipe.plain(), **own)
-        write_mean_image(path, _average(source, order, plan, options))
+        from filelock import FileLock  # only here, and for files on servers
+
+        guard = f"{os.fspath(path)}.lock"
+        with FileLock(guard, thread_local=False):
+            if not os.path.exists(path):  # nobody else has made it meanwhile
+                own: Any = {"label_width": 0}
+                if options.cache or cuts_of(recipe, str(options.dtype)):
+                    own["dtype"] = "uint8"  # as images are delivered, and a quarter of the bytes
+                plan = plan_class(recipe.plain(), **own)
+                write_mean_image(path, _average(source, plan, options))
+        with contextlib.suppress(OSError):  # somebody who still waits may keep it
+            os.remove(guard)
     return read_mean_image(path)
 
 
-def _average(
-    source: ImageSource,
-    order: Order,
-    plan: RenderPlan,
-    options: ImageRecordOptions,
-) -> np.ndarray:
-    batches = BatchPlan(order, MEAN_BATCH, "pad")
+def _average(source: ImageSource, plan: RenderPlan, options: ImageRecordOptions) -> np.ndarray:
+    """Average all images, each once and in the order of the file: every rank finds the same."""
+    logger.info("%s does not exist: averaging %d images", options.mean_img, len(source))
+    batches = BatchPlan(SequentialOrder(0, len(source)), MEAN_BATCH, "pad")
     made = Stage(
         source.bytes_source(),
         Section(plan),
@@ -208,7 +214,7 @@ def _average(
     )
     stage = fetched_ahead(made, source, MEAN_BATCH, options)
     total = np.zeros(plan.recipe.data_shape, np.float64)
-    good = order.count()
+    good = len(source)
     try:
         for number in range(len(batches)):
             rows = batches.rows(0, number)[0]
@@ -223,5 +229,8 @@ def _average(
     finally:
         stage.close()
     if not good:
-        raise ValueError("mean_img does not exist, and this part has no image to make it from")
+        raise ValueError(
+            f"mean_img: {options.mean_img} does not exist, and {source.name} has no image to make "
+            "it from"
+        )
     return total / good

@@ -20,6 +20,7 @@ from ..core.prefetch import Prefetcher
 from .abstract import AbstractDataProvider
 from .form_batches import FormBatch
 from .mx_data_provider import MXDataProvider
+from .pairing import Pairing, check_lengths
 from .wrapper import Saved, Wrapper, described
 
 __all__ = ["PrefetchingIter", "ResizeIter"]
@@ -149,8 +150,15 @@ class PrefetchingIter(Wrapper):
     Raises
     ------
     ValueError
-        If the batch sizes differ, if two arrays have the same name, and while iterating when one
-        iterator ends before another or their padding differs.
+        If the batch sizes differ, or the numbers of batches where iterators say them, if two arrays
+        have the same name, and while iterating when one iterator ends before another or their
+        padding differs.
+
+    Warns
+    -----
+    UserWarning
+        Once, when the ids of the samples (`index` of a batch) agreed and no longer do, or an epoch
+        has the same ids in different orders: after a record that one iterator skipped, for example.
 
     Notes
     -----
@@ -195,6 +203,8 @@ class PrefetchingIter(Wrapper):
         sizes = {it.batch_size for it in self.iters}
         if len(sizes) > 1:
             raise ValueError(f"the iterators have different batch sizes: {sorted(sizes)}")
+        check_lengths(self.iters)
+        self._pairing = Pairing()
         self._describe(data, label, data_specs, sizes.pop())
         if self._form is None:
             self.batch_type: type[DataBatch] = _joined([it.batch_type for it in self.iters])
@@ -226,11 +236,17 @@ class PrefetchingIter(Wrapper):
                 receive()
         batches = [batch for batch, _, _, failures in collected if not failures]
         if not batches:
+            self._pairing.end_epoch()
             raise StopIteration
         if len(batches) < len(self.iters):
-            raise ValueError("one of the iterators ended before the others")
+            ended = [str(i) for i, (_, _, _, failures) in enumerate(collected) if failures]
+            raise ValueError(
+                f"iterator {', '.join(ended)} of {len(self.iters)} ended after {self._number} "
+                "batches, before the others"
+            )
         if len({batch.pad for batch in batches}) > 1:
             raise ValueError(f"the batches are padded differently: {[b.pad for b in batches]}")
+        self._pairing.compare(batches, self._number)
         if len(batches) == 1:
             return self._batch(batches[0])
         return self._batch(
@@ -255,6 +271,7 @@ class PrefetchingIter(Wrapper):
                 engine.collect()
             it.reset()
         self._states = [_state_of(it) for it in self.iters]
+        self._pairing.restart(whole=True)
 
     def stats(self) -> dict[str, float]:
         """Batches read, also ahead of the consumer, and the seconds that took, in all threads."""
@@ -286,11 +303,13 @@ class PrefetchingIter(Wrapper):
             raise ValueError(f"the state is of {count} iterators, here are {len(self.iters)}")
         self._move_all(lambda it, inside: it.load_state_dict(inside), states)
         self._states = [_state_of(it) for it in self.iters]
+        self._pairing.restart(whole=position.done == 0)
         self._resume(state, position)
 
     def _set_inside(self, past: int) -> None:
         self._move_all(lambda it, first: it.set_epoch(first + past), self._inside_first)
         self._states = [_state_of(it) for it in self.iters]
+        self._pairing.restart(whole=True)
 
     def _move_all(self, move: Callable[[Any, Any], None], where: Sequence[Any]) -> None:
         """Have every iterator go somewhere, or none."""

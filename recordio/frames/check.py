@@ -64,7 +64,7 @@ class Problem:
     ----------
     kind : str
         Kind of problem: ``"bad_magic"``, ``"truncated_payload"``, ``"wrong_length"``,
-        ``"index_offset"``, ``"checksum"`` ...
+        ``"index_offset"``, ``"not_listed"``, ``"listed_twice"``, ``"checksum"`` ...
     reason : str
         The same in words.
     offset : int or None
@@ -549,6 +549,17 @@ def _compare_index(report: Report, listed: Offsets, offsets: Offsets) -> None:
                 f"{report.index_path}: {len(wrong)} lines, the first of them line {wrong[0] + 1},"
                 " list offsets at which no whole record begins",
                 int(listed[wrong[0]]),
+            )
+        )
+    ordered = np.sort(listed)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if len(twice):
+        report.problems.append(
+            Problem(
+                "listed_twice",
+                f"{report.index_path} lists {len(np.unique(twice))} records more than once, this "
+                "one first",
+                int(twice[0]),
             )
         )
     missing = np.flatnonzero(~np.isin(offsets, listed))

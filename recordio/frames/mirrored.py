@@ -17,6 +17,7 @@ from recordio.errors import IndexFileError, RemoteMissingError
 from recordio.frames.encoder import MAX_RECORD_LENGTH
 from recordio.frames.head import HEAD, part_at
 from recordio.frames.index_file import read_index
+from recordio.frames.listing import listing_fault
 from recordio.frames.record_bytes import HEAD_BYTES, refuse_other_kinds
 
 __all__ = ["RemoteRecords"]
@@ -79,6 +80,9 @@ class RemoteRecords:
                 f"`recordio index {self.mirror.url}` writes it again",
                 path=url,
             )
+        fault = listing_fault(offsets, url, self.mirror.url, self.mirror.size, self.end_at)
+        if fault is not None:
+            raise fault
         return offsets
 
     def ends(self, begins: np.ndarray) -> np.ndarray:
@@ -109,12 +113,25 @@ class RemoteRecords:
             position = int(np.searchsorted(self._table, offset))
             if position < len(self._table) and self._table[position] == offset:
                 return self.pin(np.array([offset]))
+        end, _ = self._walked(offset)
+        return self.mirror.pin_bytes(offset, max(end, offset + HEAD.itemsize))
+
+    def end_at(self, offset: int) -> int | None:
+        """Find the end of the record at an offset by its heads; None if no whole one is there."""
+        end, is_whole = self._walked(offset)
+        return end if is_whole and end <= self.mirror.size else None
+
+    def _walked(self, offset: int) -> tuple[int, bool]:
+        """Follow the heads of the parts of a record: where they lead, and whether to its end."""
+        size = self.mirror.size
         end, last = offset, False
         while not last and end + HEAD.itemsize <= size:
             with self.mirror.pin_bytes(end, end + HEAD.itemsize):
                 part = part_at(part_of(self.mirror.view, 0, size), end)
-            end, last = part or (end, True)
-        return self.mirror.pin_bytes(offset, max(end, offset + HEAD.itemsize))
+            if part is None:
+                return end, False
+            end, last = part
+        return end, last
 
     def prefetch_from(self, offset: int) -> None:
         """Have what follows an offset fetched, where a file is read from its start to its end."""

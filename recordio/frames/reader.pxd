@@ -14,6 +14,7 @@ cdef class RecordReader(MappedRecords):
     cdef readonly object remote
     cdef object _source
     cdef object _settings
+    cdef bint selection
 
     # Fill `offset_table` and `count`, by one scan of the file if there is no index.
     cdef int need_offsets(self) except -1

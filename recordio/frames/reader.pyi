@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
 from recordio.bytes.files import StoredFile
+from recordio.errors import IndexFileError
 from recordio.frames.mapped import MappedRecords
 from recordio.frames.mirrored import RemoteRecords
 
@@ -21,12 +22,15 @@ class RecordReader(MappedRecords):
         path: str | PathLike[str] | StoredFile,
         index: str | PathLike[str] | StoredFile | None = None,
         verify: bool = False,
+        selection: bool = False,
         *,
         remote_cache: str | PathLike[str] | None = None,
         remote_cache_size: int | None = None,
         remote_timeout: float | None = None,
         remote_options: Mapping[str, Any] | None = None,
     ) -> None: ...
+    def _index_fault(self) -> IndexFileError | None: ...
+    def _end_at(self, offset: int) -> int | None: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[memoryview]: ...
     @overload

@@ -12,7 +12,8 @@ cimport cython
 from libc.stdint cimport int64_t
 
 from recordio.counter cimport counter_publish, counter_published
-from recordio.frames.locate cimport as_positions, first_outside
+from recordio.frames.frame cimport FRAME_OK, Frame, frame_confirm
+from recordio.frames.locate cimport as_positions, first_outside, locate_one
 from recordio.frames.index_file cimport KeyLookup
 from recordio.frames.mapped cimport MappedRecords
 from recordio.bytes.mapping cimport address_of, guard_of
@@ -23,6 +24,7 @@ from recordio.bytes.files import StoredFile
 from recordio.frames.checksums import checksums_path, read_checksums
 from recordio.frames.frame import scan_offsets
 from recordio.frames.index_file import read_index
+from recordio.frames.listing import listing_fault
 from recordio.frames.mapped import RecordIterator
 from recordio.frames.mirrored import RemoteRecords
 from recordio.frames.record_bytes import map_records
@@ -41,13 +43,17 @@ cdef class RecordReader(MappedRecords):
         The record file, or its URL.  An empty file is a valid, empty sequence.
     index : str or os.PathLike, optional
         Its ``.idx`` file.  With an index, position *i* is the record that line *i* of the index
-        lists, iteration follows the index, and records that are not listed are left out.  Without
-        an index, positions are the order of the file and keys equal positions; iteration needs no
-        preparation, and the first use of positions scans the file once.
+        lists, and iteration follows the index.  Without an index, positions are the order of the
+        file and keys equal positions; iteration needs no preparation, and the first use of
+        positions scans the file once.
     verify : bool
         Compare each record with its checksum in ``PREFIX.crc`` when it is read.  Without an index,
         that file also lists where the records begin, so that damage in the head of a record hides
         no other record.
+    selection : bool
+        The index lists the records that are wanted: some may be left out, others listed more than
+        once.  False: an index that does not go to the end of the file, or lists a record twice, is
+        taken for a damaged one, or for that of another file.
     **remote
         Keywords of `RemoteSettings`, for a URL: `remote_cache`, `remote_cache_size`,
         `remote_timeout` and `remote_options`.
@@ -66,8 +72,9 @@ cdef class RecordReader(MappedRecords):
     OSError
         If a file cannot be opened.
     IndexFileError
-        If the index cannot be parsed, or lists offsets outside the record file; for a URL also
-        when positions are needed and there is no index beside it.
+        If the index cannot be parsed, or lists offsets outside the record file; unless `selection`,
+        if it ends early or lists a record twice.  For a URL also when positions are needed and
+        there is no index beside it.
     RemoteFileError
         For a URL, if bytes cannot be fetched.
     ChecksumFileError
@@ -114,17 +121,18 @@ cdef class RecordReader(MappedRecords):
     [b'seven', b'three', b'five']
     """
 
-    def __init__(self, path, index=None, verify=False, **remote):
+    def __init__(self, path, index=None, verify=False, selection=False, **remote):
         cdef const int64_t[::1] table
         cdef int64_t outside
         if self.path is not None:
             raise RuntimeError("a RecordReader is initialised once")
         self._settings = RemoteSettings.of(
-            type(self).__name__, remote, also=("path", "index", "verify")
+            type(self).__name__, remote, also=("path", "index", "verify", "selection")
         )
         file = StoredFile.at(path)
         indexed = None if index is None else StoredFile.at(index)
         self._source = file.name, indexed and indexed.name
+        self.selection = selection
         self.path = shown(file.name)
         self.index_path = indexed and shown(indexed.name)
         if indexed is not None:
@@ -157,6 +165,11 @@ cdef class RecordReader(MappedRecords):
                 )
             self._keys = keys
             self._set_offsets(offsets)
+            if not selection:
+                fault = self._index_fault()
+                if fault is not None:
+                    fault.reason += "; selection=True reads what such an index lists"
+                    raise fault.at()
         elif self.checksums is not None:
             offsets = self.checksums.offsets
             offsets.flags.writeable = False
@@ -173,6 +186,23 @@ cdef class RecordReader(MappedRecords):
                 self.offset_table = &table[0] if table.shape[0] else NULL
                 counter_publish(&self.count, table.shape[0])
         return 0
+
+    def _index_fault(self):
+        """Say what is wrong with the index, as far as a few heads tell; None if nothing is."""
+        return listing_fault(self.offsets, self.index_path, self.path, self.size, self._end_at)
+
+    def _end_at(self, int64_t offset):
+        """Find by its head where the record at an offset ends; None if no whole one begins there.
+        """
+        cdef Frame frame
+        cdef int status
+        if self.remote is not None:
+            return self.remote.end_at(offset)
+        with nogil:
+            status = frame_confirm(
+                self.guard, locate_one(self.base, self.size, offset, &frame), &frame
+            )
+        return frame.end if status == FRAME_OK else None
 
     cdef int need_offsets(self) except -1:
         self.check_open()
@@ -436,7 +466,7 @@ cdef class RecordReader(MappedRecords):
     def __reduce__(self):
         self.check_open()
         made = partial(type(self), **vars(self._settings))
-        return made, (*self._source, self.checksums is not None)
+        return made, (*self._source, self.checksums is not None, self.selection)
 
     def __repr__(self):
         state = ", closed" if self.closed else ""

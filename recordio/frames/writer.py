@@ -179,13 +179,17 @@ class RecordWriter:
             old.check_size(self.path, StoredFile(self.path).size())
             for offset, _, crc in old.entries.tolist():
                 self._checked.extend((offset, crc))
-        with RecordReader(self.path, self.index_path) as reader:
+        with RecordReader(self.path, self.index_path, selection=True) as reader:
             start, before = 0, 0
             if self.index_path is not None and len(reader):
                 # Records are chained forwards only: from the last one that is listed to the end.
                 start, before = int(reader.offsets.max()), len(reader) - 1
                 self._next_key = max(int(reader.keys.max()) + 1, 0)
-            return reader.check_tail(start, before)
+            size = reader.check_tail(start, before)
+            fault = None if self.index_path is None else reader._index_fault()
+            if fault is not None:
+                raise fault
+            return size
 
     def _copy_existing(self, size: int) -> None:
         try:

@@ -24,6 +24,7 @@ from ..containers.samples import ContainedSamples
 from ..containers.table import contained_files, container_of
 from ..errors import FieldError, RecordIOError, RemoteFileError
 from ..frames.index_file import read_index
+from ..frames.listing import rewriting
 from ..frames.mirrored import RemoteRecords
 from ..frames.reader import RecordReader
 from ..frames.record_bytes import map_records
@@ -56,9 +57,10 @@ class OpenPack:
     """A record file with its index; whatever takes time is done when first asked for, and once.
 
     Tables have a row for each record, in the order of the file, without the records that only list
-    identities, unless `everything` is wanted.  Records that an index does not list do not exist;
-    without one the key of a record is its number, or one more where record 0 of a face-recognition
-    pack lies last.  The reader of a pack whose index is not trusted has no index.
+    identities, unless `everything` is wanted.  A trusted index has to list the records up to the
+    end of the file, each once; what it leaves out before does not exist.  Without one the key of a
+    record is its number, or one more where record 0 of a face-recognition pack lies last.  The
+    reader of a pack whose index is not trusted has no index.
 
     The samples of a container are its records, with headers made up; `samples` has their tables.
     One of several files, `shards`, is one pack, and `file` is what messages call it.
@@ -99,6 +101,7 @@ class OpenPack:
         #: The part of the samples of a container that is used.
         self.choice = choice
         self._trusted, self._verify, self._settings = trusted, verify, settings
+        self._index_notes = Notes()
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -117,14 +120,22 @@ class OpenPack:
 
     @property
     def notes(self) -> Notes:
-        """Say what of a container was left out or read in another way than somebody may expect."""
-        return Notes() if self.samples is None else self.samples.notes
+        """Say what was left out or read in another way than somebody may expect.
+
+        Of a record file it is what an opened `reader` skipped: that its index lacks records.
+        """
+        return self._index_notes if self.samples is None else self.samples.notes
 
     @cached_property
     def reader(self) -> Any:
-        """Open the file, as a RecordReader or a ContainedRecords.
+        """Open the file, as a RecordReader or a ContainedRecords; see `opened`."""
+        return self.opened()
 
-        The lines of a trusted index number the positions.
+    def opened(self) -> Any:
+        """Open the file anew, for `reader`.
+
+        The lines of a trusted index number the positions.  One that does not list the records of
+        its file is an IndexFileError, or a note where errors are skipped.
         """
         ways = {"skip_errors": self.skip_errors, "verify": self._verify}
         if self.container is not None and len(self.shards) > 1:
@@ -134,7 +145,18 @@ class OpenPack:
             return ContainedRecords(self.file, self.container, self._settings, **ways)
         keywords = {} if self._settings is None else vars(self._settings)
         index = self.index if self._trusted else None
-        return RecordReader(self.file, index, self._verify, **keywords)
+        reader = RecordReader(self.file, index, self._verify, selection=True, **keywords)
+        fault = None if index is None else reader._index_fault()
+        if fault is not None and not self.skip_errors:
+            reader.close()
+            raise fault
+        if fault is not None:
+            self._index_notes.add(
+                f"indexes do not list every record of {self.path} once, and others are not read; "
+                f"{rewriting(self.path)}",
+                fault.path or "",
+            )
+        return reader
 
     @property
     def remote(self) -> RemoteRecords | None:

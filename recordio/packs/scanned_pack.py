@@ -22,6 +22,7 @@ from ..errors import CorruptRecordError, IndexFileError, RecordHeaderError, Trun
 from ..frames.check import Problem, readable_lines
 from ..frames.frame import scan_offsets
 from ..frames.head import HEAD, HEAD_WORDS, flag_of, length_of
+from ..frames.listing import rewriting
 from ..frames.record_bytes import map_records
 from ..frames.walk import Piece, walk
 from ..header import HEADER, HEADER_FIELDS, LABEL_OFFSET
@@ -167,7 +168,26 @@ class ScannedPack(OpenPack):
             self.problems.append(
                 Problem("index_offset", reason, offset, number, key=int(keys[number]))
             )
+        self._check_listing(offsets, rows[known])
         return keys[known], np.flatnonzero(known), rows[known]
+
+    def _check_listing(self, offsets: np.ndarray, rows: np.ndarray) -> None:
+        """Compare the rows of the records that are listed, ascending, with those of all."""
+        times = np.bincount(rows, minlength=len(offsets))
+        for kind, wrong, words in (
+            ("not_listed", times == 0, "does not list {} records, this one first"),
+            ("listed_twice", times > 1, "lists {} records more than once, this one first"),
+        ):
+            if not wrong.any():
+                continue
+            offset = int(offsets[np.argmax(wrong)])
+            reason = words.format(np.count_nonzero(wrong))
+            if not self.skip_errors:
+                raise IndexFileError(
+                    f"it {reason}: offset {offset} of {self.path}; {rewriting(self.path)}",
+                    path=self.index_path,
+                )
+            self.problems.append(Problem(kind, f"{self.index_path} {reason}", offset))
 
     def _leave_out_identities(self) -> None:
         """Keep the images of a face-recognition pack, and note how many identities it has."""

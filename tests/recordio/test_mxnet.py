@@ -360,14 +360,30 @@ def test_an_index_that_leads_between_heads(pair):
     with open(pair[0], "w") as file:
         file.write("1\t4\n")
     for key_type in (int, str):
-        record = MXIndexedRecordIO(*pair, "r", key_type)
+        with pytest.raises(IndexFileError, match="of another file"):
+            MXIndexedRecordIO(*pair, "r", key_type)
+        record = MXIndexedRecordIO(*pair, "r", key_type, selection=True)
         with pytest.raises(CorruptRecordError):
             record.read_idx(key_type(1))
 
 
+@pytest.mark.parametrize("key_type", [int, str])
+def test_an_index_that_ends_early_has_to_be_meant(pair, key_type):
+    with open(pair[0]) as file:
+        lines = file.read().splitlines(True)
+    with open(pair[0], "w") as file:
+        file.writelines(lines[:2])
+    with pytest.raises(IndexFileError, match=r"ends at .* recordio index .*some\.rec --force"):
+        MXIndexedRecordIO(*pair, "r", key_type)
+    record = MXIndexedRecordIO(*pair, "r", key_type, selection=True)
+    assert [record.read_idx(key) for key in record.keys] == PAYLOADS[:2]
+
+
 def test_an_empty_index_still_reads_in_order(pair):
     open(pair[0], "w").close()
-    record = MXIndexedRecordIO(*pair, "r")
+    with pytest.raises(IndexFileError, match="lists no record"):
+        MXIndexedRecordIO(*pair, "r")
+    record = MXIndexedRecordIO(*pair, "r", selection=True)
     assert record.keys == []
     assert record.idx == {}
     assert list(record) == PAYLOADS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.indexing import by_position
 from .dataset import DelegateDataset, TabularDataset
 from .operations import GeneratedKey, Join
 
@@ -114,7 +115,7 @@ class Column(TabularDataset):
 
     def __init__(self, key: str, column: Any) -> None:
         self._key = key
-        self._column = column
+        self._column = by_position(column)
 
     def __len__(self) -> int:
         return len(self._column)

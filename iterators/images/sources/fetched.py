@@ -192,12 +192,15 @@ def far_heads(pack: OpenPack, kind: np.dtype) -> Iterator[tuple[int, np.ndarray]
 
 
 def read_offsets(packs: Sequence[OpenPack]) -> None:
-    """Have the indexes beside remote files fetched, several at a time."""
-    readers = [pack.reader for pack in packs]
-    missing = [r for r in readers if r.remote is not None and r.index_path is None]
-    if len(missing) > 1:
-        with ThreadPoolExecutor(LOOKUPS, "remote-indexes") as pool:
-            list(pool.map(len, missing))
+    """Have the indexes of remote files fetched and looked at, several at a time."""
+    remote = [p for p in packs if not p.file.is_local and p.container is None]
+    if len(remote) < 2:
+        return
+    with ThreadPoolExecutor(LOOKUPS, "remote-indexes") as pool:
+        # Not as they are asked for: `cached_property` of Python 3.11 makes one wait for another.
+        for pack, reader in zip(remote, pool.map(OpenPack.opened, remote), strict=True):
+            pack.reader = reader
+        list(pool.map(len, [pack.reader for pack in remote if pack.index is None]))
 
 
 def mapped(pack: OpenPack) -> memoryview:

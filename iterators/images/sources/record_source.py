@@ -25,6 +25,7 @@ from recordio.errors import (
     RecordIOError,
     RemoteFileError,
 )
+from recordio.header import unpack
 from recordio.lists import read_entries
 from recordio.notes import Notes
 from recordio.packs.fields_meta import FieldMeta, agreed
@@ -54,6 +55,8 @@ __all__ = ["RecordSource", "file_versions", "read_label_list", "read_label_vecto
 #: Bytes of blocks that are shuffled together, where contents are read in blocks: twice as many are
 #: kept, or four blocks.  Other files beside such are cut into blocks of `BLOCK_BYTES`.
 MIXED_BYTES, BLOCK_BYTES = 1 << 29, 1 << 23
+#: Records that are asked for their ids where a list lacks their keys.
+PROBED = 5
 
 
 class RecordSource:
@@ -259,6 +262,22 @@ class RecordSource:
                         errors[start + row] = error
         return labels, errors
 
+    def note_unlisted(self, ids: np.ndarray, path: str, notes: Notes) -> None:
+        """Note the records whose ids a list lacks; `ids` are those that it has, ascending.
+
+        In a record file they are the keys of the index; a few records show whether these are ids.
+        """
+        for file in self.files:
+            keys = np.asarray(file.keys if file.samples is None else file.reader.ids, np.uint64)
+            lacking = np.flatnonzero(~np.isin(keys, ids))
+            first = lacking[:PROBED].tolist()
+            if file.samples is None and not all(_is_unlisted(file, row, ids) for row in first):
+                continue
+            for row in first:
+                notes.add(f"records have no line in {path}", f"id {keys[row]}")
+            if len(lacking) > PROBED:
+                notes.add(f"records have no line in {path}", count=len(lacking) - PROBED)
+
     @property
     def image_sizes(self) -> list[np.ndarray]:
         """Width and height of every image, upright, or both 0: uint32, (n, 2), for each file."""
@@ -311,6 +330,17 @@ class RecordSource:
         versions = np.array([file.version() for file in self.files], np.int64)
         check = zlib.crc32(versions.tobytes(), check)
         return f"{len(self)} records, check {check:08x}"
+
+
+def _is_unlisted(file: OpenPack, row: int, ids: np.ndarray) -> bool:
+    """Tell whether a record has an id that is not among those of a list; not if it is damaged."""
+    try:
+        header, _ = unpack(file.record(row))
+    except RemoteFileError:
+        raise
+    except RecordIOError:
+        return False
+    return int(header.id) == int(file.keys[row]) and not np.isin(np.uint64(header.id), ids)
 
 
 def _blocked_rows(file: OpenPack) -> BlockReader | None:

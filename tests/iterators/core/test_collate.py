@@ -163,3 +163,38 @@ def test_the_host_gives_numpy(device):
 def test_text_cannot_become_a_tensor():
     with pytest.raises(TypeError):
         concat_examples(["a"], "cpu")
+
+
+@pytest.mark.parametrize("library", [np, torch], ids=["numpy", "torch"])
+def test_the_example_with_other_axes_is_named(library):
+    images = [library.zeros((4, 4, 3)), library.zeros((6, 5, 3)), library.zeros((4, 4))]
+    pattern = (
+        r"entry 0 of example 2 has the shape \(4, 4\), entry 0 of example 0 .*\(4, 4, 3\): pad"
+    )
+    with pytest.raises(ValueError, match=pattern):
+        concat_examples([(image, 0) for image in images], padding=0)
+    pattern = r"'x' of example 1 has the shape \(6, 5, 3\), .* \(4, 4, 3\): give padding"
+    with pytest.raises(ValueError, match=pattern):
+        concat_examples([{"x": image} for image in images])
+
+
+def test_a_number_beside_vectors_is_named():
+    numbers = [np.float32(4), np.zeros(3, np.float32)]
+    for column, number in ((numbers, "0"), (numbers[::-1], "1")):
+        with pytest.raises(ValueError, match=f"example {number} has a single number") as caught:
+            concat_examples(column, padding=-1)
+        assert "give padding" not in str(caught.value)
+    with pytest.raises(ValueError, match="make arrays of them$"):
+        concat_examples([[1], [1, 2]], padding=0)
+
+
+@pytest.mark.parametrize("axis", [0, 2])
+@pytest.mark.parametrize("library", [np, torch], ids=["numpy", "torch"])
+def test_padding_of_channels_is_said(library, axis):
+    shapes = [[9, 9], [9, 9], [8, 9]]
+    for shape, channels in zip(shapes, (3, 3, 1), strict=True):
+        shape.insert(axis, channels)
+    examples = [library.zeros(tuple(shape)) for shape in shapes]
+    with pytest.warns(UserWarning, match="example 2 has 1 channels, example 0 has 3"):
+        assert concat_examples(examples, padding=-1)[2].min() == -1
+    concat_examples(examples[:2], padding=-1)

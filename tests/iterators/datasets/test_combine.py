@@ -7,7 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iterators import ConcatenatedDataset, DatasetMixin, DictDataset, TupleDataset
+from iterators import (
+    ConcatenatedDataset,
+    DatasetMixin,
+    DictDataset,
+    NDArrayIter,
+    SerialIterator,
+    SubDataset,
+    TransformDataset,
+    TupleDataset,
+    split_dataset,
+)
+from iterators.datasets.gluon import ArrayDataset as GluonArrayDataset
+from iterators.datasets.gluon import SimpleDataset
+from iterators.datasets.tabular import from_data
 from iterators.testing.strategies import slices
 
 SLICES = slices()
@@ -111,3 +124,61 @@ def test_combined_datasets_can_be_pickled():
         ConcatenatedDataset([1], [2]),
     ):
         assert pickle.loads(pickle.dumps(dataset))[:] == dataset[:]
+
+
+class Labelled:
+    """Like a pandas Series after a random split: `[i]` goes by its own index, `iloc` does not."""
+
+    def __init__(self, values):
+        self.values, self.iloc = values, values
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, index):
+        return self.values[::-1][index]
+
+    def to_numpy(self):
+        return np.array(self.values)
+
+    def __array__(self, *_, **__):
+        return self.to_numpy()
+
+
+def series():
+    """One of pandas as well, where it is installed."""
+    found = [Labelled([10, 11, 12, 13, 14, 15])]
+    try:
+        import pandas as pd
+    except ImportError:
+        return found
+    return [*found, pd.Series(found[0].values, index=[5, 4, 3, 2, 1, 0])]
+
+
+@pytest.mark.parametrize("labels", series())
+def test_rows_of_series_are_found_by_position(labels):
+    numbers, right = np.arange(6), [10, 11, 12, 13, 14, 15]
+    pairs = list(zip(range(6), right, strict=True))
+    for data, expected in (
+        (TupleDataset(numbers, labels), pairs),
+        (DictDataset(x=labels), [{"x": value} for value in right]),
+        (ConcatenatedDataset(labels), right),
+        (TransformDataset(labels, int), right),
+        (SubDataset(labels, 0, 6), right),
+        (SubDataset(right, 0, 6, order=Labelled([0, 1, 2, 3, 4, 5])), right),
+        (GluonArrayDataset(numbers, labels), pairs),
+        (SimpleDataset(labels), right),
+    ):
+        assert [data[i] for i in range(6)] == data[:] == expected
+        assert data.__getitems__([4, 1]) == [expected[4], expected[1]]
+    table = from_data({"x": labels})
+    assert [row["x"] for row in (table[i] for i in range(6))] == right
+    loop = SerialIterator(labels, 6, repeat=False, shuffle=False)
+    assert loop.next() == right
+    with NDArrayIter(numbers, labels, batch_size=6) as provider:
+        assert provider.next().label[0].tolist() == right
+
+
+def test_what_gives_no_examples_has_no_parts():
+    with pytest.raises(TypeError, match="a set gives no example by its number"):
+        split_dataset({1, 2, 3}, 2)

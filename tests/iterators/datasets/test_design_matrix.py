@@ -9,7 +9,16 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iterators import CompositeSpace, Conv2DSpace, IndexSpace, NullSpace, VectorSpace
+from iterators import (
+    CompositeSpace,
+    Conv2DSpace,
+    IndexSpace,
+    NullSpace,
+    VectorSpace,
+    concat_examples,
+    get_cross_validation_datasets,
+    split_dataset_random,
+)
 from iterators.core.layout import Layout
 from iterators.core.spec import FieldSpec
 from iterators.datasets import (
@@ -264,3 +273,35 @@ def test_a_dataset_alone_knows_the_spaces(path):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "[(3, 3), (1, 3)]\n", done.stderr
+
+
+def test_examples_and_parts():
+    X, y = np.arange(30.0).reshape(10, 3), np.arange(10)[:, None]
+    data = DenseDesignMatrix(X=X, y=y, y_labels=10)
+    features, target = data[-1]
+    assert features.tolist() == X[9].tolist() and target.tolist() == [9]
+    assert [int(target) for _, (target,) in data[2:4]] == [2, 3]
+    assert DenseDesignMatrix(X=X)[4].tolist() == X[4].tolist()
+    with pytest.raises(IndexError, match="index 10 is out of range for 10"):
+        data[10]
+    train, test = split_dataset_random(data, 7, seed=1)
+    assert sorted(int(target) for part in (train, test) for _, (target,) in part) == [*range(10)]
+    x, targets = concat_examples(test[:])
+    assert x.tolist() == X[targets[:, 0]].tolist()
+    for train, test in get_cross_validation_datasets(data, 3):
+        tested = [int(target) for _, (target,) in test]
+        assert sorted([*tested, *(int(target) for _, (target,) in train)]) == [*range(10)]
+    with pytest.raises(TypeError, match="TransformerDataset gives no example by its number"):
+        split_dataset_random(TransformerDataset(data, abs), 7)
+
+
+def test_examples_of_several_spaces():
+    columns = np.arange(20.0).reshape(2, 10)  # of which the second axis is that of the examples
+    space = CompositeSpace((VectorSpace(3), Conv2DSpace((1, 1), channels=2, axes=("c", 0, 1, "b"))))
+    data = VectorSpacesDataset(
+        (np.arange(30.0).reshape(10, 3), columns.reshape(2, 1, 1, 10)), (space, ("a", "b"))
+    )
+    one, two = data[3]
+    assert one.tolist() == [9, 10, 11] and two.ravel().tolist() == [3, 13]
+    train, test = get_cross_validation_datasets(data, 5)[0]
+    assert (len(train), len(test)) == (8, 2) and test[1][0].tolist() == [27, 28, 29]

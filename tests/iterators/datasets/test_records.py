@@ -327,7 +327,7 @@ def test_of_a_face_pack_the_examples_are_the_images(tmp_path):
     lines = index.read_text().splitlines()
     index.write_text("\n".join(line for line in lines if not line.startswith("2\t")) + "\n")
     assert ImageRecordDataset(path, index).identities.tolist() == [[0, 2], [2, 4]]
-    recordio.shuffle(path, tmp_path / "shuffled", seed=2)
+    recordio.shuffle(path, tmp_path / "shuffled", seed=2, skip_errors=True)
     shuffled = ImageRecordDataset(tmp_path / "shuffled.rec", tmp_path / "shuffled.idx")
     with pytest.raises(recordio.RecordIOError, match="do not lie identity by identity"):
         _ = shuffled.identities

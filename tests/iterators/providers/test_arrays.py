@@ -1,4 +1,5 @@
 import gc
+import itertools
 import multiprocessing
 import os
 
@@ -782,3 +783,82 @@ def test_batches_of_bfloat16(stored, device):
     tensor = torch.from_numpy(data).bfloat16()
     with ArrayDataProvider(tensor, batch_size=7) as provider:
         assert provider.next().data[0].tobytes() == wanted.tobytes()
+
+
+class OnDisk:
+    """What h5py.Dataset and zarr.Array have in common: slices, and ascending lists of rows."""
+
+    def __init__(self, rows):
+        self._rows, self.asked, self.most = rows, [], 0
+        self.shape, self.dtype = rows.shape, rows.dtype
+
+    def __len__(self):
+        return len(self._rows)
+
+    def __getitem__(self, rows):
+        if isinstance(rows, list):
+            assert all(a < b for a, b in itertools.pairwise(rows)), "ascending, and none twice"
+        self.asked.append(rows)
+        found = self._rows[rows]
+        self.most = max(self.most, len(found))
+        return found
+
+    def __array__(self, *_, **__):
+        raise AssertionError("read as a whole")
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("size", [8, 7, 203])
+@pytest.mark.parametrize("kind", [NDArrayIter, ArrayDataProvider])
+def test_an_array_on_disk_is_read_batch_by_batch(kind, size, shuffle):
+    rows = np.arange(200 * 6, dtype=np.int32).reshape(200, 2, 3)
+    stored = OnDisk(rows)
+    keywords = {"shuffle": shuffle, "seed": 4, "batch_size": min(size, 200), "dtype": "float32"}
+    expected = kind(rows, np.arange(200), **keywords)
+    with kind(stored, OnDisk(np.arange(200)), **keywords) as provider:
+        assert not stored.asked
+        assert repr(provider) == repr(expected)
+        for _ in range(2):
+            for found, batch in zip(provider, expected, strict=True):
+                assert found.pad == batch.pad and found.data[0].dtype == np.float32
+                assert np.array_equal(found.data[0], batch.data[0])
+                assert np.array_equal(found.label[0], batch.label[0])
+    # Rows that lie close together are read with those between them.
+    assert stored.most <= 4 * keywords["batch_size"]
+    if size != 7:  # whose last batch goes on with the first rows
+        assert any(isinstance(rows, list) for rows in stored.asked) == (shuffle and size < 200)
+
+
+def test_rows_of_zarr_are_asked_for_by_its_own_name():
+    stored = OnDisk(np.arange(100.0))
+    stored.oindex = OnDisk(np.arange(100.0))
+    with NDArrayIter(stored, batch_size=5, shuffle=True) as provider:
+        assert np.array_equal(np.sort(np.concatenate([b.data[0] for b in provider])), range(100))
+    assert stored.oindex.asked and not any(isinstance(rows, list) for rows in stored.asked)
+
+
+def test_an_array_on_disk_that_gives_other_rows_is_refused():
+    stored = OnDisk(np.zeros((9, 2)))
+    stored.shape = 9, 3
+    with NDArrayIter(stored, batch_size=3) as provider:
+        with pytest.raises(ValueError, match=r"3 rows of OnDisk of shape \(9, 3\) have the shape"):
+            provider.next()
+    for wrong, error in ((np.array(["a"]), TypeError), (np.zeros(()), ValueError)):
+        with pytest.raises(error):
+            NDArrayIter(_stored(wrong))
+
+
+def _stored(rows):
+    stored = OnDisk(np.zeros(1))
+    stored.shape, stored.dtype = rows.shape, rows.dtype
+    return stored
+
+
+def test_files_of_h5py(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    rows = np.arange(600).reshape(200, 3)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x"] = rows
+        with NDArrayIter(file["x"], np.arange(200), batch_size=16, shuffle=True) as provider:
+            for batch in provider:
+                assert np.array_equal(batch.data[0], rows[batch.label[0].astype(int)])

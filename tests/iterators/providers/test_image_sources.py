@@ -3,7 +3,9 @@
 import io
 import re
 import struct
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import cv2
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 
 import recordio
 from iterators import ImageRecordInt8Iter, ImageRecordIter, ImageRecordUInt8Iter
+from iterators.providers import image_recipes
 from iterators.testing import encode, maker, noise, write_records
 from recordio.errors import (
     CorruptRecordError,
@@ -197,12 +200,31 @@ def test_of_two_lines_with_one_id_the_last_counts(ten, tmp_path):
 
 def test_a_record_without_a_line(ten, tmp_path):
     path = listed(tmp_path, *(f"{i} 1 x" for i in range(10) if i != 6))
-    with provider_of(ten, path_imglist=path) as provider:
+    lacking = r"ten\.rec: 1 records have no line in .*labels\.lst: id 6$"
+    with pytest.raises(RecordIOError, match=lacking):
+        provider_of(ten, path_imglist=path, strict=True)
+    with pytest.warns(UserWarning, match=lacking):
+        provider = provider_of(ten, path_imglist=path)
+    with provider:
         provider.next()
         with pytest.raises(LabelError, match="record 6, id 6: the list of labels has no line"):
             provider.next()
-    with provider_of(ten, path_imglist=path, on_error="skip") as provider:
+    with pytest.warns(UserWarning, match=lacking):
+        provider = provider_of(ten, path_imglist=path, on_error="skip")
+    with provider:
         assert sorted(ids_of(provider)) == [0, 1, 2, 3, 4, 5, 7, 7, 8, 9]
+
+
+def test_records_without_a_line_are_counted(tmp_path):
+    records = [image_record(i) for i in range(10)]
+    path = write_records(tmp_path / "a.rec", records)
+    three = listed(tmp_path, *(f"{i} 1 x" for i in range(3)))
+    for index in ("", str(path)[:-3] + "idx"):
+        with pytest.warns(UserWarning, match="7 records have no .*: id 3, id 4, id 5, ...$"):
+            provider_of(path, path_imglist=three, path_imgidx=index).close()
+    path = write_records(tmp_path / "b.rec", records, keys=range(100, 110))
+    every = listed(tmp_path, *(f"{i} 1 x" for i in range(12)))
+    provider_of(path, path_imglist=every, path_imgidx=str(path)[:-3] + "idx").close()
 
 
 @pytest.mark.parametrize("line", ["4", "x 1 y", "4 one y", "-1 2 y", f"{1 << 64} 2 y", "1.5 2 y"])
@@ -729,6 +751,54 @@ def test_a_mean_image_is_made_of_the_good_records(tmp_path):
         batch = provider.next()
     mean = (0 + 10 + 30) / 3
     assert np.allclose(batch.data[0][1], 10 - mean, atol=1e-4)
+
+
+@pytest.mark.parametrize("keywords", [{}, {"shuffle": True}, {"weights": {0: 9, 1: 9}}])
+def test_the_mean_image_is_that_of_all_parts(tmp_path, keywords):
+    values = [10, 20, 30, 200, 220, 240, 250]  # of which parts have other means
+    path = write_records(
+        tmp_path / "a.rec",
+        [
+            image_record(i, float(i % 2), encode(np.full((8, 8, 3), value, np.uint8)))
+            for i, value in enumerate(values)
+        ],
+    )
+    means = []
+    for part in range(3):
+        with provider_of(
+            path,
+            batch_size=1,
+            num_parts=3,
+            part_index=part,
+            mean_img=tmp_path / f"{part}.bin",
+            **keywords,
+        ) as provider:
+            batch = provider.next()
+        means.append((tmp_path / f"{part}.bin").read_bytes())
+        plain = values[int(batch.index[0])]
+        assert np.allclose(batch.data[0], plain - np.mean(values), atol=1e-3)
+    assert means[0] == means[1] == means[2]
+
+
+def test_ranks_that_start_together_make_the_mean_image_once(tmp_path, monkeypatch):
+    path = write_records(tmp_path / "a.rec", [image_record(i) for i in range(6)])
+    made = []
+    average = image_recipes._average
+
+    def counted(*arguments):
+        made.append(1)
+        time.sleep(0.2)
+        return average(*arguments)
+
+    monkeypatch.setattr(image_recipes, "_average", counted)
+
+    def start(part):
+        keywords = {"num_parts": 3, "part_index": part, "batch_size": 1}
+        provider_of(path, mean_img=str(tmp_path / "mean.bin"), **keywords).close()
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(start, range(3)))
+    assert made == [1] and {file.suffix for file in tmp_path.iterdir()} == {".rec", ".idx", ".bin"}
 
 
 # -- counters and parameters -----------------------------------------------------------------------

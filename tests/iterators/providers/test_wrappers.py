@@ -203,20 +203,79 @@ def test_a_state_behind_a_batch_that_failed_is_behind_it():
             assert [int(it.next().data[0][0]) for it in (provider, again)] == [3, 3]
 
 
+RENAMED = [{}, {"data": "more"}], [{}, {"softmax_label": "more_label"}]
+
+
+class Unknown(AbstractDataProvider):
+    """Batches whose number is not known before."""
+
+    provide_data, provide_label = [DataDesc("b", (4,))], []
+
+    def __init__(self, *batches):
+        self.batches = batches
+
+    def eachbatch(self):
+        for rows, pad in self.batches:
+            yield DataBatch([np.zeros(4)], [], pad=pad, index=np.array(rows, np.uint64))
+
+
 def test_iterators_must_end_together_and_be_padded_alike():
-    with PrefetchingIter(
-        [arrays(8), arrays(12)], [{}, {"data": "b"}], [{}, {"softmax_label": "c"}]
-    ) as it:
+    four = [0, 1, 2, 3]
+    eight = [4, 5, 6, 7]
+    with PrefetchingIter([arrays(12), Unknown((four, 0), (eight, 0))]) as it:
         it.next()
         it.next()
-        with pytest.raises(ValueError, match="ended before"):
+        with pytest.raises(ValueError, match="iterator 1 of 2 ended after 2 batches, before the"):
             it.next()
-    with PrefetchingIter(
-        [arrays(8), arrays(7)], [{}, {"data": "b"}], [{}, {"softmax_label": "c"}]
-    ) as it:
+    with PrefetchingIter([arrays(8), Unknown((four, 0), (four, 1))]) as it:
         it.next()
         with pytest.raises(ValueError, match="padded differently"):
             it.next()
+
+
+@pytest.mark.parametrize(
+    ("size", "keywords"),
+    [(12, {}), (7, {}), (10, {"num_parts": 2}), (4, {})],
+)
+def test_lengths_that_are_known_are_compared_when_it_is_made(size, keywords):
+    with pytest.raises(ValueError, match=r"together: iterator 0 \(Arr.*: data\).* 8 samples, .*1"):
+        PrefetchingIter([arrays(8), arrays(size, **keywords)], *RENAMED)
+    with pytest.raises(ValueError, match=r"iterator 1 .* has 3 batches: give"):
+        PrefetchingIter([arrays(8), ResizeIter(arrays(8), 3)], *RENAMED)
+    for fine in (arrays(8), arrays(11, last_batch_handle="discard"), ResizeIter(arrays(4), 2)):
+        PrefetchingIter([arrays(8), fine], *RENAMED).close()
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        [([0, 1, 2, 3], 0), ([4, 5, 6, 8], 0), ([9, 10, 11, 0], 0)],  # skipped later
+        [([0, 1, 3, 4], 0), ([5, 6, 7, 8], 0), ([9, 10, 11, 0], 0)],  # in the first batch
+        [([1, 2, 3, 4], 0), ([5, 6, 7, 8], 0), ([9, 10, 11, 0], 0)],  # the first sample
+    ],
+)
+def test_samples_that_drift_apart_are_noticed(batches):
+    with PrefetchingIter([arrays(12), Unknown(*batches)]) as it:
+        with pytest.warns(UserWarning, match=r"same ids, and from batch \d on .*same seed") as told:
+            assert len(list(it)) == 3
+            assert len(list(it)) == 3
+    assert len(told) == 1
+
+
+def test_the_same_samples_in_other_orders_are_noticed():
+    sides = [arrays(400, shuffle=True, seed=seed) for seed in (1, 2)]
+    with PrefetchingIter(sides, *RENAMED) as it:
+        with pytest.warns(UserWarning, match="same ids in different orders"):
+            list(it)
+        list(it)  # once
+
+
+def test_iterators_of_different_samples_are_no_news():
+    others = [([100 + row for row in range(first, first + 4)], 0) for first in (0, 4, 8)]
+    with PrefetchingIter([arrays(12), Unknown(*others)]) as it:
+        assert len(list(it)) == len(list(it)) == 3
+    with PrefetchingIter([arrays(12, shuffle=True), arrays(12, shuffle=True)], *RENAMED) as it:
+        assert len(list(it)) == len(list(it)) == 3
 
 
 @pytest.mark.parametrize(
@@ -494,9 +553,7 @@ def test_a_state_that_is_refused_changes_nothing():
             assert wrapper.next().data[0].tolist() == [2, 3]
 
 
-RENAMED = [{}, {"data": "more"}], [{}, {"softmax_label": "more_label"}]
-
-
+@pytest.mark.filterwarnings("ignore:PrefetchingIter")
 @pytest.mark.parametrize("size", [2, 3, 4, 7])
 @pytest.mark.parametrize("first", [0, 5])
 def test_an_epoch_that_is_set_is_that_of_an_uninterrupted_run(size, first):

@@ -182,6 +182,7 @@ def test_many_records_and_many_false_heads_take_linear_time(tmp_path):
         ("0\t0\n1\t12\n", ["not_listed"]),
         ("", ["not_listed"]),
         ("0\t0\n1\t12\n2\t20\n3\t4\n", ["index_offset"]),
+        ("0\t0\n1\t12\n2\t20\n3\t12\n", ["listed_twice"]),
         ("0\t0\n1\t12\n2\t400\n", ["index_offset", "not_listed"]),
         ("0\t0\n1 12\n", ["index_text"]),
     ],

@@ -339,7 +339,7 @@ def test_an_index_of_another_file_meets_no_checksum(pack):
     data[second : second + 8] = MAGIC + struct.pack("<I", 0)
     pack.write_bytes(data)
     beside(pack, ".idx").write_text(f"0\t{second}\n")
-    with RecordReader(pack, beside(pack, ".idx"), verify=True) as reader:
+    with RecordReader(pack, beside(pack, ".idx"), verify=True, selection=True) as reader:
         with pytest.raises(ChecksumError, match="knows no record"):
             reader[0]
 

@@ -265,10 +265,65 @@ def test_the_index_decides_order_and_selection(write_records, tmp_path):
     path = write_records([b"0000", b"1111", b"2222"])
     index = tmp_path / "part.idx"
     index.write_text("5\t24\n9\t0\n")
-    reader = RecordReader(path, index)
+    reader = RecordReader(path, index, selection=True)
     assert len(reader) == 2
     assert [bytes(record) for record in reader] == [b"2222", b"0000"]
     assert bytes(reader.by_key(9)) == b"0000"
+
+
+SIX = [b"0000", b"1111", MAGIC + b"22", b"3", b"4444", MAGIC * 2]
+
+
+@pytest.mark.parametrize("count", range(6))
+def test_an_index_that_ends_early_is_refused(write_records, count):
+    path, index = write_records(SIX, range(6))
+    lines = index.read_text().splitlines(True)
+    index.write_text("".join(lines[count - 1 :: -1]) if count else "")  # in whichever order
+    with pytest.raises(IndexFileError) as caught:
+        RecordReader(path, index)
+    assert caught.value.path == str(index)
+    assert f"`recordio index {path} --force`" in str(caught.value)
+    assert ("lists no record" if not count else "the last record that it lists ends at") in str(
+        caught.value
+    )
+    reader = RecordReader(path, index, selection=True)
+    assert [bytes(record) for record in reader] == (SIX[count - 1 :: -1] if count else [])
+    assert len(pickle.loads(pickle.dumps(reader))) == count
+
+
+def test_an_index_that_lists_a_record_twice_is_refused(write_records):
+    path, index = write_records(SIX, range(6))
+    lines = index.read_text().splitlines()
+    index.write_text("\n".join(lines[:4] + [f"{key}\t{lines[key][2:]}" for key in (1, 2)]))
+    with pytest.raises(IndexFileError, match="again, and lists 1 more such lines") as caught:
+        RecordReader(path, index)
+    assert caught.value.line == 5
+    assert len(RecordReader(path, index, selection=True)) == 6
+
+
+def test_an_index_of_another_file_is_told_from_damage(write_records):
+    other = write_records([bytes(number) for number in range(9)], range(9), "other.rec")[1]
+    path, _ = write_records([bytes(100)] * 6, range(6))
+    with pytest.raises(IndexFileError, match=r"nor at others .* of another file"):
+        RecordReader(path, other)
+    for damaged in (0, 1, 4, 5):  # the record is damaged, not the index
+        path, index = write_records(SIX, range(6))
+        offset = int(index.read_text().splitlines()[damaged][2:])
+        data = bytearray(path.read_bytes())
+        data[offset : offset + 4] = b"junk"
+        path.write_bytes(data)
+        reader = RecordReader(path, index)
+        with pytest.raises(CorruptRecordError):
+            reader[damaged]
+
+
+@pytest.mark.parametrize("more", [bytes(8), b"junk", encode(b"more")[:-4]])
+def test_what_follows_the_last_listed_record_is_noticed(write_records, more):
+    path, index = write_records(SIX, range(6))
+    with open(path, "ab") as file:
+        file.write(more)
+    with pytest.raises(IndexFileError, match="ends at"):
+        RecordReader(path, index)
 
 
 @pytest.mark.parametrize("offset", [12, 16, 2**60])

@@ -302,7 +302,7 @@ def test_where_identity_records_begin_must_show(packs):
     lines = [line for line in lines if not line.startswith(f"{first - 1}\t")]
     index.write_text("\n".join(lines) + "\n")
     with pytest.raises(RecordHeaderError, match=r"a\.rec: .*begin at key 17091655 to 17091657"):
-        ScannedPack(path)
+        OpenPack(path, index).faces.ranges()
 
 
 def test_records_behind_the_identities(packs):

@@ -31,12 +31,33 @@ def test_a_name_without_suffix_and_one_without_index(packs, name):
         assert source.index_path is None and source.keys.tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("chosen", [[1, 3], [0, 1], [1, 2, 3], []])
+def test_the_index_has_to_list_every_record(packs, chosen):
+    path = packs.plain("a", [0, 1, 2, 3])
+    lines = path.with_suffix(".idx").read_text().splitlines(True)
+    path.with_suffix(".idx").write_text("".join(lines[line] for line in chosen))
+    with pytest.raises(IndexFileError, match=rf"not list {4 - len(chosen)} .*recordio index .*a"):
+        ScannedPack(path)
+
+
+def test_the_index_has_to_list_a_record_once(packs):
+    path = packs.plain("a", [0, 1])
+    with open(path.with_suffix(".idx"), "a") as file:
+        file.write("2\t0\n")
+    with pytest.raises(IndexFileError, match="lists 1 records more than once"):
+        ScannedPack(path)
+    with ScannedPack(path, skip_errors=True) as source:
+        assert source.labels.values.tolist() == [0, 0, 1]
+        assert [problem.kind for problem in source.problems] == ["listed_twice"]
+
+
 def test_the_index_says_which_records_exist(packs):
     path = packs.plain("a", [0, 1, 2, 3])
     lines = path.with_suffix(".idx").read_text().splitlines()
     path.with_suffix(".idx").write_text("\n".join([lines[3].replace("3", "9", 1), lines[1]]))
-    with ScannedPack(path) as source:
+    with ScannedPack(path, skip_errors=True) as source:
         assert source.keys.tolist() == [1, 9] and source.labels.values.tolist() == [1, 3]
+        assert [problem.kind for problem in source.problems] == ["not_listed"]
 
 
 def test_objects_of_detection_records(packs):

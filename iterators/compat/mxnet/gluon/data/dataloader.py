@@ -14,6 +14,7 @@ from typing import Any
 from recordio.keywords.checks import integer, real
 
 from .....core.example_random import drawing_for
+from .....core.indexing import by_position
 from .....core.prefetch import Prefetcher
 from .....core.random import derive_key
 from .....loops.worker_pool import WorkerPool
@@ -130,7 +131,8 @@ class DataLoader:
                 "batch_sampler takes the place of batch_size, shuffle, sampler and last_batch: "
                 "drop these"
             )
-        self._dataset, self._batch_sampler, self._pin_memory = dataset, batch_sampler, pin_memory
+        self._dataset, self._batch_sampler = by_position(dataset), batch_sampler
+        self._pin_memory = pin_memory
         self._batchify_fn = batchify_fn or default_batchify_fn
         self._workers = max(0, num_workers)
         self._ahead = 2 * self._workers
