@@ -13,6 +13,7 @@ __all__ = [
     "ImportReport",
     "SourceReport",
     "export",
+    "from_bin",
     "from_coco",
     "from_csv",
     "from_imagefolder",
@@ -37,6 +38,17 @@ def export(
     cancelled: Callable[[], bool] = ...,
     **options: Any,
 ) -> ExportReport: ...
+def from_bin(
+    source: str | os.PathLike[str],
+    prefix: str | os.PathLike[str],
+    *,
+    check: str = "header",
+    shuffle: bool = False,
+    seed: int = 0,
+    strict: bool = False,
+    progress: bool = False,
+    cancelled: Callable[[], bool] = ...,
+) -> ImportReport: ...
 def from_coco(
     annotations: str | os.PathLike[str],
     images: str | os.PathLike[str],

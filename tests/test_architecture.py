@@ -53,11 +53,11 @@ ROWS = [
         "sync",
         "wire",
     ],
-    ["header", "kernels", "limits", "boxes"],
+    ["header", "kernels", "limits", "boxes", "pickled"],
     ["bytes", "formats"],
     ["content", "frames", "idx_array", "lists", "packed_images", "text"],
     ["containers"],
-    ["image_sets", "mxnet", "packs", "protobuf"],
+    ["image_sets", "mxnet", "packs", "protobuf", "verification"],
     ["operations"],
     ["ray"],
 ]

@@ -11,6 +11,7 @@ from .libsvm import FROM_LIBSVM, TO_LIBSVM
 from .mnist import FROM_MNIST, TO_MNIST
 from .numpy_files import FROM_NUMPY, TO_NPY
 from .tfrecord import FROM_TFRECORD, TO_TFRECORD
+from .verification import FROM_BIN
 from .voc import FROM_VOC
 from .webdataset import FROM_WEBDATASET, TO_WEBDATASET
 from .yolo import FROM_YOLO
@@ -26,6 +27,7 @@ IMPORTS: dict[str, Import] = {
         FROM_LIBSVM,
         FROM_NUMPY,
         FROM_FOLDER,
+        FROM_BIN,
         FROM_COCO,
         FROM_VOC,
         FROM_YOLO,
