@@ -119,7 +119,8 @@ def split(
     Notes
     -----
     Keys are numbered again in every file; ids and labels stay.  Every file lists all identities of
-    a face-recognition pack, some of them without images.  A class is the first label of a record.
+    a face-recognition pack, some of them without images, and its ids are its keys.  A class is the
+    first label of a record.
 
     Examples
     --------
@@ -293,7 +294,7 @@ def shard(
     Records stay in the order of the file, and one file follows the other.  The files appear
     together, and the manifest last: if it exists, all of them are complete.  Keys are numbered from
     0 in every file; ids and labels stay.  Every file of a face-recognition pack lists all
-    identities, some of them without images.
+    identities, some of them without images, and its ids are its keys.
 
     Examples
     --------

@@ -156,8 +156,9 @@ def write_packs(
     have for its own labels; None where what becomes of a label is not known.
 
     Keys are numbered from 0 in the order of the plan.  In a pack with identities they are numbered
-    from 1, class by class, as its identity records need it; the file has the order of the plan all
-    the same.  The records of fields have the keys of theirs.  Identities are class labels, at least
+    from 1, class by class, as its identity records need it, and the ids in the image headers are
+    these keys, so that an index can be written again from them; the file has the order of the plan
+    all the same.  The records of fields have the keys of theirs.  Identities are class labels, at least
     so many as `identities` says: 0 for ordinary packs, and by default as many as the source that
     lists most.
 
@@ -329,7 +330,8 @@ def _fingerprint(
         add(os.path.realpath(source.path), source.versions, len(source), edit.shift)
         add(source.offsets, source.ends, edit.labels, *(edit.vectors or ()))
     for plan in plans:
-        add(os.path.realpath(plan.path), identities, len(plan.records), dict(plan.companions))
+        ids = "ids are keys" if identities else "ids stay"
+        add(os.path.realpath(plan.path), identities, ids, len(plan.records), dict(plan.companions))
         add(plan.packs.astype(np.int64), plan.records.astype(np.int64))
     add(*more)
     return digest.hexdigest()
@@ -382,7 +384,8 @@ class _Output:
                 first, rest = identity_frames(self.ranges, len(plan.records))
             if self.identities and not self.size:
                 self._append(first, np.array([len(first)]))
-            for frames, lengths in copier.blocks(plan.packs, plan.records, self.done):
+            ids = self.keys if self.identities else None
+            for frames, lengths in copier.blocks(plan.packs, plan.records, self.done, ids):
                 self._append(frames, lengths)
                 if self.size - self.noted >= STEP:
                     self._note()
@@ -420,7 +423,8 @@ class _Output:
         with naming_output(plan.path):
             for copy in copies:
                 pair = next(files), next(files)
-                yield from copy.write(plan.packs, plan.records, self.keys, pair)
+                is_faces = bool(self.identities)
+                yield from copy.write(plan.packs, plan.records, self.keys, pair, is_faces)
 
     def unpublished(self) -> list[str]:
         """Return where the files of its plan are as long as they do not have their names."""
