@@ -48,8 +48,8 @@ class Edit:
     """Changes in the records of one source.
 
     `labels` are new values of its `ScannedPack.labels`; `vectors`, instead of them, are all labels
-    of each record, which may become more or fewer.  `shift` is added to the id in each header, where
-    the copy is not given other ids.
+    of each record, which may become more or fewer.  `shift` is added to the id in each header,
+    where the copy is not given other ids.
     """
 
     labels: np.ndarray | None = None

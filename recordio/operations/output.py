@@ -158,9 +158,9 @@ def write_packs(
     Keys are numbered from 0 in the order of the plan.  In a pack with identities they are numbered
     from 1, class by class, as its identity records need it, and the ids in the image headers are
     these keys, so that an index can be written again from them; the file has the order of the plan
-    all the same.  The records of fields have the keys of theirs.  Identities are class labels, at least
-    so many as `identities` says: 0 for ordinary packs, and by default as many as the source that
-    lists most.
+    all the same.  The records of fields have the keys of theirs.  Identities are class labels, at
+    least so many as `identities` says: 0 for ordinary packs, and by default as many as the source
+    that lists most.
 
     A run that is killed leaves its unpublished files and a journal, all named ``*.partial``.  The
     same call, with unchanged sources, goes on with them; any other run for the same output removes
