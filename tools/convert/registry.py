@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .coco import FROM_COCO
 from .csv import FROM_CSV, TO_CSV
+from .faces import FROM_FACES
 from .folders import FROM_FOLDER, TO_FOLDERS
 from .format import Export, Import
 from .labels import TO_LABELS
@@ -29,6 +30,7 @@ IMPORTS: dict[str, Import] = {
         FROM_FOLDER,
         FROM_BIN,
         FROM_COCO,
+        FROM_FACES,
         FROM_VOC,
         FROM_YOLO,
         FROM_WEBDATASET,
