@@ -103,7 +103,7 @@ def test_hidden_folders_and_those_of_systems_are_no_people(people, tmp_path):
     assert report.records == 6
     assert sum(report.left_out.values()) + len(report.skipped) >= 7
     assert [item.path for item in report.skipped] == ["loose.png"]
-    assert (tmp_path / "train.classes.txt").read_text().split() == "0 Ann 1 Bob 2 Cid".split()
+    assert (tmp_path / "train.classes.txt").read_text() == "0\tAnn\n1\tBob\n2\tCid\n"
     with pytest.raises(RecordIOError, match="person"):
         from_faces(folder, tmp_path / "other", strict=True)
     assert not (tmp_path / "other.rec").exists()
