@@ -91,6 +91,8 @@ class PackWritten:
         Size of the record file.
     identities : int
         Number of identities that it lists.
+    people : int
+        Number of those that have images in it.
     fields : tuple of str
         Names of its fields, which are beside it.
     """
@@ -100,6 +102,7 @@ class PackWritten:
     bytes: int
     identities: int = 0
     fields: tuple[str, ...] = ()
+    people: int = 0
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,8 @@ class PackReport:
         Whole records of the sources that are in no output.
     continued : int
         Records that an earlier, killed run had written.
+    in_several : int
+        Identities of a face-recognition pack that have images in more than one output.
     """
 
     outputs: tuple[PackWritten, ...]
@@ -125,6 +130,7 @@ class PackReport:
     problems: tuple[str, ...] = ()
     left_out: int = 0
     continued: int = 0
+    in_several: int = 0
 
     @property
     def records(self) -> int:
@@ -241,7 +247,9 @@ def write_packs(
     problems += [problem for copy in copies for problem in copy.problems]
     written = tuple(output.report() for output in outputs)
     left_out = max(sum(map(len, sources)) - total, 0)
-    return PackReport(written, len(problems), tuple(problems), left_out, continued)
+    parts = [output.ranges[:, 1] > output.ranges[:, 0] for output in outputs]
+    in_several = int((np.sum(parts, axis=0) > 1).sum()) if identities else 0
+    return PackReport(written, len(problems), tuple(problems), left_out, continued, in_several)
 
 
 def _check_files(sources: Sequence[ScannedPack], plans: Sequence[Plan]) -> None:
@@ -434,4 +442,7 @@ class _Output:
 
     def report(self) -> PackWritten:
         plan = self.plan
-        return PackWritten(plan.path, len(plan.records), self.size, self.identities, plan.fields)
+        people = int((self.ranges[:, 1] > self.ranges[:, 0]).sum())
+        return PackWritten(
+            plan.path, len(plan.records), self.size, self.identities, plan.fields, people
+        )
