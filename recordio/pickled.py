@@ -12,7 +12,7 @@ import pickletools
 import re
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -133,7 +133,7 @@ def array_of(value: Any) -> np.ndarray[Any, Any]:
             raise ValueError(f"an array of shape {shape!r} in the order {order!r}")
         if len(shape) > 8 or math.prod(shape) * dtype.itemsize != len(stored):
             raise ValueError(f"{len(stored)} bytes for an array of {dtype} of shape {shape}")
-        return np.frombuffer(stored, dtype).reshape(shape, order=order)
+        return np.frombuffer(stored, dtype).reshape(tuple(shape), order=cast("Any", order))
     except (TypeError, LookupError):
         raise ValueError("no array of numbers") from None
 
@@ -151,7 +151,7 @@ def _dtype_of(call: Any) -> np.dtype[Any]:
         order = order if isinstance(order, str) else bytes_of(order).decode("latin-1")
     if order not in ("|", "<", ">", "="):
         raise ValueError(f"an array in the byte order {order[:20]!r}")
-    return np.dtype(name).newbyteorder(order)
+    return np.dtype(name).newbyteorder(cast("Any", order))
 
 
 class _Reading:
@@ -191,7 +191,7 @@ class _Reading:
     def error(self, reason: str) -> RecordIOError:
         """Make an error for the opcode that is being read."""
         code = chr(self.data[self.start])
-        found = pickletools.code2op.get(code)
+        found = {one.code: one for one in pickletools.opcodes}.get(code)
         name = "opcode " + (found.name if found else repr(code))
         return self.kind(f"{name} {reason}", path=self.path, offset=self.start)
 

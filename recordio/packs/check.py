@@ -40,8 +40,10 @@ def _face_problems(pack: OpenPack) -> list[Problem]:
     faces = None
     with contextlib.suppress(RecordIOError):  # those who read it say so
         faces = pack.faces
-    lost = [] if faces is None else pack.all_keys[pack.all_keys >= faces.keys.stop]
-    if faces is None or not len(lost):
+    if faces is None:
+        return []
+    lost = pack.all_keys[pack.all_keys >= faces.keys.stop]
+    if not len(lost):
         return []
     return [
         Problem(
