@@ -1,13 +1,17 @@
 """Train face recognition on an InsightFace pack without MXNet.
 
     python examples/face_recognition.py faces_folder      # with train.rec and train.idx
+    python examples/face_recognition.py faces_folder --verify lfw.bin
 
 `MXFaceDataset` stands in for the class of that name in ArcFace training scripts: the same
 arguments, attributes and samples.  Beside it the fast way, `ImageRecordIter`, which decodes and
-normalises with threads.  Without a folder a small pack of drawn faces is made.
+normalises with threads.  `verify` scores a network on a verification set by the protocol of
+InsightFace's ``verification.py``.  Without a folder a small pack of drawn faces is made, and
+without a verification set one of people that are not in it.
 """
 
 import argparse
+import pickle
 import random
 import sys
 import tempfile
@@ -22,7 +26,7 @@ from torch.nn.functional import cross_entropy, linear, normalize
 from torch.utils.data import DataLoader, Dataset
 
 import recordio
-from iterators import ImageRecordIter
+from iterators import ImageRecordIter, VerificationPairs
 from iterators.torch import RecordBatches
 from recordio.packs.open_pack import OpenPack
 
@@ -116,6 +120,17 @@ def make_pack(folder, identities=8, images=24, size=112):
             writer.write(recordio.pack(header, b""), first + identity)
 
 
+def make_pairs(path, pairs=60, size=112, first=100):
+    """Write a verification set of people from number `first` on; every other pair is of one."""
+    images, same = [], [pair % 2 == 0 for pair in range(pairs)]
+    for pair, is_same in enumerate(same):
+        for side in (0, 1):
+            identity = first + pair // 2 + (not is_same) * side * pairs
+            face = draw_face(identity, np.random.default_rng((pair, side)), size)
+            images.append(recordio.encode_image(face[:, :, ::-1], "jpeg", quality=95))
+    Path(path).write_bytes(pickle.dumps((images, same)))
+
+
 def draw_face(identity, noise, size):
     """Draw an oval with eyes and a mouth that belong to the identity, in a light that does not."""
     own = np.random.default_rng(1000 + identity)
@@ -177,7 +192,7 @@ def rate(batches):
 
 
 def train(root_dir, epochs=8, batch_size=32, size=112):
-    """Train on the pack; return the area under the ROC curve of pairs of faces."""
+    """Train on the pack; return the network and the area under the ROC curve of pairs of faces."""
     torch.manual_seed(0)
     dataset = MXFaceDataset(root_dir)
     batches = record_batches(root_dir, batch_size, size, seed=1)
@@ -206,7 +221,90 @@ def train(root_dir, epochs=8, batch_size=32, size=112):
     ranks = similarity.argsort().argsort().double() + 1
     positives, negatives = int(same.sum()), int((~same).sum())
     above = ranks[same].sum() - positives * (positives + 1) / 2
-    return float(above / positives / negatives)
+    return network, float(above / positives / negatives)
+
+
+# -- verification ---------------------------------------------------------------------------------
+
+
+def embed_pairs(pairs, network, batch_size=64, flip=True):
+    """Embed the images of all pairs; with `flip` the mirrored images count as much.
+
+    Returns unit vectors: those of the first images and those of the second.
+    """
+    found = []
+    for start in range(0, len(pairs), batch_size):
+        some = pairs[start : start + batch_size]
+        sides = [np.stack([pair[side] for pair in some]) for side in (0, 1)]
+        images = torch.from_numpy(np.concatenate(sides).transpose(0, 3, 1, 2))
+        images = images.float().sub_(127.5).div_(127.5)
+        with torch.no_grad():
+            embeddings = network(images)
+            if flip:
+                embeddings = embeddings + network(images.flip(3))
+        found.append(normalize(embeddings).reshape(2, len(some), -1))
+    return torch.cat(found, 1).double().numpy()
+
+
+def fold_rows(count, folds=10):
+    """Yield the pairs that are measured and the others: folds of pairs after each other."""
+    rows = np.arange(count)
+    for part in np.array_split(rows, folds):
+        yield part, np.setdiff1d(rows, part)
+
+
+def accepted(distances, same, thresholds):
+    """Count, for each threshold, the pairs below it: of one person, and of two."""
+    below = distances[:, None] < thresholds
+    return below[same].sum(0), below[~same].sum(0)
+
+
+def accuracies(distances, same, folds=10):
+    """Accuracy in each fold, at the threshold that is best for the other folds."""
+    thresholds = np.arange(0, 4, 0.01)
+    found = []
+    for part, others in fold_rows(len(same), folds):
+        right, wrong = accepted(distances[others], same[others], thresholds)
+        threshold = thresholds[np.argmax(right - wrong)]
+        found.append(np.mean((distances[part] < threshold) == same[part]))
+    return np.array(found)
+
+
+def accepted_at(distances, same, rate, folds=10):
+    """Share of the pairs of one person that are accepted where so many others are, by folds.
+
+    The threshold is that at which the other folds accept this share of pairs of two people; it is
+    interpolated between thresholds, and 0 where none accepts so many.
+    """
+    thresholds = np.arange(0, 4, 0.001)
+    found = []
+    for part, others in fold_rows(len(same), folds):
+        wrong = accepted(distances[others], same[others], thresholds)[1] / (~same[others]).sum()
+        threshold = np.interp(rate, wrong, thresholds) if wrong.max() >= rate else 0
+        mine = distances[part][same[part]]
+        if len(mine):
+            found.append(np.mean(mine < threshold))
+    return float(np.mean(found))
+
+
+def verify(path, network, flip=True):
+    """Score a network on a verification set; print and return what InsightFace reports."""
+    pairs = VerificationPairs(path)
+    first, second = embed_pairs(pairs, network.eval(), flip=flip)
+    distances = ((first - second) ** 2).sum(1)
+    folds = min(10, len(pairs))
+    accuracy = accuracies(distances, pairs.same, folds)
+    scores = {
+        "accuracy": float(accuracy.mean()),
+        "deviation": float(accuracy.std()),
+        "TAR@FAR=1e-3": accepted_at(distances, pairs.same, 1e-3, folds),
+        "TAR@FAR=1e-4": accepted_at(distances, pairs.same, 1e-4, folds),
+    }
+    print(f"{Path(path).name}: {len(pairs)} pairs, accuracy {scores['accuracy']:.5f}+-"
+          f"{scores['deviation']:.5f}{' with flipped images' * flip}")  # fmt: skip
+    for name in ("TAR@FAR=1e-3", "TAR@FAR=1e-4"):
+        print(f"  {name} {scores[name]:.5f}")
+    return scores
 
 
 def main(arguments=None):
@@ -216,12 +314,18 @@ def main(arguments=None):
     parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--size", type=int, default=112, help="pixels of a side")
     parser.add_argument("--images", type=int, default=24, help="of each drawn identity")
+    parser.add_argument("--verify", nargs="*", default=[], help="verification sets, as lfw.bin")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         if options.folder is None:
             make_pack(folder, images=options.images, size=options.size)
-        area = train(options.folder or folder, options.epochs, size=options.size)
-    print(f"two faces of one or of two persons are told apart with an area of {area:.3f}")
+        network, area = train(options.folder or folder, options.epochs, size=options.size)
+        print(f"two faces of one or of two persons are told apart with an area of {area:.3f}")
+        drawn = Path(folder, "drawn.bin")
+        if not options.verify:
+            make_pairs(drawn, size=options.size)
+        for path in options.verify or [drawn]:
+            verify(path, network)
     return 0
 
 

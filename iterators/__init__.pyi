@@ -32,6 +32,7 @@ from .providers.mx_data_provider import MXDataProvider as MXDataProvider
 # Data sets: one sample at an index.  `iterators.torch` gives them to torch's ``DataLoader``.
 from .datasets import ImageRecordDataset as ImageRecordDataset
 from .datasets import RecordDataset as RecordDataset
+from .datasets import VerificationPairs as VerificationPairs
 from .datasets import AugmentedDataset as AugmentedDataset
 from .datasets import ConcatenatedDataset as ConcatenatedDataset
 from .datasets import DatasetMixin as DatasetMixin

@@ -96,6 +96,7 @@ from .errors import RemoteMissingError as RemoteMissingError
 from .errors import TextFormatError as TextFormatError
 from .errors import TruncatedArrayError as TruncatedArrayError
 from .errors import TruncatedRecordError as TruncatedRecordError
+from .errors import VerificationFileError as VerificationFileError
 
 # The rooms.
 from . import errors as errors

@@ -37,6 +37,7 @@ __all__ = [
     "TextFormatError",
     "TruncatedArrayError",
     "TruncatedRecordError",
+    "VerificationFileError",
 ]
 
 
@@ -245,3 +246,7 @@ class ArrayFileError(RecordIOError):
 
 class TruncatedArrayError(ArrayFileError, EOFError):
     """An idx array file ends before all elements that its header announces."""
+
+
+class VerificationFileError(RecordIOError):
+    """A verification set of face recognition is damaged, or would have to be run to be read."""

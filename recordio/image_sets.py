@@ -7,10 +7,7 @@ without running anything that they name.  Those of the binary version are read a
 from __future__ import annotations
 
 import errno
-import io
 import os
-import pickle
-import struct
 import tarfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +20,7 @@ from recordio.bytes.regular_files import open_regular
 from recordio.errors import ArrayFileError
 from recordio.idx_array import read_idx_array
 from recordio.limits import SMALLEST_LIMIT
+from recordio.pickled import array_of, bytes_of, read_pickle
 
 __all__ = ["read_cifar", "read_mnist"]
 
@@ -136,7 +134,7 @@ def read_cifar(
 
     Examples
     --------
-    >>> import tempfile, pathlib
+    >>> import pickle, tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> batch = {"data": np.zeros((2, 3072), np.uint8), "fine_labels": [98, 3]}
     >>> _ = (folder / "test").write_bytes(pickle.dumps(batch, protocol=2))
@@ -200,12 +198,10 @@ def _batch(
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Return images and labels of one file."""
     try:
-        stored = _Unpickler(data).load()
-        fields = {_bytes(name).decode(): value for name, value in stored.items()}
-        images, labels = fields["data"].array(), np.array(fields[key])
-    except (MemoryError, RecursionError):
-        raise
-    except Exception as error:
+        stored = read_pickle(memoryview(data), source, ArrayFileError)
+        fields = {bytes_of(name).decode(): value for name, value in stored.items()}
+        images, labels = array_of(fields["data"]), np.array(fields[key])
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
         raise ArrayFileError(f"is no batch of CIFAR: {error!r}", path=source) from error
     return _checked(images, labels, source, classes)
 
@@ -223,68 +219,13 @@ def _checked(
     images: NDArray[np.uint8], labels: NDArray[Any], source: str, classes: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Return images in their shape, and labels, if they are those of a file of CIFAR."""
-    if images.ndim != 2 or images.shape[1] != np.prod(_CIFAR_IMAGE):
-        raise ArrayFileError(f"holds images of shape {images.shape[1:]}, not (3072,)", path=source)
+    if images.dtype != np.uint8 or images.shape[1:] != (np.prod(_CIFAR_IMAGE),):
+        raise ArrayFileError(
+            f"holds images of {images.dtype} of shape {images.shape[1:]}, not bytes of (3072,)",
+            path=source,
+        )
     if labels.shape != images.shape[:1] or (labels.size and labels.dtype.kind not in "iu"):
         raise ArrayFileError(f"has {len(images)} images and {labels.shape} labels", path=source)
     if labels.size and not 0 <= labels.min() <= labels.max() < classes:
         raise ArrayFileError(f"has labels from {labels.min()} to {labels.max()}", path=source)
     return images.reshape(len(images), *_CIFAR_IMAGE), labels.astype(np.uint8)
-
-
-class _Named:
-    """Stand-in for a function that a pickle calls: keeps the arguments and runs nothing."""
-
-    def __init__(self, *given: Any) -> None:
-        self.given = given
-        self.state: Any = None
-
-    def __setstate__(self, state: Any) -> None:
-        self.state = state
-
-    def array(self) -> NDArray[np.uint8]:
-        """Return the array of bytes that NumPy would make of it."""
-        if self.state is None:  # as NumPy writes arrays since protocol 5
-            data, kind, shape, order = self.given
-        else:
-            _, shape, kind, fortran, data = self.state
-            order = "F" if fortran else "C"
-        if kind.given[0] not in ("u1", "uint8"):
-            raise ValueError(f"an array of {kind.given[0]!r}, not of bytes")
-        return np.frombuffer(bytearray(_bytes(data)), np.uint8).reshape(shape, order=order)
-
-
-def _bytes(text: Any) -> bytes:
-    """Return the bytes of a text of Python 2; Python 3 writes them as a call of encode."""
-    text = text.given[0] if isinstance(text, _Named) else text
-    return text.encode("latin-1") if isinstance(text, str) else bytes(memoryview(text))
-
-
-class _Unpickler(pickle._Unpickler):  # the one in Python: in C a few bytes can claim all memory
-    def __init__(self, data: bytes) -> None:
-        super().__init__(io.BytesIO(data), encoding="latin-1")
-
-    dispatch = dict(pickle._Unpickler.dispatch)
-
-    def load_bytearray8(self) -> None:
-        unpickler: Any = self
-        (size,) = struct.unpack("<Q", unpickler.read(8))
-        unpickler.append(bytearray(unpickler.read(size)))  # that of Python takes the memory first
-
-    dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8  # type: ignore[assignment]
-
-    def get_extension(self, code: int) -> None:
-        raise pickle.UnpicklingError("it names an extension")
-
-    def find_class(self, module: str, name: str) -> type[_Named]:
-        known = {
-            "numpy": ("ndarray", "dtype"),
-            "numpy.core.multiarray": ("_reconstruct",),
-            "numpy._core.multiarray": ("_reconstruct",),
-            "numpy._core.numeric": ("_frombuffer",),
-            "numpy.core.numeric": ("_frombuffer",),
-            "_codecs": ("encode",),
-        }
-        if name not in known.get(module, ()):
-            raise pickle.UnpicklingError(f"it names {module}.{name}")
-        return _Named

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import MISSING, Field
 from typing import Any, NamedTuple
 
-from .console import Interruption, printable, progress_bar
+from .console import Interruption, printable, progress_bar, with_commands
 from .outputs import local_path, path_or_url
 
 __all__ = [
@@ -152,7 +152,7 @@ def _typed(name: str, check: Callable[[str, Any], Any] | None) -> Callable[[str]
 
 def show(found: str | dict[str, Any]) -> None:
     """Print a text, or an object as JSON."""
-    text = found if isinstance(found, str) else json.dumps(found, indent=2)
+    text = with_commands(found) if isinstance(found, str) else json.dumps(found, indent=2)
     print(printable(text, sys.stdout))
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "say",
     "say_skipped",
     "say_written",
+    "with_commands",
 ]
 
 SHOWN_SKIPPED = 10
@@ -184,8 +185,16 @@ def _forget_output() -> None:
         os.close(nowhere)
 
 
+#: Commands in the place of functions that messages name as remedies.
+COMMANDS = {
+    "recordio.repair()": "`recordio check --repair PREFIX`",
+    "recordio.build_index()": "`recordio index`",
+}
+
+
 def say(command: str, text: str) -> None:
     """Print a message of a command to standard error."""
+    text = with_commands(text)
     print(f"{command}: {printable(text, sys.stderr)}", file=sys.stderr, flush=True)
 
 
@@ -201,6 +210,17 @@ def say_written(path: str, records: int, nbytes: int, seconds: float) -> None:
     rate = records / max(seconds, 1e-9)
     size = f"{records} records, {nbytes / 1e6:.1f} MB"
     say("recordio", f"wrote {path}: {size}, in {seconds:.1f} s ({rate:.0f} records/s)")
+
+
+def with_commands(text: str) -> str:
+    """Put commands in the place of the functions that a message names as remedies.
+
+    >>> with_commands("recordio.build_index() writes it again")
+    '`recordio index` writes it again'
+    """
+    for function, command in COMMANDS.items():
+        text = text.replace(function, command)
+    return text
 
 
 def printable(text: str, stream: TextIO) -> str:

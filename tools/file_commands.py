@@ -25,11 +25,13 @@ from recordio.packs.fields_meta import SUFFIX, fields_file
 from recordio.packs.names import container_files, pack_files, pack_prefix, plain_files
 from recordio.packs.open_pack import open_pack
 from recordio.packs.sizes import write_sizes
+from recordio.verification import is_verification_set
 
 from .command import ARGUMENTS, Command, add, natural, show
 from .console import UNNOTICED, Interruption, progress_bar, say, say_written
 from .info import collect_info, format_info
 from .outputs import check_outputs, local_path, url
+from .pairs_info import PairsInfo, collect_pairs, format_pairs
 from .show import head_lines, save_records, write_records
 
 __all__ = ["FILE_COMMANDS"]
@@ -59,8 +61,10 @@ def _add_info(parser: argparse.ArgumentParser) -> None:
 
 
 def _info(settings: argparse.Namespace, interruption: Interruption) -> int:
-    info = collect_info(settings.path)
-    show(info.as_dict() if settings.json else format_info(info))
+    collect = collect_pairs if is_verification_set(settings.path) else collect_info
+    info = collect(settings.path)
+    text = format_pairs(info) if isinstance(info, PairsInfo) else format_info(info)
+    show(info.as_dict() if settings.json else text)
     return int(not info.ok)
 
 

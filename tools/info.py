@@ -63,6 +63,7 @@ class PackInfo:
     shapes: dict[str, int] = field(default_factory=dict)
     damaged_contents: int = 0  # as far as damage shows without decoding
     identities: int | None = None  # of a face-recognition pack
+    listing: int = 0  # records that list these; their labels are keys and not among the others
     #: Records in each of its fields.
     fields: dict[str, int] = field(default_factory=dict)
 
@@ -115,6 +116,12 @@ def _look_at_records(
     progress: bool | None,
     cancelled: Callable[[], bool],
 ) -> None:
+    faces = None
+    with contextlib.suppress(RecordIOError):  # said elsewhere
+        faces = pack.faces if report.ok else None
+    listing: set[int] = set()  # offsets of records that list identities
+    if faces is not None:
+        listing = set(pack.all_offsets[~faces.are_images(pack.all_keys)].tolist())
     counts = RecordCounts(MANY_LABELS)
     shapes: collections.Counter[str] = collections.Counter()
     compared = agree = pack.container is None and report.index_lines is not None
@@ -136,6 +143,9 @@ def _look_at_records(
             return kind, len(record), []
         info.headers += 1
         agree = agree and records.key(row) == header.id
+        if int(records.offsets[row]) in listing:
+            info.listing += 1
+            return kind, len(record), []
         return kind, len(record), labels_of(header)
 
     with (
@@ -200,7 +210,9 @@ def format_info(info: PackInfo) -> str:
     if info.fields:
         lines.append(("fields", ", ".join(f"{n}: {count}" for n, count in info.fields.items())))
     if info.identities is not None:
-        lines.append(("identities", f"{info.identities}; a face-recognition pack"))
+        lines.append(
+            ("identities", f"{info.identities}, listed by {info.listing} records: a face pack")
+        )
     problems = list(info.problems[:SHOWN_PROBLEMS])
     if len(info.problems) > SHOWN_PROBLEMS:
         problems.append(f"and {len(info.problems) - SHOWN_PROBLEMS} more")

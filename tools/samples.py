@@ -13,6 +13,7 @@ from recordio.errors import EmptyRecordFileError, RecordIOError
 from recordio.lists import ListEntry, safe_name
 from recordio.packs.names import Names, one_name
 from recordio.packs.open_pack import OpenPack, open_pack
+from recordio.verification import is_verification_set
 
 from .image_list import ImageList, format_line, shuffle_entries
 
@@ -28,6 +29,12 @@ class SampleImages:
         self.source = source
         self.pack: OpenPack = open_pack(source)
         if self.pack.container is None:
+            if is_verification_set(self.pack.path):
+                raise RecordIOError(
+                    "it is a pickle, as verification sets of faces are; `recordio from-bin` packs "
+                    "one",
+                    path=self.pack.path,
+                )
             _ = self.pack.reader  # a file of another kind says so
             raise RecordIOError(
                 "it is a record file already; `recordio filter`, `shuffle`, `shard` and `optimize` "

@@ -148,11 +148,12 @@ def _wrong_of_import(settings: argparse.Namespace) -> str:
 
 def _import(settings: argparse.Namespace, interruption: Interruption) -> int:
     prefix = pack_prefix(settings.out)
-    check_outputs(companions(prefix), settings.force)
-    source = IMPORTS[settings.command.removeprefix("from-")].open(settings)
+    row = IMPORTS[settings.command.removeprefix("from-")]
+    check_outputs([*companions(prefix), *row.beside(prefix)], settings.force)
+    source = row.open(settings)
     check_outputs(set_paths(prefix, source.fields), settings.force)
     with interruption.deferring():
-        report = import_records(
+        report = (row.write or import_records)(
             source,
             prefix,
             shuffle=(settings.seed or 0) if settings.shuffle else None,

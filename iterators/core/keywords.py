@@ -511,6 +511,12 @@ class ThreadKeywords(TypedDict, total=False):
     threads: int | None
 
 
+class VerificationPairsKeywords(ThreadKeywords, LimitKeywords, RemoteKeywords, total=False):
+    """Of `VerificationPairsOptions`."""
+
+    path: str | os.PathLike[str]
+
+
 class AugmentedDatasetKeywords(ThreadKeywords, total=False):
     """Of `AugmentedDatasetOptions`."""
 

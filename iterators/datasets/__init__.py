@@ -43,6 +43,7 @@ from .records import ImageRecordDataset, RecordDataset
 from .tabular import TabularDataset
 from .text import TextDataset
 from .vector_spaces import TransformerDataset, VectorSpacesDataset
+from .verification import VerificationPairs
 from .view_converter import DefaultViewConverter
 from .well_known import (
     get_cifar10,
@@ -76,6 +77,7 @@ __all__ = [
     "TransformerDataset",
     "TupleDataset",
     "VectorSpacesDataset",
+    "VerificationPairs",
     "ZippedImageDataset",
     "cache_or_load_file",
     "cached_download",

@@ -317,7 +317,8 @@ def build_index(path, index=None, keys="position"):
         The index to write or to replace, or its URL; by default `path` with the suffix ``.idx``.
     keys : {"position", "id"}
         ``"position"``: 0, 1, 2 ... in the order of the file, as MXNet's ``rec2idx.py`` writes them.
-        ``"id"``: the ``id`` in the image header of each record, as ``im2rec`` writes them.
+        ``"id"``: the ``id`` in the image header of each record, as ``im2rec`` writes them; no two
+        records may have the same.
 
     Returns
     -------
@@ -329,8 +330,8 @@ def build_index(path, index=None, keys="position"):
     CorruptRecordError, TruncatedRecordError
         If the record file is damaged; an existing index stays as it was.
     RecordHeaderError
-        For ``keys="id"``, if a record is too short for an image header or its id does not fit into
-        63 bits.
+        For ``keys="id"``, if a record is too short for an image header, its id does not fit into 63
+        bits, or a record before it has the same id.
     ValueError
         For other `keys`, or if `index` is the record file.
     OSError
@@ -398,7 +399,24 @@ cdef object _image_ids(data, offsets, path):
         out[i] = <int64_t>number
         if i % 4096 == 0:
             PyErr_CheckSignals()
+    _check_different(ids, offsets, path)
     return ids
+
+
+def _check_different(ids, offsets, path):
+    """Raise an error for the first record whose id another one before it has: its key finds one."""
+    order = np.argsort(ids, kind="stable")
+    again = np.flatnonzero(ids[order[1:]] == ids[order[: len(order) - 1]])
+    if not len(again):
+        return
+    place = again[np.argmin(order[again + 1])]
+    first, second = int(order[place]), int(order[place + 1])
+    more = f" (and so for {len(again) - 1} more)" if len(again) > 1 else ""
+    raise RecordHeaderError(
+        f"record {first} has the same id{more}: as a key it would name one of them, and the others "
+        "would be lost; use keys='position'",
+        path=path, offset=int(offsets[second]), record=second, record_id=int(ids[second]),
+    )
 
 
 cdef class KeyLookup:

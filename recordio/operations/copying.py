@@ -48,7 +48,8 @@ class Edit:
     """Changes in the records of one source.
 
     `labels` are new values of its `ScannedPack.labels`; `vectors`, instead of them, are all labels
-    of each record, which may become more or fewer.  `shift` is added to the id in each header.
+    of each record, which may become more or fewer.  `shift` is added to the id in each header,
+    where the copy is not given other ids.
     """
 
     labels: np.ndarray | None = None
@@ -85,24 +86,32 @@ class Copier:
         self.window: int = window or BLOCK
 
     def blocks(
-        self, packs: np.ndarray, records: np.ndarray, first: int
+        self, packs: np.ndarray, records: np.ndarray, first: int, ids: np.ndarray | None = None
     ) -> Iterator[tuple[memoryview | bytes, np.ndarray]]:
-        """Yield frames of some megabytes, and the length of each, from record number `first` on."""
+        """Yield frames of some megabytes, and the length of each, from record number `first` on.
+
+        The `ids` in the headers become these, one for each record, if they are given.
+        """
         for start in range(first, len(records), CHUNK):
             rows = slice(start, start + CHUNK)
             some, numbers = packs[rows], records[rows]
-            lengths, apart = self._lengths(some, numbers)
+            given = None if ids is None else ids[rows].astype(np.uint64)
+            lengths, apart = self._lengths(some, numbers, given)
             block = np.cumsum(lengths) // self.window
             cut = np.flatnonzero((block[1:] != block[:-1]) | (apart[1:] != apart[:-1])) + 1
             for begin, end in zip([0, *cut.tolist()], [*cut.tolist(), len(some)], strict=True):
                 part = slice(begin, end)
+                mine = None if given is None else given[part]
                 if apart[begin]:
-                    frames = self._all_encoded(some[part], numbers[part])
+                    frames = self._all_encoded(some[part], numbers[part], mine)
                     yield b"".join(frames), np.array([len(frame) for frame in frames])
                 else:
-                    yield self._copied(some[part], numbers[part], lengths[part]), lengths[part]
+                    copied = self._copied(some[part], numbers[part], lengths[part], mine)
+                    yield copied, lengths[part]
 
-    def _lengths(self, packs: np.ndarray, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _lengths(
+        self, packs: np.ndarray, records: np.ndarray, given: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Count the bytes of each frame, and find records that have to be encoded again."""
         lengths = np.empty(len(records), np.int64)
         apart = np.zeros(len(records), bool)
@@ -112,10 +121,10 @@ class Copier:
             if not source.is_framed:
                 apart[rows] = True
                 continue
-            if not edit.is_none:
+            ids = self._ids(number, chosen, None if given is None else given[rows])
+            if ids is not None or not edit.is_none:
                 apart[rows] = ~source.whole[chosen] | (edit.vectors is not None)
-            if edit.shift:
-                ids = self._ids(number, chosen)
+            if ids is not None:
                 holds_magic = (ids & 0xFFFFFFFF == MAGIC_WORD) | (
                     ids >> np.uint64(32) == MAGIC_WORD
                 )
@@ -128,24 +137,36 @@ class Copier:
         for number in found:
             yield number, slice(None) if len(found) == 1 else np.flatnonzero(packs == number)
 
-    def _ids(self, number: int, records: np.ndarray) -> np.ndarray:
-        return self.sources[number].ids[records] + np.uint64(self.edits[number].shift)
+    def _ids(self, number: int, records: np.ndarray, given: np.ndarray | None) -> np.ndarray | None:
+        """Return the ids that records of one source get; None where they keep theirs."""
+        shift = self.edits[number].shift
+        if given is not None or not shift:
+            return given
+        return self.sources[number].ids[records] + np.uint64(shift)
 
-    def _copied(self, packs: np.ndarray, records: np.ndarray, lengths: np.ndarray) -> memoryview:
+    def _copied(
+        self,
+        packs: np.ndarray,
+        records: np.ndarray,
+        lengths: np.ndarray,
+        given: np.ndarray | None,
+    ) -> memoryview:
         counts = lengths // 4
         positions = np.cumsum(counts) - counts
         out = np.empty(int(counts.sum()), "<u4")
         for number, rows in self._by_source(packs):
             chosen, at, sizes = records[rows], positions[rows], counts[rows]
+            ids = self._ids(number, chosen, None if given is None else given[rows])
             if (np.diff(chosen) < 0).any():
                 order = np.argsort(chosen, kind="stable")
                 chosen, at, sizes = chosen[order], at[order], sizes[order]
+                ids = None if ids is None else ids[order]
             piece = np.cumsum(sizes) * 4 // BLOCK
             cut = [0, *(np.flatnonzero(np.diff(piece)) + 1).tolist(), len(chosen)]
             for begin, end in itertools.pairwise(cut):
                 part = slice(begin, end)
                 self._copy(out, at[part], number, chosen[part], sizes[part])
-            self._change(out, at + HEAD_WORDS, number, chosen)
+            self._change(out, at + HEAD_WORDS, number, chosen, ids)
         return out.data.cast("B")
 
     def _copy(
@@ -174,7 +195,12 @@ class Copier:
         check_kept(source.data, path=source.path)
 
     def _change(
-        self, out: np.ndarray, positions: np.ndarray, number: int, records: np.ndarray
+        self,
+        out: np.ndarray,
+        positions: np.ndarray,
+        number: int,
+        records: np.ndarray,
+        ids: np.ndarray | None,
     ) -> None:
         """Put new labels and ids into frames; `positions` are those of their payloads."""
         edit, source = self.edits[number], self.sources[number]
@@ -183,20 +209,26 @@ class Copier:
             numbers = table.numbers_of(records)
             owners = np.repeat(positions, table.starts[records + 1] - table.starts[records])
             out[owners + table.positions[numbers]] = edit.labels[numbers].view("<u4")
-        if edit.shift:
+        if ids is not None:
             headed = source.headed[records]
-            ids = np.ascontiguousarray(self._ids(number, records)[headed], "<u8").view("<u4")
+            words = np.ascontiguousarray(ids[headed], "<u8").view("<u4")
             positions = positions[headed] + ID_OFFSET // 4
-            out[positions], out[positions + 1] = ids[::2], ids[1::2]
+            out[positions], out[positions + 1] = words[::2], words[1::2]
 
-    def _all_encoded(self, packs: np.ndarray, records: np.ndarray) -> list[bytes]:
+    def _all_encoded(
+        self, packs: np.ndarray, records: np.ndarray, given: np.ndarray | None
+    ) -> list[bytes]:
         """Encode the frames of some records, which are read in the order of their files."""
         frames = [b""] * len(records)
         for row in np.lexsort((records, packs)).tolist():
-            frames[row] = self._encoded(int(packs[row]), int(records[row]))
+            number, record = int(packs[row]), records[row : row + 1]
+            ids = self._ids(number, record, None if given is None else given[row : row + 1])
+            frames[row] = self._encoded(
+                number, int(record[0]), None if ids is None else int(ids[0])
+            )
         return frames
 
-    def _encoded(self, number: int, record: int) -> bytes:
+    def _encoded(self, number: int, record: int, record_id: int | None) -> bytes:
         """Encode the frame of one record that has no frame, or several parts, or will have."""
         edit, source = self.edits[number], self.sources[number]
         payload = source.copied(record)
@@ -209,7 +241,6 @@ class Copier:
             labels = edit.vectors.of(record)
             label = float(labels[0]) if len(labels) == 1 else labels
             payload = bytearray(pack(header._replace(label=label), content))
-        if edit.shift and source.headed[record]:
-            (old,) = struct.unpack_from("<Q", payload, ID_OFFSET)
-            struct.pack_into("<Q", payload, ID_OFFSET, old + edit.shift)
+        if record_id is not None and source.headed[record]:
+            struct.pack_into("<Q", payload, ID_OFFSET, record_id)
         return encode(payload)

@@ -59,11 +59,11 @@ Outputs = Annotated[
 By = Annotated[
     str,
     option(
-        kind='{"fraction", "class", "list"}',
+        kind='{"fraction", "class", "identity", "list"}',
         text="""How records are divided: fraction: records at random; class: classes at random,
-        with all of their records; list: by files with a key in each line, or .lst files
-        with ids.""",
-        check=partial(choice, allowed=("fraction", "class", "list")),
+        with all of their records; identity: the same, of a face-recognition pack; list: by files
+        with a key in each line, or .lst files with ids.""",
+        check=partial(choice, allowed=("fraction", "class", "identity", "list")),
     ),
 ]
 Stratified = Annotated[
@@ -119,7 +119,8 @@ def split(
     Notes
     -----
     Keys are numbered again in every file; ids and labels stay.  Every file lists all identities of
-    a face-recognition pack, some of them without images.  A class is the first label of a record.
+    a face-recognition pack, some of them without images, and its ids are its keys.  A class is the
+    first label of a record.
 
     Examples
     --------
@@ -143,7 +144,12 @@ def split(
     with scan_pack(path, skip_errors) as source:
         if by == "list":
             parts = _listed(source, outputs)
-        elif by == "class":
+        elif by in ("class", "identity"):
+            if by == "identity" and source.identities is None:
+                raise ValueError(
+                    f"by='identity': {source.path} lists no identities, so it is no "
+                    "face-recognition pack; by='class' divides by labels"
+                )
             parts = _by_class(source, shares, seed)
         else:
             labels = grouped_labels(source) if stratified else None
@@ -293,7 +299,7 @@ def shard(
     Records stay in the order of the file, and one file follows the other.  The files appear
     together, and the manifest last: if it exists, all of them are complete.  Keys are numbered from
     0 in every file; ids and labels stay.  Every file of a face-recognition pack lists all
-    identities, some of them without images.
+    identities, some of them without images, and its ids are its keys.
 
     Examples
     --------

@@ -168,13 +168,19 @@ class FieldCopies:
             yield from (os.path.realpath(pack.path), pack.versions, pack.offsets, pack.ends)
 
     def write(
-        self, packs: np.ndarray, records: np.ndarray, keys: np.ndarray, files: Sequence[IO[bytes]]
+        self,
+        packs: np.ndarray,
+        records: np.ndarray,
+        keys: np.ndarray,
+        files: Sequence[IO[bytes]],
+        keys_are_ids: bool = False,
     ) -> Iterator[None]:
         """Write the record file and the index of the field of some records, block by block."""
         rows = self.chosen(packs, records)
         there = rows >= 0
         ends, size = [np.empty(0, np.int64)], 0
-        for frames, lengths in self._copier.blocks(packs[there], rows[there], 0):
+        ids = keys[there] if keys_are_ids else None
+        for frames, lengths in self._copier.blocks(packs[there], rows[there], 0, ids):
             files[0].write(frames)
             ends.append(size + np.cumsum(lengths) - lengths)
             size += int(lengths.sum())

@@ -99,8 +99,9 @@ def join(
     -----
     Keys are numbered again.  Ids stay, unless two packs have one in common: then the largest id of
     the packs before, plus one, is added to all ids of the later pack.  If one of the packs lists
-    identities, the new pack lists those of all images.  Classes of the boxes in a field change like
-    the labels; the files ``PREFIX.fields.json`` of the packs must agree.
+    identities, the new pack lists those of all images, and its ids are its keys.  Classes of the
+    boxes in a field change like the labels; the files ``PREFIX.fields.json`` of the packs must
+    agree.
 
     Examples
     --------

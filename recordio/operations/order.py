@@ -56,8 +56,8 @@ def shuffle(
     Notes
     -----
     Keys are numbered again, in the new order; ids stay with their records.  In a face-recognition
-    pack the keys go from identity to identity, as its identity records require, and only the order
-    in the file is random.
+    pack ids are keys, which go from identity to identity, as its identity records require, and only
+    the order in the file is random.
 
     Examples
     --------

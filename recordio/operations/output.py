@@ -91,6 +91,8 @@ class PackWritten:
         Size of the record file.
     identities : int
         Number of identities that it lists.
+    people : int
+        Number of those that have images in it.
     fields : tuple of str
         Names of its fields, which are beside it.
     """
@@ -100,6 +102,7 @@ class PackWritten:
     bytes: int
     identities: int = 0
     fields: tuple[str, ...] = ()
+    people: int = 0
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,8 @@ class PackReport:
         Whole records of the sources that are in no output.
     continued : int
         Records that an earlier, killed run had written.
+    in_several : int
+        Identities of a face-recognition pack that have images in more than one output.
     """
 
     outputs: tuple[PackWritten, ...]
@@ -125,6 +130,7 @@ class PackReport:
     problems: tuple[str, ...] = ()
     left_out: int = 0
     continued: int = 0
+    in_several: int = 0
 
     @property
     def records(self) -> int:
@@ -156,10 +162,11 @@ def write_packs(
     have for its own labels; None where what becomes of a label is not known.
 
     Keys are numbered from 0 in the order of the plan.  In a pack with identities they are numbered
-    from 1, class by class, as its identity records need it; the file has the order of the plan all
-    the same.  The records of fields have the keys of theirs.  Identities are class labels, at least
-    so many as `identities` says: 0 for ordinary packs, and by default as many as the source that
-    lists most.
+    from 1, class by class, as its identity records need it, and the ids in the image headers are
+    these keys, so that an index can be written again from them; the file has the order of the plan
+    all the same.  The records of fields have the keys of theirs.  Identities are class labels, at
+    least so many as `identities` says: 0 for ordinary packs, and by default as many as the source
+    that lists most.
 
     A run that is killed leaves its unpublished files and a journal, all named ``*.partial``.  The
     same call, with unchanged sources, goes on with them; any other run for the same output removes
@@ -240,7 +247,9 @@ def write_packs(
     problems += [problem for copy in copies for problem in copy.problems]
     written = tuple(output.report() for output in outputs)
     left_out = max(sum(map(len, sources)) - total, 0)
-    return PackReport(written, len(problems), tuple(problems), left_out, continued)
+    parts = [output.ranges[:, 1] > output.ranges[:, 0] for output in outputs]
+    in_several = int((np.sum(parts, axis=0) > 1).sum()) if identities else 0
+    return PackReport(written, len(problems), tuple(problems), left_out, continued, in_several)
 
 
 def _check_files(sources: Sequence[ScannedPack], plans: Sequence[Plan]) -> None:
@@ -329,7 +338,8 @@ def _fingerprint(
         add(os.path.realpath(source.path), source.versions, len(source), edit.shift)
         add(source.offsets, source.ends, edit.labels, *(edit.vectors or ()))
     for plan in plans:
-        add(os.path.realpath(plan.path), identities, len(plan.records), dict(plan.companions))
+        ids = "ids are keys" if identities else "ids stay"
+        add(os.path.realpath(plan.path), identities, ids, len(plan.records), dict(plan.companions))
         add(plan.packs.astype(np.int64), plan.records.astype(np.int64))
     add(*more)
     return digest.hexdigest()
@@ -382,7 +392,8 @@ class _Output:
                 first, rest = identity_frames(self.ranges, len(plan.records))
             if self.identities and not self.size:
                 self._append(first, np.array([len(first)]))
-            for frames, lengths in copier.blocks(plan.packs, plan.records, self.done):
+            ids = self.keys if self.identities else None
+            for frames, lengths in copier.blocks(plan.packs, plan.records, self.done, ids):
                 self._append(frames, lengths)
                 if self.size - self.noted >= STEP:
                     self._note()
@@ -420,7 +431,8 @@ class _Output:
         with naming_output(plan.path):
             for copy in copies:
                 pair = next(files), next(files)
-                yield from copy.write(plan.packs, plan.records, self.keys, pair)
+                is_faces = bool(self.identities)
+                yield from copy.write(plan.packs, plan.records, self.keys, pair, is_faces)
 
     def unpublished(self) -> list[str]:
         """Return where the files of its plan are as long as they do not have their names."""
@@ -430,4 +442,7 @@ class _Output:
 
     def report(self) -> PackWritten:
         plan = self.plan
-        return PackWritten(plan.path, len(plan.records), self.size, self.identities, plan.fields)
+        people = int((self.ranges[:, 1] > self.ranges[:, 0]).sum())
+        return PackWritten(
+            plan.path, len(plan.records), self.size, self.identities, plan.fields, people
+        )

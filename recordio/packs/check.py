@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -25,13 +26,34 @@ def check_pack(
 ) -> Report:
     """List everything that is wrong with a record file, as `verify` does, or with a container.
 
-    If nothing is, its fields are looked at, and whether they belong to it.
+    If nothing is, the keys of a face-recognition pack are looked at, and the fields of a pack.
     The contents of a container have to be there; those that only a library can read are read.
     """
     report = _checked(pack, checksums, progress)
     if report.ok:
-        report.problems += field_problems(pack)
+        report.problems += [*_face_problems(pack), *field_problems(pack)]
     return report
+
+
+def _face_problems(pack: OpenPack) -> list[Problem]:
+    """Find records of a face-recognition pack that no identity can list, and nobody would read."""
+    faces = None
+    with contextlib.suppress(RecordIOError):  # those who read it say so
+        faces = pack.faces
+    if faces is None:
+        return []
+    lost = pack.all_keys[pack.all_keys >= faces.keys.stop]
+    if not len(lost):
+        return []
+    return [
+        Problem(
+            "identities",
+            f"{len(lost)} records have keys from {lost.min()} on, behind those of the records that "
+            f"list identities, {faces.keys.start} to {faces.keys.stop - 1}: they are read neither "
+            "as images nor as identities, so the index has other keys than the pack was made with",
+            key=int(lost.min()),
+        )
+    ]
 
 
 def _checked(

@@ -112,4 +112,38 @@ def test_the_fast_way_gives_the_same_samples(example, pack):
 
 def test_the_whole(example, capsys):
     assert example.main(["--epochs", "2", "--size", "32", "--images", "6"]) == 0
-    assert "told apart" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "told apart" in text
+    assert "drawn.bin: 60 pairs, accuracy " in text and "TAR@FAR=1e-4" in text
+
+
+def test_pixels_tell_drawn_people_apart(example, tmp_path, capsys):
+    """The printed scores are those of the protocol, with pixels as the embedding."""
+    path = tmp_path / "pairs.bin"
+    example.make_pairs(path, 40, 32)
+    network = torch.nn.Sequential(torch.nn.AvgPool2d(8), torch.nn.Flatten())
+    scores = example.verify(path, network)
+    assert 0.6 < scores["accuracy"] <= 1
+    assert scores["TAR@FAR=1e-4"] <= scores["TAR@FAR=1e-3"] <= 1
+    assert f"accuracy {scores['accuracy']:.5f}" in capsys.readouterr().out
+    plain = example.verify(path, network, flip=False)
+    assert plain["accuracy"] > 0.6
+    assert "flipped" not in capsys.readouterr().out
+
+
+def test_scores_of_known_distances(example):
+    """Ten folds of ten pairs, of which every fold has one that is wrong at every threshold."""
+    same = np.tile([True, False], 50)
+    distances = np.where(same, 0.5, 2.0)
+    assert example.accuracies(distances, same).tolist() == [1] * 10
+    assert example.accepted_at(distances, same, 1e-3) == 1
+    distances[::10] = 3.0  # one of five pairs of one person in each fold
+    assert np.allclose(example.accuracies(distances, same), 0.9)
+    assert example.accepted_at(distances, same, 1e-3) == pytest.approx(0.8)
+    distances[1] = 0.1  # in the first fold: others accept it only where they are measured
+    found = example.accuracies(distances, same)
+    assert found[0] == pytest.approx(0.8) and np.allclose(found[1:], 0.9)
+    assert example.accepted_at(distances, same, 1e-4) == pytest.approx(0.08)
+    folds = [part.tolist() for part, _ in example.fold_rows(23, 10)]
+    assert [len(part) for part in folds] == [3] * 3 + [2] * 7
+    assert sum(folds, []) == list(range(23))

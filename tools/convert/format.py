@@ -236,6 +236,10 @@ class Import:
     description: str = ""
     #: Lines of a doctest that call the function in `folder`, a new one.
     example: str = ""
+    #: Writes the items where they do not become an ordinary pack; called as `import_records`.
+    write: Callable[..., Any] | None = None
+    #: Files that it writes besides, by the prefix of the pack.
+    beside: Callable[[str], Sequence[str]] = lambda prefix: ()
 
     def add_options(self, parser: argparse._ActionsContainer) -> None:
         """Add the options of the command."""

@@ -140,7 +140,7 @@ def _converter(row: Import) -> Callable[..., ImportReport]:
         given = family.of(owner, keywords, values)
         prefix = pack_prefix(given.prefix)
         check_outputs(companions(prefix), force=True)
-        return import_records(
+        return (row.write or import_records)(
             row.open(given),
             prefix,
             shuffle=given.seed if given.shuffle else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .coco import FROM_COCO
 from .csv import FROM_CSV, TO_CSV
+from .faces import FROM_FACES
 from .folders import FROM_FOLDER, TO_FOLDERS
 from .format import Export, Import
 from .labels import TO_LABELS
@@ -12,6 +13,7 @@ from .manifest import FROM_MANIFEST
 from .mnist import FROM_MNIST, TO_MNIST
 from .numpy_files import FROM_NUMPY, TO_NPY
 from .tfrecord import FROM_TFRECORD, TO_TFRECORD
+from .verification import FROM_BIN
 from .voc import FROM_VOC
 from .webdataset import FROM_WEBDATASET, TO_WEBDATASET
 from .yolo import FROM_YOLO
@@ -27,7 +29,9 @@ IMPORTS: dict[str, Import] = {
         FROM_LIBSVM,
         FROM_NUMPY,
         FROM_FOLDER,
+        FROM_BIN,
         FROM_COCO,
+        FROM_FACES,
         FROM_VOC,
         FROM_YOLO,
         FROM_MANIFEST,

@@ -34,7 +34,11 @@ def say_written(report: PackReport, settings: Any = None) -> int:
     if report.continued:
         say("recordio", f"went on after {report.continued} records of a run that was killed")
     for output in report.outputs:
-        identities = f" of {output.identities} identities" if output.identities else ""
+        identities = ""
+        if output.identities:
+            identities = f" of {output.people} people ({output.identities} are listed)"
+            if output.people == output.identities:
+                identities = f" of {output.people} people"
         say(
             "recordio",
             f"wrote {output.path}: {output.records} records{identities}, "

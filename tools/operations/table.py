@@ -123,6 +123,12 @@ def _outputs_of_split(settings: argparse.Namespace) -> dict[str, Any]:
 def _say_split(report: PackReport, settings: argparse.Namespace) -> int:
     if report.left_out:
         say("recordio", f"note: no list names {report.left_out} records")
+    if report.in_several:
+        say(
+            "recordio",
+            f"note: {report.in_several} people have images in more than one of these packs; "
+            "--by identity divides people, not images",
+        )
     return say_written(report)
 
 
@@ -147,7 +153,7 @@ def _add_check_shards(parser: argparse.ArgumentParser) -> None:
         "manifest",
         metavar="MANIFEST",
         type=local_path,
-        help="the manifest that recordio shard wrote",
+        help="the manifest that recordio shard wrote, or its name without .shards.json",
     )
     parser.add_argument(
         "--quick", action="store_true", help="compare only sizes and indexes, not checksums"
@@ -157,7 +163,10 @@ def _add_check_shards(parser: argparse.ArgumentParser) -> None:
 def _check_shards(settings: argparse.Namespace, interruption: Interruption) -> int:
     name = os.path.basename(settings.manifest)
     with showing_progress(name, "bytes") as progress:
-        found = check_shards(settings.manifest, not settings.quick, progress=progress)
+        path = settings.manifest
+        if not os.path.exists(path) and os.path.exists(f"{path}.shards.json"):
+            path = f"{path}.shards.json"
+        found = check_shards(path, not settings.quick, progress=progress)
     print(f"{len(found.shards)} files, {found.records} records, {found.bytes} bytes: no problems")
     return 0
 
@@ -172,11 +181,31 @@ def _check_stats(settings: argparse.Namespace) -> str:
 
 
 def _check_dedup(settings: argparse.Namespace) -> str:
-    if settings.force and settings.out is None:
-        return "argument --force: it needs --remove"
+    if settings.force and _out_of_dedup(settings) is None:
+        return "argument --force: it needs PREFIX"
     if "max_pixels" in settings and settings.near is None:
         return "argument --max-pixels: it needs --near"
     return ""
+
+
+def _add_out_of_dedup(parser: argparse.ArgumentParser) -> None:
+    """Add the prefix of the output, by position as for other commands; it may be left out."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "out",
+        metavar="PREFIX",
+        nargs="?",
+        type=local_path,
+        help="write PREFIX.rec and PREFIX.idx without the duplicates; the first record of each "
+        "group stays",
+    )
+    group.add_argument(
+        "--remove", metavar="PREFIX", dest="removed", type=local_path, help="the same"
+    )
+
+
+def _out_of_dedup(settings: argparse.Namespace) -> str | None:
+    return settings.out or settings.removed
 
 
 def _show_duplicates(found: Duplicates, settings: argparse.Namespace) -> int:
@@ -330,17 +359,14 @@ PACK_COMMANDS: dict[str, Command] = {
             dedup,
             "list records with the same content, or write the pack without them",
             """List the records that have the same content, whatever their labels are: one line for
-            each group, beginning with the key of the record that stays. Nothing is removed without
-            --remove.""",
+            each group, beginning with the key of the record that stays. Nothing is written without
+            PREFIX.""",
             check=_check_dedup,
-            writes=lambda settings: [settings.out] * (settings.out is not None),
+            writes=lambda settings: list(filter(None, [_out_of_dedup(settings)])),
+            values=lambda settings: {"out": _out_of_dedup(settings)},
             report=_show_duplicates,
             json=True,
-            out={
-                "flag": "--remove",
-                "help": """write PREFIX.rec and PREFIX.idx without the duplicates; the first record
-                of each group stays""",
-            },
+            out=_add_out_of_dedup,
             near={
                 "nargs": "?",
                 "const": DEFAULT_DISTANCE,
@@ -348,7 +374,7 @@ PACK_COMMANDS: dict[str, Command] = {
                 "help": "find pictures that look the same, too: whose perceptual hashes differ in "
                 f"at most so many of 64 bits, 0 to {MOST_DISTANCE} (default: {DEFAULT_DISTANCE})",
             },
-            force={"help": "with --remove: replace existing files"},
+            force={"help": "with PREFIX: replace existing files"},
             max_pixels=_limit("--near"),
         ),
     )

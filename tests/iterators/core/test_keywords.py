@@ -18,6 +18,7 @@ from iterators.datasets.records import (
     RecordDataset,
     RecordDatasetOptions,
 )
+from iterators.datasets.verification import VerificationPairs, VerificationPairsOptions
 from iterators.images.augment.augmenter import AugmenterOptions
 from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.named_recipes import NamedRecipeOptions
@@ -59,6 +60,7 @@ PROVIDERS = {
     MNISTIter: (MNISTOptions,),
     NDArrayIter: (NDArrayOptions,),
     ProtobufRecordIter: (ProtobufOptions,),
+    VerificationPairs: (VerificationPairsOptions,),
 }
 #: What takes those of augmentation as well, where nothing is required of them.
 AUGMENTING = {

@@ -118,9 +118,9 @@ def test_progress(packs, pictures):
 
 def test_identities(packs):
     packs.faces("a", [2, 3, 1])
-    assert kept(packs, "label != 1") == [1, 2, 6]
+    assert kept(packs, "label != 1") == [1, 2, 3]  # ids are keys
     assert packs.identities(packs.path("b")) == [[0, 0], [], [2]]
-    assert kept(packs, "label == 0", drop=True) == [3, 4, 5, 6]
+    assert kept(packs, "label == 0", drop=True) == [1, 2, 3, 4]
 
 
 def test_classes_by_name(packs):
