@@ -20,7 +20,7 @@ from recordio import pack as pack_record
 from recordio.bytes.storage import naming_output
 from recordio.formats import by_opencv
 from recordio.lists import ListEntry
-from recordio.ordered import default_threads
+from recordio.ordered import default_threads, map_in_order
 from recordio.packs.set_writer import SetWriter
 
 from .console import progress_bar
@@ -29,7 +29,6 @@ from .field_sources import FieldSources
 from .image_list import ImageList, Skipped, read_list, write_skipped
 from .images import one_opencv_thread
 from .optimize import Tally, check_available
-from .ordered_pool import map_in_order
 
 #: Images to pack: a ``.lst`` file or its content.
 Source: TypeAlias = "str | os.PathLike[str] | ImageList | Sequence[ListEntry]"
@@ -218,31 +217,27 @@ def _write_records(
         except by_opencv.errors() + (MemoryError,) as error:
             return Skipped(images.name_of(entry), str(error) or "not enough memory")
 
-    parts = map_in_order(encode, entries, threads, size=_size, cancelled=cancelled)
+    records = map_in_order(encode, entries, threads, size=_size, cancelled=cancelled)
     with (
         one_opencv_thread(),
-        contextlib.closing(parts),
+        contextlib.closing(records),
         _advancing(progress, len(entries), report.path) as advance,
     ):
-        position = 0
-        for part in parts:
-            for record in part:
-                if isinstance(record, Skipped):
-                    skip(record)
-                    report.skipped_ids.add(entries[position].id)
+        for entry, record in zip(entries, records, strict=True):
+            advance(1)
+            if isinstance(record, Skipped):
+                skip(record)
+                report.skipped_ids.add(entry.id)
+                continue
+            writer.write(record.image, entry.id)
+            for name, missing in report.without.items():
+                if name in record.fields:
+                    writer.fields[name].write(record.fields[name], entry.id)
                 else:
-                    key = entries[position].id
-                    writer.write(record.image, key)
-                    for name, missing in report.without.items():
-                        if name in record.fields:
-                            writer.fields[name].write(record.fields[name], key)
-                        else:
-                            missing.append(images.name_of(entries[position]))
-                    report.packed += 1
-                    report.reduced_to_8_bits += record.has_lost_bits
-                    report.bytes_written += len(record.image)
-                position += 1
-            advance(len(part))
+                    missing.append(images.name_of(entry))
+            report.packed += 1
+            report.reduced_to_8_bits += record.has_lost_bits
+            report.bytes_written += len(record.image)
     if report.skipped and not report.packed:
         path, reason = report.skipped[0]
         raise PackingError(
