@@ -14,7 +14,8 @@ from recordio import RecordIOError, RecordReader, check_shards, unpack
 from recordio.tools import pack_shards
 from recordio.tools.im2rec import main as im2rec
 from recordio.tools.pack import PackingError
-from recordio.tools.pack_source import PackOptions, pack_source
+from recordio.tools.im2rec_options import PackOptions
+from recordio.tools.pack_source import pack_source
 from recordio.tools.samples import cut_samples
 
 pytestmark = pytest.mark.usefixtures("fake_containers")

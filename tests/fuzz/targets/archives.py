@@ -20,7 +20,7 @@ from recordio.image_sets import read_cifar
 from recordio.lists import check_labels
 from recordio.tools.convert.format import Import, ImportSource, Item, LeftOut
 from recordio.tools.convert.importing import ImportReport
-from recordio.tools.convert.tf_example import encode_example
+from recordio.tools.convert.tfrecord import encode_example
 from recordio.tools.convert.tfrecord import FROM_TFRECORD, as_item, read_frames
 from recordio.tools.convert.webdataset import FROM_WEBDATASET
 from recordio.tools.image_list import Skipped

@@ -6,7 +6,7 @@ import pytest
 from recordio import RecordReader
 from recordio.containers.tf_example import decode_example
 from recordio.containers.tfrecord import masked_crc32c
-from recordio.tools.convert.tf_example import encode_example
+from recordio.tools.convert.tfrecord import encode_example
 from recordio.tools.convert.tfrecord import read_frames
 
 #: A file with one example, written with the protobuf and crc32c packages.
