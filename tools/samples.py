@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -13,11 +15,11 @@ from types import MappingProxyType
 from typing import Any
 
 from recordio.bytes.files import StoredFile, named_files, with_mirrors
-from recordio.bytes.mapping import part_of
 from recordio.containers.braces import expand_braces
 from recordio.containers.container import Choice, Container
 from recordio.containers.joined import JoinedRecords
 from recordio.containers.table import container_of
+from recordio.containers.tf_example import BOX_KEYS, CONTENTS, LABELS, decode_example
 from recordio.containers.tfrecord import TFRECORD, masked_crc32c
 from recordio.errors import (
     CorruptRecordError,
@@ -149,6 +151,9 @@ class SampleImages:
         names: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.selection = selection
+        #: How many examples have each feature, as far as they were read.
+        self._features: Counter[str] = Counter()
+        self._lock = threading.Lock()
         files = with_mirrors(files, None)
         self.pack: OpenPack = OpenPack(
             one_name(selection.source), shards=files, choice=selection.choice
@@ -184,13 +189,17 @@ class SampleImages:
         return shuffle_entries(self.entries, self.selection.seed)
 
     def left_out(self) -> dict[str, int]:
-        """Count what is not stored, by kind."""
-        counts = self.pack.reader.samples.left_out
-        own = {f".{name}" for name in self.fields} | set(self.fields)
+        """Count what is not stored, by kind; known when all samples were read."""
+        choice = self.selection.choice
+        stored = {choice.image_field or name for name in CONTENTS}
+        if choice.has_labels:
+            stored |= {choice.label_field or name for name in (*LABELS, *BOX_KEYS)}
+        counts = {**self.pack.reader.samples.left_out, **self._features}
         return {
             kind: count
             for kind, count in counts.items()
-            if kind not in own and ".".join(kind.split(".")[:2]) not in own
+            if kind not in (stored if kind in self._features else ())
+            and kind.replace("/", "_").removeprefix(".").partition(".")[0] not in self.fields
         }
 
     def notes(self) -> list[str]:
@@ -207,7 +216,7 @@ class SampleImages:
         """Copy the content of a sample."""
         reader, most = self.pack.reader, self.selection.most
         size = int(reader.samples.sizes[entry.id])  # 0 where only reading tells
-        self._compare_checksum(entry.id)
+        self._examine(entry.id)
         content = reader.copied_content(entry.id) if size <= most else b""
         if max(size, len(content)) > most:
             raise RecordTooLargeError(
@@ -215,17 +224,23 @@ class SampleImages:
             )
         return content
 
-    def _compare_checksum(self, row: int) -> None:
-        """Refuse a sample of a TFRecord whose data have changed; its length was compared before."""
+    def _examine(self, row: int) -> None:
+        """Compare the checksum of the data of a TFRecord, and count features that are not stored.
+
+        The checksum of its length was compared when it was found.
+        """
         reader = self.pack.reader
         if reader.container.name != TFRECORD.name or row in reader.samples.faults:
             return
-        part, row = reader.part_of(row) if isinstance(reader, JoinedRecords) else (reader, row)
-        begin, end = map(int, self._frames[part.path][row : row + 2])
+        part, number = reader.part_of(row) if isinstance(reader, JoinedRecords) else (reader, row)
+        begin, end = self._frames[part.path][number : number + 2]
         with nullcontext() if part.remote is None else part.remote.mirror.pin_bytes(begin, end):
-            data, checksum = part_of(part.view, begin + HEAD, end - TAIL), part.view[end - TAIL : end]
+            data, checksum = part.view[begin + HEAD : end - TAIL], part.view[end - TAIL : end]
             if masked_crc32c(data) != int.from_bytes(checksum, "little"):
                 raise CorruptRecordError("the checksum of its data is wrong: it is damaged")
+            features = decode_example(data, ())
+        with self._lock:
+            self._features.update(features)
 
     @cached_property
     def _frames(self) -> dict[str, list[int]]:

@@ -6,8 +6,9 @@ import pytest
 from recordio import RecordReader
 from recordio.containers.tf_example import decode_example
 from recordio.containers.tfrecord import masked_crc32c
+from recordio.bytes.files import StoredFile
+from recordio.tools.convert.containers import read_frames
 from recordio.tools.convert.tfrecord import encode_example
-from recordio.tools.convert.tfrecord import read_frames
 
 #: A file with one example, written with the protobuf and crc32c packages.
 KNOWN_FILE = bytes.fromhex(
@@ -47,7 +48,7 @@ def test_the_checksum_is_masked_crc32c():
 def test_a_file_of_other_software_is_read(tmp_path):
     path = tmp_path / "a.tfrecord"
     path.write_bytes(KNOWN_FILE)
-    ((offset, data),) = read_frames(str(path))
+    ((offset, data),) = read_frames(StoredFile(str(path)))
     assert offset == 0
     assert decode_example(data) == {"a": [b"x", b""], "b": [1.5], "c": [-1, 300]}
     assert framed(data) == KNOWN_FILE
@@ -84,7 +85,7 @@ def test_there_and_back_gives_the_same_records(examples, tmp_path, command, imag
     assert command("from-tfrecord", examples, tmp_path / "t") == 0
     back = tmp_path / "b.tfrecord"
     assert command("export", tmp_path / "t", back, "--to", "tfrecord") == 0
-    one, two = (decode_example(data) for _, data in read_frames(str(back)))
+    one, two = (decode_example(data) for _, data in read_frames(StoredFile(str(back))))
     assert one == {"image/encoded": [images.jpeg(20)], "image/class/label": [7]}
     assert two == {"image/encoded": [images.png(21)], "image/class/label": [0.5, 2.0]}
     assert command("from-tfrecord", back, tmp_path / "u") == 0
@@ -154,16 +155,16 @@ def test_every_truncation_and_every_changed_byte_is_an_error(tmp_path):
     for size in range(len(whole)):
         path.write_bytes(whole[:size])
         if size in ends:
-            assert len(list(read_frames(str(path)))) == sorted(ends).index(size)
+            assert len(list(read_frames(StoredFile(str(path))))) == sorted(ends).index(size)
             continue
         with pytest.raises(EOFError, match="offset"):
-            list(read_frames(str(path)))
+            list(read_frames(StoredFile(str(path))))
     for place in range(len(whole)):
         damaged = bytearray(whole)
         damaged[place] ^= 0x10
         path.write_bytes(damaged)
         with pytest.raises(ValueError, match="checksum") as raised:
-            list(read_frames(str(path)))
+            list(read_frames(StoredFile(str(path))))
         assert raised.value.offset == max(end for end in ends if end <= place)
 
 

@@ -1,4 +1,3 @@
-import argparse
 import bz2
 import gzip
 import io
@@ -17,8 +16,6 @@ from hypothesis import strategies as st
 
 import recordio
 from iterators.testing import write_pack
-from recordio import RecordIOError
-from recordio.tools.convert.webdataset import FROM_WEBDATASET
 
 #: Where the package is that is tested: other processes begin there.
 PACKAGES = Path(recordio.__file__).parents[1]
@@ -224,24 +221,6 @@ def test_records_of_one_name_stay_apart(tmp_path, command, images):
     assert names == ["5.jpg", "5.cls", "5-1.jpg", "5-1.cls", "5-1-2.jpg", "5-1-2.cls"]
 
 
-@pytest.mark.parametrize("entry", [b"26 GNU.sparse.map=0,x,9,4\n", b"9" * 30 + b" path=b\n"])
-def test_a_pax_header_whose_numbers_are_none_is_damage(tmp_path, entry):
-    extended = tarfile.TarInfo("pax")
-    extended.type, extended.size = tarfile.XHDTYPE, len(entry)
-    path = tmp_path / "a.tar"
-    path.write_bytes(
-        extended.tobuf(tarfile.USTAR_FORMAT)
-        + entry.ljust(512, b"\0")
-        + tarfile.TarInfo("a.jpg").tobuf()
-        + bytes(1024)
-    )
-    parser = argparse.ArgumentParser()
-    FROM_WEBDATASET.add_options(parser)
-    settings = argparse.Namespace(source=[str(path)], **vars(parser.parse_args([])))
-    with pytest.raises(RecordIOError, match="a.tar, offset .*damaged"):
-        list(FROM_WEBDATASET.open(settings).items)
-
-
 def packed_archive(path, *members):
     """An archive packed by bzip2, of headers and contents; a number is that many zero bytes."""
     zeros = bz2.compress(bytes(1 << 25))
@@ -263,12 +242,15 @@ def member(name, size, kind=tarfile.REGTYPE):
 
 
 def bounded(*words):
-    """Run the command in a process that may take little memory; its exit code and messages."""
+    """Run the command in a process that may take little memory; its exit code and messages.
+
+    Files that are mapped take none: theirs is the system's to keep or to drop.
+    """
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         pytest.skip("the allocator of an interpreter without the GIL takes a gigabyte at once")
     code = (
         "import resource, sys; from recordio.tools.cli import main;"
-        "resource.setrlimit(resource.RLIMIT_AS, (7 << 27, 7 << 27)); sys.exit(main(sys.argv[1:]))"
+        "resource.setrlimit(resource.RLIMIT_DATA, (3 << 27, 3 << 27)); sys.exit(main(sys.argv[1:]))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, cwd=PACKAGES
@@ -291,6 +273,7 @@ def test_files_that_are_not_wanted_take_no_memory(tmp_path, images, contents):
     assert path.stat().st_size < 20_000
     code, said = bounded("from-webdataset", path, tmp_path / "t")
     assert code == 0, said
+    assert not list(tmp_path.glob("*.partial"))
     assert [header.label for header, _ in contents(tmp_path / "t")] == [3, 4]
     assert f"1 .{many - 1}.bin" in said
 
@@ -314,7 +297,7 @@ def test_huge_headers_are_refused(tmp_path, images, kind, name):
         (member(name, 1 << 30, kind), 1 << 30),
     )
     code, said = bounded("from-webdataset", path, tmp_path / "t")
-    assert (code, "raise --max-metadata-bytes" in said) == (1, True), said
+    assert (code, "in a header" in said or "headers" in said) == (1, True), said
 
 
 @pytest.mark.address_space
@@ -323,7 +306,7 @@ def test_a_size_far_beyond_the_end_is_damage(tmp_path, images):
     endless = member("a.bin", 1 << 62).tobuf(tarfile.GNU_FORMAT)
     path.write_bytes(endless + bytes(1024))
     code, said = bounded("from-webdataset", path, tmp_path / "t")
-    assert (code, "the archive is damaged or truncated" in said) == (1, True), said
+    assert (code, "endless.tar" in said and "damaged at offset 0" in said) == (1, True), said
 
 
 @pytest.mark.address_space
@@ -336,17 +319,16 @@ def test_chains_of_headers_end(tmp_path, images):
     assert (code, "headers" in said) == (1, True), said
 
 
-@pytest.mark.parametrize(
-    ("name", "option"), [("a.jpg", "--max-content-bytes"), ("a.json", "--max-metadata-bytes")]
-)
-def test_large_files_are_refused_until_asked_for(tmp_path, images, command, name, option):
-    files = {"a.jpg": images.jpeg(), "a.json": b'{"label": 5}', "b.jpg": b"", "b.cls": b"1"}
+def test_large_files_are_refused_until_asked_for(tmp_path, images, command, capsys):
+    files = {"a.jpg": images.jpeg(), "a.cls": b"5", "b.jpg": b"", "b.cls": b"1"}
     path = archive(tmp_path / "a.tar", *files.items())
     words = ["from-webdataset", path, tmp_path / "t", "--force", "--check=none"]
-    size = len(files[name])
-    assert command(*words, option, size - 1) == 1
-    assert f"{option} to allow it" in (tmp_path / "t.skipped.txt").read_text()
-    assert command(*words, option, max(size, 2000)) == 0
+    size = len(files["a.jpg"])
+    assert command(*words, "--max-content-bytes", size - 1) == 1
+    assert "--max-content-bytes to allow it" in (tmp_path / "t.skipped.txt").read_text()
+    assert command(*words, "--max-content-bytes", size) == 0
+    with pytest.raises(SystemExit):
+        command(*words, "--max-content-bytes", 1 << 29)
 
 
 @pytest.mark.address_space
@@ -361,7 +343,7 @@ def test_sparse_files_of_tar_are_bounded(tmp_path, images):
     path = tmp_path / "bomb.tar.gz"
     path.write_bytes(gzip.compress(bytes(block) + bytes(part) * 12_000))
     code, said = bounded("from-webdataset", path, tmp_path / "t")
-    assert (code, "raise --max-metadata-bytes" in said) == (1, True), said
+    assert (code, "the headers of a file are too long" in said) == (1, True), said
 
 
 def test_names_in_the_list_lead_nowhere_else(tmp_path, command, images):
