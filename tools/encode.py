@@ -13,6 +13,7 @@ import numpy as np
 
 from recordio import ImageDecodeError, IRHeader, LabelError, RecordTooLargeError
 from recordio import pack as pack_record
+from recordio.containers.labels import raw_values_in
 from recordio.extras import command
 from recordio.formats import by_opencv, pnm
 from recordio.formats.decode import decode_as_opencv
@@ -27,7 +28,7 @@ from .im2rec_options import EncodeOptions
 from .images import JPEG_QUALITY, check_decodes, check_jpeg, check_stored, decode_upright
 from .npy import decode_npy
 from .optimize import Tally, optimize_image
-from .payloads import SHOWN_WHOLE, raw_values_in
+from .payloads import SHOWN_WHOLE
 
 __all__ = [
     "EncodeOptions",

@@ -5,12 +5,12 @@ Images are decoded only where nothing else shows whether they are whole, and not
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from recordio.containers.labels import raw_values_in
 from recordio.errors import ImageDecodeError, RecordIOError
 from recordio.formats.decode import check_whole
 from recordio.formats.image_header import DEFAULT_MAX_PIXELS, read_header
@@ -26,13 +26,10 @@ __all__ = [
     "labels_of",
     "number_text",
     "numbers_text",
-    "raw_values_in",
 ]
 
 #: Kinds of images whose files show without decoding whether all pixels are there; almost always.
 SHOWN_WHOLE = ("jpeg", "png", "ppm", "pgm")
-#: Raw pixels have at least one side of so many.
-LEAST_SIDE = 8
 
 
 def labels_of(header: IRHeader) -> list[float]:
@@ -82,28 +79,6 @@ def describe(content: Any, kind: str) -> str:
     channels = "" if header.channels is None else f" x {header.channels}"
     bits = "" if header.bits in (8, None) else f", {header.bits} bits"
     return f"{width} x {height}{channels}{bits.replace(' 1 bits', ' 1 bit')}"
-
-
-def raw_values_in(content: Any, sides: Sequence[int] = ()) -> str:
-    """Say that content of no known kind has the size of raw values, such as CIFAR's; or nothing.
-
-    `sides` are those that stand beside the content; without them it must be a square.
-
-    >>> raw_values_in(bytes(3072))
-    ': its 3,072 bytes are as many as 32 x 32 x 3 values take, so this may be raw pixels; encode ...
-    >>> raw_values_in(bytes(3071))
-    ''
-    """
-    size = len(content)
-    squares = ((math.isqrt(size // channels), channels) for channels in (3, 1, 4))
-    for shape in (sides or [0], *((side, side, channels) for side, channels in squares)):
-        if min(shape) > 0 and max(shape) >= LEAST_SIDE and math.prod(shape) == size:
-            shown = " x ".join(map(str, shape))
-            return (
-                f": its {size:,} bytes are as many as {shown} values take, so this may be raw "
-                "pixels; encode them first, with recordio.encode_image or `recordio from-numpy`"
-            )
-    return ""
 
 
 def check_content(content: Any, sides: Sequence[int] = ()) -> None:

@@ -18,8 +18,9 @@ from recordio.bytes.files import StoredFile, named_files, with_mirrors
 from recordio.containers.braces import expand_braces
 from recordio.containers.container import Choice, Container
 from recordio.containers.joined import JoinedRecords
+from recordio.containers.labels import IMAGES, LABELS, first_named
 from recordio.containers.table import container_of
-from recordio.containers.tf_example import BOX_KEYS, CONTENTS, LABELS, decode_example
+from recordio.containers.tf_example import BOX_KEYS, decode_example
 from recordio.containers.tfrecord import TFRECORD, masked_crc32c
 from recordio.errors import (
     CorruptRecordError,
@@ -190,16 +191,11 @@ class SampleImages:
 
     def left_out(self) -> dict[str, int]:
         """Count what is not stored, by kind; known when all samples were read."""
-        choice = self.selection.choice
-        stored = {choice.image_field or name for name in CONTENTS}
-        if choice.has_labels:
-            stored |= {choice.label_field or name for name in (*LABELS, *BOX_KEYS)}
         counts = {**self.pack.reader.samples.left_out, **self._features}
         return {
             kind: count
             for kind, count in counts.items()
-            if kind not in (stored if kind in self._features else ())
-            and kind.replace("/", "_").removeprefix(".").partition(".")[0] not in self.fields
+            if kind.replace("/", "_").removeprefix(".").partition(".")[0] not in self.fields
         }
 
     def notes(self) -> list[str]:
@@ -239,8 +235,13 @@ class SampleImages:
             if masked_crc32c(data) != int.from_bytes(checksum, "little"):
                 raise CorruptRecordError("the checksum of its data is wrong: it is damaged")
             features = decode_example(data, ())
+        choice = self.selection.choice
+        stored = {choice.image_field or first_named(features, IMAGES)}
+        if choice.has_labels:
+            label = choice.label_field or first_named(features, LABELS)
+            stored |= set(BOX_KEYS) if choice.boxes or label is None else {label}
         with self._lock:
-            self._features.update(features)
+            self._features.update(features.keys() - stored)
 
     @cached_property
     def _frames(self) -> dict[str, list[int]]:

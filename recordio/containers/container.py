@@ -15,6 +15,7 @@ from ..bytes.remote.settings import RemoteSettings
 from .samples import ContainedSamples
 
 __all__ = [
+    "CHANGED",
     "USUAL",
     "BlockReader",
     "Choice",
@@ -72,6 +73,8 @@ class Choice:
     has_labels: bool = True
     #: Endings of files that count as images, in folders and zips.
     suffixes: tuple[str, ...] = ()
+    #: Boxes go before a class of the whole image, where a container has both.
+    boxes: bool = False
 
     @property
     def given(self) -> dict[str, object]:
@@ -89,6 +92,11 @@ class Choice:
         return "".join(f".{part}" for part in (self.field, digest) if part)
 
 
+#: What is said of a file that is not the one in which samples were found.
+CHANGED = (
+    "it changed while it was open, and its samples may lie elsewhere now: open it again, and "
+    "replace files instead of writing over them"
+)
 #: What is used where nothing is chosen.
 USUAL: Choice = Choice()
 
@@ -136,6 +144,8 @@ class Container:
         Traceback (most recent call last):
         ValueError: image_field='jpg': a made-up file has none to choose
         """
+        if "boxes" not in self.chooses:  # a wish, which needs none to be there
+            choice = replace(choice, boxes=False)
         if choice == self.choice:
             return self
         for name, value in choice.given.items():

@@ -108,6 +108,7 @@ def _pieces(samples: ContainedSamples, version: list) -> list[Any]:
         "tables": {name: len(table) for name, table in tables.items() if table is not None},
         **{name: list(getattr(samples, name).items()) for name in WORDS},
         "notes": samples.notes.kinds,
+        "labelled": samples.labelled,
     }
     words = json.dumps(about).encode()
     words += b" " * (-(len(MAGIC) + _LENGTH.size + len(words)) % ALIGNMENT)
@@ -142,7 +143,7 @@ def _read(path: str, version: list) -> ContainedSamples | None:
             tables[name] = np.frombuffer(data[:end], TABLES[name], count, begin)
             begin += -(-tables[name].nbytes // ALIGNMENT) * ALIGNMENT
         tables |= {name: dict(about[name]) for name in WORDS}
-        tables["notes"] = Notes.of(about["notes"])
+        tables |= {"notes": Notes.of(about["notes"]), "labelled": about["labelled"]}
         found = ContainedSamples(**tables)
         return found if begin == end and _fits(found) else None
     except UNREADABLE:
@@ -164,6 +165,7 @@ def _fits(samples: ContainedSamples) -> bool:
     return (
         all(table is None or len(table) == count for table in tables)
         and all(words)
+        and samples.labelled in (True, False, None)
         and all(
             len(starts) == count + 1
             and starts[0] == 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..bytes.files import StoredFile
 from ..bytes.remote.settings import RemoteSettings
-from ..errors import RecordIOError
+from ..errors import LabelError, RecordIOError
 from ..frames.mirrored import RemoteRecords
 from ..notes import Notes
 from .container import Container
@@ -38,7 +38,19 @@ def open_contained(
     for reader in readers:
         reader.first = first
         first += len(reader)
+    check_labelled([reader.samples for reader in readers], [reader.path for reader in readers])
     return readers
+
+
+def check_labelled(parts: Sequence[ContainedSamples], paths: Sequence[str]) -> None:
+    """Raise LabelError if samples have labels in some files and in others not."""
+    known = {part.labelled: path for part, path in zip(parts, paths, strict=True)}
+    if {True, False} <= known.keys():
+        raise LabelError(
+            f"its samples have no labels, and those of {known[True]} have: give files of one kind, "
+            "label_field= where the labels have another name, or has_labels=False for the label 0",
+            path=known[False],
+        )
 
 
 def joined(parts: Sequence[ContainedSamples], paths: Sequence[str]) -> ContainedSamples:
@@ -78,6 +90,7 @@ def joined(parts: Sequence[ContainedSamples], paths: Sequence[str]) -> Contained
         left_out,
         {first + row: why for first, part in pairs for row, why in part.damage.items()},
         notes,
+        next((part.labelled for part in parts if part.labelled is not None), None),
     )
 
 

@@ -6,10 +6,12 @@ a database but its index, and no lock is taken: nobody may write it meanwhile.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -29,9 +31,11 @@ from ..extras import need
 from ..formats.table import kind_of
 from ..frames.encoder import MAX_RECORD_LENGTH
 from ..lists import check_labels
+from ..values import number as number_of
 from ..wire import fields
-from .container import USUAL, Choice, Container
+from .container import CHANGED, USUAL, Choice, Container
 from .folder import labels_by_folder
+from .labels import LABELS, note_numbers
 from .objects import MOST_ROWS, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
 
@@ -43,6 +47,8 @@ MAGIC, MAGIC_AT = b"\xde\xc0\xef\xbe", 16
 #: Keys that say something about the others.
 ABOUT = (b"__keys__", b"__len__", b"length", b"num-samples")
 IMAGE, LABEL = b"image-", b"label-"
+#: The pattern of keys with numbers.
+NUMBERED = re.compile(r"(.*[^%\d])%0?\d*d")
 #: The beginnings of pickles of protocols 2 to 5; each ends with a dot.
 PICKLE = re.compile(rb"\x80[\x02-\x05]")
 #: Wire types of protobuf.
@@ -97,14 +103,35 @@ class _Environment:
             there = os.path.getsize(path)
             self.opened.close()
             raise TruncatedRecordError(f"it has {there} bytes of {size}: copy it again", path=path)
+        self.path, self.version = path, _version(path)
 
     def __del__(self) -> None:
         if hasattr(self, "opened"):
             self.opened.close()
 
-    def begin(self) -> Any:
-        """Begin a transaction that only reads, with buffers instead of copies."""
-        return self.opened.begin(buffers=True)
+    @contextlib.contextmanager
+    def begin(self) -> Iterator[Any]:
+        """Begin a transaction that only reads, with buffers instead of copies.
+
+        Of a file that became shorter the library would read what is not there, which ends the
+        process, so that the file is looked at before.
+        """
+        if _version(self.path) != self.version:
+            raise RecordIOError(CHANGED, path=self.path)
+        try:
+            with self.opened.begin(buffers=True) as transaction:
+                yield transaction
+        except need("lmdb", "reading LMDB").Error as error:
+            raise CorruptRecordError(f"lmdb cannot read it: {error}", path=self.path) from None
+
+
+def _version(path: str) -> tuple[int, ...]:
+    """Tell a file from one that took its place."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 _OPEN: WeakValueDictionary[tuple[int, str], _Environment] = WeakValueDictionary()
@@ -128,7 +155,7 @@ def _environment(path: str) -> _Environment:
             if process != key[0]:  # the library would take it for one of this process
                 inherited.opened.close()
         found = _OPEN.get(key)
-        if found is None:
+        if found is None or found.version != _version(path):
             found = _OPEN[key] = _Environment(path)
         return found
 
@@ -144,7 +171,7 @@ def _scan(
     if os.path.isdir(file.name):
         file = StoredFile(os.path.join(file.name, DATA))
     if choice.field:
-        return _scan_field(file, choice.field)
+        return _scan_field(file, choice)
     keys: list[bytes] = []
     labels: list[float | None] = []
     sizes: list[int] = []
@@ -154,17 +181,18 @@ def _scan(
     with environment.begin() as transaction:
         if transaction.stat()["entries"] == 0:
             raise EmptyRecordFileError("the database is empty", path=file.name)
-        by_number = _has_numbers(transaction)
-        labelled = by_number and _has(transaction, LABEL)
+        image, label_key = _keys_of(transaction, choice, file.name)
+        others = [] if image is None else list(_numbers(transaction))
         for key, value in _entries(transaction):
-            if key in ABOUT or (by_number and not key.startswith(IMAGE)):
-                left_out += not key.startswith(LABEL) and key not in ABOUT
+            if key in ABOUT or (image is not None and not _is_numbered(key, image)):
+                left_out += key not in ABOUT
                 continue
             row, label = len(keys), None
             try:
                 size, label = _measured(value)
-                if labelled:
-                    label = _number(transaction.get(LABEL + key[len(IMAGE) :]), key)
+                if label_key is not None:
+                    label = _number(transaction.get(label_key(key)), key)
+                    left_out -= 1
             except _PickleError:
                 raise RecordIOError(
                     f"the value of {key[:60]!r} is a pickle, which would run code when it is read: "
@@ -182,35 +210,94 @@ def _scan(
         raise EmptyRecordFileError("the database holds no images", path=file.name)
     names = [key.decode("utf-8", "surrogateescape") for key in keys]
     classes: dict[int, str] = {}
-    if all(label is None for label in labels) and any("/" in name for name in names):
+    has_labels = label_key is not None or any(label is not None for label in labels)
+    by_folder = choice.has_labels and not has_labels and any("/" in name for name in names)
+    numbers = [0.0 if label is None or not choice.has_labels else label for label in labels]
+    if by_folder:
         numbers, classes = labels_by_folder(names)
-    else:
-        numbers = [label or 0.0 for label in labels]
+    for row, label in enumerate(labels if has_labels and choice.has_labels else ()):
+        if label is None and row not in faults:
+            sizes[row], faults[row] = NO_CONTENT, "it has no label, as others have"
     rows = [(number,) for number in numbers]
     samples = ContainedSamples.of(range(len(keys)), sizes, rows, classes=classes, faults=faults)
     samples.set_names(keys)
-    samples.left_out = {"other keys": left_out} if left_out else {}
+    samples.left_out = {"other keys": left_out} if left_out > 0 else {}
+    if choice.has_labels and not by_folder:
+        samples.labelled = has_labels
+        if not has_labels:
+            note_numbers(samples.notes, others, len(keys), "pattern of keys")
     return samples
 
 
-def _scan_field(file: StoredFile, field: str) -> ContainedSamples:
+def _prefix(pattern: str, path: str) -> bytes:
+    """Return what stands before the numbers of keys."""
+    found = NUMBERED.fullmatch(pattern)
+    if found is None:
+        raise RecordIOError(f"{pattern!r} is no pattern of keys such as 'image-%09d'", path=path)
+    return found[1].encode()
+
+
+def _keys_of(
+    transaction: Any, choice: Choice, path: str
+) -> tuple[bytes | None, Callable[[bytes], bytes] | None]:
+    """Find what keys of images with numbers begin with, and how those of their labels are made.
+
+    There is no beginning where keys have no numbers, and no label where none is there.
+    """
+    image = IMAGE if _has_numbers(transaction) else None
+    if choice.image_field:
+        image = _prefix(choice.image_field, path)
+    if image is None and choice.label_field:
+        raise RecordIOError(
+            "its keys are not such as image-000000001, and what belongs to an image is not known",
+            path=path,
+        )
+    if image is None or not choice.has_labels:
+        return image, None
+    start, pattern = len(image), choice.label_field
+    if pattern:
+        _prefix(pattern, path)
+        return image, lambda key: (pattern % int(key[start:])).encode()
+    known = (name.encode() + b"-" for name in LABELS)
+    found = next((prefix for prefix in known if _has(transaction, prefix)), None)
+    return image, None if found is None else lambda key: found + key[start:]
+
+
+def _is_numbered(key: bytes, prefix: bytes) -> bool:
+    return key.startswith(prefix) and key[len(prefix) :].isdigit()
+
+
+def _numbers(transaction: Any) -> Iterator[str]:
+    """Name the patterns of keys whose first value is a number."""
+    for name in _families(transaction):
+        cursor = transaction.cursor()
+        cursor.set_range(name + b"-")
+        if len(cursor.value()) <= MOST_LABEL and number_of(bytes(cursor.value())) is not None:
+            yield f"{name.decode()}-%0{len(cursor.key()) - len(name) - 1}d"
+
+
+def _scan_field(file: StoredFile, choice: Choice) -> ContainedSamples:
     """Find the values of a field: image-000000001 has that with the key field-000000001."""
+    field = choice.field
     keys: list[bytes] = []
     sizes: list[int] = []
     labels: list[list[float]] = []
     faults: dict[int, str] = {}
     environment = _environment(file.name)
     with environment.begin() as transaction:
-        if not _has_numbers(transaction):
+        image, _ = _keys_of(
+            transaction, replace(choice, has_labels=False, label_field=""), file.name
+        )
+        if image is None:
             raise FieldError(
                 "it has no fields: its keys are not such as image-000000001, and what belongs to "
                 "an image is not known",
                 path=file.name,
             )
         for key, _ in _entries(transaction):
-            if not key.startswith(IMAGE):
+            if not _is_numbered(key, image):
                 continue
-            own, row = field.encode() + key[len(IMAGE) - 1 :], len(keys)
+            own, row = field.encode() + key[len(image) - 1 :], len(keys)
             value = transaction.get(own)
             found = None
             try:
@@ -234,19 +321,27 @@ def _field_names(
     file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples, choice: Choice
 ) -> list[str]:
     """List the names before the numbers of keys, without those of images and labels."""
-    found = []
     environment = _environment(_shards(file)[0].name)
+    patterns = choice.image_field or "image-%09d", choice.label_field or "label-%09d"
+    taken = {pattern.partition("-%")[0].encode() for pattern in patterns}
     with environment.begin() as transaction:
-        cursor = transaction.cursor()
-        there = _has_numbers(transaction) and cursor.first()
-        while there:
-            name = OF_FIELD.fullmatch(bytes(cursor.key()))
-            if name is None:
-                there = cursor.next()
-                continue
-            found.append(name[1])
-            there = cursor.set_range(name[1] + b".")  # which comes behind the minus sign
-    return [name.decode() for name in found if name + b"-" not in (IMAGE, LABEL)]
+        found = _families(transaction) if choice.image_field or _has_numbers(transaction) else []
+    return [name.decode() for name in found if name not in taken]
+
+
+def _families(transaction: Any) -> list[bytes]:
+    """List what stands before the minus sign and the numbers of keys."""
+    found = []
+    cursor = transaction.cursor()
+    there = cursor.first()
+    while there:
+        name = OF_FIELD.fullmatch(bytes(cursor.key()))
+        if name is None:
+            there = cursor.next()
+            continue
+        found.append(name[1])
+        there = cursor.set_range(name[1] + b".")  # which comes behind the minus sign
+    return found
 
 
 def _entries(transaction: Any) -> Iterator[tuple[bytes, memoryview]]:
@@ -337,14 +432,14 @@ def _number(text: memoryview | None, key: bytes) -> float:
     """Read the label that belongs to an image."""
     if text is None:
         raise RecordIOError(f"there is no label for {key.decode(errors='replace')}")
-    try:
-        value = float(bytes(text[:MOST_LABEL]).decode())
-    except ValueError:
+    value = number_of(bytes(text[:MOST_LABEL]))
+    if value is None:
         raise LabelError(
             f"the label of {key.decode(errors='replace')} is text, {bytes(text[:40])!r}: labels "
-            "are numbers here; number the texts, and write the numbers"
-        ) from None
-    check_labels([int(value) if value.is_integer() else value])
+            "are finite numbers here; number the texts, and write the numbers, or choose other "
+            "keys by label_field="
+        )
+    check_labels([value])
     return value
 
 
@@ -355,6 +450,7 @@ class LmdbRows:
         self._path, self._samples = _shards(file)[0].name, samples
         self._is_field = bool(choice.field)
         self._environment: tuple[int, _Environment] | None = None
+        self._version = self._opened().version
 
     def read(self, number: int) -> bytes:
         """Read one image, by its number in `ContainedSamples.offsets`."""
@@ -376,6 +472,8 @@ class LmdbRows:
         found = self._environment
         if found is None or found[0] != os.getpid():
             found = self._environment = os.getpid(), _environment(self._path)
+        if getattr(self, "_version", found[1].version) != found[1].version:
+            raise RecordIOError(CHANGED, path=self._path)
         return found[1]
 
     def close(self) -> None:
@@ -384,5 +482,12 @@ class LmdbRows:
 
 
 LMDB = Container(
-    "an LMDB database", _scan, is_it=_is_lmdb, shards=_shards, rows=LmdbRows, fields=_field_names
+    "an LMDB database",
+    _scan,
+    is_it=_is_lmdb,
+    shards=_shards,
+    rows=LmdbRows,
+    fields=_field_names,
+    chooses=frozenset(["field", "image_field", "label_field", "has_labels"]),
+    rules=2,
 )

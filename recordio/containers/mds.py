@@ -22,16 +22,15 @@ from ..bytes.remote.settings import RemoteSettings
 from ..errors import CorruptRecordError, FieldError, LabelError, RecordIOError, TruncatedRecordError
 from ..frames.encoder import MAX_RECORD_LENGTH
 from ..lists import check_labels
+from ..values import number as number_of
 from .container import USUAL, Choice, Container
+from .labels import IMAGES, LABELS, check_finite, first_named, note_numbers
 from .objects import MOST_ROWS, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
 
 __all__ = ["MDS"]
 
 INDEX = "index.json"
-#: Columns that are taken for the image and for the label, the first of those that there are.
-IMAGES = ("image", "img", "jpg", "jpeg", "png", "picture", "x")
-LABELS = ("label", "labels", "class", "cls", "target", "y")
 ENCODED = ("jpeg", "png", "jpegarray", "jpeg_array")
 #: Columns that may be fields of a sample: their bytes are used as they are.
 JSON = "json"
@@ -140,32 +139,35 @@ class _Columns:
             raise ValueError("no columns")
         return cls(names, encodings, [size or 0 for size in sizes])
 
-    def image(self) -> int:
+    def image(self, chosen: str = "") -> int:
         """Choose the column of the image."""
-        usable = [i for i, kind in enumerate(self.encodings) if kind in ENCODED]
-        for name in IMAGES:
-            i = self.names.index(name) if name in self.names else -1
-            if i in usable or (i >= 0 and self.encodings[i] == "bytes"):
-                return i
-        if len(usable) == 1:
-            return usable[0]
-        columns = ", ".join(f"{n} ({k})" for n, k in zip(self.names, self.encodings, strict=True))
+        pairs = list(zip(self.names, self.encodings, strict=True))
+        usable = [name for name, kind in pairs if kind in (*ENCODED, "bytes")]
+        encoded = [name for name, kind in pairs if kind in ENCODED]
+        name = first_named(usable, IMAGES) or (encoded[0] if len(encoded) == 1 else None)
+        if chosen:
+            name = chosen if chosen in usable else None
+        if name is not None:
+            return self.names.index(name)
+        columns = ", ".join(f"{n} ({k})" for n, k in pairs)
+        which = f"none is {chosen}" if chosen else "none is an encoded image, or several are"
         raise RecordIOError(
-            f"of the columns {columns:.500} none is an encoded image, or several are: write one "
-            "column 'image' as jpeg, png or bytes"
+            f"of the columns {columns:.500} {which}: image_field= chooses one that is written as "
+            "jpeg, png or bytes"
         )
 
-    def fields(self) -> list[str]:
+    def fields(self, choice: Choice) -> list[str]:
         """Name the columns besides image and label that are bytes, images, texts or JSON."""
-        label = self.label()
-        taken = {self.image(), -1 if label is None else label[0]}
+        label = self.label(choice)
+        taken = {self.image(choice.image_field), -1 if label is None else label[0]}
         pairs = enumerate(zip(self.names, self.encodings, strict=True))
         found = [name for i, (name, kind) in pairs if i not in taken and kind in FIELDS]
         return [name for name in found if name.isascii() and name.isidentifier()]
 
-    def field(self, name: str) -> int:
+    def field(self, choice: Choice) -> int:
         """Find the column of a field; any other is a FieldError."""
-        if name not in self.fields():
+        name = choice.field
+        if name not in self.fields(choice):
             there = ", ".join(f"{n} ({k})" for n, k in zip(self.names, self.encodings, strict=True))
             raise FieldError(
                 f"it has no column {name} of {', '.join(FIELDS)}, besides image and label; its "
@@ -173,11 +175,19 @@ class _Columns:
             )
         return self.names.index(name)
 
-    def label(self) -> tuple[int, Callable[[memoryview], float]] | None:
+    def numbers(self) -> list[str]:
+        """Name the columns that hold one number in each sample."""
+        pairs = zip(self.names, self.encodings, strict=True)
+        return [name for name, kind in pairs if kind in (*NUMBERS, *TEXTS[:-1])]
+
+    def label(self, choice: Choice) -> tuple[int, Callable[[memoryview], float]] | None:
         """Choose the column of the label, and how it is read; None where there is none."""
-        i = next((self.names.index(name) for name in LABELS if name in self.names), None)
-        if i is None:
+        name = choice.label_field or first_named(self.names, LABELS)
+        if name is None or not choice.has_labels:
             return None
+        if name not in self.names:
+            raise RecordIOError(f"it has no column {name}, only {', '.join(self.names):.500}")
+        i = self.names.index(name)
         kind = self.encodings[i]
         if kind in NUMBERS:
             dtype = np.dtype(NUMBERS[kind])
@@ -185,9 +195,10 @@ class _Columns:
                 raise RecordIOError(f"the column {self.names[i]} has {self.sizes[i]} bytes")
             return i, lambda data: float(np.frombuffer(data, dtype)[0])
         if kind in TEXTS:
-            return i, lambda data: float(bytes(data[:64]).decode())
+            return i, _number_in
         raise RecordIOError(
-            f"the label in the column {self.names[i]} is {kind:.60}: write it as int or float"
+            f"the label in the column {self.names[i]} is {kind:.60}: write it as int or float, or "
+            "choose another column by label_field="
         )
 
 
@@ -198,8 +209,14 @@ def _scan(
     view, edges, columns = _opened(file, settings)
     try:
         if choice.field:
-            return _samples(view, edges, columns, columns.field(choice.field), None)
-        return _samples(view, edges, columns, columns.image(), columns.label())
+            return _samples(view, edges, columns, columns.field(choice), None)
+        label = columns.label(choice)
+        found = _samples(view, edges, columns, columns.image(choice.image_field), label)
+        if choice.has_labels and len(found):
+            found.labelled = label is not None
+            if label is None:
+                note_numbers(found.notes, columns.numbers(), len(found), "column")
+        return found
     except RecordIOError as error:
         raise error.at(path=shown(file.name)) from None
 
@@ -208,7 +225,7 @@ def _fields(
     file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples, choice: Choice
 ) -> list[str]:
     """List the fields that its samples have besides images and labels."""
-    return _opened(file, settings)[2].fields()
+    return _opened(file, settings)[2].fields(choice)
 
 
 def _opened(
@@ -287,12 +304,21 @@ def _samples(
     return ContainedSamples.of(offsets, sizes, labels, faults=faults)
 
 
+def _number_in(data: memoryview) -> float:
+    """Read a number in text."""
+    value = number_of(bytes(data[:64]))
+    if value is None:
+        raise ValueError
+    return float(value)
+
+
 def _number(data: memoryview, read: Callable[[memoryview], float]) -> float:
     try:
         value = read(data)
     except (ValueError, IndexError):
         text = bytes(data[:40])
         raise LabelError(f"its label {text!r} is no number: write classes as int") from None
+    check_finite(value)
     check_labels([int(value) if value.is_integer() else value])
     return value
 
@@ -300,5 +326,12 @@ def _number(data: memoryview, read: Callable[[memoryview], float]) -> float:
 #: A shard by itself.
 PATTERN = re.compile(r"\.mds$")
 MDS = Container(
-    "an MDS shard", _scan, pattern=PATTERN, is_it=_is_mds, shards=_shards, fields=_fields
+    "an MDS shard",
+    _scan,
+    pattern=PATTERN,
+    is_it=_is_mds,
+    shards=_shards,
+    fields=_fields,
+    chooses=frozenset(["field", "image_field", "label_field", "has_labels"]),
+    rules=2,
 )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from ..boxes import LEAST_HEADER, LEAST_OBJECT
 from ..errors import LabelError
 from ..lists import check_labels
 
-__all__ = ["MOST_ROWS", "has_rows", "labels_of_rows"]
+__all__ = ["MOST_ROWS", "has_rows", "labels_of_row_lists", "labels_of_rows"]
 
 #: Bytes of JSON that is looked at.
 MOST_ROWS = 1 << 22
@@ -40,7 +41,16 @@ def labels_of_rows(content: Any) -> list[float] | None:
         rows = json.loads(bytes(content))
     except (ValueError, RecursionError):
         return None  # whoever delivers it says so
-    if not isinstance(rows, list) or not all(isinstance(row, list) and row for row in rows):
+    return labels_of_row_lists(rows) if isinstance(rows, list) else None
+
+
+def labels_of_row_lists(rows: list[Any]) -> list[float] | None:
+    """Return the same labels of a list that may have such rows; None of any other.
+
+    >>> labels_of_row_lists([[1, 0.25, 0, 0.75, 1]]), labels_of_row_lists([1, 2])
+    ([2.0, 5.0, 1.0, 0.25, 0.0, 0.75, 1.0], None)
+    """
+    if not all(isinstance(row, list) and row for row in rows):
         return None
     if not all(type(value) in (int, float) for row in rows for value in row):
         return None
@@ -50,5 +60,7 @@ def labels_of_rows(content: Any) -> list[float] | None:
     if any(len(row) != width for row in rows):
         raise LabelError("its objects have different numbers of values")
     labels = [LEAST_HEADER, width, *(value for row in rows for value in row)]
+    if not all(map(math.isfinite, labels)):
+        raise LabelError("an object has a value that is no finite number")
     check_labels(labels)
     return list(map(float, labels))

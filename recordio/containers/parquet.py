@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import mmap
 import os
 import re
@@ -23,24 +24,37 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..bytes.files import StoredFile
+from ..bytes.mapping import check_kept
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import FieldError, RecordIOError
 from ..extras import need
+from ..formats.table import kind_of
 from ..lists import EXACT_IN_FLOAT32
 from .container import USUAL, Choice, Container, files_of_folder, is_folder_of
+from .labels import (
+    CHANNELS,
+    HEIGHTS,
+    IMAGES,
+    LABELS,
+    WIDTHS,
+    check_not_pixels,
+    first_named,
+    note_numbers,
+)
 from .samples import NO_CONTENT, ContainedSamples
 
 __all__ = ["KEPT_BYTES", "PARQUET"]
 
-PATTERN = re.compile(r"\.parquet$")
+PATTERN = re.compile(r"\.(parquet|pq)$", re.IGNORECASE)
 #: Unpacked row groups that a process keeps, and the largest that it keeps in memory.
 KEPT_BYTES, LARGEST_GROUP = 1 << 30, 1 << 28
 #: Larger row groups that are kept, each in a temporary file, and bytes that are unpacked at once.
 KEPT_FILES, AT_ONCE = 4, 1 << 24
-#: Names of a column of images, where several hold bytes, and of labels: the first that is there.
-IMAGES = ("image", "img", "jpg", "jpeg", "png", "webp", "picture", "photo", "image_bytes")
-LABELS = ("label", "labels", "cls", "class", "class_id", "target", "fine_label", "coarse_label")
+#: Types of numbers, as they begin.
+NUMBERS = ("int", "uint", "float", "double", "halffloat", "bool")
+#: Names of columns whose images are small copies.
+SMALL = re.compile(r"thumb|preview|icon", re.IGNORECASE)
 
 
 def scan(
@@ -50,27 +64,32 @@ def scan(
 
     Of a field, a column of bytes or text, nothing but the number of rows is read.
     """
-    with _reading(file):
-        opened = _open(file, settings)
-        try:
-            if choice.field:
-                _content_column(opened.schema_arrow, choice.field, shown(file.name))
-                count = opened.metadata.num_rows
-                zeros = np.zeros(count, np.int64)
-                return ContainedSamples(np.arange(count), zeros, zeros.astype(np.float32))
-            return _samples(opened, shown(file.name))
-        finally:
-            opened.close()
+    with _reading(file), _opened(file, settings) as opened:
+        if choice.field:
+            _content_column(opened.schema_arrow, choice, shown(file.name))
+            count = opened.metadata.num_rows
+            zeros = np.zeros(count, np.int64)
+            return ContainedSamples(np.arange(count), zeros, zeros.astype(np.float32))
+        return _samples(opened, choice, shown(file.name), file.is_local)
 
 
-def _samples(opened: Any, path: str) -> ContainedSamples:
+def _samples(opened: Any, choice: Choice, path: str, is_local: bool) -> ContainedSamples:
     schema, features = opened.schema_arrow, _hub_features(opened.schema_arrow)
-    image = _image_column(schema, features, path)
-    label = _label_column(schema, features)
+    image = _image_column(schema, features, choice, path)
+    label = _label_column(schema, features, choice, path)
+    if is_local:
+        _check_first(opened, schema, image)
     count = opened.metadata.num_rows
     found = ContainedSamples(
         np.arange(count), np.zeros(count, np.int64), np.zeros(count, np.float32)
     )
+    if SMALL.search(image) and not choice.image_field:
+        found.notes.add("column of images is one of small copies by its name", image)
+    if choice.has_labels and count:
+        found.labelled = label is not None
+    if label is None and choice.has_labels:
+        scalars = (one.name for one in schema if str(one.type).startswith(NUMBERS))
+        note_numbers(found.notes, scalars, count, "column")
     if label is not None:
         column = opened.read(columns=[label], use_threads=False).column(0)
         _fill_in_labels(found, column, label, path)
@@ -84,6 +103,30 @@ def _samples(opened: Any, path: str) -> ContainedSamples:
         found.names = np.frombuffer(b"".join(stored), np.uint8)
         found.name_starts = np.cumsum([0, *map(len, stored)]).astype(np.int64)
     return found
+
+
+def _check_first(opened: Any, schema: Any, image: str) -> None:
+    """Refuse images that are raw pixels, by the first of them."""
+    sides = [first_named(schema.names, some) for some in (HEIGHTS, WIDTHS, CHANNELS)]
+    known = [name for name in sides if name is not None]
+    for batch in opened.iter_batches(1, columns=[_leaf(schema, image), *known], use_threads=False):
+        row = batch.slice(0, 1).to_pylist()
+        if not row:
+            continue
+        content = row[0][image]
+        content = content.get("bytes") if isinstance(content, dict) else content
+        values = [row[0][name] for name in known]
+        if content is not None and kind_of(content) == "other":
+            values += [1] * (3 - len(values))
+            whole = all(type(value) is int for value in values) and len(known) > 1
+            check_not_pixels(content, image, values if whole else ())
+        return
+
+
+def _leaf(schema: Any, name: str) -> str:
+    """Name what of a column is read, of which structs have the field ``bytes``."""
+    is_struct = str(schema.field(name).type).startswith("struct<")
+    return f"{name}.bytes" if is_struct else name
 
 
 def _hub_features(schema: Any) -> dict[str, Any]:
@@ -120,23 +163,23 @@ def fields(
     file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples, choice: Choice
 ) -> list[str]:
     """List the columns of bytes and text besides that of the images and that of the labels."""
-    with _reading(file):
-        opened = _open(file, settings)
-        try:
-            schema = opened.schema_arrow
-        finally:
-            opened.close()
-    features = _hub_features(schema)
-    taken = (_image_column(schema, features, shown(file.name)), _label_column(schema, features))
+    with _reading(file), _opened(file, settings) as opened:
+        schema = opened.schema_arrow
+    features, path = _hub_features(schema), shown(file.name)
+    taken = (
+        _image_column(schema, features, choice, path),
+        _label_column(schema, features, choice, path),
+    )
     kinds = [(one.name, one.type) for one in schema if one.name not in taken]
     found = (name for name, kind in kinds if _bytes_of(kind) or _is_text(kind))
     return [name for name in found if name.isascii() and name.isidentifier()]
 
 
-def _content_column(schema: Any, field: str, path: str) -> str:
+def _content_column(schema: Any, choice: Choice, path: str) -> str:
     """Name the column of the images, or that of a field, which must hold bytes or text."""
+    field = choice.field
     if not field:
-        return _image_column(schema, _hub_features(schema), path)
+        return _image_column(schema, _hub_features(schema), choice, path)
     at = schema.get_field_index(field)
     if at < 0 or not (_bytes_of(schema.field(at).type) or _is_text(schema.field(at).type)):
         there = ", ".join(f"{one.name}: {one.type}" for one in schema)
@@ -146,29 +189,51 @@ def _content_column(schema: Any, field: str, path: str) -> str:
     return field
 
 
-def _image_column(schema: Any, features: dict[str, Any], path: str) -> str:
+def _image_column(schema: Any, features: dict[str, Any], choice: Choice, path: str) -> str:
     """Choose the column of images: the hub's, one of the usual names, or the only one of bytes."""
     columns = [field.name for field in schema if _bytes_of(field.type)]
+    if choice.image_field:
+        columns = [name for name in columns if name == choice.image_field]
     marked = [name for name in columns if features.get(name, {}).get("_type") == "Image"]
-    usual = [name for name in IMAGES if name in columns]
-    if not (marked or usual) and len(columns) != 1:
-        there = ", ".join(f"{field.name}: {field.type}" for field in schema)
-        which = f"several columns of bytes, and none of the usual names {', '.join(IMAGES)}"
-        raise RecordIOError(
-            f"it has {which if columns else 'no column of bytes'}; its columns are {there[:1000]}",
-            path=path,
+    usual = first_named(columns, IMAGES)
+    best = first_named(marked, IMAGES) or next(iter(marked), usual)
+    if best is not None or len(columns) == 1:
+        return best or columns[0]
+    there = ", ".join(f"{field.name}: {field.type}" for field in schema)
+    which = "several columns of bytes, and none has a usual name: image_field= chooses one"
+    if not columns:
+        which = f"no column {choice.image_field or 'of images that are'} bytes".replace("  ", " ")
+    lists = [field.name for field in schema if _is_list_of_images(field.type)]
+    if lists and not columns:
+        which = (
+            f"a list of images in each row of its column {lists[0]}: write a table that has one "
+            f"image in a row, such as `table.explode({lists[0]!r})` of pandas and polars makes it"
         )
-    best = [name for name in usual if name in marked] or marked or usual or columns
-    return best[0]
+    raise RecordIOError(f"it has {which}; its columns are {there[:1000]}", path=path)
 
 
-def _label_column(schema: Any, features: dict[str, Any]) -> str | None:
+def _is_list_of_images(kind: Any) -> bool:
+    """Tell lists of bytes, or of structs with the field ``bytes``."""
+    is_list = str(kind).startswith(("list<", "large_list<", "fixed_size_list<"))
+    return is_list and _bytes_of(kind.value_type)
+
+
+def _label_column(schema: Any, features: dict[str, Any], choice: Choice, path: str) -> str | None:
     """Choose the column of labels: one of the usual names, or the only one that names classes."""
-    usual = [name for name in LABELS if name in schema.names]
+    if not choice.has_labels:
+        return None
+    if choice.label_field:
+        if choice.label_field not in schema.names:
+            there = ", ".join(f"{field.name}: {field.type}" for field in schema)
+            raise RecordIOError(
+                f"it has no column {choice.label_field}; its columns are {there[:1000]}", path=path
+            )
+        return choice.label_field
+    usual = first_named(schema.names, LABELS)
     named = [name for name, one in features.items() if one.get("_type") == "ClassLabel"]
-    if not usual and len(named) == 1 and named[0] in schema.names:
+    if usual is None and len(named) == 1 and named[0] in schema.names:
         return named[0]
-    return usual[0] if usual else None
+    return usual
 
 
 def _fill_in_labels(found: ContainedSamples, column: Any, name: str, path: str) -> None:
@@ -179,23 +244,26 @@ def _fill_in_labels(found: ContainedSamples, column: Any, name: str, path: str) 
     _check_numbers(kind, name, path)
     missing = np.asarray(column.is_null().to_numpy(), bool)
     values = column.fill_null(False if kind == "bool" else 0).to_numpy()
-    found.labels = values.astype(np.float32)
+    with np.errstate(over="ignore"):  # which is not finite then
+        found.labels = values.astype(np.float32)
     inexact = np.zeros(len(values), bool)
     if values.dtype.kind in "iu":
         large = np.flatnonzero((values > EXACT_IN_FLOAT32) | (values < -EXACT_IN_FLOAT32)).tolist()
         inexact[large] = [int(np.float32(values[i])) != int(values[i]) for i in large]
-    for row in np.flatnonzero(missing | inexact).tolist():
+    odd = ~np.isfinite(found.labels)
+    for row in np.flatnonzero(missing | inexact | odd).tolist():
         found.sizes[row] = NO_CONTENT
-        found.faults[row] = (
-            f"its {name} is null" if missing[row] else f"{name} {values[row]} is no 32-bit float"
-        )
+        found.faults[row] = f"{name} {values[row]} is no finite 32-bit float"
+        if missing[row]:
+            found.faults[row] = f"its {name} is null"
 
 
 def _check_numbers(kind: str, name: str, path: str) -> None:
-    if not kind.startswith(("int", "uint", "float", "double", "halffloat", "bool")):
+    if not kind.startswith(NUMBERS):
         raise RecordIOError(
             f"its column {name} holds {kind}, no numbers: number the classes over all files, for "
-            f"example with `class_encode_column({name!r})` of the package datasets, or rename it",
+            f"example with `class_encode_column({name!r})` of the package datasets, or choose "
+            "another column by label_field=",
             path=path,
         )
 
@@ -204,9 +272,9 @@ def _fill_in_lists(found: ContainedSamples, column: Any, name: str, path: str) -
     _check_numbers(str(column.type.value_type), name, path)
     rows = column.to_pylist()
     for number, row in enumerate(rows):
-        if not row or None in row:
+        if not row or None in row or not all(map(math.isfinite, row)):
             found.sizes[number] = NO_CONTENT
-            found.faults[number] = f"its {name} is null, or has no value"
+            found.faults[number] = f"its {name} is null, or has no value, or one that is not finite"
             rows[number] = [0.0]
     whole = ContainedSamples.of(found.offsets, found.sizes, rows)
     found.labels, found.starts = whole.labels, whole.starts
@@ -332,11 +400,9 @@ class ParquetRows:
 
     def __init__(self, file: StoredFile, samples: ContainedSamples, choice: Choice = USUAL) -> None:
         with _reading(file):
-            self._opened = _open(file, None)
+            self._opened, self._view = _open(file, None)
             schema = self._opened.schema_arrow
-            name = _content_column(schema, choice.field, shown(file.name))
-            is_struct = str(schema.field(name).type).startswith("struct<")
-            self._leaf = f"{name}.bytes" if is_struct else name
+            self._leaf = _leaf(schema, _content_column(schema, choice, shown(file.name)))
             about = self._opened.metadata
             groups = [about.row_group(i) for i in range(about.num_row_groups)]
             self._edges = np.cumsum([0, *(group.num_rows for group in groups)])
@@ -360,7 +426,7 @@ class ParquetRows:
 
     def _unpacked(self, group: int) -> _Group:
         # A reader of pyarrow is for one thread at a time.
-        with self._lock, _reading(self._file):
+        with self._lock, _reading(self._file, f"row group {group}"), _kept(self._view):
             if self._nbytes[group] <= LARGEST_GROUP:
                 table = self._opened.read_row_group(group, columns=[self._leaf], use_threads=False)
                 return _GroupInMemory(table.column(0))
@@ -391,15 +457,42 @@ def _unpacked_bytes(group: Any, leaf: str) -> int:
     return sum(c.total_uncompressed_size for c in columns if c.path_in_schema == leaf)
 
 
-def _open(file: StoredFile, settings: RemoteSettings | None) -> Any:
+def _open(file: StoredFile, settings: RemoteSettings | None) -> tuple[Any, memoryview]:
+    """Open a file, and give the map of it, of which bytes may get lost."""
     parquet = need("pyarrow.parquet", "Parquet files", extra="parquet")
-    if file.is_local:
-        return parquet.ParquetFile(file.name, memory_map=True)
-    return parquet.ParquetFile(file.mirrored(settings).as_file(), buffer_size=AT_ONCE)
+    if not file.is_local:
+        mirrored = file.mirrored(settings).as_file()
+        return parquet.ParquetFile(mirrored, buffer_size=AT_ONCE), memoryview(b"")
+    view = file.map()  # pyarrow's own map would end the process where the file became shorter
+    arrow = need("pyarrow", "Parquet files", extra="parquet")
+    with _kept(view):
+        return parquet.ParquetFile(arrow.BufferReader(arrow.py_buffer(view))), view
 
 
 @contextlib.contextmanager
-def _reading(file: StoredFile) -> Iterator[None]:
+def _opened(file: StoredFile, settings: RemoteSettings | None) -> Iterator[Any]:
+    """Open a file for a while."""
+    opened, view = _open(file, settings)
+    try:
+        with _kept(view):
+            yield opened
+    finally:
+        opened.close()
+
+
+@contextlib.contextmanager
+def _kept(view: memoryview) -> Iterator[None]:
+    """Raise TruncatedRecordError behind reading if the file became shorter; zeros were read."""
+    try:
+        yield
+    except Exception:
+        check_kept(view)
+        raise
+    check_kept(view)
+
+
+@contextlib.contextmanager
+def _reading(file: StoredFile, what: str = "it") -> Iterator[None]:
     """Turn errors of pyarrow into those of this package."""
     try:
         yield
@@ -407,10 +500,17 @@ def _reading(file: StoredFile) -> Iterator[None]:
         raise
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, NotImplementedError, KeyError) as error:
+    except (MemoryError, KeyboardInterrupt):
+        raise
+    except (OSError, ValueError, NotImplementedError, KeyError, *_arrow_errors()) as error:
         raise RecordIOError(
-            f"it cannot be read as Parquet: {str(error)[:500]}", path=shown(file.name)
+            f"{what} cannot be read as Parquet: {str(error)[:500]}", path=shown(file.name)
         ) from error
+
+
+def _arrow_errors() -> tuple[type[Exception], ...]:
+    """Return the type of pyarrow's own errors, some of which are of no other type."""
+    return (need("pyarrow", "Parquet files", extra="parquet").ArrowException,)
 
 
 PARQUET = Container(
@@ -421,4 +521,6 @@ PARQUET = Container(
     shards=files_of_folder(PATTERN),
     rows=ParquetRows,
     fields=fields,
+    chooses=frozenset(["field", "image_field", "label_field", "has_labels"]),
+    rules=2,
 )

@@ -24,7 +24,7 @@ from ..errors import (
 )
 from ..frames.mirrored import RemoteRecords
 from ..header import IRHeader, pack
-from .container import Container, ContentReader
+from .container import CHANGED, Container, ContentReader
 from .index import samples_of
 from .samples import NO_CONTENT, ContainedSamples
 
@@ -96,19 +96,24 @@ class ContainedRecords:
         if self.remote is not None:
             return self.remote.mirror.view
         view = self.file.map()
-        if self.file.version() != self._version:
-            raise RecordIOError(
-                "it changed while it was opened, and its samples may lie elsewhere now: open it "
-                "again",
-                path=self.path,
-            )
+        self.check_version()
         return view
+
+    def check_version(self) -> None:
+        """Raise RecordIOError if the file is not the one in which the samples were found."""
+        is_file = self.file.is_local and not self.container.is_folder
+        if is_file and self.file.version() != self._version:
+            raise RecordIOError(CHANGED, path=self.path)
 
     @cached_property
     def rows(self) -> ContentReader | None:
         """The reader of contents that are no spans of the file."""
         make = self.container.rows
-        return None if make is None else make(self.file, self.samples, self.container.choice)
+        if make is None:
+            return None
+        found = make(self.file, self.samples, self.container.choice)
+        self.check_version()
+        return found
 
     @cached_property
     def packed(self) -> np.ndarray:

@@ -44,6 +44,8 @@ class ContainedSamples:
     left_out: dict[str, int] = field(default_factory=dict)
     damage: dict[int, str] = field(default_factory=dict)
     notes: Notes = field(default_factory=Notes)
+    #: Whether samples have labels, and not the label 0 for want of one; None: it is not known.
+    labelled: bool | None = None
     #: Which contents `Container.rows` reads, where the others are spans; None: all or none.
     packed: np.ndarray | None = None
     #: The CRC-32 of each content, uint32, where a container has them.

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import json
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,12 +24,24 @@ from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import LabelError, RecordIOError, TruncatedRecordError
 from ..lists import check_labels
+from ..notes import Notes
+from ..values import number
 from .container import USUAL, Choice, Container
 from .dali_index import take_index
+from .labels import note_numbers
 from .objects import has_rows, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
 from .tar_members import TarScan
-from .webdataset import CONTENTS, FieldChoice, PartChoice, WebSample, add_part, ending_fields
+from .webdataset import (
+    CONTENTS,
+    FieldChoice,
+    NoLabelError,
+    PartChoice,
+    WebSample,
+    add_part,
+    ending_fields,
+    has_dotted_names,
+)
 
 __all__ = ["TAR"]
 
@@ -42,6 +57,16 @@ COMPRESSED = (
     b"\x04\x22\x4d\x18",
 )
 MOST_KINDS = 1000
+#: A note on labels behind other files than the image that they belong to.
+ORPHANS = (
+    "samples have a label and no image; the files of a sample must follow one another in the "
+    "archive, for example by `tar --sort=name`"
+)
+#: A note on names such as 22.05.png, of which the rule of WebDataset makes one sample.
+DOTTED = (
+    "archive has names with dots before the ending; each of its images is a sample, where "
+    "WebDataset takes the first dot for the end of the name"
+)
 #: Samples whose labels are fetched at once.
 AT_ONCE = 4096
 
@@ -58,32 +83,53 @@ def scan(
                 "example with `gunzip`, or convert it with `recordio from-webdataset`"
             )
         mirror = None if file.is_local else file.mirrored(settings)
-        return _TarFile(file, mirror, choice.field).samples(settings)
+        try:
+            return _TarFile(file, mirror, choice).samples(settings)
+        except _DottedNamesError as error:
+            samples = _TarFile(file, mirror, choice, last_dot=True).samples(settings)
+            samples.notes.add(DOTTED, error.reason)
+            return samples
     except RecordIOError as error:
         raise error.at(path=path) from None
+
+
+class _DottedNamesError(RecordIOError):
+    """Raised when the first dot of names does not end the name of a sample."""
 
 
 class _TarFile:
     """A tar file while its samples are found."""
 
-    def __init__(self, file: StoredFile, mirror: Mirror | None, field: str = "") -> None:
-        self.file, self.mirror = file, mirror
+    def __init__(
+        self, file: StoredFile, mirror: Mirror | None, choice: Choice, last_dot: bool = False
+    ) -> None:
+        self.file, self.mirror, self.last_dot = file, mirror, last_dot
         self.view = file.map() if mirror is None else mirror.view
-        self.choice = FieldChoice(field) if field else PartChoice()
-        self.is_field = bool(field)
+        self.is_field = bool(choice.field)
+        self.choice = FieldChoice(choice.field)
+        if not self.is_field:
+            self.choice = PartChoice(
+                choice.image_field, choice.label_field, choice.has_labels, choice.boxes
+            )
+        self.may_have_dots = not (choice.image_field or choice.label_field or last_dot)
         # An ending that no file has: every sample is looked at.
-        self.endings = ["/"] if field else sorted(CONTENTS)
+        self.endings = ["/"] if choice.given else sorted(CONTENTS)
         #: Samples that are not of the usual kind: where the content lies, and the rest; or why not.
         self.found: dict[int, tuple[WebSample, int, int]] = {}
         self.faults: dict[int, str] = {}
         #: Those that lack nothing but a label, and how errors say so.
         self.bare: dict[int, tuple[WebSample, str]] = {}
         self.left_out: collections.Counter[str] = collections.Counter()
+        #: Keys of labels that stand without an image, and whether any sample had a label.
+        self.orphans: set[str] = set()
+        self.has_labels = False
+        self.notes = Notes()
+        self.numbers: list[str] = []
 
     def samples(self, settings: RemoteSettings | None) -> ContainedSamples:
         """Find all samples: by an index that lies beside the file, or from header to header."""
         reason, scan = None, self._scan()
-        if take_index(self.file, scan, self.view, self.mirror, settings):
+        if not self.last_dot and take_index(self.file, scan, self.view, self.mirror, settings):
             self._look_at(scan)
         else:
             scan = self._scan()
@@ -93,7 +139,7 @@ class _TarFile:
         return self._tables(scan, reason)
 
     def _scan(self) -> TarScan:
-        return TarScan(len(self.view), self.endings, MOST_CONTENT)
+        return TarScan(len(self.view), self.endings, MOST_CONTENT, self.last_dot)
 
     def _run(self, scan: TarScan) -> str | None:
         """Go from header to header; returns what ended that too early."""
@@ -168,14 +214,18 @@ class _TarFile:
                 content = bytes(part_of(self.view, offset, offset + size))
             add_part(files, ending, content, passed_over)
         self.left_out.update(passed_over)
+        if self.may_have_dots and has_dotted_names(files):
+            raise _DottedNamesError(f"{key}.{next(iter(files))}")
         try:
             sample = self.choice.sample(key, files)
-        except LabelError as error:
-            self._look_at_bare(row, key, files, error.reason)
+        except NoLabelError as error:
+            self._look_at_bare(row, key, parts, files, error.reason)
             return
         except RecordIOError as error:
             self.faults[row] = error.reason
+            self._look_at_orphan(key, files)
             return
+        self.has_labels |= bool(sample.labels)
         try:
             check_labels(sample.labels)
             offset, size = sample.content
@@ -188,21 +238,57 @@ class _TarFile:
         self.found[row] = (sample, *sample.content)
         self.left_out.update(sample.left_out)
 
-    def _look_at_bare(self, row: int, key: str, files: dict[str, Any], reason: str) -> None:
+    def _look_at_orphan(self, key: str, files: dict[str, Any]) -> None:
+        """Note that labels are there, though their sample cannot be used."""
+        with contextlib.suppress(NoLabelError):
+            try:
+                self.has_labels |= self.choice.has_labels and bool(self.choice.labels(files))
+            except RecordIOError:
+                self.has_labels = True  # which cannot be read
+            if self.has_labels and not self.choice.chosen(files):
+                self.orphans.add(key)
+
+    def _look_at_bare(
+        self, row: int, key: str, parts: Sequence[Any], files: dict[str, Any], reason: str
+    ) -> None:
+        choice = replace(self.choice, has_labels=False)
+        self.has_labels |= any(ending.endswith(".cls") for ending in files)
         try:
-            self.bare[row] = PartChoice(has_labels=False).sample(key, files), reason
+            self.bare[row] = choice.sample(key, files), reason
         except RecordIOError as error:
             self.faults[row] = error.reason
+            return
+        if len(self.bare) == 1:
+            self.numbers = list(self._numbers(parts))
+
+    def _numbers(self, parts: Sequence[tuple[str, int, int, bool]]) -> Iterator[str]:
+        """Name what of a sample without a label holds one number."""
+        for ending, offset, size, _ in parts:
+            if size > MOST_LABEL or ending.rpartition(".")[2] in CONTENTS:
+                continue
+            text = bytes(part_of(self.view, offset, offset + size))
+            if number(text) is not None:
+                yield ending
+            elif ending.endswith("json"):
+                with contextlib.suppress(ValueError, RecursionError, AttributeError):
+                    for name, value in json.loads(text).items():
+                        if number(value) is not None:
+                            yield f"{ending}:{name}"
 
     def _settle_bare(self, count: int) -> None:
         """Give samples without label the label 0 if none of the file has one."""
-        has_none = len(self.bare) + len(self.faults) == count
+        # All others had labels that were read without a look.
+        self.has_labels |= len(self.bare) + len(self.faults) + len(self.found) < count
         for row, (sample, reason) in self.bare.items():
-            if has_none:
+            if not self.has_labels:
                 self.found[row] = (sample, *sample.content)
                 self.left_out.update(sample.left_out)
-            else:
-                self.faults[row] = reason
+                continue
+            self.faults[row] = reason
+        for key in sorted(self.orphans):
+            self.notes.add(ORPHANS, key)
+        if self.bare and not self.has_labels:
+            note_numbers(self.notes, self.numbers, len(self.bare), "file, or json:NAME,")
 
     # -- tables ---------------------------------------------------------------------------------
 
@@ -231,7 +317,14 @@ class _TarFile:
         return ContainedSamples(
             offsets, sizes, labels, starts, names, name_starts,
             faults={**self.faults, **damage}, left_out=_few(left_out), damage=damage,
+            notes=self.notes, labelled=self._is_labelled(),
         )  # fmt: skip
+
+    def _is_labelled(self) -> bool | None:
+        """Tell whether samples have labels; None where that is not known, or not asked."""
+        if not self.choice.has_labels or not (self.has_labels or self.bare):
+            return None
+        return self.has_labels
 
     def _names(self, names: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Put the names of the samples that were looked at among the others."""
@@ -278,6 +371,7 @@ TAR = Container(
     "a tar file",
     scan,
     fields=fields,
-    rules=2,
+    rules=3,
+    chooses=frozenset(["field", "image_field", "label_field", "has_labels", "boxes"]),
     pattern=re.compile(r"\.(tar(\.(gz|bz2|xz|lzma|zst|lz4|z))?|tgz|tbz2?|txz)$", re.IGNORECASE),
 )

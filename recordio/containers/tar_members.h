@@ -26,7 +26,7 @@
 #define TAR_COMPARED 16
 
 enum { TAR_END = 0, TAR_MORE = 1, TAR_DAMAGED = 2, TAR_NO_MEMORY = -1 };
-enum { TAR_OTHER = 0, TAR_CONTENT = 1, TAR_CLASS = 2, TAR_FIELDS = 3 };
+enum { TAR_OTHER = 0, TAR_CONTENT = 1, TAR_CLASS = 2, TAR_FIELDS = 3, TAR_OTHER_CLASS = 4 };
 
 /* A table that grows; `size` and `capacity` are bytes. */
 typedef struct tar_table {
@@ -58,7 +58,7 @@ typedef struct tar_scan {
     int64_t most_content;
     const char* reason;
     const uint64_t* contents; /* endings of contents, as words */
-    int contents_count;
+    int contents_count, last_dot; /* and where a name is split */
     /* what headers before a member say of it */
     uint8_t name[TAR_LONGEST_NAME + 1], global_name[TAR_LONGEST_NAME + 1];
     int64_t name_size, global_name_size, member_size, extended; /* sizes are -1 if not given */
@@ -149,16 +149,44 @@ static inline int64_t tar_padded(int64_t size) {
     return (size + TAR_BLOCK - 1) & -(int64_t)TAR_BLOCK;
 }
 
-/* Where the stem of a name begins, behind "./", and the first dot of its last component; 0 if the
- * name is that of no sample. */
-static inline int tar_split(const uint8_t* name, size_t size, size_t* begin, size_t* dot) {
+/* Whether a part of a path is hidden, or made by a system; see `recordio.containers.names`. */
+static inline int tar_is_system_part(const uint8_t* part, size_t size) {
+    static const char* const known[] = {"#recycle",   "$recycle.bin", "@eadir",     "@recycle", "__macosx",
+                                        "desktop.ini", "lost+found",   "thumbs.db", "system volume information"};
+    if (part[0] == '.') return size > 2 || (size == 2 && part[1] != '.');
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        size_t j = 0;
+        if (strlen(known[i]) != size) continue;
+        while (j < size && (part[j] >= 'A' && part[j] <= 'Z' ? part[j] + 32 : part[j]) == (uint8_t)known[i][j])
+            j++;
+        if (j == size) return 1;
+    }
+    return 0;
+}
+
+static inline int tar_is_system(const uint8_t* name, size_t size) {
+    size_t begin = 0;
+    for (size_t i = 0; i <= size; i++) {
+        if (i < size && name[i] != '/') continue;
+        if (i > begin && tar_is_system_part(name + begin, i - begin)) return 1;
+        begin = i + 1;
+    }
+    return 0;
+}
+
+/* Where the stem of a name begins, behind "./", and the first or the last dot of its last component; 0
+ * if the name is that of no sample. */
+static inline int tar_split(const uint8_t* name, size_t size, int last_dot, size_t* begin, size_t* dot) {
     *begin = size >= 2 && name[0] == '.' && name[1] == '/' ? 2 : 0;
     size_t last = size;
     while (last > *begin && name[last - 1] != '/')
         last--;
     const uint8_t* found = (const uint8_t*)memchr(name + last, '.', size - last);
-    if (!found) return 0;
+    if (!found || tar_is_system(name, size)) return 0;
     *dot = (size_t)(found - name);
+    for (size_t i = *dot; last_dot && i + 1 < size; i++) {
+        if (name[i] == '.') *dot = i;
+    }
     return *dot > last && *dot + 1 < size;
 }
 
@@ -260,6 +288,7 @@ static inline int tar_kind(const tar_scan* scan, const uint8_t* ending, size_t s
     while (last && ending[last - 1] != '.')
         last--;
     if (size - last > 8) return TAR_OTHER;
+    if (size - last == 3 && !memcmp(ending + last, "cls", 3)) return TAR_OTHER_CLASS;
     uint64_t word = 0;
     memcpy(&word, ending + last, size - last);
     for (int i = 0; i < scan->contents_count; i++) {
@@ -315,6 +344,7 @@ static inline tar_part* tar_content(tar_scan* scan, tar_part* parts) {
             uint8_t byte = texts[one->ending + j];
             if (byte <= ' ' || byte >= 0x7f) return NULL;
         }
+        if (one->kind == TAR_OTHER_CLASS) return NULL;
         if (one->kind != TAR_CONTENT) continue;
         int is_plain = !memchr(texts + one->ending, '.', (size_t)one->ending_size);
         if (!content || (is_plain && !has_plain)) content = parts + i;
@@ -370,7 +400,7 @@ static inline int tar_close(tar_scan* scan) {
 static inline int tar_take(tar_scan* scan, const uint8_t* base, const uint8_t* name, size_t size,
                            int64_t offset, int64_t nbytes, int is_sparse) {
     size_t begin, dot;
-    if (!tar_split(name, size, &begin, &dot)) {
+    if (!tar_split(name, size, scan->last_dot, &begin, &dot)) {
         scan->without_ending++;
         return TAR_END;
     }

@@ -9,7 +9,9 @@ __all__ = ["TarScan", "read_header", "split_name"]
 
 class TarScan:
     is_done: bool
-    def __new__(cls, size: int, contents: Iterable[str], most_content: int) -> Self: ...
+    def __new__(
+        cls, size: int, contents: Iterable[str], most_content: int, last_dot: bool = False
+    ) -> Self: ...
     @property
     def wanted(self) -> tuple[int, int]: ...
     @property

@@ -33,7 +33,7 @@ cdef extern from "recordio/containers/tar_members.h" nogil:
         int64_t size, position, want_begin, want_end, most_content
         const char* reason
         const uint64_t* contents
-        int contents_count, reads_labels
+        int contents_count, last_dot, reads_labels
         int64_t rows, without_ending, no_files, other_kinds
         tar_table offsets, sizes, labels, names, name_starts, parts, texts, hard, tallies, odd
     void tar_begin(tar_scan* scan, int64_t size)
@@ -42,7 +42,7 @@ cdef extern from "recordio/containers/tar_members.h" nogil:
     bint tar_end_names(tar_scan* scan)
     bint tar_close(tar_scan* scan)
     void tar_free(tar_scan* scan)
-    bint tar_split(const uint8_t* name, size_t size, size_t* begin, size_t* dot)
+    bint tar_split(const uint8_t* name, size_t size, int last_dot, size_t* begin, size_t* dot)
     bint tar_sum_is_right(const uint8_t* header)
     int64_t tar_number(const uint8_t* field, size_t size)
 
@@ -50,6 +50,7 @@ cdef extern from "recordio/containers/tar_members.h" nogil:
 cdef class TarScan:
     """A scan of a file of some size, whose contents end in one of some suffixes without a dot.
 
+    Names are split at the first dot of the last component, or with `last_dot` at the last one.
     `run` goes on until it needs bytes that are not there, which `wanted` says.
     """
 
@@ -57,13 +58,13 @@ cdef class TarScan:
     cdef uint64_t[::1] words
     cdef readonly bint is_done
 
-    def __cinit__(self, int64_t size, contents, int64_t most_content):
+    def __cinit__(self, int64_t size, contents, int64_t most_content, bint last_dot=False):
         tar_begin(&self.scan, size)
         padded = b"".join(one.encode().ljust(8, b"\0") for one in contents if len(one) <= 8)
         self.words = np.frombuffer(padded, np.uint64).copy()
         self.scan.contents = &self.words[0]
         self.scan.contents_count = <int>self.words.shape[0]
-        self.scan.most_content = most_content
+        self.scan.most_content, self.scan.last_dot = most_content, last_dot
 
     def __dealloc__(self):
         tar_free(&self.scan)
@@ -202,14 +203,15 @@ cdef _take(tar_table* table, dtype):
 def split_name(str name):
     """Split the name of a file in an archive into key and ending; None if it is of no sample.
 
-    The ending begins behind the first dot of the last component.
+    The ending begins behind the first dot of the last component.  Hidden files and those of systems
+    are of no sample.
 
     >>> split_name("./set/0001.left.PNG"), split_name("set.d/README"), split_name("set/.hidden")
     (('set/0001', 'left.PNG'), None, None)
     """
     cdef bytes text = name.encode("utf-8", "surrogateescape")
     cdef size_t begin, dot
-    if not tar_split(text, len(text), &begin, &dot):
+    if not tar_split(text, len(text), False, &begin, &dot):
         return None
     return tuple(
         part.decode("utf-8", "surrogateescape") for part in (text[begin:dot], text[dot + 1:]))

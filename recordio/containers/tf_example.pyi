@@ -5,10 +5,8 @@ from typing_extensions import Buffer
 
 __all__ = [
     "BOX_KEYS",
-    "CONTENTS",
     "CUT",
     "DAMAGED",
-    "LABELS",
     "NO_LABEL",
     "ODD",
     "PLAIN",
@@ -16,8 +14,6 @@ __all__ = [
     "find_examples",
 ]
 
-CONTENTS: tuple[str, ...]
-LABELS: tuple[str, ...]
 BOX_KEYS: tuple[str, ...]
 PLAIN: int
 NO_LABEL: int
@@ -33,7 +29,9 @@ def find_examples(
     spans: np.ndarray,
     labels: np.ndarray,
     kinds: np.ndarray,
-    feature: bytes | None = None,
+    contents: tuple[bytes, ...],
+    names: tuple[bytes, ...],
+    boxes_first: bool = False,
 ) -> tuple[int, int, int]: ...
 def decode_example(
     data: Buffer, wanted: Collection[str] | None = None

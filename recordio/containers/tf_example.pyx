@@ -25,12 +25,9 @@ from recordio.wire cimport (
 from recordio.errors import RecordIOError
 from recordio.wire import REASONS as WIRE_REASONS
 
-__all__ = ["BOX_KEYS", "CONTENTS", "CUT", "DAMAGED", "LABELS", "NO_LABEL", "ODD", "PLAIN",
-           "decode_example", "find_examples"]
+__all__ = ["BOX_KEYS", "CUT", "DAMAGED", "NO_LABEL", "ODD", "PLAIN", "decode_example",
+           "find_examples"]
 
-#: The features that hold the image and its label, the first one that there is.
-CONTENTS = ("image/encoded", "image")
-LABELS = ("image/class/label", "label")
 #: Those that hold the objects of a detection example: the class of each, and four edges.
 BOX_KEYS = ("image/object/class/label", "image/object/bbox/xmin", "image/object/bbox/ymin",
             "image/object/bbox/xmax", "image/object/bbox/ymax")
@@ -56,6 +53,8 @@ cdef enum:
 
     MOST_NUMBERS = 1 << 22  # of one feature
     EXACT = 1 << 24         # whole numbers up to this one are exact as 32-bit floats
+
+    MOST_NAMES = 64
 
     HEAD = 12               # the length of a record and its checksum
     FRAME = 16              # with the checksum of the data
@@ -159,45 +158,64 @@ cdef struct Name:
     const uint8_t* text
     int64_t size
 
-cdef Name[9] NAMES
-cdef list KEPT = [name.encode() for name in (*CONTENTS, *LABELS, *BOX_KEYS)]
+cdef struct Names:
+    int contents, labels, all   # those of contents come first, then labels, then boxes
+    bint boxes_first
+    Name[MOST_NAMES] names
+
+cdef tuple BOX_NAMES = tuple(name.encode() for name in BOX_KEYS)
 
 
-def _fill_names():
-    for i in range(9):
-        NAMES[i].text, NAMES[i].size = address_of(KEPT[i]), len(KEPT[i])
-
-
-_fill_names()
+cdef int fill_names(Names* wanted, tuple contents, tuple labels) except -1:
+    """Point at names, which have to live on."""
+    cdef bytes name
+    wanted.contents, wanted.labels, wanted.all = <int>len(contents), <int>len(labels), 0
+    for name in contents + labels + (BOX_NAMES if labels else ()):
+        if wanted.all == MOST_NAMES:
+            raise ValueError(f"more than {MOST_NAMES} names")
+        wanted.names[wanted.all].text = <const uint8_t*><char*>name
+        wanted.names[wanted.all].size = len(name)
+        wanted.all += 1
+    return 0
 
 
 cdef bint is_name(const Name* name, const uint8_t* text, int64_t size) noexcept nogil:
     return name.size == size and memcmp(name.text, text, size) == 0
 
 
-cdef int key_of(const uint8_t* name, int64_t size) noexcept nogil:
+cdef int key_of(const Names* wanted, const uint8_t* name, int64_t size) noexcept nogil:
     cdef int i
-    for i in range(9):
-        if is_name(&NAMES[i], name, size):
+    for i in range(wanted.all):
+        if is_name(&wanted.names[i], name, size):
+            return i
+    return -1
+
+
+cdef int first_there(const Value* values, int begin, int end) noexcept nogil:
+    """Find the first of some features that an example has; -1 if it has none."""
+    cdef int i
+    for i in range(begin, end):
+        if values[i].count >= 0:
             return i
     return -1
 
 
 cdef int examine(
-    const uint8_t* data, int64_t size, const Name* own, int64_t* begin, int64_t* end, float* label
+    const uint8_t* data, int64_t size, const Names* wanted, int64_t* begin, int64_t* end,
+    float* label
 ) noexcept nogil:
-    """Find content and label of one example, or with `own` the content in this feature alone.
+    """Find content and label of one example, or the content alone if no label is wanted.
 
     Returns what kind of record it is.
     """
     cdef Field features, field
     cdef Entry entry
-    cdef Value[4] values
-    cdef int[4] list_kinds
-    cdef int i, key, content, status
+    cdef Value[MOST_NAMES] values
+    cdef int[MOST_NAMES] list_kinds
+    cdef int i, key, content, status, named = wanted.contents + wanted.labels
     cdef int64_t at = 0, inner
     cdef bint has_boxes = False, has_lists = False
-    for i in range(4):
+    for i in range(named):
         values[i].count, list_kinds[i] = -1, 0
     while True:
         status = next_field(data, &at, size, &features)
@@ -215,11 +233,8 @@ cdef int examine(
                 continue
             if read_entry(data, field.begin, field.end, &entry) != FOUND:
                 return IS_ODD
-            if own == NULL:
-                key = key_of(data + entry.name, entry.name_end - entry.name)
-            else:
-                key = 0 if is_name(own, data + entry.name, entry.name_end - entry.name) else -1
-            if key >= 4:
+            key = key_of(wanted, data + entry.name, entry.name_end - entry.name)
+            if key >= named:
                 has_boxes = True
             elif key >= 0:
                 list_kinds[key] = entry.list_kind
@@ -230,16 +245,16 @@ cdef int examine(
             return IS_ODD
     if status != END:
         return IS_ODD
-    content = 0 if values[0].count >= 0 else 1
-    if values[content].count != 1 or list_kinds[content] != BYTES_LIST:
+    content = first_there(values, 0, wanted.contents)
+    if content < 0 or values[content].count != 1 or list_kinds[content] != BYTES_LIST:
         return IS_ODD
     begin[0], end[0] = values[content].begin, values[content].end
-    if own != NULL:
+    if not wanted.labels:
         return IS_UNLABELLED
-    if has_lists:
+    if has_lists or (has_boxes and wanted.boxes_first):
         return IS_ODD
-    key = 2 if values[2].count >= 0 else 3
-    if values[key].count < 0:
+    key = first_there(values, wanted.contents, named)
+    if key < 0:
         return IS_ODD if has_boxes else IS_UNLABELLED
     if values[key].count != 1 or list_kinds[key] == BYTES_LIST:
         return IS_ODD
@@ -253,10 +268,12 @@ cdef uint32_t masked(const uint8_t* data, int64_t size) noexcept nogil:
 
 
 def find_examples(view, int64_t at, int64_t end, int64_t[:, ::1] spans, float[::1] labels,
-                  int64_t[::1] kinds, bytes feature=None):
+                  int64_t[::1] kinds, tuple contents, tuple names, bint boxes_first=False):
     """Walk the records of ``view[at:end]`` and find content and label of each.
 
-    With a `feature` that is the content, and there are no labels.
+    The first of the features `contents` that is there is the content, and the first of `names` the
+    label; without names there are no labels.  Boxes count where there is no label, or with
+    `boxes_first` before it.
 
     Fills in a row for each: where the record begins and its data end, and where the content does
     (-1 without one); the label; and the kind.  Returns the number of rows, where the next record
@@ -268,11 +285,9 @@ def find_examples(view, int64_t at, int64_t end, int64_t[:, ::1] spans, float[::
     cdef uint64_t length
     cdef uint32_t check
     cdef int status = 0
-    cdef Name name
-    cdef const Name* own = NULL
-    if feature is not None:
-        name.text, name.size = <const uint8_t*><char*>feature, len(feature)
-        own = &name
+    cdef Names wanted
+    fill_names(&wanted, contents, names)
+    wanted.boxes_first = boxes_first
     if not 0 <= at <= end <= len(view) or spans.shape[1] != 4:
         raise ValueError("the range must lie in the view, and a row of spans must have four values")
     with nogil:
@@ -293,7 +308,7 @@ def find_examples(view, int64_t at, int64_t end, int64_t[:, ::1] spans, float[::
             spans[count, 2], spans[count, 3] = 0, -1
             labels[count] = 0
             kinds[count] = examine(
-                base + data, <int64_t>length, own, &spans[count, 2], &spans[count, 3],
+                base + data, <int64_t>length, &wanted, &spans[count, 2], &spans[count, 3],
                 &labels[count]
             )
             if spans[count, 3] >= 0:

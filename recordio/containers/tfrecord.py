@@ -19,28 +19,42 @@ from ..bytes.mapping import LOST, is_lost
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import CorruptRecordError, FieldError, LabelError, RecordIOError, TruncatedRecordError
+from ..formats.table import kind_of
 from ..frames.encoder import MAX_RECORD_LENGTH
 from ..lists import check_labels
+from ..notes import Notes
 from .container import USUAL, Choice, Container, files_of_folder, is_folder_of
+from .labels import (
+    CHANNELS,
+    HEIGHTS,
+    IMAGES,
+    LABELS,
+    WIDTHS,
+    check_finite,
+    check_not_pixels,
+    first_named,
+    note_numbers,
+)
 from .objects import MOST_ROWS, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
 from .tf_example import (
     BOX_KEYS,
-    CONTENTS,
     CUT,
-    LABELS,
     NO_LABEL,
     ODD,
+    PLAIN,
     decode_example,
     find_examples,
 )
 
 __all__ = ["TFRECORD", "chosen", "content_of", "labels_of", "masked_crc32c"]
 
-#: ``a.tfrecord``, ``a.tfrecord-00000-of-00008`` and ``train-00000-of-01024``, and patterns of them.
+#: ``a.tfrecord``, ``a.tfrec``, ``a.tfrecord-00000-of-00008`` and ``train-00000-of-01024``, and
+#: patterns of them.
 PATTERN = re.compile(
-    r"(\.tfrecords?|\.tfrecords?-[\d?*\[\]-]+-of-[\d?*\[\]-]+"
-    r"|(^|[\\/])[^.\\/]*-[\d?*\[\]-]+-of-[\d?*\[\]-]+)(\.gz)?$"
+    r"(\.tfrec(ords?)?(-[\d?*\[\]-]+-of-[\d?*\[\]-]+)?"
+    r"|(^|[\\/])[^.\\/]*-[\d?*\[\]-]+-of-[\d?*\[\]-]+)(\.gz)?$",
+    re.IGNORECASE,
 )
 MASK_DELTA = 0xA282EAD8
 HEAD = 12
@@ -50,7 +64,7 @@ AT_ONCE, WINDOW = 1 << 14, 1 << 25
 NO_OBJECTS = (2.0, 5.0, -1.0, 0.0, 0.0, 0.0, 0.0)
 #: How far a box may leave its image, as a fraction of it; it is cut at the edge.
 MARGIN = 0.01
-WANTED = (*CONTENTS, *LABELS, *BOX_KEYS)
+WANTED = (*IMAGES, *LABELS, *BOX_KEYS)
 
 Features = Mapping[str, Sequence[Any]]
 
@@ -61,20 +75,20 @@ def masked_crc32c(data: bytes | memoryview) -> int:
     return ((crc >> 15 | crc << 17) + MASK_DELTA) & 0xFFFF_FFFF
 
 
-def chosen(features: Features, names: Sequence[str], option: str) -> str:
+def chosen(features: Features, names: Sequence[str], option: str, keyword: str) -> str:
     """Return the first of some features that an example has."""
     for name in names:
         if name in features:
             return name
     raise RecordIOError(
-        f"it has no feature {' or '.join(names)}; `recordio from-tfrecord` with {option} chooses "
-        f"one of {', '.join(features) or 'none'}"
+        f"it has no feature {' or '.join(names[:2])}; {keyword}, or {option} of "
+        f"`recordio from-tfrecord`, chooses one of {', '.join(features) or 'none'}"
     )
 
 
 def content_of(features: Features, names: Sequence[str]) -> str:
     """Return the feature that holds the image, as one string of bytes."""
-    name = chosen(features, names, "--content")
+    name = chosen(features, names, "--content", "image_field=")
     if len(features[name]) != 1 or not isinstance(features[name][0], bytes):
         raise RecordIOError(
             f"the content {name} must be one string of bytes; `recordio from-tfrecord` with --raw "
@@ -83,16 +97,21 @@ def content_of(features: Features, names: Sequence[str]) -> str:
     return name
 
 
-def labels_of(features: Features, names: Sequence[str] = LABELS) -> tuple[Any, Sequence[str]]:
+def labels_of(
+    features: Features, names: Sequence[str] = LABELS, boxes_first: bool = False
+) -> tuple[Any, Sequence[str]]:
     """Return the labels of an example, and the features that they come from.
 
-    Without a label for all of the image, boxes make that of a detection record.
+    Without a label for all of the image, boxes make that of a detection record, and with
+    `boxes_first` also beside one.
     """
-    if not any(name in features for name in names) and BOX_KEYS[0] in features:
+    if BOX_KEYS[0] in features and (boxes_first or not any(name in features for name in names)):
         return _box_labels(features), BOX_KEYS
-    name = chosen(features, names, "--label")
+    name = chosen(features, names, "--label", "label_field=")
     if not features[name] or isinstance(features[name][0], bytes):
-        raise RecordIOError(f"the label {name} holds no number")
+        raise LabelError(f"the label {name} holds no number")
+    for value in features[name]:
+        check_finite(value, name)
     return features[name], (name,)
 
 
@@ -107,7 +126,7 @@ def _box_labels(features: Features) -> list[float]:
             raise LabelError(f"object {number} has a text for a number")
         left, top, right, bottom = edges
         inside = all(-MARGIN <= edge <= 1 + MARGIN for edge in edges)
-        if not (inside and left <= right and top <= bottom):
+        if not (inside and left <= right and top <= bottom):  # nor NaN
             raise LabelError(
                 f"the box of object {number}, xmin, ymin, xmax, ymax {edges}, is none in fractions "
                 "of the image"
@@ -126,9 +145,11 @@ def scan(
     mirror = None if file.is_local else file.mirrored(settings)
     view = file.map() if mirror is None else mirror.view
     field = choice.field
-    feature = _features_of(file, settings).get(field, field) if field else ""
-    found = _Found(feature)
-    wanted = feature.encode() if field else None
+    feature = _features_of(file, settings, choice).get(field, field) if field else ""
+    found = _Found(feature, choice)
+    contents, names = (
+        tuple(one.encode() for one in some) for some in (found.images, found.labels_in)
+    )
     at, status, size = 0, 0, len(view)
     window = size if mirror is None else WINDOW
     spans, kinds = np.empty((AT_ONCE, 4), np.int64), np.empty(AT_ONCE, np.int64)
@@ -138,7 +159,9 @@ def scan(
         if mirror is not None:
             mirror.prefetch(stop, stop + WINDOW)
         with nullcontext() if mirror is None else mirror.pin_bytes(at, stop):
-            count, following, status = find_examples(view, at, stop, spans, labels, kinds, wanted)
+            count, following, status = find_examples(
+                view, at, stop, spans, labels, kinds, contents, names, choice.boxes
+            )
             found.add(view, spans[:count], labels[:count], kinds[:count])
         if status == CUT and stop < size:  # not of the file, but of the window
             status = 0
@@ -155,10 +178,12 @@ def _fields(
     file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples, choice: Choice
 ) -> list[str]:
     """List the features of the first example that are one string of bytes, and no image."""
-    return sorted(_features_of(file, settings))
+    return sorted(_features_of(file, settings, choice))
 
 
-def _features_of(file: StoredFile, settings: RemoteSettings | None) -> dict[str, str]:
+def _features_of(
+    file: StoredFile, settings: RemoteSettings | None, choice: Choice
+) -> dict[str, str]:
     """Find such features by the names of fields: those in which _ stands for each /."""
     head = file.first_bytes(HEAD, settings)
     length = int.from_bytes(head[:8], "little")
@@ -169,9 +194,12 @@ def _features_of(file: StoredFile, settings: RemoteSettings | None) -> dict[str,
     except RecordIOError:
         return {}
     found: dict[str, str] = {}
+    taken = {*WANTED, choice.label_field}
+    if choice.image_field:
+        taken = taken - {*IMAGES} | {choice.image_field}
     for name, values in features.items():
         short = name.replace("/", "_")
-        is_field = name not in WANTED and short.isascii() and short.isidentifier()
+        is_field = name not in taken and short.isascii() and short.isidentifier()
         if is_field and len(values) == 1 and isinstance(values[0], bytes):
             found.setdefault(short, name)
     return found
@@ -207,8 +235,19 @@ def _damage(view: memoryview, at: int, status: int, path: str) -> str:
 class _Found:
     """The tables of a file as they grow; with a `feature` those of a field."""
 
-    def __init__(self, feature: str = "") -> None:
+    def __init__(self, feature: str = "", choice: Choice = USUAL) -> None:
         self.feature = feature
+        self.boxes_first = choice.boxes
+        #: Features that may be the content and the label, the first one that there is.
+        self.images: Sequence[str] = (feature or choice.image_field,)
+        self.labels_in: Sequence[str] = (choice.label_field,) if choice.label_field else LABELS
+        if not self.images[0]:
+            self.images = IMAGES
+        if feature or not choice.has_labels:
+            self.labels_in = ()
+        self.has_labels = False
+        self.notes = Notes()
+        self.numbers: list[str] = []
         self.offsets: list[np.ndarray] = []
         self.sizes: list[np.ndarray] = []
         self.labels: list[np.ndarray] = []
@@ -223,16 +262,24 @@ class _Found:
         begins, sizes, labels = spans[:, 2].copy(), spans[:, 3] - spans[:, 2], labels.copy()
         if self.feature:
             self._add_rows(view, begins, sizes)
-        else:
+        elif len(spans) and not self.count:
+            self._look_at_first(view, spans, kinds)
+        if self.labels_in:
             self.unlabelled += (self.count + np.flatnonzero(kinds == NO_LABEL)).tolist()
+            self.has_labels |= bool((kinds == PLAIN).any())
+        for row in np.flatnonzero((kinds == PLAIN) & ~np.isfinite(labels)).tolist():
+            self.faults[self.count + row] = f"its label is {labels[row]}, which is no finite number"
+            begins[row], sizes[row] = spans[row, 0], NO_CONTENT
         for row in np.flatnonzero(kinds == ODD).tolist():
             number = self.count + row
             try:
                 found = self._looked_at(view[int(spans[row, 0]) + HEAD : int(spans[row, 1])])
             except RecordIOError as error:
+                self.has_labels |= isinstance(error, LabelError)
                 self.faults[number] = error.reason
                 begins[row], sizes[row] = spans[row, 0], NO_CONTENT
                 continue
+            self.has_labels |= found is not None
             if found is None:
                 self.unlabelled.append(number)
             elif len(found) == 1:
@@ -264,13 +311,34 @@ class _Found:
             raise FieldError(
                 f"the feature {self.feature} is not there, or no single string of bytes"
             )
-        features = decode_example(data, WANTED)
-        content_of(features, CONTENTS)
-        if not any(name in features for name in (*LABELS, BOX_KEYS[0])):
+        features = decode_example(data, (*self.images, *self.labels_in, *BOX_KEYS))
+        content_of(features, self.images)
+        if not self.labels_in or not any(
+            name in features for name in (*self.labels_in, BOX_KEYS[0])
+        ):
             return None
-        labels, _ = labels_of(features)
+        labels, _ = labels_of(features, self.labels_in, self.boxes_first)
         check_labels(labels)
         return labels
+
+    def _look_at_first(self, view: memoryview, spans: np.ndarray, kinds: np.ndarray) -> None:
+        """Refuse raw pixels, and name what of a sample without a label holds one number."""
+        contents = [view[int(row[2]) : int(row[3])] for row in spans[[0, -1]] if row[3] >= 0]
+        try:
+            features = decode_example(view[int(spans[0, 0]) + HEAD : int(spans[0, 1])])
+        except RecordIOError:
+            return  # which is a fault of it
+        if contents and all(kind_of(content) == "other" for content in contents):
+            sides = [features.get(first_named(features, some) or "") for some in (HEIGHTS, WIDTHS)]
+            sides.append(features.get(first_named(features, CHANNELS) or "") or [1])
+            known = [side[0] for side in sides if side and isinstance(side[0], int)]
+            name = next((name for name in self.images if name in features), "image")
+            check_not_pixels(contents[0], name, known if len(known) == len(sides) else ())
+        self.numbers = [
+            name
+            for name, values in features.items()
+            if len(values) == 1 and not isinstance(values[0], bytes)
+        ]
 
     def add_damage(self, reason: str, offset: int) -> None:
         self.faults[self.count] = reason
@@ -281,23 +349,30 @@ class _Found:
 
     def samples(self) -> ContainedSamples:
         """Join the tables; where no example has a label, each has the label 0."""
+        more: dict[str, Any] = {"faults": self.faults, "notes": self.notes}
+        if self.labels_in and (self.has_labels or self.unlabelled):
+            more["labelled"] = self.has_labels
+            if self.unlabelled and not self.has_labels:
+                note_numbers(self.notes, self.numbers, len(self.unlabelled), "feature")
         if not self.count:
             empty = np.zeros(0, np.int64)
             return ContainedSamples(empty, empty, np.zeros(0, np.float32))
         offsets, sizes, labels = map(np.concatenate, (self.offsets, self.sizes, self.labels))
-        if len(self.unlabelled) + len(self.faults) < self.count:
+        if self.has_labels:
             for number in self.unlabelled:
                 sizes[number] = NO_CONTENT
-                self.faults[number] = f"it has no feature {' or '.join(LABELS)}, as others have"
+                self.faults[number] = (
+                    f"it has no feature {' or '.join(self.labels_in[:2])}, as others have"
+                )
         if not self.lists:
-            return ContainedSamples(offsets, sizes, labels, faults=self.faults)
+            return ContainedSamples(offsets, sizes, labels, **more)
         counts = np.ones(self.count, np.int64)
         counts[list(self.lists)] = [len(row) for row in self.lists.values()]
         starts = np.concatenate([[0], np.cumsum(counts)])
         labels = np.repeat(labels, counts)
         for number, row in self.lists.items():
             labels[starts[number] : starts[number + 1]] = row
-        return ContainedSamples(offsets, sizes, labels, starts, faults=self.faults)
+        return ContainedSamples(offsets, sizes, labels, starts, **more)
 
 
 TFRECORD = Container(
@@ -307,4 +382,6 @@ TFRECORD = Container(
     is_it=is_folder_of(PATTERN),
     shards=files_of_folder(PATTERN),
     fields=_fields,
+    chooses=frozenset(["field", "image_field", "label_field", "has_labels", "boxes"]),
+    rules=2,
 )

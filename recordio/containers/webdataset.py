@@ -11,14 +11,29 @@ from typing import Any, NamedTuple
 from ..errors import LabelError, RecordIOError
 from ..formats.table import FORMATS, is_read_everywhere
 from ..lists import safe_name
+from ..values import number
+from .labels import LABELS, first_named
+from .objects import labels_of_row_lists
 
-__all__ = ["CONTENTS", "FieldChoice", "PartChoice", "WebSample", "add_part", "ending_fields"]
+__all__ = [
+    "CONTENTS",
+    "FieldChoice",
+    "NoLabelError",
+    "PartChoice",
+    "WebSample",
+    "add_part",
+    "ending_fields",
+    "has_dotted_names",
+]
 
 #: Last parts of the endings that count as the content of a sample, where none is chosen.
 CONTENTS = frozenset(
     ["npy"] + [suffix[1:] for row in FORMATS if is_read_everywhere(row) for suffix in row.suffixes]
 )
-LABEL_FIELDS = ("label", "labels", "cls")
+#: Names of boxes in JSON, each a row of class and edges.
+BOXES = ("boxes", "bboxes", "bbox", "objects")
+#: Endings of files with labels in text, the most likely one first; JSON comes behind ``.cls``.
+LABEL_FILES = ("cls", *(name for name in LABELS if name != "cls" and "/" not in name))
 #: Files of a sample, besides its content and its labels, that are told apart.
 MOST_FILES = 1000
 
@@ -30,6 +45,10 @@ class WebSample(NamedTuple):
     content: Any
     labels: list[float]
     left_out: collections.Counter[str]
+
+
+class NoLabelError(LabelError):
+    """Raised for a sample that has everything but a label."""
 
 
 def add_part(
@@ -59,6 +78,13 @@ class PartChoice:
     #: The ending of the file with the label, and a field of it: "json:class".
     label: str = ""
     has_labels: bool = True
+    #: Boxes in JSON go before a class.
+    boxes: bool = False
+
+    @property
+    def label_file(self) -> str:
+        """The ending of the file that is chosen for labels; "" without a choice."""
+        return self.label.partition(":")[0].lower().removeprefix(".")
 
     def is_content(self, ending: str) -> bool:
         """Tell whether a file may be the content."""
@@ -78,9 +104,7 @@ class PartChoice:
         """
         if self.is_content(ending) and self.chosen([*before, ending]) == ending:
             return "content"
-        names: tuple[str, ...] = ("cls", "json")
-        if self.label:
-            names = (self.label.partition(":")[0].lower().removeprefix("."),)
+        names = (self.label_file,) if self.label else (*LABEL_FILES, "json")
         return "label" if self.has_labels and ending in names else ""
 
     def sample(self, key: str, files: dict[str, Any]) -> WebSample:
@@ -89,6 +113,13 @@ class PartChoice:
         An error stands for the content of a file that cannot be used.
         """
         chosen = self.chosen(files)
+        if self.looks_for_labels and has_dotted_names(files):
+            named = ", ".join(f"{key}.{ending}" for ending in list(files)[:4])
+            raise RecordIOError(
+                f"the files {named} have dots in their names, and WebDataset's rule, to which the "
+                "first dot ends the name, makes one sample of them: `recordio pack` reads each as "
+                "one of its own, or rename them"
+            )
         if not chosen:
             wanted = self.content.lower().removeprefix(".")
             what = f"no .{wanted} file" if wanted else "no image or .npy file"
@@ -100,43 +131,70 @@ class PartChoice:
         left_out = collections.Counter(f".{ending}" for ending in files if ending != chosen)
         labels: list[float] = []
         if self.has_labels:
-            labels, ending, fields = self._labels(files)
+            labels, ending, fields = self.labels(files)
             del left_out[f".{ending}"]
             left_out.update(f"{name} in .{ending}" for name in fields)
         return WebSample(safe_name(f"{key}.{chosen}"), content, labels, left_out)
 
-    def _labels(self, files: dict[str, Any]) -> tuple[list[float], str, list[str]]:
+    @property
+    def looks_for_labels(self) -> bool:
+        """True where files with labels are found by their usual names."""
+        return self.has_labels and not self.label and not self.content
+
+    def labels(self, files: dict[str, Any]) -> tuple[list[float], str, list[str]]:
         """Return the labels, the ending of the file that holds them, and other fields of it."""
-        if self.label:
-            ending, _, field = self.label.partition(":")
-            ending = ending.lower().removeprefix(".")
-            fields: Sequence[str] = (field,) if field else LABEL_FIELDS
-        else:
-            ending, fields = "cls" if "cls" in files else "json", LABEL_FIELDS
-        if ending not in files:
-            raise LabelError(
-                f"the sample has no label file .{ending}, only"
-                f" {', '.join(f'.{known}' for known in files)}; --no-labels makes every label 0"
+        endings: Sequence[str] = (self.label_file,) if self.label else ("cls", "json", *LABEL_FILES)
+        if self.boxes and not self.label and "json" in files:
+            endings = ("json", *endings)
+        refused = ""
+        for ending in endings:
+            if ending not in files:
+                continue
+            if not ending.endswith("json"):
+                return _numbers_in(_taken(files, ending), ending), ending, []
+            try:
+                return self._labels_in_json(_taken(files, ending), ending)
+            except NoLabelError as error:
+                refused = error.reason
+        if not refused:
+            refused = (
+                f"the sample has no label file .{endings[0]}, only"
+                f" {', '.join(f'.{known}' for known in files)}"
             )
-        text, others = _taken(files, ending), []  # type: bytes, list[str]
+        foreign = [ending for ending in files if ending.endswith(".cls")]
+        if foreign and not self.label:
+            refused += f", and .{foreign[0]} belongs to no image"
+        raise NoLabelError(f"{refused}; --no-labels makes every label 0")
+
+    def _labels_in_json(self, text: bytes, ending: str) -> tuple[list[float], str, list[str]]:
+        field = self.label.partition(":")[2]
         try:
-            if ending.rpartition(".")[2] != "json":
-                return [_number(word) for word in text.decode().split()], ending, others
             values = json.loads(text)
-            if isinstance(values, dict):
-                found = [name for name in fields if name in values]
-                if not found:
-                    raise LabelError(f"its .{ending} file has no field {' or '.join(fields)}")
-                others = [name for name in values if name != found[0]]
-                values = values[found[0]]
-            values = values if isinstance(values, list) else [values]
-            if not all(type(value) in (int, float) for value in values):
-                raise RecordIOError(f"the labels {values!s:.60} in .{ending} are no numbers")
-            return values, ending, others
         except (ValueError, RecursionError) as error:
-            if isinstance(error, RecordIOError):
-                raise
             raise RecordIOError(f"its .{ending} file holds no labels: {error}") from None
+        others: list[str] = []
+        if isinstance(values, dict):
+            name = field if field in values else None
+            if not field:
+                known = (*BOXES, *LABELS) if self.boxes else LABELS
+                name = first_named(values, known)
+            if name is None:
+                there = ", ".join(map(str, values)) or "none"
+                raise NoLabelError(
+                    f"its .{ending} file has no field {field or ' or '.join(LABELS[1:5])} among "
+                    f"its fields {there:.200}; label_field={ending + ':NAME'!r} chooses one"
+                )
+            others = [other for other in values if other != name]
+            values = values[name]
+        if isinstance(values, list) and values and isinstance(values[0], list):
+            rows = labels_of_row_lists(values)
+            if rows is not None:
+                return rows, ending, others
+        values = values if isinstance(values, list) else [values]
+        numbers = [number(value) for value in values]
+        if None in numbers or not numbers:
+            raise RecordIOError(f"the labels {values!s:.60} in .{ending} are no finite numbers")
+        return [value for value in numbers if value is not None], ending, others
 
 
 @dataclass(frozen=True)
@@ -152,6 +210,31 @@ class FieldChoice(PartChoice):
     def is_content(self, ending: str) -> bool:
         """Tell whether a file may be the field."""
         return ending.partition(".")[0] == self.content.lower()
+
+
+def has_dotted_names(endings: Iterable[str]) -> bool:
+    """Tell whether the files of a sample are several samples whose names have dots.
+
+    Those are labels that have an image of their own, or images numbered behind a dot.
+
+    >>> has_dotted_names(["05.png", "05.cls", "06.png", "06.cls"]), has_dotted_names(["png", "cls"])
+    (True, False)
+    >>> has_dotted_names(["left.png", "right.png"]), has_dotted_names(["05.png", "06.png"])
+    (False, True)
+    """
+    stems: dict[str, set[str]] = {}
+    for ending in endings:
+        stem, _, last = ending.rpartition(".")
+        stems.setdefault(stem, set()).add(last)
+    images = {stem for stem, lasts in stems.items() if lasts & CONTENTS}
+    if any(stem and "cls" in stems[stem] for stem in images):
+        return True
+    plain = stems.get("", set())
+    return (
+        len(images) > 1
+        and not plain & {*CONTENTS, *LABEL_FILES, "json"}
+        and all(not stem.rpartition(".")[2].isidentifier() for stem in images)
+    )
 
 
 def ending_fields(left_out: Iterable[str]) -> list[str]:
@@ -172,9 +255,13 @@ def _taken(files: dict[str, Any], ending: str) -> Any:
     return content
 
 
-def _number(word: str) -> float:
-    """Return a number in text, whole if it can be."""
-    try:
-        return int(word)
-    except ValueError:
-        return float(word)
+def _numbers_in(text: bytes, ending: str) -> list[float]:
+    """Read the numbers of a file with labels in text, at least one."""
+    words = text.decode("utf-8", "replace").split()
+    found = [number(word) for word in words]
+    for word, value in zip(words, found, strict=True):
+        if value is None:
+            raise RecordIOError(f"its .{ending} file holds {word:.60}, which is no finite number")
+    if not found:
+        raise RecordIOError(f"its .{ending} file is empty")
+    return [value for value in found if value is not None]

@@ -12,7 +12,7 @@ import numpy as np
 
 from recordio import RecordIOError
 from recordio.bytes.storage import AtomicOutput
-from recordio.containers.tf_example import CONTENTS, LABELS
+from recordio.containers.labels import IMAGES, LABELS
 from recordio.containers.tfrecord import masked_crc32c
 from recordio.keywords.checks import boolean
 from recordio.keywords.options import option
@@ -33,7 +33,7 @@ class TFRecordOptions(ExportedFields):
     """Options of export --to tfrecord."""
 
     content: str | None = option(
-        None, "str, optional", f"The feature for the image (default: {CONTENTS[0]})."
+        None, "str, optional", f"The feature for the image (default: {IMAGES[0]})."
     )
     label: str | None = option(
         None, "str, optional", f"The feature for the label or labels (default: {LABELS[0]})."
@@ -63,7 +63,7 @@ def raw_records(pack: RecordPack) -> Iterator[bytes]:
 
 def examples(pack: RecordPack, settings: argparse.Namespace) -> Iterator[bytes]:
     """Yield every record as an example."""
-    content, label = settings.content or CONTENTS[0], settings.label or LABELS[0]
+    content, label = settings.content or IMAGES[0], settings.label or LABELS[0]
     for record in pack:
         labels: list[float] = record.labels
         if all(value.is_integer() and abs(value) < 2**63 for value in labels):

@@ -103,13 +103,13 @@ def test_raw_records_are_the_same_bytes(examples, tmp_path, command):
 
 def test_features_are_chosen_by_name(tmp_path, command, contents, images, capsys):
     path = tmp_path / "a"
-    path.write_bytes(framed(encode_example({"jpg": [images.jpeg()], "class": [4]})))
+    path.write_bytes(framed(encode_example({"photograph": [images.jpeg()], "style": [4]})))
     words = ["from-tfrecord", path, tmp_path / "t"]
     assert command(*words) == 1
-    assert "--content chooses one of jpg, class" in capsys.readouterr().err
-    assert command(*words, "--content", "jpg", "--label", "class") == 0
+    assert "--content chooses one of photograph, style" in capsys.readouterr().err
+    assert command(*words, "--content", "photograph", "--label", "style") == 0
     assert contents(tmp_path / "t")[0][0].label == 4
-    words = ["--to", "tfrecord", "--content", "jpg", "--label", "class"]
+    words = ["--to", "tfrecord", "--content", "photograph", "--label", "style"]
     assert command("export", tmp_path / "t", tmp_path / "b", *words) == 0
     assert (tmp_path / "b").read_bytes() == path.read_bytes()
 
