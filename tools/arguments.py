@@ -14,6 +14,7 @@ from typing import Any
 
 from recordio.bytes.files import StoredFile
 from recordio.bytes.remote.settings import is_url
+from recordio.formats.table import IMAGE_SUFFIXES
 
 from .command import add_option, as_flags, flag_of, is_flag
 from .completion import add_completion
@@ -26,7 +27,6 @@ from .im2rec_options import (
     ListOptions,
 )
 from .outputs import local_path, output_target
-from .scan import READABLE_EXTENSIONS
 
 __all__ = [
     "LIST_OPTIONS",
@@ -218,7 +218,7 @@ def modern_spelling(words: Sequence[str]) -> list[str]:
 
 
 def _looks_like_suffix(word: str) -> bool:
-    if f".{word.lower().lstrip('*.')}" in READABLE_EXTENSIONS:  # the dot may be left out
+    if f".{word.lower().lstrip('*.')}" in IMAGE_SUFFIXES:  # the dot may be left out
         return True
     return word.startswith(".") and word.strip(".") != "" and not any(c in word for c in "/\\")
 

@@ -98,11 +98,11 @@ def _scan(settings: argparse.Namespace, recursive: bool) -> ImageList:
         hint = f"no file in it ends with {', '.join(settings.exts)}"
         if not recursive and scan_images(settings.root, True, settings.exts).entries:
             hint = "the images are in sub-folders: add --recursive"
-        elif left_out:
-            hint += f"; {left_out}"
+        else:
+            hint = "; ".join([hint, *[left_out] * bool(left_out), *found.notes.lines()])
         raise RecordIOError(f"no images found; {hint}", path=settings.root)
-    if left_out:
-        say("im2rec", f"note: {left_out}")
+    for line in [*[left_out] * bool(left_out), *found.notes.lines()]:
+        say("im2rec", f"note: {line}")
     if not is_url(settings.prefix):
         os.makedirs(os.path.dirname(settings.prefix), exist_ok=True)
     return found

@@ -12,9 +12,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from recordio.containers.folder import SUFFIXES
 from recordio.formats.image_header import DEFAULT_MAX_PIXELS
-from recordio.formats.table import FORMATS
+from recordio.formats.table import FORMATS, IMAGE_SUFFIXES
 from recordio.keywords.checks import boolean, choice, integer, real
 from recordio.keywords.options import (
     Options,
@@ -29,6 +28,7 @@ from recordio.packs.fields_meta import check_name
 
 __all__ = [
     "DEFAULT_EXTENSIONS",
+    "EXTENSIONS",
     "ENCODINGS",
     "IMAGE_OPTIONS",
     "EncodeOptions",
@@ -42,7 +42,9 @@ __all__ = [
     "note_on_bits",
 ]
 
-DEFAULT_EXTENSIONS = SUFFIXES
+#: Those of MXNet's tool, and those of folders that are read in place.
+DEFAULT_EXTENSIONS = (".jpeg", ".jpg", ".png")
+EXTENSIONS = tuple(sorted(IMAGE_SUFFIXES))
 #: Options that matter only where images are changed.
 IMAGE_OPTIONS = ("resize", "center_crop", "quality", "encoding", "color", "inter_method")
 #: The seed of MXNet's tool.
@@ -117,7 +119,7 @@ class ListOptions(Options):
         DEFAULT_EXTENSIONS,
         "tuple of str",
         """Suffixes to accept in folders, in upper or lower case, such as .webp .gif .bmp .tiff; a
-        note counts the other files (default: .jpeg .jpg .png).""",
+        note counts the other files.""",
         suffixes,
     )
     shuffle: bool = option(
@@ -425,6 +427,7 @@ PackOptions: Any = family_of(
         if item.name not in FOREIGN
     },
     shuffle=False,
+    exts=EXTENSIONS,
     # Contents are stored as they are where nothing changes images.
     pass_through=property(lambda self: not any(map(self.differs, IMAGE_OPTIONS))),
     is_sharded=property(lambda self: any(getattr(self, name) is not None for name in SHARDED)),

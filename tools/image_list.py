@@ -16,6 +16,7 @@ from typing import NamedTuple, TextIO
 from recordio.bytes.files import open_output, remove_output
 from recordio.errors import RecordIOError
 from recordio.lists import ListEntry, entry_lines, open_list, parse_line
+from recordio.notes import Notes
 
 from .im2rec_options import SHUFFLE_SEED, ListOptions
 
@@ -57,6 +58,8 @@ class ImageList:
     skipped: list[Skipped] = field(default_factory=list)
     #: Files that a scan passed over, by suffix in lower case.
     left_out: Counter[str] = field(default_factory=Counter)
+    #: What else of a scan somebody may miss, or take for something else.
+    notes: Notes = field(default_factory=Notes)
 
 
 def shuffle_entries(

@@ -37,7 +37,7 @@ from recordio.packs.open_pack import FieldPack, OpenPack
 from .encode import EncodeOptions
 from .field_kinds import FoundKinds
 from .field_sources import Value, fitted
-from .im2rec_options import DEFAULT_EXTENSIONS, MOST_CONTENT
+from .im2rec_options import EXTENSIONS, MOST_CONTENT
 from .image_list import ImageList, format_line, shuffle_entries
 from .outputs import url_refused
 
@@ -78,7 +78,7 @@ class Selection:
             image_field=options.image_field or "",
             label_field=options.label_field or "",
             has_labels=not options.no_labels,
-            suffixes=() if options.exts == DEFAULT_EXTENSIONS else options.exts,
+            suffixes=() if options.exts == EXTENSIONS else options.exts,
         )
         return cls(
             names[0] if len(names) == 1 else names,

@@ -11,22 +11,17 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 
-from recordio.containers.folder import walk_images
-from recordio.formats.table import FORMATS, is_read_everywhere
+from recordio.containers.folder import ANY_DEPTH, find_images, labels_by_folder
+from recordio.formats.table import IMAGE_SUFFIXES
 from recordio.lists import ListEntry
 
 from .im2rec_options import DEFAULT_EXTENSIONS
 from .image_list import ImageList, Skipped
 
-__all__ = ["READABLE_EXTENSIONS", "describe_left_out", "scan_images"]
+__all__ = ["describe_left_out", "scan_images"]
 
-#: Suffixes that can be packed when they are asked for.
-READABLE_EXTENSIONS = frozenset(
-    suffix for row in FORMATS if is_read_everywhere(row) for suffix in row.suffixes
-)
-#: Images that no decoder here is sure to read.
+#: Images that no decoder here reads.
 FOREIGN_EXTENSIONS = frozenset([".arw", ".cr2", ".dng", ".heic", ".heif", ".nef", ".psd", ".svg"])
-FOREIGN_EXTENSIONS |= {suffix for row in FORMATS for suffix in row.suffixes} - READABLE_EXTENSIONS
 
 
 def scan_images(
@@ -42,22 +37,21 @@ def scan_images(
 
     Skipped are folders that cannot be read, links that lead nowhere or back into one of their own
     parents, and names that a list line cannot hold.  Left out, and counted by suffix, are other
-    files, except hidden ones.
+    files, except hidden ones; the notes say what else somebody may miss.
     """
     accepted = frozenset(extension.lower() for extension in extensions)
-    found = ImageList()
+    skipped: list[Skipped] = []
 
     def pass_over(path: str, reason: str, error: OSError | None) -> None:
-        found.skipped.append(Skipped(path, reason))
+        skipped.append(Skipped(path, reason))
 
-    walk = walk_images(os.fspath(root), accepted, recursive, pass_over, found.left_out)
-    for folder, names in walk:
-        if names:
-            found.classes.append(folder or ".")
-        for name in names:
-            path = f"{folder}/{name}" if folder else name
-            found.entries.append(ListEntry(len(found.entries), (len(found.classes) - 1,), path))
-    return found
+    found = find_images(os.fspath(root), pass_over, accepted, ANY_DEPTH if recursive else 0)
+    labels, classes = labels_by_folder(found.images)
+    entries = [
+        ListEntry(number, (int(label),), path)
+        for number, (label, path) in enumerate(zip(labels, found.images, strict=True))
+    ]
+    return ImageList(entries, list(classes.values()), skipped, found.left_out(), found.notes)
 
 
 def describe_left_out(left_out: Counter[str], accepted: Iterable[str], separator: str = " ") -> str:
@@ -65,7 +59,7 @@ def describe_left_out(left_out: Counter[str], accepted: Iterable[str], separator
 
     `separator` stands between the values of ``--exts``.  The text is empty if nothing was left out.
     """
-    readable = [suffix for suffix in left_out if suffix in READABLE_EXTENSIONS]
+    readable = [suffix for suffix in left_out if suffix in IMAGE_SUFFIXES]
     foreign = [suffix for suffix in left_out if suffix in FOREIGN_EXTENSIONS]
     parts = [
         f"{left_out[suffix]} {suffix}"

@@ -9,17 +9,18 @@ file.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from recordio.bytes.files import StoredFile
-from recordio.errors import ImageDecodeError, RecordIOError
+from recordio.containers.folder import walk_images
+from recordio.errors import ImageDecodeError, ImageFileError, RecordIOError
 from recordio.formats.decode import decode_image
 from recordio.header import unpack
 from recordio.keywords.checks import choice, integer
+from recordio.notes import Notes
 
 from ..core.indexing import resolve_rows
 from ..images.stored_bits import CutBits
@@ -42,8 +43,9 @@ Transform = Callable[..., Any]
 
 #: Suffixes of the files that are images.
 EXTENSIONS = (".jpg", ".jpeg", ".png")
-#: Names in a warning.
-MOST_NAMES = 5
+LEFT_OUT = (
+    f"files were left out that are not images in folders of classes ({', '.join(EXTENSIONS)})"
+)
 #: What cuts images to 8 bits.
 GLUON = "a data set of gluon (as in MXNet)"
 
@@ -249,12 +251,13 @@ class ImageFolderDataset(GluonDataset):
     synsets : list of str
         The subfolders, sorted: names of the labels.
     items : list of (str, int)
-        Path and label of every image: the ``.jpg``, ``.jpeg`` and ``.png`` files.
+        Path and label of every image: the ``.jpg``, ``.jpeg`` and ``.png`` files.  Hidden folders
+        and files are none, unlike in MXNet.
 
     Warns
     -----
     UserWarning
-        Once, for all that was left out.
+        For what was left out, once for each kind.
 
     Examples
     --------
@@ -274,26 +277,23 @@ class ImageFolderDataset(GluonDataset):
         self._cut = CutBits()
         self.synsets: list[str] = []
         self.items: list[tuple[str, int]] = []
-        left_out: list[str] = []
-        # Each folder in the root has a label, as in Gluon, one without images too; im2rec differs.
+        notes = Notes()
         root = os.path.expanduser(root)
-        for name in sorted(os.listdir(root)):
-            folder = os.path.join(root, name)
-            if not os.path.isdir(folder):
-                left_out.append(folder)
-                continue
-            files = [os.path.join(folder, file) for file in sorted(os.listdir(folder))]
-            images = [file for file in files if file.lower().endswith(EXTENSIONS)]
-            left_out += [file for file in files if not file.lower().endswith(EXTENSIONS)]
-            self.items += [(file, len(self.synsets)) for file in images]
-            self.synsets.append(name)
-        if left_out:
-            named = ", ".join(left_out[:MOST_NAMES]) + ", ..." * (len(left_out) > MOST_NAMES)
-            warnings.warn(
-                f"left out {len(left_out)} that are not images in folders of classes "
-                f"({', '.join(EXTENSIONS)}): {named}",
-                stacklevel=2,
-            )
+
+        def pass_over(path: str, reason: str, error: OSError | None) -> None:
+            if error is not None:
+                raise ImageFileError(reason, path=os.path.join(root, path))
+            notes.add(LEFT_OUT, path)
+
+        # Each folder in the root has a label, as in Gluon, one without images too; im2rec differs.
+        for folder, images, others in walk_images(root, EXTENSIONS, 1, pass_over, notes):
+            for name in others if folder else images + others:
+                notes.add(LEFT_OUT, os.path.join(folder, name))
+            if folder:
+                paths = [os.path.join(root, folder, name) for name in images]
+                self.items += [(path, len(self.synsets)) for path in paths]
+                self.synsets.append(folder)
+        notes.say(root, stacklevel=2)
 
     def __len__(self) -> int:
         return len(self.items)

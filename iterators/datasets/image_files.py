@@ -16,8 +16,11 @@ import numpy as np
 
 from recordio.bytes.files import StoredFile, open_text
 from recordio.bytes.regular_files import open_regular
+from recordio.containers.names import note_system_name
+from recordio.containers.zip import named_members
 from recordio.errors import ImageDecodeError
 from recordio.formats.image_header import complete_limits, open_within_limits
+from recordio.notes import Notes
 
 from ..core.fork_safe_lock import ForkSafeLock
 from ..core.layout import plan
@@ -212,8 +215,8 @@ class ZippedImageDataset(DatasetMixin):
 
     Notes
     -----
-    Members that are folders do not count.  The archive is opened again in a forked or spawned
-    process.
+    Members that are folders do not count, nor do hidden files and those of a system.  The archive
+    is opened again in a forked or spawned process.
 
     Examples
     --------
@@ -238,8 +241,16 @@ class ZippedImageDataset(DatasetMixin):
         self._limits = complete_limits(limits)
         self._access = ForkSafeLock()
         self._opened: tuple[int, Any] = (-1, None)
-        entries = self._open().infolist()
-        self._names = [entry.filename for entry in entries if not entry.is_dir()]
+        notes = Notes()
+        named = named_members(self._open().infolist(), notes)
+        seen: set[str] = set()
+        #: Names in the archive, by those of the samples.
+        self._stored: dict[str, str] = {}
+        for name, entry in named:
+            if not name.endswith("/") and not note_system_name(name, notes, seen):
+                self._stored[name] = entry.filename
+        self._names = list(self._stored)
+        notes.say(self._path, stacklevel=2)
 
     def _open(self) -> zipfile.ZipFile:
         """Return the archive of this process; after a fork an open file has a shared position."""
@@ -265,7 +276,8 @@ class ZippedImageDataset(DatasetMixin):
     def get_example(self, i: Any) -> np.ndarray:
         """Return the image with a position or a name, (channels, height, width)."""
         with self._access.lock:
-            entry = self._open().getinfo(i if isinstance(i, str) else self._names[i])
+            name = i if isinstance(i, str) else self._names[i]
+            entry = self._open().getinfo(self._stored.get(name, name))
         try:
             if entry.file_size > MOST_BYTES:
                 raise ImageDecodeError(
@@ -273,14 +285,16 @@ class ZippedImageDataset(DatasetMixin):
                     "archive: store it outside of one"
                 )
             with self._access.lock:  # an archive counts its readers without one
-                content = self._open().read(entry)
+                with self._open().open(entry) as member:  # no more than it says is unpacked
+                    content = member.read(entry.file_size + 1)
             return read_image(content, self._dtype, self._limits)
         except ImageDecodeError as error:
             reason = f"member {entry.filename}: {error.reason}"
             raise ImageDecodeError(reason, path=self._path) from error
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: vars(self)[name] for name in ("_path", "_dtype", "_limits", "_names")}
+        kept = ("_path", "_dtype", "_limits", "_names", "_stored")
+        return {name: vars(self)[name] for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

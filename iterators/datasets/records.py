@@ -320,7 +320,7 @@ class ImageRecordDataset(DatasetMixin):
         _refuse_mixing(self.packs)
         settings = options.remote
         self.source: Packs = Packs(self.packs, remote=settings)
-        self.source.notes.say(self.source.name, stacklevel=3)
+        self.source.say_notes(options.fields, stacklevel=4)
         self._add_fields(options)
         self._lists = [_labels_of_list(pack.path_imglist, settings) for pack in self.packs]
         self._changes, self._count_classes = label_changes(

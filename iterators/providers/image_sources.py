@@ -138,7 +138,7 @@ def open_packs(
     There is a warning, too, if an epoch fetches them again and again.
     """
     source = kind(packs, options.on_error, options.verify, options.remote)
-    source.notes.say(source.name, strict=options.strict, stacklevel=6)
+    source.say_notes(options.fields, strict=options.strict, stacklevel=7)
     warn_of_refetching(source, options)
     return source
 

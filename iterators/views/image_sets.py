@@ -11,15 +11,17 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from recordio.bytes.regular_files import open_regular
-from recordio.errors import ImageDecodeError
+from recordio.containers.folder import find_images
+from recordio.errors import ImageDecodeError, ImageFileError
 from recordio.formats.image_header import complete_limits, open_within_limits
+from recordio.formats.table import IMAGE_SUFFIXES
 from recordio.keywords.checks import integer, integers
+from recordio.notes import Notes
 
 from . import batch_rows as rows
 from .array_views import ImageView
@@ -27,7 +29,7 @@ from .sets import Batch, MadeSet
 
 __all__ = ["ImageClassSet"]
 
-EXTENSIONS = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm", ".pgm", ".tif", ".tiff", ".gif")
+EXTENSIONS = tuple(sorted(IMAGE_SUFFIXES))
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 SampleFunction = Callable[[np.ndarray, np.random.Generator], np.ndarray]
@@ -56,7 +58,8 @@ class ImageClassSet(MadeSet):
     random_seed : int
         Determines random choices, together with the number of the request.
     extensions : sequence of str
-        Endings of image files, in any case; other files are ignored.
+        Endings of image files, in any case; other files are ignored.  By default those of all
+        formats that are decoded here.
     **limits : int or None
         Images that exceed `max_pixels`, `max_scans` or `max_scan_pixels`, which mean what they mean
         for `recordio.unpack_img`, are refused before they are decoded; None for no limit.
@@ -127,7 +130,9 @@ class ImageClassSet(MadeSet):
         default = "random" if which_set == "train" else "centre"
         self._cut = _sample_function(sample_func or default, self.sample_size[1:])
         folders = [data_path] if isinstance(data_path, (str, os.PathLike)) else list(data_path)
-        found = sorted(_images(folders, tuple(ending.lower() for ending in extensions)))
+        notes = Notes()
+        found = sorted(_images(folders, tuple(ending.lower() for ending in extensions), notes))
+        notes.say(", ".join(map(str, folders)), stacklevel=2)
         if not found:
             raise ValueError(f"no images in subfolders of {', '.join(map(str, folders))}")
         classes = sorted({name for name, _ in found})
@@ -253,7 +258,9 @@ def _stop(threads: ThreadPoolExecutor, process: int) -> None:
         threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _images(folders: Iterable[Any], endings: tuple[str, ...]) -> Iterable[tuple[str, str]]:
+def _images(
+    folders: Iterable[Any], endings: tuple[str, ...], notes: Notes
+) -> Iterable[tuple[str, str]]:
     """Yield class and path of every image.
 
     The first folder is the class of all that is below it, as in dp; im2rec takes each as one.
@@ -261,9 +268,20 @@ def _images(folders: Iterable[Any], endings: tuple[str, ...]) -> Iterable[tuple[
     for folder in folders:
         if not os.path.isdir(folder):
             raise ValueError(f"{os.fspath(folder)} is not a folder")
-        for path in Path(folder).glob("*/**/*"):
-            if path.suffix.lower() in endings and path.is_file():
-                yield path.relative_to(folder).parts[0], str(path)
+        root = os.fspath(folder)
+
+        def pass_over(path: str, reason: str, error: OSError | None, root: str = root) -> None:
+            if error is not None:
+                raise ImageFileError(reason, path=os.path.join(root, path))
+            notes.add(f"files or links were left out: {reason}", path)
+
+        found = find_images(root, pass_over, endings)
+        if IMAGE_SUFFIXES.issuperset(endings) and len(endings) == len(IMAGE_SUFFIXES):
+            found.note_others()
+        notes.update(found.notes)
+        for name in found.images:
+            if "/" in name:
+                yield name.partition("/")[0], os.path.join(root, name)
 
 
 def _image(

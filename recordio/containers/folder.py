@@ -7,61 +7,64 @@ and a further ending are fields of it, ``a.mask.png`` beside ``a.jpg``; JSON amo
 from __future__ import annotations
 
 import os
-import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
 from ..bytes.files import StoredFile
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import EmptyRecordFileError, FieldError, ImageFileError, RecordIOError
-from ..formats.table import FORMATS, is_read_everywhere
+from ..formats.table import IMAGE_SUFFIXES
+from ..notes import Notes
 from .container import USUAL, Choice, Container
+from .names import (
+    ImageNames,
+    choose_images,
+    fields_of_stems,
+    is_system_name,
+    note_system_name,
+    stem_of,
+    suffix_of,
+)
 from .objects import MOST_ROWS, has_rows, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
 
 __all__ = [
+    "ANY_DEPTH",
     "FOLDER",
-    "SUFFIXES",
-    "fields_of_stems",
+    "find_images",
     "fits_in_list",
     "labels_by_folder",
     "nothing_found",
-    "stem_of",
-    "suffix_of",
     "walk_images",
-    "warn_of_others",
-    "without_field_images",
 ]
 
-#: The endings that the converters take where no others are chosen.
-SUFFIXES = (".jpeg", ".jpg", ".png")
-READABLE = {suffix for row in FORMATS if is_read_everywhere(row) for suffix in row.suffixes}
+ANY_DEPTH = -1
+#: Gets path and reason of what is in the way of a walk, with the error of what cannot be read.
+PassOver = Callable[[str, str, OSError | None], None]
 
 
 def walk_images(
-    root: str,
-    accepted: Collection[str],
-    recursive: bool,
-    pass_over: Callable[[str, str, OSError | None], None],
-    left_out: Counter[str],
-) -> Iterator[tuple[str, list[str]]]:
-    """Yield the folders below a root from the top down, each with the sorted names of its images.
+    root: str, accepted: Collection[str], depth: int, pass_over: PassOver, notes: Notes
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield the folders below a root from the top down, with the sorted names of images and others.
 
-    Folders are relative, with slashes.  Links are followed, loops are not.  `pass_over` gets path
-    and reason of what is in the way, with the error of what cannot be read; `left_out` counts
-    other files by suffix, except hidden ones.
+    Folders are relative, with slashes, and at most so many lie one in another.  Links are followed,
+    loops are not.  Images are files with one of the `accepted` suffixes; what belongs to a system
+    is neither, and noted.
 
     A stack instead of recursion: a path may have more parts than Python has frames.
     """
     # A folder is known by device and inode; `parents` is a linked list up to the root.
     status = os.stat(root)
-    stack: list[tuple[str, tuple]] = [("", ((status.st_dev, status.st_ino), None))]
+    stack: list[tuple[str, int, tuple]] = [("", 0, ((status.st_dev, status.st_ino), None))]
+    seen: set[str] = set()
     while stack:
-        folder, parents = stack.pop()
+        folder, level, parents = stack.pop()
         names: list[str] = []
-        folders: list[tuple[str, tuple]] = []
+        others: list[str] = []
+        folders: list[tuple[str, int, tuple]] = []
         try:
             with os.scandir(os.path.join(root, folder)) as scan:
                 items = sorted(scan, key=lambda item: item.name)
@@ -74,96 +77,48 @@ def walk_images(
             path = f"{folder}/{item.name}" if folder else item.name
             try:
                 if item.is_dir():
-                    if not recursive:
+                    if level == depth or note_system_name(path + "/", notes, seen):
                         continue
                     status = os.stat(item.path)
                     identity = (status.st_dev, status.st_ino)
                     if item.is_symlink() and _is_parent(identity, parents):
                         pass_over(path, "the link leads back to a folder that contains it", None)
                     else:
-                        folders.append((path, (identity, parents)))
-                    continue
-                suffix = suffix_of(item.name)
-                if suffix not in accepted:
-                    if not item.name.startswith("."):
-                        left_out[suffix] += 1
-                elif item.is_file():
-                    if fits_in_list(path):
-                        names.append(item.name)
-                    else:
-                        reason = (
-                            "a list line cannot hold this name (a tab, line break or outer space)"
-                        )
-                        pass_over(path, f"{reason}; rename it", None)
-                elif item.is_symlink() and not os.path.exists(item.path):
-                    pass_over(path, "the link leads to no file", None)
+                        folders.append((path, level + 1, (identity, parents)))
+                elif is_system_name(item.name):
+                    note_system_name(path, notes, seen)
+                elif suffix_of(item.name) not in accepted:
+                    others.append(item.name)
+                elif not item.is_file():
+                    is_link = item.is_symlink()
+                    reason = "the link leads to no file" if is_link else "it is no regular file"
+                    pass_over(path, reason, None)
+                elif fits_in_list(path):
+                    names.append(item.name)
+                else:
+                    reason = "a list line cannot hold this name (a tab, line break or outer space)"
+                    pass_over(path, f"{reason}; rename it", None)
             except OSError as error:
                 pass_over(path, f"cannot be examined: {error.strerror}", error)
-        yield folder, names
+        yield folder, names, others
         stack.extend(reversed(folders))
 
 
-def suffix_of(name: str) -> str:
-    """Return the suffix of the name of a file, in lower case."""
-    if name.startswith("."):  # the only case in which the last dot may begin none
-        return os.path.splitext(name)[1].lower()
-    return name[name.rfind(".") :].lower() if "." in name else ""
-
-
-def stem_of(name: str) -> str:
-    """Return the path of a file without its suffix.
-
-    >>> stem_of("a.d/1.left.jpg")
-    'a.d/1.left'
-    """
-    return name[: len(name) - len(suffix_of(name.rpartition("/")[2]))]
-
-
-def _field_of(name: str, stems: Collection[str]) -> tuple[str, str] | None:
-    """Return stem and field of a file, ``STEM.FIELD`` or ``STEM.FIELD.SUFFIX``; None of others.
-
-    >>> _field_of("a/1.mask.png", {"a/1"}), _field_of("a/1.txt", {"a/1"}), _field_of("1.jpg", {"1"})
-    (('a/1', 'mask'), ('a/1', 'txt'), None)
-    """
-    folder, slash, base = name.rpartition("/")
-    parts = base.split(".")
-    counts = (2,) if suffix_of(base) in READABLE else (2, 1)  # an image is none by one ending
-    for count in counts:
-        field, stem = parts[-count] if len(parts) > count else "", ".".join(parts[:-count])
-        if field.isascii() and field.isidentifier() and f"{folder}{slash}{stem}" in stems:
-            return f"{folder}{slash}{stem}", field
-    return None
-
-
-def without_field_images(names: Sequence[str], left_out: Counter[str]) -> list[str]:
-    """Leave out images that are fields of others, ``a.depth.png`` beside ``a.jpg``, and count them.
-
-    >>> without_field_images(["a.depth.png", "a.jpg", "b.left.png"], Counter())
-    ['a.jpg', 'b.left.png']
-    """
-    stems: set[str] = set()
-    fields = {}
-    for name in sorted(
-        names, key=lambda name: name.count(".")
-    ):  # what it is a field of comes first
-        found = _field_of(name, stems)
-        if found is None:
-            stems.add(stem_of(name))
-        else:
-            fields[name] = found[1]
-            left_out[f".{found[1]}{suffix_of(name)}"] += 1
-    return [name for name in names if name not in fields]
-
-
-def fields_of_stems(names: Iterable[str], images: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Find the fields of images among files: field -> stem -> the first such file."""
-    stems = set(map(stem_of, images))
-    found: dict[str, dict[str, str]] = {}
-    for name in names:
-        field = _field_of(name, stems)
-        if field is not None:
-            found.setdefault(field[1], {}).setdefault(field[0], name)
-    return found
+def find_images(
+    root: str,
+    pass_over: PassOver,
+    accepted: Collection[str] = IMAGE_SUFFIXES,
+    depth: int = ANY_DEPTH,
+) -> ImageNames:
+    """Find the images below a folder, in the order of a walk; see `walk_images`."""
+    images: list[str] = []
+    beside: list[str] = []
+    notes = Notes()
+    for folder, names, others in walk_images(root, accepted, depth, pass_over, notes):
+        before = f"{folder}/" if folder else ""
+        images += [before + name for name in names]
+        beside += [before + name for name in others]
+    return choose_images(images, beside, notes)
 
 
 def labels_by_folder(names: Sequence[str]) -> tuple[list[float], dict[int, str]]:
@@ -184,28 +139,16 @@ def fits_in_list(path: str) -> bool:
     return path == path.strip() and not ("\t" in path or "\n" in path or "\r" in path)
 
 
-def nothing_found(path: str, what: str, left_out: Counter[str]) -> EmptyRecordFileError:
+def nothing_found(path: str, what: str, found: ImageNames) -> EmptyRecordFileError:
     """Make the error for a folder or an archive without images, which names what there is."""
-    others = ", ".join(f"{count} {suffix or 'others'}" for suffix, count in left_out.most_common(5))
-    advice = "give the record files or archives in it by a pattern such as 'folder/*.tar'"
-    if READABLE & left_out.keys():
-        advice = "`im2rec` and `recordio from-imagefolder` read more endings with --exts"
+    kinds = found.left_out().most_common(5)
+    others = [f"{count} {suffix or 'others'}" for suffix, count in kinds]
+    there = "; ".join([", ".join(others)] * bool(others) + found.notes.lines())
     return EmptyRecordFileError(
-        f"{what} images ({' '.join(SUFFIXES)}), but {others or 'nothing at all'}: {advice}",
+        f"{what} images ({' '.join(sorted(IMAGE_SUFFIXES))}), but {there or 'nothing at all'}: "
+        "give the record files or archives in it by a pattern such as 'folder/*.tar'",
         path=path,
     )
-
-
-def warn_of_others(path: str, left_out: Counter[str]) -> None:
-    """Warn of images that only the converters take, since users may believe that they are used."""
-    others = {suffix: count for suffix, count in left_out.items() if suffix in READABLE}
-    if others:
-        named = ", ".join(f"{count} {suffix}" for suffix, count in sorted(others.items()))
-        warnings.warn(
-            f"{path}: left out {named}: images are {' '.join(SUFFIXES)} here; `im2rec` and "
-            "`recordio from-imagefolder` take others with --exts",
-            stacklevel=2,
-        )
 
 
 def _is_parent(identity: tuple[int, int], parents: tuple | None) -> bool:
@@ -223,16 +166,32 @@ def _scan(
 
     Or the files of a field of them.
     """
-    samples = _images_of(file)
-    return _field_files(file, samples, choice.field) if choice.field else samples
-
-
-def _images_of(file: StoredFile) -> ContainedSamples:
-    names: list[bytes] = []
-    classes: list[str] = []
-    counts: list[int] = []
-    left_out: Counter[str] = Counter()
     odd: Counter[str] = Counter()
+    found = _images_of(file, odd, choice)
+    names = found.images
+    if not names:
+        raise nothing_found(file.name, "the folder holds no .rec file and no", found)
+    if choice.field:
+        return _field_files(file, found, choice.field)
+    labels, classes = labels_by_folder(names)
+    # Each content is a file: there are no offsets in one of all.
+    sizes = np.zeros(len(names), np.int64)
+    samples = ContainedSamples(np.arange(len(names)), sizes, np.array(labels, np.float32))
+    samples.set_names(list(map(os.fsencode, names)))
+    samples.classes, samples.left_out = classes, {**found.counted(), **odd}
+    found.note_others()
+    samples.notes = found.notes
+    return samples
+
+
+def accepted_by(choice: Choice) -> Collection[str]:
+    """Return the endings of files that count as images."""
+    return frozenset(suffix.lower() for suffix in choice.suffixes) or IMAGE_SUFFIXES
+
+
+def _images_of(file: StoredFile, odd: Counter[str], choice: Choice) -> ImageNames:
+    """Find the images; `odd` counts what is in the way."""
+    notes = Notes()
 
     def pass_over(path: str, reason: str, error: OSError | None) -> None:
         if error is not None:  # without its classes, others would get their labels
@@ -240,48 +199,24 @@ def _images_of(file: StoredFile) -> ContainedSamples:
                 f"{reason}; allow it, or move that folder away", path=os.path.join(file.name, path)
             )
         odd[reason] += 1
+        notes.add(f"files or links were left out: {reason}", path)
 
-    for folder, found in walk_images(file.name, SUFFIXES, True, pass_over, left_out):
-        found = without_field_images(found, left_out)
-        if found:
-            classes.append(folder or ".")
-            counts.append(len(found))
-            before = f"{folder}/" if folder else ""
-            names += [os.fsencode(before + name) for name in found]
-    if not names:
-        raise nothing_found(file.name, "the folder holds no .rec file and no", left_out)
-    warn_of_others(file.name, left_out)
-    # Each content is a file: there are no offsets in one of all.
-    sizes, labels = np.zeros(len(names), np.int64), np.repeat(np.arange(len(classes)), counts)
-    samples = ContainedSamples(np.arange(len(names)), sizes, labels.astype(np.float32))
-    samples.set_names(names)
-    samples.classes = dict(enumerate(classes))
-    samples.left_out = dict((left_out + odd).most_common())
-    return samples
+    found = find_images(file.name, pass_over, accepted_by(choice))
+    found.notes.update(notes)
+    return found
 
 
-def _beside(file: StoredFile, samples: ContainedSamples) -> dict[str, dict[str, str]]:
-    """Find the files of all fields, in the folders of the images."""
-    images = samples.all_names()
-    folders = dict.fromkeys(name.rpartition("/")[0] for name in images)
-    names: list[str] = []
-    for folder in folders:
-        before = f"{folder}/" if folder else ""
-        with os.scandir(os.path.join(file.name, folder)) as entries:
-            names += sorted(before + entry.name for entry in entries if entry.is_file())
-    return fields_of_stems(names, images)
-
-
-def _field_files(file: StoredFile, samples: ContainedSamples, field: str) -> ContainedSamples:
+def _field_files(file: StoredFile, images: ImageNames, field: str) -> ContainedSamples:
     """Find the files of a field; JSON among them is read, as it may have boxes or points."""
-    files = _beside(file, samples).get(field, {})
-    names = [files.get(stem_of(name), "") for name in samples.all_names()]
+    files = fields_of_stems(images.beside, images.images).get(field, {})
+    stems = list(map(stem_of, images.images))
+    names = [files.get(stem, "") for stem in stems]
     sizes, labels, faults = [], [], {}
     for row, name in enumerate(names):
         found = None
         try:
             if not name:
-                raise FieldError(f"there is no file {stem_of(samples.name_of(row))}.{field}.*")
+                raise FieldError(f"there is no file {stems[row]}.{field}.*")
             if has_rows(name):
                 with open(os.path.join(file.name, name), "rb") as opened:
                     found = labels_of_rows(opened.read(MOST_ROWS + 1)[:MOST_ROWS])
@@ -296,7 +231,8 @@ def _fields(
     file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples, choice: Choice
 ) -> list[str]:
     """List the fields that files beside the images are."""
-    return sorted(_beside(file, samples))
+    found = _images_of(file, Counter(), choice)
+    return sorted(fields_of_stems(found.beside, found.images))
 
 
 def _is_folder_of_images(file: StoredFile) -> bool:
@@ -304,7 +240,7 @@ def _is_folder_of_images(file: StoredFile) -> bool:
     if not file.is_local or not os.path.isdir(file.name):
         return False
     with os.scandir(file.name) as entries:
-        return not any(entry.name.endswith(".rec") for entry in entries)
+        return not any(e.name.endswith(".rec") and not is_system_name(e.name) for e in entries)
 
 
 FOLDER = Container(
@@ -314,4 +250,5 @@ FOLDER = Container(
     is_folder=True,
     is_listed_each_time=True,
     fields=_fields,
+    chooses=frozenset(["field", "suffixes"]),
 )

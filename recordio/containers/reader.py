@@ -30,6 +30,8 @@ from .samples import NO_CONTENT, ContainedSamples
 
 __all__ = ["ContainedRecords"]
 
+CHANGED = "the file changed since it was opened, and samples may lie elsewhere now: open it again"
+
 
 class ContainedRecords:
     """Records by position and key, as `RecordReader` gives those of a record file; copies.
@@ -170,7 +172,8 @@ class ContainedRecords:
             with self.remote.pin(self.samples.offsets[row : row + 1]):
                 return bytes(self._content(row))
         except RecordIOError as error:
-            raise error.at(**location) from None
+            changed = not self.container.is_folder and self.file.version() != self._version
+            raise (RecordIOError(CHANGED) if changed else error).at(**location) from None
 
     def _file(self, row: int) -> bytes:
         try:

@@ -6,6 +6,7 @@ as it would be if the archive were unpacked; fields are those of `folder`.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import re
 import stat
@@ -23,23 +24,16 @@ from ..bytes.mapping import part_of
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import ChecksumError, CorruptRecordError, RecordIOError
+from ..formats.table import IMAGE_SUFFIXES
 from ..frames.encoder import MAX_RECORD_LENGTH
+from ..notes import Notes
 from .container import USUAL, Choice, Container
-from .folder import (
-    SUFFIXES,
-    fields_of_stems,
-    fits_in_list,
-    labels_by_folder,
-    nothing_found,
-    stem_of,
-    suffix_of,
-    warn_of_others,
-    without_field_images,
-)
+from .folder import fits_in_list, labels_by_folder, nothing_found
+from .names import ImageNames, choose_images, fields_of_stems, note_system_name, stem_of, suffix_of
 from .objects import MOST_ROWS, has_rows, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
 
-__all__ = ["ZIP"]
+__all__ = ["ZIP", "named_members"]
 
 #: Signature, version, flags, method, time, date, CRC-32, both sizes, lengths of name and extra.
 LOCAL = struct.Struct("<4s5H3I2H")
@@ -50,8 +44,15 @@ ENCRYPTED, STREAMED = 1 << 0, 1 << 3
 WIDE = 0xFFFF_FFFF
 #: Deflate makes at most this many bytes of one.
 MOST_RATIO = 1032
-#: What Finder adds to an archive.
-APPLE = "__MACOSX"
+#: The flag of a name in UTF-8, and the extra field with such a name and the CRC-32 of the other.
+UTF_8, UNICODE_PATH = 1 << 11, 0x7075
+#: Makers of archives for whom a backslash is a letter: Unix and macOS.
+UNIX = (3, 19)
+NO_UTF_8 = "names are no UTF-8 and were read as code page 437, with which classes may look odd"
+SLASHES = "names have backslashes, which were read as slashes between folders"
+LETTERS = "names have backslashes, which were read as letters and not as slashes between folders"
+NAMELESS = "members without a name were left out"
+REPLACED = "members were left out, since a later one has the same name"
 
 
 def _directory(
@@ -73,6 +74,8 @@ def _directory(
         NotImplementedError,
         EOFError,
         ValueError,
+        ArithmeticError,
+        LookupError,
         OSError,
     ) as error:
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
@@ -91,19 +94,20 @@ def _scan(
     """
     path = shown(file.name)
     members, directory = _directory(file, settings)
-    left_out: Counter[str] = Counter()
-    found = _images(members, left_out, path)
-    if not found:
-        raise nothing_found(path, "the archive holds no", left_out)
-    names = [name for name, _ in found]
+    odd: Counter[str] = Counter()
+    found, by_name = _images(members, path, odd)
+    if not found.images:
+        raise nothing_found(path, "the archive holds no", found)
     view = file.map() if file.is_local else None
     if choice.field:
-        return _field_members(file, members, directory, view, names, choice.field)
-    samples = _samples(found, members, directory, view)
+        return _field_members(file, members, directory, view, found, by_name, choice.field)
+    names = found.images
+    samples = _samples([(name, by_name[name]) for name in names], members, directory, view)
     labels, samples.classes = labels_by_folder(names)
     samples.labels = np.array(labels, np.float32)
-    warn_of_others(path, left_out)
-    samples.left_out = dict(left_out.most_common())
+    samples.left_out = {**found.counted(), **odd}
+    found.note_others()
+    samples.notes = found.notes
     return samples
 
 
@@ -113,32 +117,38 @@ def _samples(
     directory: int,
     view: memoryview | None,
 ) -> ContainedSamples:
-    """Say where members lie, in an archive whose directory begins there; None is one missing."""
+    """Say where members lie, in an archive whose directory begins there; None is one missing.
+
+    No two have the same offset, by which they are read; one that cannot be read has any.
+    """
     faults: dict[int, str] = {}
-    offsets: list[int] = []
-    sizes: list[int] = []
-    packed: list[bool] = []
-    begins = np.sort([info.header_offset for info in members])
-    placed = [0 if info is None else info.header_offset for _, info in found]
+    offsets, sizes = [0] * len(found), [NO_CONTENT] * len(found)
+    packed = [True] * len(found)
+    # Damage says offsets of 64 bits without a sign.
+    begins = np.unique([min(info.header_offset, directory) for info in members])
+    placed = [
+        directory if info is None else min(info.header_offset, directory) for _, info in found
+    ]
     ends = np.append(begins, directory)[np.searchsorted(begins, placed, "right")].tolist()
-    for row, (name, info) in enumerate(found):
-        if info is None:
-            faults[row] = f"there is no member {name}.*"
-            offsets, sizes, packed = [*offsets, 0], [*sizes, NO_CONTENT], [*packed, True]
-            continue
-        offset, size = info.header_offset, info.file_size
+    last = -1
+    for row in sorted(range(len(found)), key=placed.__getitem__):
+        name, info = found[row]
+        offset = placed[row]
         try:
-            if not 0 <= offset <= directory - LOCAL.size:
+            if info is None:
+                raise RecordIOError(f"there is no member {name}.*")
+            if not 0 <= info.header_offset <= directory - LOCAL.size:
                 raise RecordIOError("the directory says that it begins outside of the archive")
-            is_packed = view is None or info.compress_type != STORED
+            if offset <= last:
+                raise RecordIOError("the directory says that another member begins there")
             begin = _check(info, min(ends[row], directory), view)
-            offset = offset if is_packed else begin
+            if view is not None and info.compress_type == STORED and info.file_size:
+                offset, packed[row] = begin, False
+            sizes[row] = info.file_size
         except RecordIOError as error:
-            size, is_packed, faults[row] = NO_CONTENT, True, error.reason
-            offset = max(offset, 0)
-        offsets.append(offset)
-        sizes.append(size)
-        packed.append(is_packed)
+            faults[row] = error.reason
+            offset = max(offset, last + 1)
+        offsets[row] = last = offset
     samples = ContainedSamples.of(
         offsets, sizes, [()] * len(found), [name for name, _ in found], faults=faults
     )
@@ -152,13 +162,13 @@ def _field_members(
     members: Sequence[zipfile.ZipInfo],
     directory: int,
     view: memoryview | None,
-    images: Sequence[str],
+    images: ImageNames,
+    by_name: dict[str, zipfile.ZipInfo],
     field: str,
 ) -> ContainedSamples:
     """Find the members of a field; JSON among them is read, as it may have boxes or points."""
-    by_name = _files(members)
-    files = fields_of_stems(by_name, images).get(field, {})
-    stems = [stem_of(name) for name in images]
+    files = fields_of_stems(images.beside, images.images).get(field, {})
+    stems = list(map(stem_of, images.images))
     found = [
         (files[stem], by_name[files[stem]]) if stem in files else (f"{stem}.{field}", None)
         for stem in stems
@@ -182,60 +192,124 @@ def _fields(
     file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples, choice: Choice
 ) -> list[str]:
     """List the fields that members beside the images are."""
-    names = _files(_directory(file, settings)[0])
-    return sorted(fields_of_stems(names, samples.all_names()))
-
-
-def _files(members: Sequence[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
-    """Return the files of an archive that may be fields, by their names; the last one counts."""
-    found = {}
-    for info in members:
-        name = _name(info)
-        is_link = stat.S_ISLNK(info.external_attr >> 16)
-        if name and not (info.is_dir() or is_link or name.startswith(f"{APPLE}/")):
-            found[name] = info
-    return found
+    found, _ = _images(_directory(file, settings)[0], shown(file.name), Counter())
+    return sorted(fields_of_stems(found.beside, found.images))
 
 
 def _images(
-    members: Sequence[zipfile.ZipInfo], left_out: Counter[str], path: str
-) -> list[tuple[str, zipfile.ZipInfo]]:
-    """Choose the members that are images, with their names, by offset."""
+    members: Sequence[zipfile.ZipInfo], path: str, odd: Counter[str]
+) -> tuple[ImageNames, dict[str, zipfile.ZipInfo]]:
+    """Tell the members that are images, by offset, from others; and return all by their names.
+
+    `odd` counts those that are left out for another reason than their ending.
+    """
+    notes = Notes()
+    seen: set[str] = set()
     found: dict[str, zipfile.ZipInfo] = {}
-    for info in members:
-        name = _name(info)
-        suffix = suffix_of(name.rpartition("/")[2])
-        if info.is_dir() or not name:
+    for name, info in named_members(members, notes):
+        suffix = suffix_of(name)
+        if note_system_name(name, notes, seen) or name.endswith("/"):
             continue
-        if name.startswith(f"{APPLE}/"):
-            left_out[f"in {APPLE}"] += 1
-        elif suffix == ".cls":
+        if suffix == ".cls":
             raise RecordIOError(
                 "it has labels in .cls files, which are read from tar files only: pack it as a tar",
                 path=path,
             )
-        elif suffix not in SUFFIXES:
-            left_out[suffix] += 1
-        elif stat.S_ISLNK(info.external_attr >> 16):
-            left_out["links"] += 1
-        elif not fits_in_list(name):
-            left_out["names that a list line cannot hold"] += 1
+        if stat.S_ISLNK(info.external_attr >> 16):
+            reason = "links"
+        elif suffix in IMAGE_SUFFIXES and not fits_in_list(name):
+            reason = "names that a list line cannot hold"
         else:
-            left_out["replaced by a later file of the same name"] += name in found
+            if name in found:
+                notes.add(REPLACED, name)
+                odd["replaced by a later file of the same name"] += 1
             found[name] = info  # unpacking would write it again, too
-    left_out += Counter()  # without zeros
-    names = without_field_images(list(found), left_out)
-    return sorted(((n, found[n]) for n in names), key=lambda item: item[1].header_offset)
+            continue
+        odd[reason] += 1
+        if suffix in IMAGE_SUFFIXES:
+            notes.add(f"images were left out: {reason}", name)
+    images: list[str] = []
+    others: list[str] = []
+    for name in sorted(found, key=lambda name: found[name].header_offset):
+        (images if suffix_of(name) in IMAGE_SUFFIXES else others).append(name)
+    return choose_images(images, others, notes), found
 
 
-def _name(info: zipfile.ZipInfo) -> str:
-    """Return the path that unpacking would write, which leads nowhere else."""
-    name = info.filename
-    if info.create_system == 0 and "/" not in name:  # old tools of Windows
-        name = name.replace("\\", "/")
-    if name.startswith(("/", ".")) or "//" in name or "/." in name:
-        name = "/".join(part for part in name.split("/") if part not in ("", ".", ".."))
-    return name
+def named_members(
+    members: Sequence[zipfile.ZipInfo], notes: Notes
+) -> list[tuple[str, zipfile.ZipInfo]]:
+    """Return members with the paths that unpacking would write, which lead nowhere else.
+
+    All whose name may be meant in another way are noted, and those that have none.
+    """
+    stored = [_stored_name(info) for info in members]
+    with_slashes = any(b"/" in data.rstrip(b"/") for data, _ in stored)
+    named = []
+    for info, (data, encoding) in zip(members, stored, strict=True):
+        name = data.decode(encoding)
+        if encoding == "cp437" and suffix_of(name) in IMAGE_SUFFIXES:
+            notes.add(NO_UTF_8, name)
+        if b"\\" in data:
+            is_letter = info.create_system in UNIX and with_slashes
+            slashes = None if is_letter else _slashes(data, encoding)
+            if slashes is not None:
+                name = slashes.decode(encoding)
+            if slashes is None or info.create_system in UNIX or encoding == "cp437":
+                notes.add(LETTERS if slashes is None else SLASHES, name)
+        if name.startswith(("/", ".")) or "//" in name or "/." in name:
+            end = "/" * name.endswith("/")
+            name = "/".join(part for part in name.split("/") if part not in ("", ".", "..")) + end
+        if name.strip("/"):
+            named.append((name, info))
+        elif not name:
+            notes.add(NAMELESS)
+    return named
+
+
+def _stored_name(info: zipfile.ZipInfo) -> tuple[bytes, str]:
+    """Return the name in the directory, and its encoding: UTF-8 wherever it may be.
+
+    Many write UTF-8 without saying so, macOS among them.
+    """
+    if not info.extra and info.orig_filename.isascii():  # as nearly all are
+        return info.orig_filename.encode().partition(b"\0")[0], "utf-8"
+    encoding = "utf-8" if info.flag_bits & UTF_8 else "cp437"
+    data = info.orig_filename.encode(encoding, "surrogatepass")
+    if encoding == "cp437":
+        data = _unicode_path(info.extra, data) or data
+        with contextlib.suppress(UnicodeDecodeError):
+            data.decode()
+            encoding = "utf-8"
+    return data.partition(b"\0")[0], encoding
+
+
+def _unicode_path(extra: bytes, name: bytes) -> bytes:
+    """Return the name of an extra field of Info-ZIP if it belongs to a name; else nothing."""
+    while len(extra) >= 4:
+        kind, size = struct.unpack_from("<2H", extra)
+        data, extra = extra[4 : 4 + size], extra[4 + size :]
+        if kind == UNICODE_PATH and data[:1] == b"\1" and len(data) > 5:
+            (check,) = struct.unpack_from("<I", data, 1)
+            with contextlib.suppress(UnicodeDecodeError):
+                if check == zlib.crc32(name) and data[5:].decode():
+                    return data[5:]
+    return b""
+
+
+def _slashes(data: bytes, encoding: str) -> bytes | None:
+    r"""Turn the backslashes of a name into slashes; None where one may be half of a letter.
+
+    In GBK, Big5 and Shift-JIS the second byte of a letter may be that of a backslash.
+
+    >>> _slashes(b"cat\\1.jpg", "utf-8"), _slashes("表.jpg".encode("shift_jis"), "cp437")
+    (b'cat/1.jpg', None)
+    """
+    if encoding == "cp437":
+        pairs = re.findall(rb"(?s)[\x81-\xfe][\x40-\xfe]|.", data)
+        single = re.findall(rb"(?s)[\x81-\x9f\xe0-\xfc][\x40-\xfc]|.", data)
+        if not pairs.count(b"\\") == single.count(b"\\") == data.count(b"\\"):
+            return None
+    return data.replace(b"\\", b"/")
 
 
 def _check(info: zipfile.ZipInfo, end: int, view: memoryview | None) -> int:
@@ -288,7 +362,7 @@ class ZipRows:
     def __init__(self, file: StoredFile, samples: ContainedSamples, choice: Choice = USUAL) -> None:
         self._view = file.map() if file.is_local else file.mirrored().view
         self._samples = samples
-        #: Members of a field may lie in another order than the images.
+        #: Rows by offset: members of a field may lie in another order than the images.
         self._order = np.argsort(samples.offsets, kind="stable")
         self._sorted = samples.offsets[self._order]
 
@@ -341,6 +415,6 @@ ZIP = Container(
     pattern=re.compile(r"\.zip$", re.IGNORECASE),
     rows=ZipRows,
     has_checksums=True,
-    rules=2,
+    rules=3,
     fields=_fields,
 )

@@ -39,6 +39,7 @@ from recordio.formats.webp.webp import WebpRows
 __all__ = [
     "FORMATS",
     "IMAGE_KINDS",
+    "IMAGE_SUFFIXES",
     "OTHER",
     "Format",
     "format_of",
@@ -261,6 +262,8 @@ FORMATS = (
 OTHER = Format("other", (".bin",), ())
 
 IMAGE_KINDS = tuple(row.kind for row in FORMATS)
+#: Endings that are those of images wherever files are looked for; errors say what decoders need.
+IMAGE_SUFFIXES = frozenset(suffix for row in FORMATS for suffix in row.suffixes)
 #: Kind, suffixes and signatures of content, be it an image or an array.
 _KINDS = (
     *((row.kind, row.suffixes, row.signatures) for row in FORMATS),

@@ -21,7 +21,7 @@ from recordio.errors import CorruptRecordError, TruncatedRecordError
 from recordio.keywords.checks import boolean
 from recordio.keywords.options import Rule, option
 
-from ..im2rec_options import PackOptions, family_of
+from ..im2rec_options import EXTENSIONS, PackOptions, family_of
 from ..samples import files_of
 from ..unpacking import unpacked_beside
 from .format import WITH_IMAGE, Import, ImportSource, Item
@@ -123,7 +123,7 @@ def _row(
     kind: Container, name: str, summary: str, source: str, names: Mapping[str, str], **more: Any
 ) -> Import:
     """Make the row of a kind of container; a folder is one source, and others may be several."""
-    own = {key: more.pop(key) for key in ("extra", "rules") if key in more}
+    own = {key: more.pop(key) for key in ("extra", "rules", "exts") if key in more}
     options = family_of(
         f"{name.capitalize()}Options",
         f"Options of from-{name}.",
@@ -146,6 +146,7 @@ FROM_FOLDER = _row(
     "a folder of images for each class",
     "the folder; every folder in it that contains images is a class",
     {"exts": "exts", "fields": "fields", **COMMON},
+    exts=EXTENSIONS,
     description="""Each image file becomes an image record, untouched. PREFIX.classes.txt lists the
     label of each folder, and PREFIX.lst the file of each record. To resize or split, use im2rec.""",
     example=WITH_IMAGE

@@ -18,7 +18,7 @@ from recordio.keywords.checks import choice
 from recordio.keywords.options import Options, option
 from recordio.packs.classes import read_classes
 
-from ..im2rec_options import family_of
+from ..im2rec_options import EXTENSIONS, family_of
 from ..image_list import ImageList
 from ..outputs import new_folder, url_refused
 from ..payloads import check_content, number_text
@@ -48,7 +48,9 @@ class CheckOptions(Options):
 
 
 #: Option for the suffixes of images.
-SuffixOptions: Any = family_of("SuffixOptions", "Option for suffixes.", {"exts": "exts"})
+SuffixOptions: Any = family_of(
+    "SuffixOptions", "Option for suffixes.", {"exts": "exts"}, exts=EXTENSIONS
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +71,8 @@ def find_images(root: str, suffixes: Sequence[str]) -> tuple[ImageList, list[str
         raise RecordIOError(reason, path=root)
     found = scan_images(root, True, suffixes)
     left_out = describe_left_out(found.left_out, suffixes, ",")
-    return found, [f"note: {left_out}"] if left_out else []
+    lines = [*[left_out] * bool(left_out), *found.notes.lines()]
+    return found, [f"note: {line}" for line in lines]
 
 
 def read_content(path: str, check: str) -> bytes:

@@ -16,6 +16,7 @@ import numpy as np
 from recordio.bytes.files import listed_files
 from recordio.bytes.remote.objects import shown
 from recordio.bytes.remote.settings import RemoteSettings, is_url
+from recordio.containers.names import field_note
 from recordio.errors import LabelError, RecordIOError
 from recordio.keywords.checks import integer, paths, real, unknown_keyword
 from recordio.keywords.checks import path as path_of
@@ -244,6 +245,15 @@ class Packs(RecordSource):
         #: Number of the first record of each.
         self.firsts: np.ndarray = np.cumsum([0, *map(len, self.members[:-1])]).astype(np.int64)
         self.faces = self.members[0].faces if len(packs) == 1 else []
+
+    def say_notes(
+        self, fields: Iterable[str] | None, *, strict: bool = False, stacklevel: int = 2
+    ) -> None:
+        """Say what is odd about them; that what is asked for as a field is one is not."""
+        notes = self.notes
+        for name in fields or ():
+            notes.kinds.pop(field_note(name), None)
+        notes.say(self.name, strict=strict, stacklevel=stacklevel)
 
     def pack_of(self, record: int) -> int:
         """Return the number of the pack that a record belongs to."""

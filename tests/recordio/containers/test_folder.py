@@ -1,7 +1,7 @@
 import contextlib
 import os
+import shutil
 import sys
-import zipfile
 
 import numpy as np
 import pytest
@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from iterators import ImageRecordDataset, ImageRecordIter
 from iterators.testing import assert_same, copies, encode, noise
 from recordio.bytes.files import StoredFile
-from recordio.containers.folder import FOLDER, SUFFIXES, fits_in_list, suffix_of
+from recordio.containers.folder import FOLDER, fits_in_list
+from recordio.containers.names import suffix_of
 from recordio.containers.table import container_of
 from recordio.containers.zip import ZIP
-from recordio.errors import EmptyRecordFileError, ImageFileError
+from recordio.errors import EmptyRecordFileError, ImageFileError, RecordIOError
+from recordio.formats.table import IMAGE_SUFFIXES
 from recordio.packs.open_pack import open_listed
 from recordio.tools import cli
 from recordio.tools.scan import scan_images
@@ -71,17 +73,23 @@ def test_what_is_no_image_is_counted(folder):
     assert scan(folder).left_out == {".txt": 1}
 
 
-def test_images_that_only_converters_take_are_warned_of(folder, tmp_path):
-    (folder / "ant" / "a.webp").touch()
-    (folder / "ant" / "b.WEBP").touch()
-    with pytest.warns(UserWarning, match=r"set: left out 2 \.webp: .*--exts"):
-        assert len(scan(folder)) == len(FILES)
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        for path in (folder / "ant").iterdir():
-            if path.is_file():
-                archive.write(path, f"ant/{path.name}")
-    with pytest.warns(UserWarning, match=r"a\.zip: left out 2 \.webp"):
-        assert len(ZIP.scan(StoredFile(str(tmp_path / "a.zip")), None)) == 1
+def test_files_that_may_be_images_of_other_formats_are_noted(folder, tmp_path):
+    for name in ("a.webp", "b.AVIF", "c.heic", "d.HEIC", "without", "b.npy", "words.csv"):
+        (folder / "ant" / name).touch()
+    archive = shutil.make_archive(tmp_path / "a", "zip", folder)
+    for samples in (scan(folder), ZIP.scan(StoredFile(archive), None)):
+        assert len(samples) == len(FILES) + 2
+        lines = samples.notes.lines()
+        assert len(lines) == 2
+        assert lines[0].startswith("2 files that end in .heic were left out")
+        assert lines[0].endswith(": ant/c.heic, ant/d.HEIC")
+        assert lines[1].startswith("1 files without an ending were left out")
+        assert samples.left_out == {".txt": 1, ".csv": 1, ".heic": 2, ".npy": 1, "": 1}
+    with pytest.warns(UserWarning) as said:
+        ImageRecordDataset(folder)
+    assert [str(one.message).partition("set: ")[2] for one in said] == lines
+    with pytest.raises(RecordIOError, match=r"2 files that end in \.heic"):
+        ImageRecordIter(path_imgrec=archive, data_shape=(3, 8, 8), batch_size=1, strict=True)
 
 
 def test_a_folder_of_packs_stays_what_it_is(folder):
@@ -93,8 +101,9 @@ def test_a_folder_of_packs_stays_what_it_is(folder):
 def test_a_folder_without_images_says_what_it_holds(tmp_path):
     with pytest.raises(EmptyRecordFileError, match="but nothing at all"):
         scan(tmp_path)
-    (tmp_path / "a.webp").touch()
-    with pytest.raises(EmptyRecordFileError, match=r"but 1 \.webp: .*--exts"):
+    (tmp_path / "a.heic").touch()
+    (tmp_path / "._1.jpg").touch()
+    with pytest.raises(EmptyRecordFileError, match=r"but 1 \.heic; 1 hidden .*: \._1\.jpg"):
         ImageRecordIter(path_imgrec=tmp_path, data_shape=(3, 8, 8), batch_size=1)
 
 
@@ -159,4 +168,4 @@ def test_quick_rules_for_names_are_the_plain_ones(name):
     base = name.rpartition("/")[2]
     assert suffix_of(base) == os.path.splitext(base)[1].lower()
     assert fits_in_list(name) == (name == name.strip() and not set(name) & set("\t\r\n"))
-    assert all(suffix_of("x" + suffix) == suffix for suffix in SUFFIXES)
+    assert all(suffix_of("x" + suffix) == suffix for suffix in IMAGE_SUFFIXES)

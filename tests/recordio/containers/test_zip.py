@@ -14,9 +14,10 @@ from iterators import ImageRecordIter
 from iterators.testing import assert_same, copies, encode, noise
 from recordio.bytes.files import StoredFile
 from recordio.containers.folder import FOLDER
+from recordio.containers.names import SYSTEM
 from recordio.containers.reader import ContainedRecords
 from recordio.containers.samples import NO_CONTENT
-from recordio.containers.zip import ZIP
+from recordio.containers.zip import REPLACED, ZIP
 from recordio.errors import ChecksumError, EmptyRecordFileError, RecordIOError
 from recordio.tools import cli
 
@@ -129,10 +130,15 @@ def test_what_is_no_image_is_counted(tmp_path):
         assert records.content(0) == b"latest"
         assert records.samples.left_out == {
             ".txt": 1,
-            "in __MACOSX": 1,
             "links": 1,
             "names that a list line cannot hold": 1,
             "replaced by a later file of the same name": 1,
+        }
+        assert records.samples.notes.kinds == {
+            SYSTEM: (1, ["__MACOSX"]),
+            REPLACED: (1, ["a/1.png"]),
+            "images were left out: links": (1, ["a/link.png"]),
+            "images were left out: names that a list line cannot hold": (1, ["a/new\nline.png"]),
         }
 
 
@@ -237,9 +243,12 @@ def test_members_that_overlap_are_refused(tmp_path):
     path.write_bytes(data)
     with open_zip(path) as records:
         assert len(records) == len(FILES)
-        for row in range(len(FILES)):
-            with pytest.raises(RecordIOError):
+        assert list(records.samples.faults) == [1, 2, 3, 4, 5]
+        assert len(set(records.offsets.tolist())) == len(FILES)
+        for row in range(1, len(FILES)):
+            with pytest.raises(RecordIOError, match="another member begins there|header says"):
                 records.content(row)
+        assert bytes(records.content(0)) == CONTENTS["top.png"]
 
 
 def test_checksums_of_stored_members_are_compared_when_that_is_asked_for(tmp_path):

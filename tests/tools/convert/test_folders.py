@@ -160,6 +160,8 @@ def tree_files(folder):
 
 
 def test_files_with_other_suffixes_are_told_of(photo_folder, output, command, capsys):
-    (photo_folder / "cat" / "x.webp").touch()
+    (photo_folder / "cat" / "x.heic").touch()
     assert command("from-imagefolder", photo_folder, output / "t") == 0
-    assert "note: left out 1 .webp: give --exts .jpeg,.jpg,.png,.webp" in capsys.readouterr().err
+    assert "note: left out 1 .heic: .heic must be converted first" in capsys.readouterr().err
+    assert command("from-imagefolder", photo_folder, output / "u", "--exts", "jpg,tif") == 0
+    assert "note: left out 8 .png, 1 .heic: give --exts .jpg,.tif,.png" in capsys.readouterr().err
