@@ -119,7 +119,7 @@ class ListOptions(Options):
         DEFAULT_EXTENSIONS,
         "tuple of str",
         """Suffixes to accept in folders, in upper or lower case, such as .webp .gif .bmp .tiff; a
-        note counts the other files.""",
+        note counts the other files (default: all images; in im2rec .jpeg .jpg .png).""",
         suffixes,
     )
     shuffle: bool = option(
