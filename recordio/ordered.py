@@ -336,9 +336,7 @@ def map_in_order(
     """
     if isinstance(items, Sequence) and not items:
         return
-    blocks = _Blocks(
-        function, items, threads or default_threads(), size, pending_bytes, cancelled
-    )
+    blocks = _Blocks(function, items, threads or default_threads(), size, pending_bytes, cancelled)
     try:
         blocks.look_up()
         for part in blocks:

@@ -28,8 +28,8 @@ from recordio.packs.fields_meta import check_name
 
 __all__ = [
     "DEFAULT_EXTENSIONS",
-    "EXTENSIONS",
     "ENCODINGS",
+    "EXTENSIONS",
     "IMAGE_OPTIONS",
     "EncodeOptions",
     "Im2recOptions",
@@ -122,9 +122,7 @@ class ListOptions(Options):
         note counts the other files (default: all images; in im2rec .jpeg .jpg .png).""",
         suffixes,
     )
-    shuffle: bool = option(
-        True, "bool", "Shuffle the images, in the same way every time.", boolean
-    )
+    shuffle: bool = option(True, "bool", "Shuffle the images, in the same way every time.", boolean)
     train_ratio: float = option(
         1.0,
         "float",
@@ -396,14 +394,17 @@ def family_of(
     items = [(name, "bool", item) for name, item in extra.items()]
     for new, old in names.items():
         base = next(kind for kind in (Im2recOptions, SampleOptions) if old in _types(kind))
-        items.append(
-            (new, _types(base)[old], described(base, old, default=more.pop(new, MISSING)))
-        )
+        items.append((new, _types(base)[old], described(base, old, default=more.pop(new, MISSING))))
     return make_dataclass(
         title,
         items,
         bases=(Options,),
-        namespace={"__doc__": text, "__module__": __name__, "__post_init__": check_together, **more},
+        namespace={
+            "__doc__": text,
+            "__module__": __name__,
+            "__post_init__": check_together,
+            **more,
+        },
         frozen=True,
         kw_only=True,
     )

@@ -62,9 +62,7 @@ class ImageList:
     notes: Notes = field(default_factory=Notes)
 
 
-def shuffle_entries(
-    entries: Sequence[ListEntry], seed: int = SHUFFLE_SEED
-) -> list[ListEntry]:
+def shuffle_entries(entries: Sequence[ListEntry], seed: int = SHUFFLE_SEED) -> list[ListEntry]:
     """Return the entries in the order in which MXNet's tool shuffles a list of that length."""
     shuffled = list(entries)
     random.Random(seed).shuffle(shuffled)

@@ -198,7 +198,7 @@ class SampleImages:
 
     def left_out(self) -> dict[str, int]:
         """Count what is not stored, by kind; known when all samples were read."""
-        counts = {**self.pack.reader.samples.left_out, **self._features}
+        counts = {**self.pack.reader.samples.left_out, **dict(sorted(self._features.items()))}
         return {
             kind: count
             for kind, count in counts.items()

@@ -31,7 +31,8 @@ __all__ = ["open_unpacked", "unpacked_beside"]
 
 #: Most memory for an xz file; the highest level takes 64 MiB.
 MOST_LZMA_MEMORY = 1 << 28
-PIECE, HOLE = 1 << 16, 1 << 12
+PIECE = 1 << 16
+ZEROS = bytes(PIECE)
 UNPACKING_ERRORS = (EOFError, lzma.LZMAError, zlib.error)
 #: Bytes on the disk that are left free, and bytes between two looks.
 LEFT_FREE, LOOK = 1 << 28, 1 << 26
@@ -175,12 +176,10 @@ def _unpack(
                             "elsewhere, and give what it holds",
                             path=file.name,
                         )
-                for begin in range(0, len(piece), HOLE):
-                    part = piece[begin : begin + HOLE]
-                    if part.strip(b"\0"):
-                        output.write(part)
-                    else:
-                        output.seek(len(part), os.SEEK_CUR)
+                if piece == ZEROS[: len(piece)]:
+                    output.seek(len(piece), os.SEEK_CUR)
+                else:
+                    output.write(piece)
                 done += len(piece)
                 advance(len(piece))
             output.truncate(done)

@@ -13,8 +13,8 @@ from fake_containers import write_container
 from recordio import RecordIOError, RecordReader, check_shards, unpack
 from recordio.tools import pack_shards
 from recordio.tools.im2rec import main as im2rec
-from recordio.tools.pack import PackingError
 from recordio.tools.im2rec_options import PackOptions
+from recordio.tools.pack import PackingError
 from recordio.tools.pack_source import pack_source
 from recordio.tools.samples import cut_samples
 

@@ -26,6 +26,7 @@ from ..command import add_option
 
 __all__ = ["ShardOptions", "add_shard_options", "older_shards", "plan_shards"]
 
+
 @dataclass(frozen=True, kw_only=True)
 class ShardOptions(Options):
     """Options of exports that write files."""

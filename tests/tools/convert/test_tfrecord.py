@@ -4,9 +4,9 @@ import pytest
 
 import recordio.convert
 from recordio import RecordReader
+from recordio.bytes.files import StoredFile
 from recordio.containers.tf_example import decode_example
 from recordio.containers.tfrecord import masked_crc32c
-from recordio.bytes.files import StoredFile
 from recordio.tools.convert.containers import read_frames
 from recordio.tools.convert.tfrecord import encode_example
 

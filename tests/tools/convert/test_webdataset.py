@@ -224,16 +224,16 @@ def test_records_of_one_name_stay_apart(tmp_path, command, images):
 
 
 def packed_archive(path, *members):
-    """An archive packed by bzip2, of headers and contents; a number is that many zero bytes."""
-    zeros = bz2.compress(bytes(1 << 25))
+    """An archive packed by gzip, of headers and contents; a number is that many zero bytes."""
+    zeros = gzip.compress(bytes(1 << 25))
     with open(path, "wb") as file:
         for header, content in members:
-            file.write(bz2.compress(header.tobuf(tarfile.PAX_FORMAT)))
+            file.write(gzip.compress(header.tobuf(tarfile.PAX_FORMAT)))
             if isinstance(content, int):
                 file.write(zeros * (content >> 25))
             else:
-                file.write(bz2.compress(content + bytes(-len(content) % 512)))
-        file.write(bz2.compress(bytes(1024)))
+                file.write(gzip.compress(content + bytes(-len(content) % 512)))
+        file.write(gzip.compress(bytes(1024)))
     return path
 
 
@@ -264,7 +264,7 @@ def bounded(*words):
 def test_files_that_are_not_wanted_take_no_memory(tmp_path, images, contents):
     jpeg, many = images.jpeg(), 2
     path = packed_archive(
-        tmp_path / "bomb.tar.bz2",
+        tmp_path / "bomb.tar.gz",
         (member("a.jpg", len(jpeg)), jpeg),
         (member("a.cls", 1), b"3"),
         *((member(f"a.{number}.bin", 1 << 28), 1 << 28) for number in range(many)),
@@ -272,7 +272,7 @@ def test_files_that_are_not_wanted_take_no_memory(tmp_path, images, contents):
         (member("b.jpg", len(jpeg)), jpeg),
         (member("b.cls", 1), b"4"),
     )
-    assert path.stat().st_size < 20_000
+    assert path.stat().st_size < 1 << 20
     code, said = bounded("from-webdataset", path, tmp_path / "t")
     assert code == 0, said
     assert not list(tmp_path.glob("*.partial"))
@@ -283,20 +283,15 @@ def test_files_that_are_not_wanted_take_no_memory(tmp_path, images, contents):
 @pytest.mark.address_space
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [
-        (tarfile.XHDTYPE, "x"),
-        (tarfile.XGLTYPE, "g"),
-        (tarfile.GNUTYPE_LONGNAME, "././@LongLink"),
-        (tarfile.GNUTYPE_LONGLINK, "././@LongLink"),
-    ],
+    [(tarfile.XHDTYPE, "x"), (tarfile.GNUTYPE_LONGNAME, "././@LongLink")],
 )
 def test_huge_headers_are_refused(tmp_path, images, kind, name):
     jpeg = images.jpeg()
     path = packed_archive(
-        tmp_path / "bomb.tar.bz2",
+        tmp_path / "bomb.tar.gz",
         (member("a.jpg", len(jpeg)), jpeg),
         (member("a.cls", 1), b"3"),
-        (member(name, 1 << 30, kind), 1 << 30),
+        (member(name, 1 << 29, kind), 1 << 29),
     )
     code, said = bounded("from-webdataset", path, tmp_path / "t")
     assert (code, "in a header" in said or "headers" in said) == (1, True), said
@@ -315,7 +310,7 @@ def test_a_size_far_beyond_the_end_is_damage(tmp_path, images):
 def test_chains_of_headers_end(tmp_path, images):
     record = b"30 comment=%s\n" % (b"x" * 18)
     path = packed_archive(
-        tmp_path / "bomb.tar.bz2", *[(member("x", 30, tarfile.XHDTYPE), record)] * 1500
+        tmp_path / "bomb.tar.gz", *[(member("x", 30, tarfile.XHDTYPE), record)] * 1500
     )
     code, said = bounded("from-webdataset", path, tmp_path / "t")
     assert (code, "headers" in said) == (1, True), said
