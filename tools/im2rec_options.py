@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from recordio.formats.image_header import DEFAULT_MAX_PIXELS
-from recordio.formats.table import FORMATS, IMAGE_SUFFIXES
+from recordio.formats.table import FORMATS
 from recordio.keywords.checks import boolean, choice, integer, real
 from recordio.keywords.options import (
     Options,
@@ -29,7 +29,6 @@ from recordio.packs.fields_meta import check_name
 __all__ = [
     "DEFAULT_EXTENSIONS",
     "ENCODINGS",
-    "EXTENSIONS",
     "IMAGE_OPTIONS",
     "EncodeOptions",
     "Im2recOptions",
@@ -42,9 +41,8 @@ __all__ = [
     "note_on_bits",
 ]
 
-#: Those of MXNet's tool, and those of folders that are read in place.
+#: Those of MXNet's tool.
 DEFAULT_EXTENSIONS = (".jpeg", ".jpg", ".png")
-EXTENSIONS = tuple(sorted(IMAGE_SUFFIXES))
 #: Options that matter only where images are changed.
 IMAGE_OPTIONS = ("resize", "center_crop", "quality", "encoding", "color", "inter_method")
 #: The seed of MXNet's tool.
@@ -65,7 +63,7 @@ def suffixes(name: str, value: Any) -> tuple[str, ...]:
     if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
         raise TypeError(f"{name}={value!r}: expected suffixes, such as .jpg,.webp")
     found = tuple(f".{part.strip().lstrip('*.').lower()}" for part in parts)
-    if not found or "." in found:
+    if "." in found:
         raise ValueError(f"{name}={value!r}: expected suffixes, such as .jpg,.webp")
     return found
 
@@ -428,7 +426,7 @@ PackOptions: Any = family_of(
         if item.name not in FOREIGN
     },
     shuffle=False,
-    exts=EXTENSIONS,
+    exts=(),
     # Contents are stored as they are where nothing changes images.
     pass_through=property(lambda self: not any(map(self.differs, IMAGE_OPTIONS))),
     is_sharded=property(lambda self: any(getattr(self, name) is not None for name in SHARDED)),

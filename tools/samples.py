@@ -16,7 +16,7 @@ from typing import Any
 
 from recordio.bytes.files import StoredFile, named_files, with_mirrors
 from recordio.containers.braces import expand_braces
-from recordio.containers.container import Choice, Container
+from recordio.containers.container import USUAL, Choice, Container
 from recordio.containers.joined import JoinedRecords
 from recordio.containers.labels import IMAGES, LABELS, first_named
 from recordio.containers.table import container_of
@@ -38,7 +38,7 @@ from recordio.packs.open_pack import FieldPack, OpenPack
 from .encode import EncodeOptions
 from .field_kinds import FoundKinds
 from .field_sources import Value, fitted
-from .im2rec_options import EXTENSIONS, MOST_CONTENT
+from .im2rec_options import MOST_CONTENT
 from .image_list import ImageList, format_line, shuffle_entries
 from .outputs import url_refused
 
@@ -64,7 +64,7 @@ class Selection:
     source: str | tuple[str, ...]
     #: The kind that the files are taken for; None: what their names say.
     kind: Container | None = None
-    choice: Choice = Choice()
+    choice: Choice = USUAL
     fields: tuple[str, ...] = ()
     most: int = MOST_CONTENT
     #: The seed of their order; None: that of the source.
@@ -79,7 +79,7 @@ class Selection:
             image_field=options.image_field or "",
             label_field=options.label_field or "",
             has_labels=not options.no_labels,
-            suffixes=() if options.exts == EXTENSIONS else options.exts,
+            suffixes=options.exts,
         )
         return cls(
             names[0] if len(names) == 1 else names,

@@ -30,8 +30,6 @@ from .samples import NO_CONTENT, ContainedSamples
 
 __all__ = ["ContainedRecords"]
 
-CHANGED = "the file changed since it was opened, and samples may lie elsewhere now: open it again"
-
 
 class ContainedRecords:
     """Records by position and key, as `RecordReader` gives those of a record file; copies.

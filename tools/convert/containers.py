@@ -1,4 +1,4 @@
-"""Containers that have converters of their own: what `recordio pack` makes of them, by another name.
+"""Containers with converters of their own: `recordio pack` of a kind of file, by another name.
 
 The readers are those of training, in `recordio.containers`; only ``raw=True`` of TFRECORD, records
 as they are, is read here.
@@ -21,7 +21,7 @@ from recordio.errors import CorruptRecordError, TruncatedRecordError
 from recordio.keywords.checks import boolean
 from recordio.keywords.options import Rule, option
 
-from ..im2rec_options import EXTENSIONS, PackOptions, family_of
+from ..im2rec_options import PackOptions, family_of
 from ..samples import files_of
 from ..unpacking import unpacked_beside
 from .format import WITH_IMAGE, Import, ImportSource, Item
@@ -146,9 +146,9 @@ FROM_FOLDER = _row(
     "a folder of images for each class",
     "the folder; every folder in it that contains images is a class",
     {"exts": "exts", "fields": "fields", **COMMON},
-    exts=EXTENSIONS,
+    exts=(),
     description="""Each image file becomes an image record, untouched. PREFIX.classes.txt lists the
-    label of each folder, and PREFIX.lst the file of each record. To resize or split, use im2rec.""",
+    label of each folder, and PREFIX.lst the file of each record. im2rec resizes and splits.""",
     example=WITH_IMAGE
     + """>>> recordio.convert.from_imagefolder(folder / "photos", folder / "a").records
 1""",

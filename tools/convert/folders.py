@@ -13,12 +13,12 @@ from typing import Any
 
 from recordio import RecordIOError
 from recordio.bytes.regular_files import open_regular
-from recordio.formats.table import IMAGE_KINDS, suffixes_of
+from recordio.formats.table import IMAGE_KINDS, IMAGE_SUFFIXES, suffixes_of
 from recordio.keywords.checks import choice
 from recordio.keywords.options import Options, option
 from recordio.packs.classes import read_classes
 
-from ..im2rec_options import EXTENSIONS, family_of
+from ..im2rec_options import family_of
 from ..image_list import ImageList
 from ..outputs import new_folder, url_refused
 from ..payloads import check_content, number_text
@@ -48,9 +48,7 @@ class CheckOptions(Options):
 
 
 #: Option for the suffixes of images.
-SuffixOptions: Any = family_of(
-    "SuffixOptions", "Option for suffixes.", {"exts": "exts"}, exts=EXTENSIONS
-)
+SuffixOptions: Any = family_of("SuffixOptions", "Option for suffixes.", {"exts": "exts"}, exts=())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +67,7 @@ def find_images(root: str, suffixes: Sequence[str]) -> tuple[ImageList, list[str
     """Return the images below a folder, and messages about the other files in it."""
     if reason := url_refused(root):
         raise RecordIOError(reason, path=root)
+    suffixes = suffixes or sorted(IMAGE_SUFFIXES)
     found = scan_images(root, True, suffixes)
     left_out = describe_left_out(found.left_out, suffixes, ",")
     lines = [*[left_out] * bool(left_out), *found.notes.lines()]
