@@ -35,7 +35,7 @@ __all__ = [
     "ListOptions",
     "PackOptions",
     "SampleOptions",
-    "check_together",
+    "Together",
     "encode_options",
     "family_of",
     "note_on_bits",
@@ -95,14 +95,17 @@ def _fields(name: str, value: Any) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def check_together(options: Options) -> None:
-    """Check values one by one, and beside each other."""
-    Options.__post_init__(options)
-    refuse_ineffective(options)
+@dataclass(frozen=True, kw_only=True)
+class Together(Options):
+    """Options that are checked one by one, and beside each other."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        refuse_ineffective(self)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListOptions(Options):
+class ListOptions(Together):
     """Settings of lists; a value out of range is a ValueError."""
 
     recursive: bool | None = option(
@@ -156,11 +159,9 @@ class ListOptions(Options):
         ),
     )
 
-    __post_init__ = check_together
-
 
 @dataclass(frozen=True, kw_only=True)
-class EncodeOptions(Options):
+class EncodeOptions(Together):
     """Settings for every image; a value out of range is a ValueError."""
 
     pass_through: bool = option(
@@ -258,8 +259,6 @@ class EncodeOptions(Options):
             refused=True,
         ),
     )
-
-    __post_init__ = check_together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -396,11 +395,10 @@ def family_of(
     return make_dataclass(
         title,
         items,
-        bases=(Options,),
+        bases=(Together,),
         namespace={
             "__doc__": text,
             "__module__": __name__,
-            "__post_init__": check_together,
             **more,
         },
         frozen=True,

@@ -23,7 +23,7 @@ from recordio.keywords.options import (
 )
 from recordio.packs.names import pack_prefix
 
-from ..im2rec_options import PackOptions, SampleOptions, check_together
+from ..im2rec_options import PackOptions, SampleOptions, Together
 from ..outputs import replacing
 from ..pack_source import SourceReport, pack_source
 from ..record_pack import RecordPack
@@ -61,7 +61,7 @@ def _names(name: str, value: Any) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunSettings(Options):
+class RunSettings(Together):
     """Options of all functions that take long."""
 
     progress: bool = option(
@@ -86,7 +86,6 @@ class ConvertSettings(RunSettings):
     strict: bool = option(False, "bool", "Stop at the first bad item, and write nothing.", boolean)
 
     rules: ClassVar[tuple[Rule, ...]] = SampleOptions.rules
-    __post_init__ = check_together
 
 
 PREFIX_TEXT = (
