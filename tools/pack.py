@@ -34,6 +34,8 @@ from .optimize import Tally, check_available
 
 #: Images to pack: a ``.lst`` file or its content.
 Source: TypeAlias = "str | os.PathLike[str] | ImageList | Sequence[ListEntry]"
+#: Whether a bar is shown, None where standard error is a terminal; or what is called instead.
+Progress: TypeAlias = bool | Callable[[int], object] | None
 
 __all__ = [
     "Fields",
@@ -41,6 +43,7 @@ __all__ = [
     "ListedFiles",
     "PackingError",
     "PackingReport",
+    "Progress",
     "pack",
     "pack_together",
 ]
@@ -54,7 +57,9 @@ OPEN_FLAGS = os.O_RDONLY | sum(
 class Fields(Protocol):
     """Fields of images by the entries of a list, wherever they lie."""
 
-    names: Sequence[str]
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the fields."""
 
     def of(self, entry: ListEntry, image: bytes) -> Mapping[str, Value]:
         """Find those of an image, as it was read, in any thread; missing ones are not there."""
@@ -162,7 +167,7 @@ def pack(
     threads: int | None = None,
     strict: bool = False,
     checksums: bool = False,
-    progress: bool | Callable[[int], object] = False,
+    progress: Progress = False,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> PackingReport:
     """Pack images into ``PREFIX.rec`` and ``PREFIX.idx``.
@@ -202,7 +207,7 @@ def pack_together(
     threads: int | None = None,
     strict: bool = False,
     checksums: bool = False,
-    progress: bool | Callable[[int], object] = False,
+    progress: Progress = False,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> list[PackingReport]:
     """Pack several lists and publish them at the end: with an error in one, none appears.
@@ -270,7 +275,7 @@ def _write_records(
     options: EncodeOptions,
     threads: int,
     strict: bool,
-    progress: bool | Callable[[int], object],
+    progress: Progress,
     cancelled: Callable[[], bool],
 ) -> None:
     """Encode in threads, write in order, and fill in the report."""
@@ -340,7 +345,7 @@ def _write_records(
 
 
 def _advancing(
-    progress: bool | Callable[[int], object], total: int, path: str
+    progress: Progress, total: int, path: str
 ) -> contextlib.AbstractContextManager[Callable[[int], object]]:
     if callable(progress):
         return contextlib.nullcontext(progress)

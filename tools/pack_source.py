@@ -27,14 +27,12 @@ from .convert.importing import ImportReport, companions
 from .im2rec_options import EncodeOptions, note_on_bits
 from .im2rec_shards import divided, make_shards
 from .image_list import split_entries, write_list
-from .pack import pack_together
+from .pack import Progress, pack_together
 from .pack_shards import IMAGES_PER_SHARD, finish, tasks_of
 from .samples import SampleImages, Selection, cut_samples
 from .unpacking import unpacked_beside
 
 __all__ = ["SourceReport", "pack_source"]
-
-Progress = bool | Callable[[int], object]
 
 
 @dataclass
@@ -124,7 +122,7 @@ def _at_once(
     cancelled: Callable[[], bool],
 ) -> SourceReport:
     kind, files = selection.files()
-    shown = progress if isinstance(progress, bool) else False
+    shown = False if callable(progress) else progress
     with contextlib.ExitStack() as stack:
         files, names = stack.enter_context(unpacked_beside(files, prefix, shown, cancelled))
         images = SampleImages(selection, kind, files, names)

@@ -309,7 +309,7 @@ class SampleFields:
                     content = fitted(None, content, image, self._options)
             except RecordIOError as error:
                 raise type(error)(f"its {name}: {error.reason}") from None
-            found[name] = field.samples.labels_of(entry.id).tolist(), content
+            found[name] = field.reader.samples.labels_of(entry.id).tolist(), content
             self._kinds.look(name, *found[name])
         return found
 
