@@ -59,7 +59,7 @@ LENGTH, HEAD, TAIL = 8, 12, 4
 
 @dataclass(frozen=True)
 class Selection:
-    """Which samples are packed, and which parts of them; it can be sent to another process."""
+    """Samples to pack, and the parts of each; it can be sent to another process."""
 
     source: str | tuple[str, ...]
     #: The kind that the files are taken for; None: what their names say.
