@@ -1,27 +1,38 @@
 """Work in the background by several threads, with results in the order of the work.
 
 `Workers` is the life of such threads, from the start to the last of them; `OrderedWork` has them
-read chunks of a source and work on them.  The work must release the GIL to gain from it.  Nothing
-here knows what a chunk is, and no more than is allowed waits for the consumer.
+read chunks of a source and work on them; `map_in_order` applies a function to items.  The work must
+release the GIL to gain from it.  Nothing here knows what a chunk is, and no more than is allowed
+waits for the consumer.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-__all__ = ["OrderedWork", "Workers", "default_threads"]
+__all__ = ["OrderedWork", "Workers", "default_threads", "map_in_order"]
 
 #: Seconds between two looks for Ctrl-C while waiting, for systems where it does not end a wait.
 SIGNAL_INTERVAL = 0.1
 #: Seconds for which the end of the process waits for work that is going on.
 LAST_WORK = 5.0
+#: Items that a thread takes at once, at most: locking then costs nothing even for small files.
+LARGEST_BLOCK = 16
+#: Each thread gets at least this many blocks where there are enough items, to end at the same time.
+BLOCKS_PER_THREAD = 8
+#: A thread hands over what it has before its block is done when this many bytes have gathered.
+HANDOVER_BYTES = 1 << 20
+#: Every result costs at least this, so that small ones are limited in number too.
+RESULT_OVERHEAD = 256
 
+Item = TypeVar("Item")
 Chunk = TypeVar("Chunk")
 Result = TypeVar("Result")
 
@@ -301,3 +312,91 @@ class OrderedWork(Workers, Generic[Chunk, Result]):
                 number = self._issued
                 self._issued += 1
         return number, chunk, error
+
+
+def map_in_order(
+    function: Callable[[Item], Result],
+    items: Iterable[Item],
+    threads: int | None = None,
+    *,
+    size: Callable[[Result], int] = lambda result: 0,
+    pending_bytes: int = 128 << 20,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Generator[Result, None, None]:
+    """Apply a function to every item, in threads, and yield the results in order.
+
+    Threads wait while finished results that are not consumed yet hold more than `pending_bytes` by
+    `size`.  The one whose result is next in order never waits, so the limit can be exceeded but
+    nothing can block.  Of a sequence a thread takes some items at a time; those of another iterable
+    may be large, and few are read ahead.  `cancelled` is called now and then, and while waiting for
+    a result; when true, `KeyboardInterrupt` is raised here.
+
+    An exception of `function` is raised behind the results of the items before it as far as they
+    were handed over; the threads have ended by then.  Closing the generator ends them too.
+    """
+    if isinstance(items, Sequence) and not items:
+        return
+    blocks = _Blocks(function, items, threads or default_threads(), size, pending_bytes, cancelled)
+    try:
+        blocks.look_up()
+        for part in blocks:
+            yield from part
+            blocks.look_up()
+    finally:
+        blocks.close()
+
+
+class _Blocks(OrderedWork[Any, Any]):
+    """Blocks of items, whose results are handed over in lists of limited size."""
+
+    def __init__(
+        self,
+        function: Callable[[Item], Result],
+        items: Iterable[Item],
+        threads: int,
+        size: Callable[[Result], int],
+        pending_bytes: int,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
+        block, self._most = 1, 2 * threads  # and how many blocks are read ahead
+        if isinstance(items, Sequence):
+            threads, self._most = min(threads, len(items)), len(items)
+            block = max(1, min(LARGEST_BLOCK, len(items) // (threads * BLOCKS_PER_THREAD)))
+        iterator = iter(items)
+        self._size = size
+        self._limit = pending_bytes
+        self._cancelled = cancelled
+        super().__init__(
+            lambda _: list(itertools.islice(iterator, block)) or None,
+            function,
+            threads=threads,
+            ahead=1,
+        )
+
+    def _parts(self, number: int, block: list[Any]) -> Iterator[tuple[list[Any], int, bool]]:
+        part: list[Any] = []
+        held = 0
+        while block:
+            if self._stopping:
+                return
+            part.append(self._work(block.pop(0)))
+            held += RESULT_OVERHEAD + self._size(part[-1])
+            if not block or held >= HANDOVER_BYTES:
+                yield part, held, not block
+                part, held = [], 0
+                with self._lock:
+                    if block and not self._wait_for_room(number):
+                        return
+
+    def _has_room(self, number: int) -> bool:
+        """Let the thread whose result is next in order go on, whatever waits already."""
+        awaited = number == self._delivered and not self._results.get(number)
+        is_near = number - self._delivered < self._most
+        return awaited or (is_near and self._pending <= self._limit)
+
+    def look_up(self) -> None:
+        """Raise KeyboardInterrupt when the run is to be cancelled."""
+        if self._cancelled():
+            raise KeyboardInterrupt
+
+    _look_up = look_up

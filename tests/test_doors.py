@@ -207,7 +207,9 @@ def in_parquet(path, name):
     arrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
-    parquet.write_table(arrow.table({"image": [flat(10), flat(20)], name: [3, 4]}), path / "a.parquet")
+    parquet.write_table(
+        arrow.table({"image": [flat(10), flat(20)], name: [3, 4]}), path / "a.parquet"
+    )
     return path / "a.parquet"
 
 
@@ -221,7 +223,10 @@ def in_tar(path, name):
     files = [
         file
         for number, (level, label) in enumerate(rows)
-        for file in ((f"{number}.png", flat(level)), (f"{number}.json", b'{"%s": %s}' % (name.encode(), label)))
+        for file in (
+            (f"{number}.png", flat(level)),
+            (f"{number}.json", b'{"%s": %s}' % (name.encode(), label)),
+        )
     ]
     return as_tar(path / "a", files)
 

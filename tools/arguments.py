@@ -19,11 +19,16 @@ from recordio.formats.table import IMAGE_SUFFIXES
 from .command import add_option, as_flags, flag_of, is_flag
 from .completion import add_completion
 from .console import Parser, add_version
-from .im2rec_options import DEFAULT_EXTENSIONS, ENCODINGS, Im2recOptions, ListOptions
+from .im2rec_options import (
+    DEFAULT_EXTENSIONS,
+    ENCODINGS,
+    IMAGE_OPTIONS,
+    Im2recOptions,
+    ListOptions,
+)
 from .outputs import local_path, output_target
 
 __all__ = [
-    "IMAGE_OPTIONS",
     "LIST_OPTIONS",
     "PACK_OPTIONS",
     "build_parser",
@@ -35,9 +40,8 @@ __all__ = [
 OPTIONS = {item.name: item for item in fields(Im2recOptions)}
 #: Options without a value.  Older versions of MXNet's tool took one: ``--list True``, ``--list=1``.
 FLAGS = tuple(flag_of(name) for name, item in OPTIONS.items() if is_flag(item))
-#: Options that matter only where a list is made, and only where images are changed.
+#: Options that matter only where a list is made.
 LIST_OPTIONS = tuple(item.name for item in fields(ListOptions))
-IMAGE_OPTIONS = ("resize", "center_crop", "quality", "encoding", "color", "inter_method")
 #: Groups of ``--help``: title, description and options.
 GROUPS = (
     ("making lists", None, ("list", *LIST_OPTIONS)),
@@ -47,7 +51,7 @@ GROUPS = (
         "shards",
         """Several record files with a manifest, PREFIX.shards.json, which path_imgrec= of the
         iterators accepts. They depend only on the list and the options, not on the worker that
-        makes them. Complete shards are not made again.""",
+        makes them; with --part the list must exist. Complete shards are not made again.""",
         ("shards", "part", "ray"),
     ),
     (
@@ -116,7 +120,7 @@ def _encoding(word: str) -> str:
 
 #: Words for ``add_argument`` that do not follow from an option.
 DIFFERENT: dict[str, dict[str, Any]] = {
-    "exts": {"action": "append", "default": None, "metavar": ".EXT ..."},
+    "exts": {"action": "append", "default": None, "metavar": ".EXT ...", "type": str},
     "shuffle": {
         "help": """keep the order in which the images were found (default: shuffle, in the same way
         every time)"""

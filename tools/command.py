@@ -8,8 +8,10 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, Field
+from dataclasses import MISSING, Field, fields
 from typing import Any, NamedTuple
+
+from recordio.keywords.options import Options
 
 from .console import Interruption, printable, progress_bar, with_commands
 from .outputs import local_path, path_or_url
@@ -25,6 +27,7 @@ __all__ = [
     "positive",
     "show",
     "showing_progress",
+    "wrong_of",
 ]
 
 
@@ -109,6 +112,16 @@ def add_option(group: Any, item: Field[Any], **different: Any) -> None:
         found |= {"default": item.default, "dest": item.name}
     words = {**found, **different}
     group.add_argument(item.name if item.default is MISSING else words.pop("flag", flag), **words)
+
+
+def wrong_of(family: type[Options], settings: argparse.Namespace) -> str:
+    """Name the first argument that does not go with the others; empty if all do."""
+    try:
+        family(**{item.name: getattr(settings, item.name) for item in fields(family)})
+    except ValueError as error:
+        name, _, text = str(error).partition("=")
+        return f"argument {flag_of(name)}: it {as_flags(text.partition(' ')[2])}"
+    return ""
 
 
 def is_flag(item: Field[Any]) -> bool:

@@ -15,6 +15,7 @@ from recordio.formats import by_opencv
 from recordio.formats.image_header import DEFAULT_MAX_PIXELS
 from recordio.formats.table import IMAGE_KINDS
 from recordio.frames.check import Report
+from recordio.ordered import map_in_order
 from recordio.packs.check import SoundRecords
 from recordio.packs.identities import label_pair
 from recordio.packs.open_pack import OpenPack
@@ -22,7 +23,6 @@ from recordio.packs.open_pack import OpenPack
 from .console import progress_bar
 from .images import check_decodes, one_opencv_thread
 from .npy import decode_npy
-from .ordered_pool import map_in_order
 
 __all__ = ["check_contents"]
 
@@ -72,14 +72,11 @@ def check_contents(
                 return kind in IMAGE_KINDS, str(error) or "not enough memory"
             return kind in IMAGE_KINDS, ""
 
-        position = 0
-        parts = map_in_order(examine, range(len(records)), threads, cancelled=cancelled)
-        with contextlib.closing(parts):
-            for part in parts:
-                for is_image, reason in part:
-                    report.images += is_image and not reason
-                    if reason:
-                        report.problems.append(records.problem(position, "content", reason))
-                    position += 1
-                advance(len(part))
-                tell(position, len(records))
+        rows = range(len(records))
+        with contextlib.closing(map_in_order(examine, rows, threads, cancelled=cancelled)) as found:
+            for position, (is_image, reason) in enumerate(found):
+                report.images += is_image and not reason
+                if reason:
+                    report.problems.append(records.problem(position, "content", reason))
+                advance(1)
+                tell(position + 1, len(records))

@@ -7,18 +7,13 @@ encode; raw images are written by `recordio.formats.pnm`, and where
 
 from __future__ import annotations
 
-import errno
-import os
-import stat
 import struct
-from typing import Protocol
 
 import numpy as np
 
 from recordio import ImageDecodeError, IRHeader, LabelError, RecordTooLargeError
 from recordio import pack as pack_record
 from recordio.containers.labels import raw_values_in
-from recordio.encodings import path_of_name
 from recordio.extras import command
 from recordio.formats import by_opencv, pnm
 from recordio.formats.decode import decode_as_opencv
@@ -37,8 +32,6 @@ from .payloads import SHOWN_WHOLE
 
 __all__ = [
     "EncodeOptions",
-    "Images",
-    "ListedFiles",
     "crop_square",
     "encode_image",
     "encode_record",
@@ -56,47 +49,6 @@ LARGEST_JPEG_SIDE = 65500
 LARGEST_IMAGE = 2**30  # pixels; what OpenCV's readers accept
 #: Values that no encoding holds.
 UNFIT = {"i": "values with a sign", "f": "floating point values"}
-
-#: Without blocking: a pipe named in a list must not hang the run.
-OPEN_FLAGS = os.O_RDONLY | sum(
-    getattr(os, name, 0) for name in ("O_NONBLOCK", "O_BINARY", "O_CLOEXEC")
-)
-
-
-class Images(Protocol):
-    """Images by the entries of a list, wherever they lie."""
-
-    #: Question at the end of a message that not one image can be used; may be empty.
-    doubt: str
-
-    def read(self, entry: ListEntry) -> bytes:
-        """Read one as it is stored, in any thread."""
-
-    def name_of(self, entry: ListEntry) -> str:
-        """Name it in reports."""
-
-    def path_of(self, name: str) -> str:
-        """Name the file of an image that was named in a report, for errors."""
-
-
-class ListedFiles:
-    """Images in files, whose paths in a list are relative to a folder."""
-
-    def __init__(self, root: str) -> None:
-        self.root = root
-        self.doubt = f" Is {root} the folder that the list was made for?"
-
-    def read(self, entry: ListEntry) -> bytes:
-        """Read the file of an image."""
-        return _read_file(os.path.join(self.root, entry.path))
-
-    def name_of(self, entry: ListEntry) -> str:
-        """Name the file as the list does."""
-        return entry.path
-
-    def path_of(self, name: str) -> str:
-        """Return the path of the file."""
-        return os.path.join(self.root, name)
 
 
 def encode_record(
@@ -156,26 +108,6 @@ def _checked_array(data: bytes, options: EncodeOptions) -> bytes:
     if options.check != "none":
         decode_npy(data)
     return data
-
-
-def _read_file(path: str) -> bytes:
-    """Return the content of a regular file, with as few system calls as possible."""
-    descriptor = os.open(path_of_name(path), OPEN_FLAGS)
-    try:
-        status = os.fstat(descriptor)
-        if stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-        if not stat.S_ISREG(status.st_mode):
-            raise ImageDecodeError("not a regular file")
-        data = os.read(descriptor, status.st_size)
-        if len(data) == status.st_size:
-            return data
-        parts = [data]  # one read gives at most 2 GiB, and less at the end of a shrinking file
-        while parts[-1]:
-            parts.append(os.read(descriptor, 1 << 30))
-        return b"".join(parts)
-    finally:
-        os.close(descriptor)
 
 
 def _needs_no_change(data: bytes, header: ImageHeader, options: EncodeOptions) -> bool:

@@ -28,7 +28,7 @@ from .encode import EncodeOptions, crop_square, resized_size
 from .field_kinds import FoundKinds
 from .images import decode_upright
 
-__all__ = ["FieldSources", "Value"]
+__all__ = ["FieldSources", "Value", "fitted"]
 
 #: Labels and content of a record of a field.
 Value = tuple[Sequence[float], bytes]
@@ -80,39 +80,39 @@ class _Folder:
                 path = os.path.join(self.path, name + suffix)
                 if os.path.isfile(path):
                     with open(path, "rb") as file:
-                        return (0.0,), self._fitting(path, file.read(), image)
+                        return (0.0,), fitted(path, file.read(), image, self.options)
         return None
 
-    def _fitting(self, path: str, content: bytes, image: bytes) -> bytes:
-        """Crop and resize as the image is, by the nearest pixel; a palette's numbers are kept.
 
-        What is written anew is written upright, as the image is.
-        """
-        options = self.options
-        header = read_header(content)
-        size = header.size
-        check_pixels(size, options.max_pixels, "--max-pixels")
-        width, height = read_header(image).size
-        if size != (width, height):
-            raise ImageDecodeError(
-                f"it has {size[0]} x {size[1]} pixels, and the image {width} x {height} when it "
-                "stands upright",
-                path=path,
-            )
-        pixels = _pixels(path, content)
-        is_changed = not options.pass_through and (options.center_crop or options.resize)
-        if pixels is None and not is_changed:
-            return content
-        if pixels is None:
-            pixels = decode_upright(content, options.max_pixels)
-        else:
-            pixels = turned(pixels, header.orientation)
-        if is_changed and options.center_crop:
-            pixels = crop_square(pixels)
-        if is_changed and options.resize:
-            width, height = resized_size(pixels, options)
-            pixels = pixels[_nearest(pixels.shape[0], height)][:, _nearest(pixels.shape[1], width)]
-        return encode_as_opencv(np.ascontiguousarray(pixels), ".png", 1)
+def fitted(path: str | None, content: bytes, image: bytes, options: EncodeOptions) -> bytes:
+    """Crop and resize a mask as its image is, by the nearest pixel; a palette's numbers are kept.
+
+    A mask that is written anew is written upright, as the image is.
+    """
+    header = read_header(content)
+    size = header.size
+    check_pixels(size, options.max_pixels, "--max-pixels")
+    width, height = read_header(image).size
+    if size != (width, height):
+        raise ImageDecodeError(
+            f"it has {size[0]} x {size[1]} pixels, and the image {width} x {height} when it "
+            "stands upright",
+            path=path,
+        )
+    pixels = _pixels(path, content)
+    is_changed = not options.pass_through and (options.center_crop or options.resize)
+    if pixels is None and not is_changed:
+        return content
+    if pixels is None:
+        pixels = decode_upright(content, options.max_pixels)
+    else:
+        pixels = turned(pixels, header.orientation)
+    if is_changed and options.center_crop:
+        pixels = crop_square(pixels)
+    if is_changed and options.resize:
+        width, height = resized_size(pixels, options)
+        pixels = pixels[_nearest(pixels.shape[0], height)][:, _nearest(pixels.shape[1], width)]
+    return encode_as_opencv(np.ascontiguousarray(pixels), ".png", 1)
 
 
 def _nearest(count: int, target: int) -> np.ndarray:
@@ -124,7 +124,7 @@ def _nearest(count: int, target: int) -> np.ndarray:
     return (2 * np.arange(target) + 1) * count // (2 * target)
 
 
-def _pixels(path: str, content: bytes) -> np.ndarray | None:
+def _pixels(path: str | None, content: bytes) -> np.ndarray | None:
     """Return the numbers of an image with a palette; None of any other."""
     if not content.startswith(b"\x89PNG"):
         return None

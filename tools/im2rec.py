@@ -23,9 +23,9 @@ from recordio.bytes.remote.settings import RemoteSettings, is_url
 from recordio.errors import RecordIOError
 from recordio.lists import ListEntry
 
-from .arguments import IMAGE_OPTIONS, LIST_OPTIONS, PACK_OPTIONS, given_options, parse_arguments
+from .arguments import LIST_OPTIONS, PACK_OPTIONS, given_options, parse_arguments
 from .console import UNNOTICED, Interruption, printable, run_command, say, say_skipped
-from .im2rec_options import EncodeOptions, encode_options, note_on_bits
+from .im2rec_options import IMAGE_OPTIONS, EncodeOptions, encode_options, note_on_bits
 from .image_list import (
     ImageList,
     read_list,

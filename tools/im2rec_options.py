@@ -1,31 +1,71 @@
-"""The options of im2rec, each described and checked once, for its command line and for Python."""
+"""The options of packing, each described and checked once, for command lines and for Python.
+
+im2rec, `recordio pack` and the converters of containers list which of them they take.
+"""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields, make_dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from recordio.formats.image_header import DEFAULT_MAX_PIXELS
 from recordio.formats.table import FORMATS
 from recordio.keywords.checks import boolean, choice, integer, real
-from recordio.keywords.options import Options, Rule, option, optional, refuse_ineffective
+from recordio.keywords.options import (
+    Options,
+    Rule,
+    described,
+    option,
+    optional,
+    refuse_ineffective,
+)
+from recordio.operations.options import field_list
 from recordio.packs.fields_meta import check_name
 
 __all__ = [
     "DEFAULT_EXTENSIONS",
     "ENCODINGS",
+    "IMAGE_OPTIONS",
     "EncodeOptions",
     "Im2recOptions",
     "ListOptions",
+    "PackOptions",
+    "SampleOptions",
+    "Together",
     "encode_options",
+    "family_of",
+    "note_on_bits",
 ]
 
 #: Those of MXNet's tool.
 DEFAULT_EXTENSIONS = (".jpeg", ".jpg", ".png")
+#: Options that matter only where images are changed.
+IMAGE_OPTIONS = ("resize", "center_crop", "quality", "encoding", "color", "inter_method")
+#: The seed of MXNet's tool.
+SHUFFLE_SEED = 100
+#: No larger contents of samples; the limit of containers.
+MOST_CONTENT = 1 << 28
 #: Formats that the table says how to write, and pixels without any.
 ENCODINGS = (*(row.suffixes[0] for row in FORMATS if row.quality), "raw")
+
+
+def suffixes(name: str, value: Any) -> tuple[str, ...]:
+    """Return suffixes in lower case and with their dots; a text has commas between them.
+
+    >>> suffixes("exts", "PNG,.webp"), suffixes("exts", [".jpg"])
+    (('.png', '.webp'), ('.jpg',))
+    """
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
+        raise TypeError(f"{name}={value!r}: expected suffixes, such as .jpg,.webp")
+    found = tuple(f".{part.strip().lstrip('*.').lower()}" for part in parts)
+    if "." in found:
+        raise ValueError(f"{name}={value!r}: expected suffixes, such as .jpg,.webp")
+    return found
 
 
 def _part(name: str, value: Any) -> tuple[int, int]:
@@ -56,7 +96,16 @@ def _fields(name: str, value: Any) -> tuple[tuple[str, str], ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListOptions(Options):
+class Together(Options):
+    """Options that are checked one by one, and beside each other."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        refuse_ineffective(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListOptions(Together):
     """Settings of lists; a value out of range is a ValueError."""
 
     recursive: bool | None = option(
@@ -70,35 +119,34 @@ class ListOptions(Options):
     exts: tuple[str, ...] = option(
         DEFAULT_EXTENSIONS,
         "tuple of str",
-        """Suffixes to accept, in upper or lower case, such as .webp .gif .bmp .tiff; a note counts
-        the other files (default: .jpeg .jpg .png).""",
+        """Suffixes to accept in folders, in upper or lower case, such as .webp .gif .bmp .tiff; a
+        note counts the other files (default: all images; in im2rec .jpeg .jpg .png).""",
+        suffixes,
     )
-    shuffle: bool = option(
-        True, "bool", "Shuffle the list, in the same way every time (default: True).", boolean
-    )
+    shuffle: bool = option(True, "bool", "Shuffle the images, in the same way every time.", boolean)
     train_ratio: float = option(
         1.0,
         "float",
-        """Share of the images for PREFIX_train.lst; the images left by this and by `test_ratio` go
-        to PREFIX_val.lst (default: 1, a single PREFIX.lst).""",
+        """Share of the images for PREFIX_train; the images left by this and by `test_ratio` go to
+        PREFIX_val (default: 1, all in PREFIX).""",
         partial(real, low=0, high=1),
     )
     test_ratio: float = option(
         0.0,
         "float",
-        "Share of the images for PREFIX_test.lst; needs `train_ratio` below 1 (default: 0).",
+        "Share of the images for PREFIX_test; needs `train_ratio` below 1 (default: 0).",
         partial(real, low=0, high=1),
     )
     stratify: bool = option(
         False,
         "bool",
-        "Split every class in the same proportions (default: split the list as a whole).",
+        "Split every class in the same proportions (default: split the images as a whole).",
         boolean,
     )
     chunks: int = option(
         1,
         "int",
-        "Cut the list into N files PREFIX_0.lst, PREFIX_1.lst, ... (default: 1).",
+        "Cut the images into N parts PREFIX_0, PREFIX_1, ... (default: 1).",
         partial(integer, low=1),
     )
 
@@ -111,13 +159,9 @@ class ListOptions(Options):
         ),
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        refuse_ineffective(self)
-
 
 @dataclass(frozen=True, kw_only=True)
-class EncodeOptions(Options):
+class EncodeOptions(Together):
     """Settings for every image; a value out of range is a ValueError."""
 
     pass_through: bool = option(
@@ -173,9 +217,9 @@ class EncodeOptions(Options):
     check: str = option(
         "header",
         "str",
-        """How to check files that are stored untouched. header: all pixels must be there, and
-        formats that do not show this otherwise are decoded; decode: decode all; none: store any
-        file (default: header).""",
+        """How to check images that are stored untouched. header: all pixels must be there, and
+        formats that do not show this otherwise are decoded; decode: decode all; none: store
+        anything (default: header).""",
         partial(choice, allowed=("header", "decode", "none")),
     )
     optimize: bool = option(
@@ -216,10 +260,6 @@ class EncodeOptions(Options):
         ),
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        refuse_ineffective(self)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Im2recOptions(EncodeOptions, ListOptions):
@@ -244,15 +284,15 @@ class Im2recOptions(EncodeOptions, ListOptions):
     shards: int | None = option(
         None,
         "int, optional",
-        """Cut the list into N shards, PREFIX-000000.rec and so on (default with `part` and `ray`:
-        one for every 10000 images).""",
+        """Cut the images into N shards, PREFIX-000000.rec and so on, with a manifest (default with
+        `part` and `ray`: one for every 10000 images).""",
         optional(partial(integer, low=1)),
     )
     part: tuple[int, int] | None = option(
         None,
         "tuple of int, optional",
-        """Make only the shards of worker K of N, from 1 to N; the list must exist. The last worker
-        to finish writes the manifest.""",
+        """Make only the shards of worker K of N, from 1 to N. The last worker to finish writes the
+        manifest.""",
         optional(_part),
     )
     ray: str | None = option(
@@ -277,6 +317,49 @@ class Im2recOptions(EncodeOptions, ListOptions):
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class SampleOptions(Options):
+    """Options for the samples of a container: which part of each is stored."""
+
+    image_field: str | None = option(
+        None,
+        "str, optional",
+        """The part of a sample to store: the ending of a file in tars, such as jpg or left.png; a
+        feature of TFRecord, or a column (default: the image, or else the array).""",
+    )
+    label_field: str | None = option(
+        None,
+        "str, optional",
+        """The part with the label or labels, such as cls, json:label for a value in JSON, or a
+        feature or column (default: the one with a usual name).""",
+    )
+    no_labels: bool = option(False, "bool", "Do not look for labels; every label is 0.", boolean)
+    fields: tuple[str, ...] = option(
+        (),
+        "sequence of str",
+        """Other parts of the samples to write beside the images, unchanged, as PREFIX.NAME.rec:
+        mask for KEY.mask.png, txt for KEY.txt; masks are cropped and resized with the images. all:
+        every part that is neither image nor label (default: none).""",
+        field_list,
+    )
+    max_content_bytes: int = option(
+        MOST_CONTENT,
+        "int",
+        "Leave out images, arrays or other contents with more bytes (default: 2**28).",
+        partial(integer, low=0, high=MOST_CONTENT),
+    )
+    seed: int = option(
+        SHUFFLE_SEED,
+        "int",
+        "Seed of the order of `shuffle`: the same seed gives the same order.",
+        integer,
+    )
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("seed", lambda v: not v.shuffle, "needs `shuffle`", refused=True),
+    )
+
+
 def encode_options(settings: Any) -> EncodeOptions:
     """Return the options for images among settings that have them as attributes."""
     return EncodeOptions(
@@ -292,3 +375,73 @@ def note_on_bits(count: int) -> list[str]:
         f"note: {count} images have more than 8 bits, and the upper 8 were stored; --color -1 with "
         "--encoding .png keeps up to 16"
     ]
+
+
+def family_of(
+    title: str,
+    text: str,
+    names: Mapping[str, str],
+    extra: Mapping[str, Any] = MappingProxyType({}),
+    **more: Any,
+) -> Any:
+    """Make a family of options of this table, under names of its own: `names` are new and old.
+
+    `extra` are options of its own, and `more` defaults that differ, and what the class has besides.
+    """
+    items = [(name, "bool", item) for name, item in extra.items()]
+    for new, old in names.items():
+        base = next(kind for kind in (Im2recOptions, SampleOptions) if old in _types(kind))
+        items.append((new, _types(base)[old], described(base, old, default=more.pop(new, MISSING))))
+    return make_dataclass(
+        title,
+        items,
+        bases=(Together,),
+        namespace={
+            "__doc__": text,
+            "__module__": __name__,
+            **more,
+        },
+        frozen=True,
+        kw_only=True,
+    )
+
+
+def _types(family: type[Options]) -> dict[str, Any]:
+    return {item.name: item.type for item in fields(family)}
+
+
+#: Options of im2rec that say where images lie, or what follows from a container.
+FOREIGN = ("list", "recursive", "pass_through", "pack_label", "field", "skip_errors")
+SHARDED = ("shards", "part", "ray")
+
+#: The options of `recordio pack`.
+PackOptions: Any = family_of(
+    "PackOptions",
+    "Options of `recordio pack`; a value out of range is a ValueError.",
+    {
+        item.name: item.name
+        for item in (*fields(SampleOptions), *fields(Im2recOptions))
+        if item.name not in FOREIGN
+    },
+    shuffle=False,
+    exts=(),
+    # Contents are stored as they are where nothing changes images.
+    pass_through=property(lambda self: not any(map(self.differs, IMAGE_OPTIONS))),
+    is_sharded=property(lambda self: any(getattr(self, name) is not None for name in SHARDED)),
+    rules=(
+        *SampleOptions.rules,
+        *Im2recOptions.rules,
+        Rule(
+            "chunks train_ratio",
+            lambda v: v.is_sharded,
+            "is for several packs, and shards are one",
+            refused=True,
+        ),
+        Rule(
+            "test_ratio stratify",
+            lambda v: v.train_ratio == 1 and (v.test_ratio or v.chunks == 1),
+            "needs `train_ratio` below 1",
+            refused=True,
+        ),
+    ),
+)

@@ -18,7 +18,7 @@ from recordio.errors import RecordIOError
 from recordio.lists import ListEntry, entry_lines, open_list, parse_line
 from recordio.notes import Notes
 
-from .im2rec_options import ListOptions
+from .im2rec_options import SHUFFLE_SEED, ListOptions
 
 __all__ = [
     "ImageList",
@@ -34,8 +34,6 @@ __all__ = [
     "write_skipped",
 ]
 
-#: The seed of MXNet's tool: a list has the same order on every run.
-SHUFFLE_SEED = 100
 
 #: Multiples of it, taken modulo 1, are spread evenly however many there are.
 GOLDEN_RATIO = (5**0.5 - 1) / 2
@@ -64,10 +62,10 @@ class ImageList:
     notes: Notes = field(default_factory=Notes)
 
 
-def shuffle_entries(entries: Sequence[ListEntry]) -> list[ListEntry]:
+def shuffle_entries(entries: Sequence[ListEntry], seed: int = SHUFFLE_SEED) -> list[ListEntry]:
     """Return the entries in the order in which MXNet's tool shuffles a list of that length."""
     shuffled = list(entries)
-    random.Random(SHUFFLE_SEED).shuffle(shuffled)
+    random.Random(seed).shuffle(shuffled)
     return shuffled
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from recordio.bytes.regular_files import open_regular
 from recordio.limits import LONGEST_LINE
@@ -24,6 +25,7 @@ class ListSpan:
     end: int
     before: int  # lines
     images: int  # lines that are neither blank nor comments
+    fields: ClassVar[tuple[str, ...]] = ()
 
     def read(self) -> bytes:
         """Return the bytes of the lines."""

@@ -25,9 +25,9 @@ from recordio.formats.transcode.transcode import rewrite
 from recordio.frames.checksums import stale_checksums
 from recordio.frames.encoder import MAX_RECORD_LENGTH, encode
 from recordio.frames.index_file import format_index, read_index
+from recordio.ordered import map_in_order
 
 from .console import progress_bar
-from .ordered_pool import map_in_order
 
 Content = TypeVar("Content", bytes, memoryview)
 
@@ -136,20 +136,20 @@ def optimize_records(
             record = memoryview(reader.read_many([position], copy=True)[0])
             return _optimize_record(record, report.tally, restart)
 
-        parts = map_in_order(optimize, range(len(offsets)), threads, size=len, cancelled=cancelled)
+        rows = range(len(offsets))
+        records = map_in_order(optimize, rows, threads, size=len, cancelled=cancelled)
         written = np.empty(len(offsets), np.int64)
         with (
             naming_output(report.path),
             AtomicOutput(*outputs, without=stale_checksums(report.path)) as output,
-            contextlib.closing(parts),
+            contextlib.closing(records),
             progress_bar(len(offsets), os.path.basename(path), "records", progress) as advance,
         ):
-            for part in parts:
-                for record in part:
-                    written[report.records] = report.bytes_written
-                    report.bytes_written += output.write(encode(record))
-                    report.records += 1
-                advance(len(part))
+            for record in records:
+                written[report.records] = report.bytes_written
+                report.bytes_written += output.write(encode(record))
+                report.records += 1
+                advance(1)
             for piece in format_index(keys, written[lines]):
                 output.files[1].write(piece)
     report.seconds = time.perf_counter() - start

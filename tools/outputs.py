@@ -20,6 +20,7 @@ __all__ = [
     "new_folder",
     "output_target",
     "path_or_url",
+    "replacing",
     "temporary_folder",
     "url",
     "url_refused",
@@ -95,6 +96,11 @@ def check_outputs(paths: Sequence[str], force: bool) -> None:
             )
         if not force and os.path.lexists(path):
             raise RecordIOError("exists already; --force replaces it", path=path)
+
+
+def replacing(paths: Sequence[str]) -> None:
+    """Refuse, before any work, paths of this machine whose folder is missing."""
+    check_outputs([path for path in paths if not is_url(path)], force=True)
 
 
 @contextlib.contextmanager

@@ -10,32 +10,126 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
-from recordio import IRHeader, RecordIOError
+from recordio import ImageDecodeError, IRHeader, RecordIOError
 from recordio import pack as pack_record
 from recordio.bytes.storage import naming_output
 from recordio.encodings import missing_name
 from recordio.formats import by_opencv
 from recordio.lists import ListEntry
-from recordio.ordered import default_threads
+from recordio.ordered import default_threads, map_in_order
+from recordio.packs.fields_meta import FieldMeta
 from recordio.packs.set_writer import SetWriter
 
 from .console import progress_bar
-from .encode import EncodeOptions, Images, ListedFiles, encode_record, loses_bits
-from .field_sources import FieldSources
+from .encode import EncodeOptions, encode_record, loses_bits
+from .field_sources import FieldSources, Value
 from .image_list import ImageList, Skipped, read_list, write_skipped
 from .images import one_opencv_thread
 from .optimize import Tally, check_available
-from .ordered_pool import map_in_order
 
 #: Images to pack: a ``.lst`` file or its content.
 Source: TypeAlias = "str | os.PathLike[str] | ImageList | Sequence[ListEntry]"
+#: Whether a bar is shown, None where standard error is a terminal; or what is called instead.
+Progress: TypeAlias = bool | Callable[[int], object] | None
 
-__all__ = ["PackingError", "PackingReport", "pack", "pack_together"]
+__all__ = [
+    "Fields",
+    "Images",
+    "ListedFiles",
+    "PackingError",
+    "PackingReport",
+    "Progress",
+    "pack",
+    "pack_together",
+]
+
+#: Without blocking: a pipe named in a list must not hang the run.
+OPEN_FLAGS = os.O_RDONLY | sum(
+    getattr(os, name, 0) for name in ("O_NONBLOCK", "O_BINARY", "O_CLOEXEC")
+)
+
+
+class Fields(Protocol):
+    """Fields of images by the entries of a list, wherever they lie."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the fields."""
+
+    def of(self, entry: ListEntry, image: bytes) -> Mapping[str, Value]:
+        """Find those of an image, as it was read, in any thread; missing ones are not there."""
+
+    def described(self) -> Mapping[str, FieldMeta]:
+        """Describe them when all records were looked at."""
+
+
+class Images(Protocol):
+    """Images by the entries of a list, wherever they lie."""
+
+    #: Question at the end of a message that not one image can be used; may be empty.
+    doubt: str
+
+    def read(self, entry: ListEntry) -> bytes:
+        """Read one as it is stored, in any thread."""
+
+    def of_fields(self, options: EncodeOptions) -> Fields:
+        """Return what finds the fields of the images."""
+
+    def name_of(self, entry: ListEntry) -> str:
+        """Name it in reports."""
+
+    def path_of(self, name: str) -> str:
+        """Name the file of an image that was named in a report, for errors."""
+
+
+class ListedFiles:
+    """Images in files, whose paths in a list are relative to a folder."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.doubt = f" Is {root} the folder that the list was made for?"
+
+    def read(self, entry: ListEntry) -> bytes:
+        """Read the file of an image."""
+        return _read_file(path_of_name(os.path.join(self.root, entry.path)))
+
+    def of_fields(self, options: EncodeOptions) -> Fields:
+        """Return what finds the fields in folders and tables."""
+        return FieldSources(options)
+
+    def name_of(self, entry: ListEntry) -> str:
+        """Name the file as the list does."""
+        return entry.path
+
+    def path_of(self, name: str) -> str:
+        """Return the path of the file."""
+        return os.path.join(self.root, name)
+
+
+def _read_file(path: str) -> bytes:
+    """Return the content of a regular file, with as few system calls as possible."""
+    descriptor = os.open(path, OPEN_FLAGS)
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        if not stat.S_ISREG(status.st_mode):
+            raise ImageDecodeError("not a regular file")
+        data = os.read(descriptor, status.st_size)
+        if len(data) == status.st_size:
+            return data
+        parts = [data]  # one read gives at most 2 GiB, and less at the end of a shrinking file
+        while parts[-1]:
+            parts.append(os.read(descriptor, 1 << 30))
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)
 
 
 class PackingError(RecordIOError):
@@ -74,7 +168,7 @@ def pack(
     threads: int | None = None,
     strict: bool = False,
     checksums: bool = False,
-    progress: bool | Callable[[int], object] = False,
+    progress: Progress = False,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> PackingReport:
     """Pack images into ``PREFIX.rec`` and ``PREFIX.idx``.
@@ -114,7 +208,7 @@ def pack_together(
     threads: int | None = None,
     strict: bool = False,
     checksums: bool = False,
-    progress: bool | Callable[[int], object] = False,
+    progress: Progress = False,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> list[PackingReport]:
     """Pack several lists and publish them at the end: with an error in one, none appears.
@@ -123,11 +217,12 @@ def pack_together(
     """
     reports = [PackingReport(f"{os.fspath(prefix)}.rec") for _, prefix in jobs]
     prefixes = [os.fspath(prefix) for _, prefix in jobs]
+    images = ListedFiles(os.fspath(root)) if isinstance(root, (str, os.PathLike)) else root
     with contextlib.ExitStack() as publication:
         for (source, _), prefix, report in zip(jobs, prefixes, reports, strict=True):
             start = time.perf_counter()
             publication.enter_context(naming_output(report.path))
-            fields = FieldSources(options or EncodeOptions())
+            fields = images.of_fields(options or EncodeOptions())
             report.without = {name: [] for name in fields.names}
             writer = publication.enter_context(
                 SetWriter(report.path, f"{prefix}.idx", fields.names, checksums, fields.described)
@@ -137,7 +232,7 @@ def pack_together(
                     writer,
                     fields,
                     _as_image_list(source),
-                    ListedFiles(os.fspath(root)) if isinstance(root, (str, os.PathLike)) else root,
+                    images,
                     report,
                     options or EncodeOptions(),
                     default_threads() if threads is None else threads,
@@ -174,14 +269,14 @@ def _size(found: _Encoded | Skipped) -> int:
 
 def _write_records(
     writer: SetWriter,
-    fields: FieldSources,
+    fields: Fields,
     listed: ImageList,
     images: Images,
     report: PackingReport,
     options: EncodeOptions,
     threads: int,
     strict: bool,
-    progress: bool | Callable[[int], object],
+    progress: Progress,
     cancelled: Callable[[], bool],
 ) -> None:
     """Encode in threads, write in order, and fill in the report."""
@@ -222,31 +317,27 @@ def _write_records(
         except by_opencv.errors() + (MemoryError,) as error:
             return Skipped(images.name_of(entry), str(error) or "not enough memory")
 
-    parts = map_in_order(encode, entries, threads, size=_size, cancelled=cancelled)
+    records = map_in_order(encode, entries, threads, size=_size, cancelled=cancelled)
     with (
         one_opencv_thread(),
-        contextlib.closing(parts),
+        contextlib.closing(records),
         _advancing(progress, len(entries), report.path) as advance,
     ):
-        position = 0
-        for part in parts:
-            for record in part:
-                if isinstance(record, Skipped):
-                    skip(record)
-                    report.skipped_ids.add(entries[position].id)
+        for entry, record in zip(entries, records, strict=True):
+            advance(1)
+            if isinstance(record, Skipped):
+                skip(record)
+                report.skipped_ids.add(entry.id)
+                continue
+            writer.write(record.image, entry.id)
+            for name, missing in report.without.items():
+                if name in record.fields:
+                    writer.fields[name].write(record.fields[name], entry.id)
                 else:
-                    key = entries[position].id
-                    writer.write(record.image, key)
-                    for name, missing in report.without.items():
-                        if name in record.fields:
-                            writer.fields[name].write(record.fields[name], key)
-                        else:
-                            missing.append(images.name_of(entries[position]))
-                    report.packed += 1
-                    report.reduced_to_8_bits += record.has_lost_bits
-                    report.bytes_written += len(record.image)
-                position += 1
-            advance(len(part))
+                    missing.append(images.name_of(entry))
+            report.packed += 1
+            report.reduced_to_8_bits += record.has_lost_bits
+            report.bytes_written += len(record.image)
     if report.skipped and not report.packed:
         path, reason = report.skipped[0]
         raise PackingError(
@@ -258,7 +349,7 @@ def _write_records(
 
 
 def _advancing(
-    progress: bool | Callable[[int], object], total: int, path: str
+    progress: Progress, total: int, path: str
 ) -> contextlib.AbstractContextManager[Callable[[int], object]]:
     if callable(progress):
         return contextlib.nullcontext(progress)

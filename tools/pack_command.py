@@ -6,22 +6,30 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 from recordio.bytes.remote.settings import is_url
+from recordio.errors import RecordIOError
 from recordio.packs.names import pack_prefix
 
-from .arguments import ADDRESS, DIFFERENT, IMAGE_OPTIONS
-from .command import Command, add, add_option, as_flags, flag_of
+from .arguments import ADDRESS, DIFFERENT
+from .command import Command, add, add_option, wrong_of
 from .console import UNNOTICED, Interruption, say, say_skipped, say_written
+from .convert.importing import ImportReport
+from .im2rec_options import IMAGE_OPTIONS, PackOptions
 from .outputs import check_outputs, output_target, path_or_url
 
-__all__ = ["PACK_SOURCE"]
+__all__ = ["PACK_SOURCE", "naming_skipped", "refusing", "say_report"]
 
 GROUPS = (
-    ("order and parts", ("shuffle", "chunks", "train_ratio", "test_ratio", "stratify")),
+    ("samples", ("image_field", "label_field", "no_labels", "fields", "exts", "max_content_bytes")),
+    (
+        "order and parts",
+        ("shuffle", "seed", "chunks", "train_ratio", "test_ratio", "stratify"),
+    ),
     ("changing images", IMAGE_OPTIONS),
     ("packing", ("optimize", "checksums", "num_thread", "check", "max_pixels")),
     ("shards", ("shards", "part", "ray")),
@@ -49,8 +57,6 @@ WORDS: dict[str, dict[str, Any]] = {
 
 
 def _add_pack(parser: argparse.ArgumentParser) -> None:
-    from .pack_source import PackOptions  # slow to load
-
     options = {item.name: item for item in fields(PackOptions)}
     parser.add_argument(
         "source", metavar="SOURCE", type=path_or_url, help="the container, or a pattern of files"
@@ -69,63 +75,64 @@ def _add_pack(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _options(settings: argparse.Namespace) -> Any:
-    from .pack_source import PackOptions
-
-    return PackOptions(**{item.name: getattr(settings, item.name) for item in fields(PackOptions)})
-
-
-def _wrong_of_pack(settings: argparse.Namespace) -> str:
-    try:
-        _options(settings)
-    except ValueError as error:
-        name, _, text = str(error).partition("=")
-        return f"argument {flag_of(name)}: it {as_flags(text.partition(' ')[2])}"
-    return ""
+def refusing(force: bool) -> Callable[[Sequence[str]], None]:
+    """Make the check that refuses files of this machine that exist, unless they are replaced."""
+    return lambda paths: check_outputs([path for path in paths if not is_url(path)], force)
 
 
 def _pack(settings: argparse.Namespace, interruption: Interruption) -> int:
-    from .images import warnings_are_noticed
-    from .pack import PackingError
+    from .images import warnings_are_noticed  # slow to load
     from .pack_source import pack_source
 
     if settings.check == "decode" and not warnings_are_noticed():
         say("recordio", f"note: {UNNOTICED}")
-
-    def check(paths: Sequence[str]) -> None:
-        check_outputs([path for path in paths if not is_url(path)], settings.force)
-
     prefix = pack_prefix(settings.out)
     # Objects are published so that Ctrl-C may strike at any time, and a server may be slow.
-    with contextlib.nullcontext() if is_url(prefix) else interruption.deferring():
-        try:
-            report = pack_source(
-                settings.source,
-                prefix,
-                _options(settings),
-                progress=sys.stderr.isatty(),
-                check=check,
-                cancelled=interruption.requested,
-            )
-        except PackingError as error:
-            if not settings.strict:
-                say_skipped("recordio", os.path.splitext(error.path or prefix)[0], error.skipped)
-            raise
-    if report.left_out:
-        shown = ", ".join(f"{count} {kind}" for kind, count in report.left_out.items())
-        say("recordio", f"note: not stored: {shown}")
-    if report.continued:
-        say("recordio", f"{report.continued} shards were whole already")
+    deferring = contextlib.nullcontext() if is_url(prefix) else interruption.deferring()
+    with deferring, naming_skipped(prefix, settings.strict):
+        report = pack_source(
+            settings.source,
+            prefix,
+            PackOptions(**{i.name: getattr(settings, i.name) for i in fields(PackOptions)}),
+            progress=sys.stderr.isatty(),
+            check=refusing(settings.force),
+            cancelled=interruption.requested,
+        )
+    return say_report(report, prefix, settings.skip_errors)
+
+
+@contextlib.contextmanager
+def naming_skipped(prefix: str, strict: bool) -> Iterator[None]:
+    """Name the first of the images for which packing ended without output."""
+    try:
+        yield
+    except RecordIOError as error:
+        skipped = getattr(error, "skipped", ())
+        if skipped and not strict:
+            say_skipped("recordio", os.path.splitext(error.path or prefix)[0], skipped)
+        raise
+
+
+def say_report(report: ImportReport, prefix: str, skip_errors: bool) -> int:
+    """Say what was written and what was not; return the exit code."""
     for note in report.notes:
         say("recordio", note)
-    if report.skipped and len(report.paths) == 1:
+    if left_out := report.not_stored():
+        say("recordio", f"note: {left_out}")
+    if continued := getattr(report, "continued", 0):
+        say("recordio", f"{continued} shards were whole already")
+    for name, count in report.fields.items():
+        none = f"; {report.records - count} images have none" if count < report.records else ""
+        say("recordio", f"wrote {prefix}.{name}.rec: {count} records{none}")
+    paths = getattr(report, "paths", [report.path])
+    in_shards = getattr(report, "skipped_in_shards", 0)
+    if report.skipped and len(paths) == 1:
         say_skipped("recordio", prefix, report.skipped)
-    elif count := len(report.skipped) or report.skipped_in_shards:
+    elif count := len(report.skipped) or in_shards:
         say("recordio", f"{count} skipped in all; see the .skipped.txt files")
-    written = ", ".join(report.paths) or "shards; the manifest is written with the last of all"
+    written = ", ".join(paths) or "shards; the manifest is written with the last of all"
     say_written(written, report.records, report.bytes_written, report.seconds)
-    skipped = report.skipped or report.skipped_in_shards
-    return int(bool(skipped) and not settings.skip_errors)
+    return int(bool(report.skipped or in_shards) and not skip_errors)
 
 
 PACK_SOURCE = Command(
@@ -134,5 +141,5 @@ PACK_SOURCE = Command(
     DESCRIPTION,
     _add_pack,
     _pack,
-    _wrong_of_pack,
+    partial(wrong_of, PackOptions),
 )

@@ -29,10 +29,10 @@ from recordio.packs.manifest import (
     write_manifest,
 )
 
-from .encode import EncodeOptions, Images
+from .encode import EncodeOptions
 from .image_list import ImageList, write_skipped
 from .list_spans import cut_list
-from .pack import PackingError, pack
+from .pack import Images, PackingError, pack
 
 __all__ = [
     "IMAGES_PER_SHARD",
@@ -66,6 +66,10 @@ class Span(Protocol):
     @property
     def images(self) -> int:
         """Number of images, or of lines that name some."""
+
+    @property
+    def fields(self) -> Sequence[str]:
+        """Names of the fields that they have themselves, besides those of the options."""
 
     def read(self) -> bytes:
         """Return bytes that change with the images that are listed."""
@@ -151,7 +155,7 @@ class ShardTask:
 
         The parameters are those of `recordio.tools.pack.pack`.
         """
-        job = self.job()
+        job, fields = self.job(), [*self.span.fields, *(name for name, _ in self.options.field)]
         # A manifest is no longer true from here on; the maker of the last shard writes it.
         _remove(self.manifest)
         _remove(self.note_path)
@@ -170,7 +174,7 @@ class ShardTask:
         except PackingError as error:
             if strict:
                 raise
-            names = [self.prefix, *(f"{self.prefix}.{name}" for name, _ in self.options.field)]
+            names = [self.prefix, *(f"{self.prefix}.{name}" for name in fields)]
             for name, suffix in itertools.product(names, (".rec", ".idx", ".crc")):
                 _remove(f"{name}{suffix}")
             _remove(f"{self.prefix}{SUFFIX}")
@@ -178,8 +182,7 @@ class ShardTask:
             note = ShardNote(job, None, len(error.skipped))
         else:
             rec, idx = f"{self.prefix}.rec", f"{self.prefix}.idx"
-            names = [name for name, _ in self.options.field]
-            shard = described_shard(rec, idx, cancelled, names)
+            shard = described_shard(rec, idx, cancelled, fields)
             note = ShardNote(job, shard, len(report.skipped), report.reduced_to_8_bits)
         os.makedirs(os.path.dirname(self.note_path), exist_ok=True)
         with AtomicOutput(self.note_path) as output:

@@ -10,104 +10,33 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, dataclass, field, fields, make_dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from recordio.bytes.files import open_output, remove_output
 from recordio.bytes.remote.settings import is_url
+from recordio.containers.container import Container
 from recordio.errors import RecordIOError
-from recordio.keywords.options import Options, Rule, option, refuse_ineffective
 from recordio.lists import ListEntry
 from recordio.packs.classes import SUFFIX, format_classes
 from recordio.packs.names import Names, one_name
+from recordio.packs.set_writer import set_paths
 
-from .arguments import IMAGE_OPTIONS
 from .console import progress_bar
-from .im2rec_options import EncodeOptions, Im2recOptions, note_on_bits
+from .convert.importing import ImportReport, companions
+from .im2rec_options import EncodeOptions, note_on_bits
 from .im2rec_shards import divided, make_shards
-from .image_list import Skipped, split_entries, write_list
-from .pack import pack_together
+from .image_list import split_entries, write_list
+from .pack import Progress, pack_together
 from .pack_shards import IMAGES_PER_SHARD, finish, tasks_of
-from .samples import SampleImages, cut_samples, sample_list
+from .samples import SampleImages, Selection, cut_samples
+from .unpacking import unpacked_beside
 
-__all__ = ["PackOptions", "SourceReport", "companions_of", "pack_source"]
-
-#: Options of im2rec that say where images lie, or what follows from a container.
-FOREIGN = ("list", "recursive", "exts", "pass_through", "pack_label", "field", "skip_errors")
-#: What differs: the default, or the words.
-SHUFFLED = "Shuffle the samples, in the same way every time (default: keep their order)."
-TEXTS = {
-    "shuffle": SHUFFLED,
-    "chunks": "Cut the samples into N packs PREFIX_0.rec, PREFIX_1.rec, ... (default: 1).",
-    "train_ratio": """Share of the samples for PREFIX_train.rec; the samples left by this and by
-    `test_ratio` go to PREFIX_val.rec (default: 1, a single PREFIX.rec).""",
-    "test_ratio": """Share of the samples for PREFIX_test.rec; needs `train_ratio` below 1
-    (default: 0).""",
-    "resize": """Scale the short side to this size, up or down (default: 0, keep the size). Without
-    this and the other options that change images, contents are stored unchanged.""",
-    "check": """How to check contents that are stored untouched. header: all pixels must be there,
-    and formats that do not show this otherwise are decoded; decode: decode all; none: store
-    anything (default: header).""",
-    "shards": """Cut the samples into N shards, PREFIX-000000.rec and so on, with a manifest;
-    complete shards are not made again, so a run that was killed continues (default with `part` and
-    `ray`: one for every 10000 samples).""",
-    "part": """Make only the shards of worker K of N, from 1 to N.  The last worker to finish writes
-        the manifest.""",
-}
-SHARDED = ("shards", "part", "ray")
-
-
-def _field(item: Any) -> tuple[str, Any, Any]:
-    words = dict(item.metadata)
-    words["text"] = TEXTS.get(item.name, words["text"])
-    default = False if item.name == "shuffle" else item.default
-    return item.name, item.type, option(default if default is not MISSING else MISSING, **words)
-
-
-def _is_pass_through(options: Any) -> bool:
-    """Return True if nothing changes images, so that contents are stored as they are."""
-    return not any(options.differs(name) for name in IMAGE_OPTIONS)
-
-
-def _check(options: Options) -> None:
-    """Check values one by one, and beside each other."""
-    Options.__post_init__(options)
-    refuse_ineffective(options)
-
-
-#: The options of `recordio pack`: those of im2rec that do not follow from the source.
-PackOptions: Any = make_dataclass(
-    "PackOptions",
-    [_field(item) for item in fields(Im2recOptions) if item.name not in FOREIGN],
-    bases=(Options,),
-    namespace={
-        "__doc__": "Options of `recordio pack`; a value out of range is a ValueError.",
-        "__module__": __name__,
-        "pass_through": property(_is_pass_through),
-        "rules": (
-            *(rule for rule in Im2recOptions.rules),
-            Rule(
-                "chunks train_ratio",
-                lambda v: any(getattr(v, name) is not None for name in SHARDED),
-                "is for several packs, and shards are one",
-                refused=True,
-            ),
-            Rule(
-                "test_ratio stratify",
-                lambda v: v.train_ratio == 1 and (v.test_ratio or v.chunks == 1),
-                "needs `train_ratio` below 1",
-                refused=True,
-            ),
-        ),
-        "__post_init__": _check,
-    },
-    frozen=True,
-    kw_only=True,
-)
+__all__ = ["SourceReport", "pack_source"]
 
 
 @dataclass
-class SourceReport:
+class SourceReport(ImportReport):
     """The result of `recordio.convert.pack`.
 
     Attributes
@@ -115,57 +44,50 @@ class SourceReport:
     paths : list of str
         Paths of the record files, or of the manifest of the shards; empty while other workers make
         shards.
+    path : str
+        The first of them.
     records : int
         Number of records in them.
     bytes_written : int
         Bytes in these records.
     skipped : list of Skipped
         Samples that could not be packed, each with the reason.
-    left_out : dict of str to int
+    left_out : collections.Counter
         Numbers of files and parts of samples that were not stored, by kind.
+    fields : collections.Counter
+        Number of records in each field, by its name.
     continued : int
         Number of shards that were complete before.
     skipped_in_shards : int
         Number of samples that were skipped, in all shards together; files beside the shards have
         their names.
     notes : list of str
-        Lines about images of more than 8 bits of which the upper 8 were stored, and about images
+        Lines about what was left out of the source or read in another way than somebody may
+        expect, about images of more than 8 bits of which the upper 8 were stored, and about images
         that were rewritten with ``optimize=True``.
     seconds : float
         Duration of the call.
     """
 
     paths: list[str] = field(default_factory=list)
-    records: int = 0
-    bytes_written: int = 0
-    skipped: list[Skipped] = field(default_factory=list)
-    left_out: dict[str, int] = field(default_factory=dict)
     continued: int = 0
     skipped_in_shards: int = 0
-    notes: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-
-
-def companions_of(prefix: str) -> list[str]:
-    """Return the paths of the files that `pack_source` writes for one pack."""
-    return [f"{prefix}{suffix}" for suffix in (".rec", ".idx", ".lst", SUFFIX)]
-
-
-def is_sharded(options: Any) -> bool:
-    """Return True if a manifest with several shards is wanted."""
-    return any(getattr(options, name) is not None for name in SHARDED)
 
 
 def pack_source(
     source: Names,
     prefix: str,
     options: Any,
+    kind: Container | None = None,
     *,
-    progress: bool | Callable[[int], object] = False,
+    progress: Progress = False,
     check: Callable[[Sequence[str]], object] = lambda paths: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> SourceReport:
-    """Pack the samples of a container; ``check(paths)`` may refuse the files before any work."""
+    """Pack the samples of a container of a `kind`, by default of that which its name says.
+
+    ``check(paths)`` may refuse the files before any work.
+    """
     start = time.perf_counter()
     encoding = EncodeOptions(
         pack_label=True,
@@ -176,63 +98,82 @@ def pack_source(
             if item.name not in ("pass_through", "pack_label", "field")
         },
     )
-    make = _in_shards if is_sharded(options) else _at_once
-    if is_sharded(options) and is_url(prefix):
+    if options.is_sharded and is_url(prefix):
         raise RecordIOError(
             "shards are made in a folder that all workers share, not at a URL: give its path, and "
             "upload the files when the manifest is there",
             path=prefix,
         )
-    report = make(source, prefix, options, encoding, progress, check, cancelled)
+    selection = Selection.of(source, options, kind)
+    make = _in_shards if options.is_sharded else _at_once
+    report = make(selection, prefix, options, encoding, progress, check, cancelled)
+    report.path = (report.paths or [""])[0]
     report.seconds = time.perf_counter() - start
     return report
 
 
 def _at_once(
-    source: Names,
+    selection: Selection,
     prefix: str,
     options: Any,
     encoding: EncodeOptions,
-    progress: bool | Callable[[int], object],
+    progress: Progress,
     check: Callable[[Sequence[str]], object],
     cancelled: Callable[[], bool],
 ) -> SourceReport:
-    images = SampleImages(source)
-    parts = split_entries(
-        prefix,
-        sample_list(images, options.shuffle),
-        options.chunks,
-        options.train_ratio,
-        options.test_ratio,
-        options.stratify,
-    )
-    jobs = [(entries, os.path.splitext(path)[0]) for path, entries in parts if entries]
-    check([path for _, name in jobs for path in companions_of(name)])
-    reports = pack_together(
-        jobs,
-        images,
-        encoding,
-        threads=options.num_thread,
-        strict=options.strict,
-        checksums=options.checksums,
-        progress=progress,
-        cancelled=cancelled,
-    )
-    for report, (entries, name) in zip(reports, jobs, strict=True):
-        packed = [entry for entry in entries if entry.id not in report.skipped_ids]
-        _write_companions(name, packed, images)
-    return SourceReport(
-        [report.path for report in reports],
-        sum(report.packed for report in reports),
-        sum(report.bytes_written for report in reports),
-        [item for report in reports for item in report.skipped],
-        dict(images.pack.reader.samples.left_out),
-        notes=[
-            *_notes(images),
-            *note_on_bits(sum(report.reduced_to_8_bits for report in reports)),
-            *(line for r in reports if options.optimize for line in r.optimized.lines()),
-        ],
-    )
+    kind, files = selection.files()
+    shown = False if callable(progress) else progress
+    with contextlib.ExitStack() as stack:
+        files, names = stack.enter_context(unpacked_beside(files, prefix, shown, cancelled))
+        images = SampleImages(selection, kind, files, names)
+        stack.callback(images.pack.close)
+        parts = split_entries(
+            prefix,
+            images.listed(),
+            options.chunks,
+            options.train_ratio,
+            options.test_ratio,
+            options.stratify,
+        )
+        jobs = [(entries, os.path.splitext(path)[0]) for path, entries in parts if entries]
+        check(
+            [
+                path
+                for _, name in jobs
+                for path in (*companions(name), *set_paths(name, images.fields))
+            ]
+        )
+        reports = pack_together(
+            jobs,
+            images,
+            encoding,
+            threads=options.num_thread,
+            strict=options.strict,
+            checksums=options.checksums,
+            progress=progress,
+            cancelled=cancelled,
+        )
+        for done, (entries, name) in zip(reports, jobs, strict=True):
+            packed = [entry for entry in entries if entry.id not in done.skipped_ids]
+            _write_companions(name, packed, images)
+        report = _begun(images)
+    report.paths = [done.path for done in reports]
+    for done in reports:
+        report.records += done.packed
+        report.bytes_written += done.bytes_written
+        report.skipped += done.skipped
+        report.fields.update({n: done.packed - len(none) for n, none in done.without.items()})
+    report.notes += note_on_bits(sum(done.reduced_to_8_bits for done in reports))
+    report.notes += [line for r in reports if options.optimize for line in r.optimized.lines()]
+    return report
+
+
+def _begun(images: SampleImages) -> SourceReport:
+    """Begin a report with what is known of the source."""
+    report = SourceReport("")
+    report.count(images.left_out())
+    report.notes += [f"note: {line}" for line in images.notes()]
+    return report
 
 
 def _write_companions(prefix: str, entries: Sequence[ListEntry], images: SampleImages) -> None:
@@ -251,22 +192,21 @@ def _write_companions(prefix: str, entries: Sequence[ListEntry], images: SampleI
 
 
 def _in_shards(
-    source: Names,
+    selection: Selection,
     prefix: str,
     options: Any,
     encoding: EncodeOptions,
-    progress: bool | Callable[[int], object],
+    progress: Progress,
     check: Callable[[Sequence[str]], object],
     cancelled: Callable[[], bool],
 ) -> SourceReport:
-    spans = cut_samples(source, options.shards, IMAGES_PER_SHARD, options.shuffle)
-    tasks = tasks_of(
-        spans, prefix, one_name(spans[0].source), encoding, checksums=options.checksums
-    )
+    spans = cut_samples(selection, options.shards, IMAGES_PER_SHARD)
+    name = one_name(selection.source)
+    tasks = tasks_of(spans, prefix, name, encoding, checksums=options.checksums)
     images = spans[0].contents("")
     whole, left = divided(tasks, options.part)
     if options.part in (None, (1, 1)) or options.part[0] == 1:
-        _write_companions(prefix, sample_list(images, options.shuffle), images)
+        _write_companions(prefix, images.listed(), images)
     total = sum(task.span.images for task in left)
     bar = (
         contextlib.nullcontext(progress)
@@ -284,21 +224,11 @@ def _in_shards(
         )
     manifest = finish(tasks, whole + made)
     shards = [note.shard for note in made if note.shard is not None]
-    return SourceReport(
-        [] if manifest is None else [manifest.path],
-        sum(shard.records for shard in shards) if manifest is None else manifest.records,
-        sum(shard.bytes for shard in shards),
-        [],
-        dict(images.pack.reader.samples.left_out),
-        len(whole),
-        skipped_in_shards=sum(note.skipped for note in whole + made),
-        notes=[
-            *_notes(images),
-            *note_on_bits(sum(note.reduced_to_8_bits for note in whole + made)),
-        ],
-    )
-
-
-def _notes(images: SampleImages) -> list[str]:
-    """Say what was left out or read in another way than somebody may expect."""
-    return [f"note: {line}" for line in images.pack.notes.lines()]
+    report = _begun(images)
+    report.paths = [] if manifest is None else [manifest.path]
+    report.records = sum(s.records for s in shards) if manifest is None else manifest.records
+    report.bytes_written = sum(shard.bytes for shard in shards)
+    report.continued = len(whole)
+    report.skipped_in_shards = sum(note.skipped for note in whole + made)
+    report.notes += note_on_bits(sum(note.reduced_to_8_bits for note in whole + made))
+    return report

@@ -1,119 +1,118 @@
-"""The samples of a container as images to pack: a list of them, contents, and parts of both."""
+"""The samples of a container as images to pack: a list of them, contents, fields, parts of all."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
+from typing import Any
 
-from recordio.errors import EmptyRecordFileError, RecordIOError
+from recordio import RecordReader
+from recordio.bytes.files import StoredFile, named_files, with_mirrors
+from recordio.containers.braces import expand_braces
+from recordio.containers.container import USUAL, Choice, Container
+from recordio.containers.joined import JoinedRecords
+from recordio.containers.labels import IMAGES, LABELS, first_named
+from recordio.containers.table import container_of
+from recordio.containers.tf_example import BOX_KEYS, decode_example
+from recordio.containers.tfrecord import TFRECORD, masked_crc32c
+from recordio.errors import (
+    CorruptRecordError,
+    EmptyRecordFileError,
+    LabelError,
+    RecordIOError,
+    RecordTooLargeError,
+)
+from recordio.formats.table import IMAGE_KINDS, kind_of
 from recordio.lists import ListEntry, safe_name
-from recordio.packs.names import Names, one_name
-from recordio.packs.open_pack import OpenPack, open_pack
+from recordio.packs.fields_meta import FieldMeta
+from recordio.packs.names import Names, container_files, one_name, pack_files
+from recordio.packs.open_pack import FieldPack, OpenPack
 from recordio.verification import is_verification_set
 
+from .encode import EncodeOptions
+from .field_kinds import FoundKinds
+from .field_sources import Value, fitted
+from .im2rec_options import MOST_CONTENT
 from .image_list import ImageList, format_line, shuffle_entries
+from .outputs import url_refused
 
-__all__ = ["SampleImages", "SampleSpan", "cut_samples", "sample_list"]
+__all__ = [
+    "SampleFields",
+    "SampleImages",
+    "SampleSpan",
+    "Selection",
+    "cut_samples",
+    "files_of",
+]
 
-
-class SampleImages:
-    """The samples of a container, all its files together; the id of one is its number."""
-
-    doubt = ""
-
-    def __init__(self, source: Names) -> None:
-        self.source = source
-        self.pack: OpenPack = open_pack(source)
-        if self.pack.container is None:
-            if is_verification_set(self.pack.path):
-                raise RecordIOError(
-                    "it is a pickle, as verification sets of faces are; `recordio from-bin` packs "
-                    "one",
-                    path=self.pack.path,
-                )
-            _ = self.pack.reader  # a file of another kind says so
-            raise RecordIOError(
-                "it is a record file already; `recordio filter`, `shuffle`, `shard` and `optimize` "
-                "make others of it",
-                path=self.pack.path,
-            )
-
-    @cached_property
-    def entries(self) -> list[ListEntry]:
-        """List all samples in their order; their paths are names that a list can hold."""
-        samples = self.pack.reader.samples
-        labels, starts = samples.labels.tolist(), samples.label_starts().tolist()
-        return [
-            ListEntry(row, tuple(labels[starts[row] : starts[row + 1]]), safe_name(name))
-            for row, name in enumerate(map(samples.name_of, range(len(samples))))
-        ]
-
-    def read(self, entry: ListEntry) -> bytes:
-        """Copy the content of a sample."""
-        return self.pack.reader.copied_content(entry.id)
-
-    def name_of(self, entry: ListEntry) -> str:
-        """Name the sample and its file."""
-        where = self.pack.reader.location(entry.id)
-        if self.pack.container is not None and self.pack.container.is_folder:
-            return entry.path or where["path"]
-        return f"{where['path']}, {entry.path or 'record {}'.format(where['record'])}"
-
-    def path_of(self, name: str) -> str:
-        """Return the same name: it has the file in it."""
-        return name
-
-
-@functools.lru_cache(maxsize=1)  # shards are made one after the other
-def _opened(source: Names, stamp: str) -> SampleImages:
-    return SampleImages(source)
-
-
-def _stamp(source: Names) -> str:
-    """Say in one word which version of its files a container has."""
-    with open_pack(source) as pack:
-        return repr(pack.version())
-
-
-def sample_list(images: SampleImages, shuffle: bool = False) -> list[ListEntry]:
-    """List the samples in their order, or in that in which im2rec shuffles so many."""
-    if not images.entries:
-        raise EmptyRecordFileError("there is no sample in it", path=images.pack.path)
-    return shuffle_entries(images.entries) if shuffle else images.entries
+#: All fields that samples have.
+EVERY = "all"
+#: Bytes of a length in a TFRecord, of that with its checksum, and of the checksum of the data.
+LENGTH, HEAD, TAIL = 8, 12, 4
 
 
 @dataclass(frozen=True)
-class SampleSpan:
-    """Samples of a list; see `recordio.tools.pack_shards.Span`."""
+class Selection:
+    """Samples to pack, and the parts of each; it can be sent to another process."""
 
     source: str | tuple[str, ...]
-    stamp: str
-    shuffle: bool
-    begin: int
-    end: int
+    #: The kind that the files are taken for; None: what their names say.
+    kind: Container | None = None
+    choice: Choice = USUAL
+    fields: tuple[str, ...] = ()
+    most: int = MOST_CONTENT
+    #: The seed of their order; None: that of the source.
+    seed: int | None = None
 
-    @property
-    def images(self) -> int:
-        """Number of samples."""
-        return self.end - self.begin
+    @classmethod
+    def of(cls, source: Names, options: Any, kind: Container | None = None) -> Selection:
+        """Return what the options of packing say."""
+        several = [source] if isinstance(source, (str, os.PathLike)) else source
+        names = tuple(map(_everywhere, several))
+        choice = Choice(
+            image_field=options.image_field or "",
+            label_field=options.label_field or "",
+            has_labels=not options.no_labels,
+            suffixes=options.exts,
+        )
+        return cls(
+            names[0] if len(names) == 1 else names,
+            kind,
+            choice,
+            options.fields,
+            options.max_content_bytes,
+            options.seed if options.shuffle else None,
+        )
 
-    def read(self) -> bytes:
-        """Return bytes that change with the files of the container and with the samples."""
-        lines = "".join(map(format_line, self.listed().entries))
-        return f"{self.stamp}\n{lines}".encode("utf-8", "surrogateescape")
-
-    def listed(self) -> ImageList:
-        """List the samples."""
-        entries = sample_list(_opened(self.source, self.stamp), self.shuffle)
-        return ImageList(entries[self.begin : self.end])
-
-    def contents(self, root: str) -> SampleImages:
-        """Return what reads the samples."""
-        return _opened(self.source, self.stamp)
+    def files(self) -> tuple[Container, list[StoredFile]]:
+        """List the files of the container, and say of what kind they are."""
+        if self.kind is not None:
+            return self.kind, files_of(self.source, self.kind)
+        found = container_files(self.source)
+        kind = container_of(found[0]) if found else None
+        if kind is None:
+            path, _ = pack_files(one_name(self.source))
+            if is_verification_set(path):
+                raise RecordIOError(
+                    "it is a pickle, as verification sets of faces are; `recordio from-bin` packs "
+                    "one",
+                    path=path,
+                )
+            RecordReader(path).close()  # a file of another kind says so
+            raise RecordIOError(
+                "it is a record file already; `recordio filter`, `shuffle`, `shard` and `optimize` "
+                "make others of it",
+                path=path,
+            )
+        return kind, found
 
 
 def _everywhere(name: str | os.PathLike[str]) -> str:
@@ -122,19 +121,265 @@ def _everywhere(name: str | os.PathLike[str]) -> str:
     return text if "://" in text else os.path.abspath(text)
 
 
-def cut_samples(source: Names, count: int | None, most: int, shuffle: bool) -> Sequence[SampleSpan]:
+def files_of(source: str | Sequence[str], kind: Container) -> list[StoredFile]:
+    """List the files that names, braces and patterns stand for, whatever they are called."""
+    found: list[StoredFile] = []
+    for name in [source] if isinstance(source, str) else source:
+        if kind.is_folder and (reason := url_refused(name)):
+            raise RecordIOError(reason, path=name)
+        there = "://" not in name and os.path.exists(name)
+        for one in [name] if there else expand_braces(name):
+            try:
+                files = [StoredFile(one)] if there else named_files([one])
+            except FileNotFoundError:
+                raise RecordIOError(f"no file has such a name{_of(name, one)}", path=one) from None
+            for file in files:
+                if file.is_local and not os.path.exists(file.name):
+                    raise RecordIOError(f"there is no such file{_of(name, one)}", path=file.name)
+                found += kind.shards(file, None)
+    if not found:
+        raise EmptyRecordFileError(f"there is no file in it that is {kind.name}", path=name)
+    return found
+
+
+def _of(name: str, one: str) -> str:
+    return "" if name == one else f" (of {name})"
+
+
+class SampleImages:
+    """The samples of a container, all its files together; the id of one is its number.
+
+    `names` are those by which messages call files that lie somewhere else, unpacked.
+    """
+
+    doubt = ""
+
+    def __init__(
+        self,
+        selection: Selection,
+        kind: Container,
+        files: list[StoredFile],
+        names: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self.selection = selection
+        #: How many examples have each feature, as far as they were read.
+        self._features: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        files = with_mirrors(files, None)
+        self.pack: OpenPack = OpenPack(
+            one_name(selection.source), shards=files, choice=selection.choice
+        )
+        self.pack.container = kind.chosen(selection.choice)
+        try:
+            reader = self.pack.reader
+        except RecordIOError as error:
+            raise error.at(path=names.get(str(error.path), error.path)) from None
+        if selection.choice.label_field and reader.samples.labelled is False:
+            raise LabelError(
+                f"no sample has a label {selection.choice.label_field}; --no-labels makes every "
+                "label 0",
+                path=self.pack.path,
+            )
+        for part in [reader, *getattr(reader, "parts", ())]:
+            part.path = names.get(part.path, part.path)
+        #: The names of the fields that are packed.
+        self.fields: tuple[str, ...] = selection.fields
+        if EVERY in self.fields:
+            self.fields = tuple(self.pack.field_names)
+
+    @cached_property
+    def entries(self) -> list[ListEntry]:
+        """List all samples in their order; their paths are names that a list can hold."""
+        samples = self.pack.reader.samples
+        labels, starts = samples.labels.tolist(), samples.label_starts().tolist()
+        return [
+            ListEntry(row, tuple(labels[starts[row] : starts[row + 1]]), safe_name(name))
+            for row, name in enumerate(samples.all_names())
+        ]
+
+    def listed(self) -> list[ListEntry]:
+        """List the samples in the order in which they are packed."""
+        if not self.entries:
+            raise EmptyRecordFileError("there is no sample in it", path=self.pack.path)
+        if self.selection.seed is None:
+            return self.entries
+        return shuffle_entries(self.entries, self.selection.seed)
+
+    def left_out(self) -> dict[str, int]:
+        """Count what is not stored, by kind; known when all samples were read."""
+        counts = {**self.pack.reader.samples.left_out, **dict(sorted(self._features.items()))}
+        return {
+            kind: count
+            for kind, count in counts.items()
+            if kind.replace("/", "_").removeprefix(".").partition(".")[0] not in self.fields
+        }
+
+    def notes(self) -> list[str]:
+        """Say what of the source was read in another way than somebody may expect."""
+        found = self.pack.notes.lines()
+        for name in self.fields:
+            without = self._field_packs[name].missing.tolist()
+            if without:
+                reason = self._field_packs[name].absence(without[0])
+                found.append(f"{len(without)} images have no {name}; the first, {reason}")
+        return found
+
+    def read(self, entry: ListEntry) -> bytes:
+        """Copy the content of a sample."""
+        reader, most = self.pack.reader, self.selection.most
+        size = int(reader.samples.sizes[entry.id])  # 0 where only reading tells
+        self._examine(entry.id)
+        content = reader.copied_content(entry.id) if size <= most else b""
+        if max(size, len(content)) > most:
+            raise RecordTooLargeError(
+                f"it has {max(size, len(content))} bytes; raise --max-content-bytes to allow it"
+            )
+        return content
+
+    def _examine(self, row: int) -> None:
+        """Compare the checksum of the data of a TFRecord, and count features that are not stored.
+
+        The checksum of its length was compared when it was found.
+        """
+        reader = self.pack.reader
+        if reader.container.name != TFRECORD.name or row in reader.samples.faults:
+            return
+        part, number = reader.part_of(row) if isinstance(reader, JoinedRecords) else (reader, row)
+        begin, end = self._frames[part.path][number : number + 2]
+        with nullcontext() if part.remote is None else part.remote.mirror.pin_bytes(begin, end):
+            data, checksum = part.view[begin + HEAD : end - TAIL], part.view[end - TAIL : end]
+            if masked_crc32c(data) != int.from_bytes(checksum, "little"):
+                raise CorruptRecordError("the checksum of its data is wrong: it is damaged")
+            features = decode_example(data, ())
+        choice = self.selection.choice
+        stored = {choice.image_field or first_named(features, IMAGES)}
+        if choice.has_labels:
+            label = choice.label_field or first_named(features, LABELS)
+            stored |= set(BOX_KEYS) if choice.boxes or label is None else {label}
+        with self._lock:
+            self._features.update(features.keys() - stored)
+
+    @cached_property
+    def _frames(self) -> dict[str, list[int]]:
+        """Find where each record of TFRecord files begins, and their ends."""
+        found: dict[str, list[int]] = {}
+        for part in getattr(self.pack.reader, "parts", [self.pack.reader]):
+            view, edges = part.file.map(), [0]
+            for _ in range(len(part)):
+                length = int.from_bytes(view[edges[-1] : edges[-1] + LENGTH], "little")
+                edges.append(edges[-1] + HEAD + length + TAIL)
+            found[part.path] = edges
+        return found
+
+    def of_fields(self, options: EncodeOptions) -> SampleFields:
+        """Return what reads the fields of the samples."""
+        return SampleFields(self._field_packs, options)
+
+    @cached_property
+    def _field_packs(self) -> dict[str, FieldPack]:
+        """Open the fields; one that no sample has is a FieldError."""
+        found = {name: self.pack.field(name) for name in self.fields}
+        for field in found.values():
+            if len(field.missing) == len(field):
+                field.check_complete()
+        return found
+
+    def name_of(self, entry: ListEntry) -> str:
+        """Name the sample and its file."""
+        where = self.pack.reader.location(entry.id)
+        if self.pack.container is not None and self.pack.container.is_folder:
+            return entry.path or where["path"]
+        place = entry.path or "record {}, offset {}".format(where["record"], where["offset"])
+        return f"{where['path']}, {place}"
+
+    def path_of(self, name: str) -> str:
+        """Return the same name: it has the file in it."""
+        return name
+
+
+class SampleFields:
+    """The fields of samples; a mask or another image is cropped and resized as its image is."""
+
+    def __init__(self, packs: Mapping[str, FieldPack], options: EncodeOptions) -> None:
+        self.names: Sequence[str] = list(packs)
+        self._packs, self._options = packs, options
+        self._kinds = FoundKinds(packs)
+        self._without = {name: set(field.missing.tolist()) for name, field in packs.items()}
+
+    def of(self, entry: ListEntry, image: bytes) -> dict[str, Value]:
+        """Find the fields of a sample; those that it does not have are missing."""
+        found: dict[str, Value] = {}
+        for name, field in self._packs.items():
+            if entry.id in self._without[name]:
+                continue
+            try:
+                content = field.reader.copied_content(entry.id)
+                if self._is_changed and kind_of(content) in IMAGE_KINDS:
+                    content = fitted(None, content, image, self._options)
+            except RecordIOError as error:
+                raise type(error)(f"its {name}: {error.reason}") from None
+            found[name] = field.reader.samples.labels_of(entry.id).tolist(), content
+            self._kinds.look(name, *found[name])
+        return found
+
+    @property
+    def _is_changed(self) -> bool:
+        return bool(self._options.center_crop or self._options.resize)
+
+    def described(self) -> dict[str, FieldMeta]:
+        """Describe the fields by the values that were found."""
+        return self._kinds.described()
+
+
+@functools.lru_cache(maxsize=1)  # shards are made one after the other
+def _opened(selection: Selection, stamp: str) -> SampleImages:
+    return SampleImages(selection, *selection.files())
+
+
+@dataclass(frozen=True)
+class SampleSpan:
+    """Samples of a list; see `recordio.tools.pack_shards.Span`."""
+
+    selection: Selection
+    stamp: str
+    begin: int
+    end: int
+
+    @property
+    def images(self) -> int:
+        """Number of samples."""
+        return self.end - self.begin
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of their fields."""
+        return self.selection.fields
+
+    def read(self) -> bytes:
+        """Return bytes that change with the files of the container and with the samples."""
+        lines = "".join(map(format_line, self.listed().entries))
+        parts = (self.stamp, self.selection.choice, self.fields, self.selection.most)
+        return f"{parts}\n{lines}".encode("utf-8", "surrogateescape")
+
+    def listed(self) -> ImageList:
+        """List the samples."""
+        return ImageList(_opened(self.selection, self.stamp).listed()[self.begin : self.end])
+
+    def contents(self, root: str) -> SampleImages:
+        """Return what reads the samples."""
+        return _opened(self.selection, self.stamp)
+
+
+def cut_samples(selection: Selection, count: int | None, most: int) -> Sequence[SampleSpan]:
     """Cut the samples of a container into `count` spans, or into spans of at most `most`."""
-    name: str | tuple[str, ...]
-    if isinstance(source, (str, os.PathLike)):
-        name = _everywhere(source)
-    else:
-        name = tuple(map(_everywhere, source))
-    stamp = _stamp(name)
-    total = len(sample_list(_opened(name, stamp)))
+    images = SampleImages(selection, *selection.files())
+    selection = replace(selection, fields=images.fields)
+    stamp = repr(images.pack.version())  # one word for this version of the files
+    total = len(images.listed())
     spans = -(-total // most) if count is None else count
     if spans > total:
         raise EmptyRecordFileError(
-            f"{spans} shards cannot be made of {total} samples", path=one_name(name)
+            f"{spans} shards cannot be made of {total} samples", path=one_name(selection.source)
         )
     cuts = [total * number // spans for number in range(spans + 1)]
-    return [SampleSpan(name, stamp, shuffle, begin, end) for begin, end in itertools.pairwise(cuts)]
+    return [SampleSpan(selection, stamp, begin, end) for begin, end in itertools.pairwise(cuts)]

@@ -10,20 +10,19 @@ import argparse
 from collections.abc import Callable
 
 from recordio.packs.names import pack_prefix
-from recordio.packs.set_writer import set_paths
 
-from .command import Command, add
+from .command import Command, add, wrong_of
 from .completion import add_completion
-from .console import Interruption, Parser, add_version, say, say_skipped, say_written
+from .console import Interruption, Parser, add_version, say
 from .convert.exporting import export_records
 from .convert.format import Import
-from .convert.importing import companions, import_records
+from .convert.importing import convert
 from .convert.registry import EXPORTS, IMPORTS
 from .convert.shards import add_shard_options
 from .file_commands import FILE_COMMANDS
 from .operations.table import PACK_COMMANDS
-from .outputs import check_outputs, local_path
-from .pack_command import PACK_SOURCE
+from .outputs import local_path
+from .pack_command import PACK_SOURCE, naming_skipped, refusing, say_report
 from .record_pack import RecordPack
 
 __all__ = ["build_parser", "commands"]
@@ -73,7 +72,7 @@ def commands(target: str | None = None) -> dict[str, Command]:
                 source.description,
                 _import_options(source),
                 _import,
-                _wrong_of_import,
+                _wrong_of_import(source),
             )
             for source in IMPORTS.values()
         ),
@@ -141,37 +140,26 @@ def _import_options(source: Import) -> Callable[[argparse.ArgumentParser], None]
     return add_options
 
 
-def _wrong_of_import(settings: argparse.Namespace) -> str:
-    unused = settings.seed is not None and not settings.shuffle
-    return "argument --seed: it needs --shuffle" if unused else ""
+def _wrong_of_import(source: Import) -> Callable[[argparse.Namespace], str]:
+    def wrong(settings: argparse.Namespace) -> str:
+        if settings.seed is not None and not settings.shuffle:
+            return "argument --seed: it needs --shuffle"
+        return wrong_of(source.options, settings)
+
+    return wrong
 
 
 def _import(settings: argparse.Namespace, interruption: Interruption) -> int:
     prefix = pack_prefix(settings.out)
-    row = IMPORTS[settings.command.removeprefix("from-")]
-    check_outputs([*companions(prefix), *row.beside(prefix)], settings.force)
-    source = row.open(settings)
-    check_outputs(set_paths(prefix, source.fields), settings.force)
-    with interruption.deferring():
-        report = (row.write or import_records)(
-            source,
+    with interruption.deferring(), naming_skipped(prefix, settings.strict):
+        report = convert(
+            IMPORTS[settings.command.removeprefix("from-")],
+            settings,
             prefix,
-            shuffle=(settings.seed or 0) if settings.shuffle else None,
-            strict=settings.strict,
+            check=refusing(settings.force),
             cancelled=interruption.requested,
         )
-    for note in source.notes():
-        say("recordio", note)
-    if left_out := report.not_stored():
-        say("recordio", f"note: {left_out}")
-    for name in source.fields:
-        without = report.records - report.fields[name]
-        none = f"; {without} images have none" if without else ""
-        say("recordio", f"wrote {prefix}.{name}.rec: {report.fields[name]} records{none}")
-    if report.skipped:
-        say_skipped("recordio", prefix, report.skipped)
-    say_written(report.path, report.records, report.bytes_written, report.seconds)
-    return int(bool(report.skipped) and not settings.skip_errors)
+    return say_report(report, prefix, settings.skip_errors)
 
 
 def _export(settings: argparse.Namespace, interruption: Interruption) -> int:

@@ -167,7 +167,7 @@ def _scan(
     Or the files of a field of them.
     """
     odd: Counter[str] = Counter()
-    found = _images_of(file, odd)
+    found = _images_of(file, odd, choice)
     names = found.images
     if not names:
         raise nothing_found(file.name, "the folder holds no .rec file and no", found)
@@ -184,7 +184,12 @@ def _scan(
     return samples
 
 
-def _images_of(file: StoredFile, odd: Counter[str]) -> ImageNames:
+def accepted_by(choice: Choice) -> Collection[str]:
+    """Return the endings of files that count as images."""
+    return frozenset(suffix.lower() for suffix in choice.suffixes) or IMAGE_SUFFIXES
+
+
+def _images_of(file: StoredFile, odd: Counter[str], choice: Choice) -> ImageNames:
     """Find the images; `odd` counts what is in the way."""
     notes = Notes()
 
@@ -196,7 +201,7 @@ def _images_of(file: StoredFile, odd: Counter[str]) -> ImageNames:
         odd[reason] += 1
         notes.add(f"files or links were left out: {reason}", path)
 
-    found = find_images(file.name, pass_over)
+    found = find_images(file.name, pass_over, accepted_by(choice))
     found.notes.update(notes)
     return found
 
@@ -226,7 +231,7 @@ def _fields(
     file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples, choice: Choice
 ) -> list[str]:
     """List the fields that files beside the images are."""
-    found = _images_of(file, Counter())
+    found = _images_of(file, Counter(), choice)
     return sorted(fields_of_stems(found.beside, found.images))
 
 
@@ -245,4 +250,5 @@ FOLDER = Container(
     is_folder=True,
     is_listed_each_time=True,
     fields=_fields,
+    chooses=frozenset(["field", "suffixes"]),
 )

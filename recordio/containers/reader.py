@@ -31,7 +31,6 @@ from .samples import NO_CONTENT, ContainedSamples
 __all__ = ["ContainedRecords"]
 
 
-
 class ContainedRecords:
     """Records by position and key, as `RecordReader` gives those of a record file; copies.
 

@@ -14,7 +14,7 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import BinaryIO, cast
 
 import numpy as np
@@ -28,7 +28,7 @@ from ..formats.table import IMAGE_SUFFIXES
 from ..frames.encoder import MAX_RECORD_LENGTH
 from ..notes import Notes
 from .container import USUAL, Choice, Container
-from .folder import fits_in_list, labels_by_folder, nothing_found
+from .folder import accepted_by, fits_in_list, labels_by_folder, nothing_found
 from .names import ImageNames, choose_images, fields_of_stems, note_system_name, stem_of, suffix_of
 from .objects import MOST_ROWS, has_rows, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
@@ -95,7 +95,7 @@ def _scan(
     path = shown(file.name)
     members, directory = _directory(file, settings)
     odd: Counter[str] = Counter()
-    found, by_name = _images(members, path, odd)
+    found, by_name = _images(members, path, odd, accepted_by(choice))
     if not found.images:
         raise nothing_found(path, "the archive holds no", found)
     view = file.map() if file.is_local else None
@@ -192,12 +192,13 @@ def _fields(
     file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples, choice: Choice
 ) -> list[str]:
     """List the fields that members beside the images are."""
-    found, _ = _images(_directory(file, settings)[0], shown(file.name), Counter())
+    members = _directory(file, settings)[0]
+    found, _ = _images(members, shown(file.name), Counter(), accepted_by(choice))
     return sorted(fields_of_stems(found.beside, found.images))
 
 
 def _images(
-    members: Sequence[zipfile.ZipInfo], path: str, odd: Counter[str]
+    members: Sequence[zipfile.ZipInfo], path: str, odd: Counter[str], accepted: Collection[str]
 ) -> tuple[ImageNames, dict[str, zipfile.ZipInfo]]:
     """Tell the members that are images, by offset, from others; and return all by their names.
 
@@ -217,7 +218,7 @@ def _images(
             )
         if stat.S_ISLNK(info.external_attr >> 16):
             reason = "links"
-        elif suffix in IMAGE_SUFFIXES and not fits_in_list(name):
+        elif suffix in accepted and not fits_in_list(name):
             reason = "names that a list line cannot hold"
         else:
             if name in found:
@@ -226,12 +227,12 @@ def _images(
             found[name] = info  # unpacking would write it again, too
             continue
         odd[reason] += 1
-        if suffix in IMAGE_SUFFIXES:
+        if suffix in accepted:
             notes.add(f"images were left out: {reason}", name)
     images: list[str] = []
     others: list[str] = []
     for name in sorted(found, key=lambda name: found[name].header_offset):
-        (images if suffix_of(name) in IMAGE_SUFFIXES else others).append(name)
+        (images if suffix_of(name) in accepted else others).append(name)
     return choose_images(images, others, notes), found
 
 
@@ -417,4 +418,5 @@ ZIP = Container(
     has_checksums=True,
     rules=3,
     fields=_fields,
+    chooses=frozenset(["field", "suffixes"]),
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from ..header import HEADER, ID_OFFSET
-from ..ordered import OrderedWork, default_threads
+from ..ordered import map_in_order
 from ..packs.scanned_pack import ScannedPack
 from .options import Progress
 
@@ -19,12 +20,6 @@ Result = TypeVar("Result")
 #: What a thread takes at a time: records, and about as many bytes.
 MOST_RECORDS = 256
 MOST_BYTES = 1 << 22
-
-
-class _Chunk(NamedTuple):
-    begin: int
-    end: int
-    buffer: None = None  # what `OrderedWork` would use again
 
 
 def pass_over(
@@ -39,35 +34,26 @@ def pass_over(
     ``work(number, content)`` is called in several threads.  The content is all of a record that has
     no image header.
     """
-    threads = threads or default_threads()
-    chunks = _chunks(pack)
 
-    def apply(chunk: _Chunk) -> tuple[int, list[Result]]:
-        rows = range(chunk.begin, chunk.end)
-        contents = pack.contents(chunk.begin, chunk.end)
-        results = [work(row, content) for row, content in zip(rows, contents, strict=True)]
-        return chunk.begin, results
+    def apply(rows: range) -> tuple[int, list[Result]]:
+        contents = pack.contents(rows.start, rows.stop)
+        return rows.start, [work(row, one) for row, one in zip(rows, contents, strict=True)]
 
-    working = OrderedWork(
-        lambda buffer: next(chunks, None), apply, threads=threads, ahead=2 * threads
-    )
-    try:
-        for first, results in working:
+    with contextlib.closing(
+        map_in_order(apply, _chunks(pack), threads, cancelled=cancelled)
+    ) as found:
+        for first, results in found:
             yield first, results
             if progress is not None:
                 progress(first + len(results), len(pack))
-            if cancelled():
-                raise KeyboardInterrupt
-    finally:
-        working.close()
 
 
-def _chunks(pack: ScannedPack) -> Iterator[_Chunk]:
+def _chunks(pack: ScannedPack) -> Iterator[range]:
     begin = 0
     while begin < len(pack):
         end = int(np.searchsorted(pack.offsets, pack.offsets[begin] + MOST_BYTES))
         end = min(max(end, begin + 1), begin + MOST_RECORDS)
-        yield _Chunk(begin, end)
+        yield range(begin, end)
         begin = end
 
 

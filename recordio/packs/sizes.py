@@ -6,11 +6,12 @@ that is not whole, is made anew.  docs/formats/sizes.md has its layout.  No pixe
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from ..formats.image_header import read_header
 from ..formats.jpeg_markers import jpeg_sizes
 from ..frames.head import FRAMED_HEADER, HEAD, MAGIC_WORD, flag_of, length_of
 from ..header import HEADER
-from ..ordered import OrderedWork, default_threads
+from ..ordered import map_in_order
 
 __all__ = [
     "SUFFIX",
@@ -286,12 +287,6 @@ def _read(path: str, bound: bytes) -> np.ndarray | None:
 # ---- what is read
 
 
-class _Chunk(NamedTuple):
-    rows: slice
-    heads: np.ndarray | None = None
-    buffer: None = None  # what `OrderedWork` would use again
-
-
 def measured_sizes(
     file: SizedFile,
     advance: Callable[[int], object] = lambda count: None,
@@ -299,11 +294,10 @@ def measured_sizes(
 ) -> np.ndarray:
     """Read the sizes, as `stored_sizes` has them, and keep them nowhere."""
     sizes = np.zeros((len(file), 2), np.uint32)
-    heads, threads = _Heads(file), default_threads()
-    chunks = heads.chunks()
+    heads = _Heads(file)
 
-    def work(chunk: _Chunk) -> int:
-        rows, taken = chunk.rows, chunk.heads
+    def work(chunk: tuple[slice, np.ndarray | None]) -> int:
+        rows, taken = chunk
         left = np.arange(rows.start, rows.stop)
         if taken is None:
             taken = heads.read(rows)
@@ -314,16 +308,9 @@ def measured_sizes(
             sizes[row] = _size_of(file, row)
         return rows.stop - rows.start
 
-    working = OrderedWork(
-        lambda buffer: next(chunks, None), work, threads=threads, ahead=2 * threads, name="sizes"
-    )
-    try:
-        for count in working:
+    with contextlib.closing(map_in_order(work, heads.chunks(), cancelled=cancelled)) as counts:
+        for count in counts:
             advance(count)
-            if cancelled():
-                raise KeyboardInterrupt
-    finally:
-        working.close()
     return sizes
 
 
@@ -362,21 +349,21 @@ class _Heads:
             if large and hasattr(os, "posix_fadvise"):
                 os.posix_fadvise(self._descriptor, 0, 0, os.POSIX_FADV_RANDOM)
 
-    def chunks(self) -> Iterator[_Chunk]:
+    def chunks(self) -> Iterator[tuple[slice, np.ndarray | None]]:
         """Yield some rows after the other, with their heads where these come from a server."""
         file, remote = self.file, self.file.remote
         if self._far:
             for first, heads in record_heads(remote.mirror, file.offsets, HEAD_BYTES):
-                yield _Chunk(slice(first, first + len(heads)), heads)
+                yield slice(first, first + len(heads)), heads
             return
         for first in range(0, len(file), AT_ONCE):
             rows = slice(first, min(first + AT_ONCE, len(file)))
             if remote is None:
-                yield _Chunk(rows)
+                yield rows, None
             else:
                 with remote.pin(file.offsets[rows]):
                     heads = self._viewed(rows, remote.mirror.view)
-                yield _Chunk(rows, heads)
+                yield rows, heads
 
     def read(self, rows: slice) -> np.ndarray | None:
         """Read heads from the disk; None where contents are no spans of a file."""

@@ -5,7 +5,6 @@ from dataclasses import fields
 import pytest
 
 from recordio.tools.arguments import (
-    IMAGE_OPTIONS,
     LIST_OPTIONS,
     PACK_OPTIONS,
     given_options,
@@ -13,7 +12,7 @@ from recordio.tools.arguments import (
     parse_arguments,
 )
 from recordio.tools.encode import EncodeOptions
-from recordio.tools.im2rec_options import Im2recOptions
+from recordio.tools.im2rec_options import IMAGE_OPTIONS, Im2recOptions
 
 #: The number as argparse shows it among choices; Python 3.14 quotes it.
 TEN = "'10'" if sys.version_info >= (3, 14) else "10"

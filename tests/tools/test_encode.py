@@ -14,11 +14,11 @@ from recordio.lists import ListEntry
 from recordio.tools import encode as encode_module
 from recordio.tools.encode import (
     EncodeOptions,
-    ListedFiles,
     encode_image,
     encode_record,
     loses_bits,
 )
+from recordio.tools.pack import ListedFiles
 
 
 def shape(images, data):

@@ -1,9 +1,14 @@
 """`recordio pack`: the samples of a container become what im2rec makes of the same images."""
 
+import bz2
+import gzip
 import io
+import json
+import lzma
 import os
 import pickle
 import signal
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +16,14 @@ import pytest
 from fake_containers import write_container
 
 from recordio import RecordIOError, RecordReader, check_shards, unpack
+from recordio.formats.image_header import read_header
+from recordio.packs.open_pack import open_pack
 from recordio.tools import pack_shards
 from recordio.tools.im2rec import main as im2rec
+from recordio.tools.im2rec_options import PackOptions
 from recordio.tools.pack import PackingError
-from recordio.tools.pack_source import PackOptions, pack_source
-from recordio.tools.samples import cut_samples
+from recordio.tools.pack_source import pack_source
+from recordio.tools.samples import Selection, cut_samples
 
 pytestmark = pytest.mark.usefixtures("fake_containers")
 
@@ -200,7 +208,110 @@ def test_files_may_be_a_list_and_shards_travel_to_other_processes(source, output
     assert pack_source(names, str(output / "a"), PackOptions()).records == 8
     pack_source(source, str(output / "b"), PackOptions())
     assert contents(output, "a") == contents(output, "b")
-    spans = cut_samples(names, 3, 100, True)
+    spans = cut_samples(Selection.of(names, PackOptions(shuffle=True)), 3, 100)
     again = pickle.loads(pickle.dumps(spans[1]))
     assert again == spans[1] and again.read() == spans[1].read() and again.images == 3
     assert [entry.id for span in spans for entry in span.listed().entries] != list(range(10))
+
+
+# -- parts of samples ------------------------------------------------------------
+
+
+@pytest.fixture
+def samples(tmp_path, images):
+    """A tar of four samples with a mask, a text and another image; the last one has no mask."""
+    path = tmp_path / "set.tar"
+    with tarfile.open(path, "w") as tar:
+        for number in range(4):
+            files = {"jpg": images.jpeg(20, 40), "left.png": images.png(20, 40), "cls": b"1"}
+            files |= {"json": b'{"fine": %d}' % number, "txt": b"text %d" % number}
+            if number < 3:
+                files["mask.png"] = images.png(20, 40, 1)
+            for ending, content in files.items():
+                info = tarfile.TarInfo(f"{number}.{ending}")
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+    return path
+
+
+def test_fields_of_samples_are_written_beside_the_images(samples, output, command, images, capsys):
+    assert command("pack", samples, output / "a", "--fields", "mask,txt") == 0
+    said = capsys.readouterr().err
+    assert "a.mask.rec: 3 records; 1 images have none" in said
+    assert "1 images have no mask; the first, " in said and "set.tar" in said
+    with open_pack(output / "a") as pack:
+        assert {name: meta.kind for name, meta in pack.fields_meta.items()} == {
+            "mask": "mask", "txt": "text",
+        }  # fmt: skip
+        mask, text = pack.field("mask"), pack.field("txt")
+        assert bytes(unpack(mask.record(2))[1]) == images.png(20, 40, 1)
+        assert [bytes(unpack(text.record(row))[1]) for row in (0, 3)] == [b"text 0", b"text 3"]
+    assert command("pack", samples, output / "b", "--fields", "all") == 0
+    with open_pack(output / "b") as pack:
+        assert pack.field_names == ["json", "left", "mask", "txt"]
+    assert command("pack", samples, output / "c", "--fields", "depth") == 1
+    assert "no sample has a field depth; its fields: json, left, mask, txt" in (
+        capsys.readouterr().err
+    )
+    assert not list(output.glob("c*"))
+
+
+def test_masks_are_resized_with_their_images(samples, output, command):
+    for more in ([], ["--shards", "2"]):
+        words = ["--fields", "mask,txt", "--resize", "10", "--center-crop", *more]
+        assert command("pack", samples, output / f"a{len(more)}", *words) == 0
+    for pack in (open_pack(output / "a0"), open_pack(output / "a2-000000")):
+        for row in range(2):
+            sizes = [
+                read_header(unpack(one.record(row))[1]).size for one in (pack, pack.field("mask"))
+            ]
+            assert sizes == [(10, 10), (10, 10)]
+            assert bytes(unpack(pack.field("txt").record(row))[1]) == b"text %d" % row
+    manifest = json.loads((output / "a2.shards.json").read_text())
+    assert [len(shard["fields"]) for shard in manifest["shards"]] == [2, 2]
+    assert check_shards(str(output / "a2.shards.json")).records == 4
+
+
+def test_parts_of_samples_are_chosen(samples, output, command, images, capsys):
+    words = ["pack", samples, output / "a", "--force"]
+    assert command(*words, "--image-field", "left.png", "--label-field", "json:fine") == 0
+    with RecordReader(output / "a.rec") as reader:
+        found = [unpack(record) for record in reader]
+    assert [header.label for header, _ in found] == [0, 1, 2, 3]
+    assert bytes(found[0][1]) == images.png(20, 40)
+    assert command(*words, "--no-labels") == 0
+    with RecordReader(output / "a.rec") as reader:
+        assert {unpack(record)[0].label for record in reader} == {0}
+    assert command(*words, "--label-field", "json:none") == 1
+    assert "json:none" in capsys.readouterr().err
+    assert command(*words, "--exts", ".jpg") == 1
+    assert "a tar file has none to choose" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+def test_compressed_containers_are_unpacked_beside_the_output(
+    samples, output, command, compress, capsys
+):
+    assert command("pack", samples, output / "a", "--fields", "mask") == 0
+    packed = output / "set.tar.gz"
+    packed.write_bytes(compress(samples.read_bytes()))
+    assert command("pack", packed, output / "b", "--fields", "mask") == 0
+    assert contents(output, "a.") == contents(output, "b.")
+    assert sorted(path.name for path in output.iterdir() if path.name[0] not in "ab") == [
+        packed.name
+    ]
+    packed.write_bytes(packed.read_bytes()[:-200])
+    capsys.readouterr()
+    assert command("pack", packed, output / "c") == 1
+    assert f"{packed}: its compressed data are damaged or truncated" in capsys.readouterr().err
+    assert not list(output.glob("c*"))
+
+
+def test_an_order_has_a_seed(samples, output):
+    orders = []
+    for number, seed in enumerate([1, 1, 2]):
+        pack_source(samples, str(output / f"{number}"), PackOptions(shuffle=True, seed=seed))
+        orders.append((output / f"{number}.idx").read_bytes())
+    assert orders[0] == orders[1] != orders[2]
+    with pytest.raises(ValueError, match="seed=3 needs `shuffle`"):
+        PackOptions(seed=3)

@@ -1,7 +1,4 @@
-"""Folders of images, one for each class: files become image records, and back, untouched.
-
-No image is changed; `im2rec` is the command that resizes.
-"""
+"""Records become folders of images, one for each class; and image files that annotations name."""
 
 from __future__ import annotations
 
@@ -21,26 +18,20 @@ from recordio.keywords.checks import choice
 from recordio.keywords.options import Options, option
 from recordio.packs.classes import read_classes
 
-from ..image_list import ImageList, Skipped
+from ..im2rec_options import family_of
+from ..image_list import ImageList
 from ..outputs import new_folder, url_refused
 from ..payloads import check_content, number_text
 from ..record_pack import Record, RecordPack, name_of
 from ..scan import describe_left_out, scan_images
-from .format import WITH_IMAGE, Export, ExportedFields, Import, ImportSource, Item, Items
+from .format import Export, ExportedFields
 from .labels import table_line
 
-__all__ = ["FROM_FOLDER", "TO_FOLDERS", "CheckOptions", "SuffixOptions", "safe_parts"]
+__all__ = ["TO_FOLDERS", "CheckOptions", "SuffixOptions", "find_images", "safe_parts"]
 
 TABLE = "labels.csv"
-#: The suffixes of all images are accepted, as in a folder that is read in place.
-ALL = "all"
 #: Characters that this system refuses in the name of a file, or understands as more than a name.
 FORBIDDEN = re.compile(r'[\0-\x1f<>:"|?*\\]' if os.name == "nt" else "\0")
-
-
-def suffixes(name: str, value: Any) -> str:
-    """Check suffixes, in a text with commas or several."""
-    return value if isinstance(value, str) else ",".join(map(str, value))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,22 +47,8 @@ class CheckOptions(Options):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SuffixOptions(Options):
-    """Option for the suffixes of images."""
-
-    exts: str = option(
-        ALL,
-        "str or sequence of str",
-        """Suffixes to accept, in upper or lower case, such as .jpg,.png (default: all, those of all
-        formats that are decoded here).""",
-        suffixes,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class FolderOptions(CheckOptions, SuffixOptions):
-    """Options of from-imagefolder."""
+#: Option for the suffixes of images.
+SuffixOptions: Any = family_of("SuffixOptions", "Option for suffixes.", {"exts": "exts"}, exts=())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,35 +63,13 @@ class FoldersOptions(ExportedFields):
     )
 
 
-def open_folder(settings: argparse.Namespace) -> ImportSource:
-    """Find the images; every folder that holds some is a class, as for im2rec."""
-    found, notes = find_images(settings.source, settings.exts)
-
-    def items() -> Items:
-        for entry in found.entries:
-            try:
-                content = read_content(os.path.join(settings.source, entry.path), settings.check)
-                yield Item(entry.labels, content, entry.path)
-            except OSError as error:
-                yield Skipped(entry.path, error.strerror or str(error))
-            except RecordIOError as error:
-                yield Skipped(entry.path, error.reason)
-        yield from found.skipped
-
-    return ImportSource(
-        items(), len(found.entries) + len(found.skipped), found.classes, lambda: notes
-    )
-
-
-def find_images(root: str, suffixes: str) -> tuple[ImageList, list[str]]:
+def find_images(root: str, suffixes: Sequence[str]) -> tuple[ImageList, list[str]]:
     """Return the images below a folder, and messages about the other files in it."""
     if reason := url_refused(root):
         raise RecordIOError(reason, path=root)
-    extensions = sorted(IMAGE_SUFFIXES)
-    if suffixes != ALL:
-        extensions = [f".{part.strip().lstrip('.')}" for part in suffixes.split(",")]
-    found = scan_images(root, True, extensions)
-    left_out = describe_left_out(found.left_out, extensions, ",")
+    suffixes = suffixes or sorted(IMAGE_SUFFIXES)
+    found = scan_images(root, True, suffixes)
+    left_out = describe_left_out(found.left_out, suffixes, ",")
     lines = [*[left_out] * bool(left_out), *found.notes.lines()]
     return found, [f"note: {line}" for line in lines]
 
@@ -222,18 +177,6 @@ def no_files(target: str) -> list[str]:
     return []
 
 
-FROM_FOLDER = Import(
-    "imagefolder",
-    "a folder of images for each class",
-    [("source", "the folder; every folder in it that contains images is a class", False)],
-    open_folder,
-    FolderOptions,
-    """Each image file becomes an image record, untouched. PREFIX.classes.txt lists the label of
-    each folder, and PREFIX.lst the file of each record. To resize or split, use im2rec.""",
-    example=WITH_IMAGE
-    + """>>> recordio.convert.from_imagefolder(folder / "photos", folder / "a").records
-1""",
-)
 TO_FOLDERS = Export(
     "folders",
     f"images and fields in folders by label, and {TABLE}; TARGET is a new folder",

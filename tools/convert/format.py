@@ -29,7 +29,6 @@ from ..record_pack import RecordPack
 __all__ = [
     "WITH_IMAGE",
     "ArrayLimit",
-    "ContentLimit",
     "Counts",
     "Export",
     "ExportedFields",
@@ -52,7 +51,6 @@ __all__ = [
 #: Names and numbers of things that no record holds.
 Counts: TypeAlias = Mapping[str, int]
 
-DEFAULT_CONTENT_BYTES = 1 << 28
 DEFAULT_METADATA_BYTES = 1 << 22
 
 
@@ -149,18 +147,6 @@ class ExportedFields(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContentLimit(Options):
-    """Option of formats whose files state sizes, and may be packed."""
-
-    max_content_bytes: int = option(
-        DEFAULT_CONTENT_BYTES,
-        "int",
-        "Refuse images, arrays or other contents with more bytes (default: 2**28).",
-        partial(integer, low=0),
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
 class MetadataLimit(Options):
     """Option of formats with small files, or parts, beside the contents."""
 
@@ -231,7 +217,7 @@ class Import:
     summary: str
     #: Positional arguments: name, help, and True if several may be given.
     sources: Sequence[tuple[str, str, bool]]
-    open: Callable[[Any], ImportSource]
+    open: Callable[[Any], ImportSource] | None = None
     options: type[Options] = NoOptions
     description: str = ""
     #: Lines of a doctest that call the function in `folder`, a new one.
@@ -240,6 +226,8 @@ class Import:
     write: Callable[..., Any] | None = None
     #: Files that it writes besides, by the prefix of the pack.
     beside: Callable[[str], Sequence[str]] = lambda prefix: ()
+    #: Packs a container, where there is no `open`; given the settings and the prefix.
+    pack: Callable[..., Any] | None = None
 
     def add_options(self, parser: argparse._ActionsContainer) -> None:
         """Add the options of the command."""

@@ -10,11 +10,12 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, make_dataclass
 from functools import partial
-from typing import Any, get_type_hints
+from typing import Any, ClassVar, get_type_hints
 
 from recordio.keywords.checks import boolean, choice, integer
 from recordio.keywords.options import (
     Options,
+    Rule,
     accepts,
     by_name,
     divided,
@@ -22,12 +23,13 @@ from recordio.keywords.options import (
 )
 from recordio.packs.names import pack_prefix
 
-from ..outputs import check_outputs
-from ..pack_source import PackOptions, SourceReport, companions_of, is_sharded, pack_source
+from ..im2rec_options import PackOptions, SampleOptions, Together
+from ..outputs import replacing
+from ..pack_source import SourceReport, pack_source
 from ..record_pack import RecordPack
 from .exporting import ExportReport, export_records
 from .format import Import, options_of_format
-from .importing import ImportReport, companions, import_records
+from .importing import ImportReport, convert
 from .registry import EXPORTS, IMPORTS
 from .shards import ShardOptions
 
@@ -59,7 +61,7 @@ def _names(name: str, value: Any) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunSettings(Options):
+class RunSettings(Together):
     """Options of all functions that take long."""
 
     progress: bool = option(
@@ -82,6 +84,8 @@ class ConvertSettings(RunSettings):
         0, "int", "Seed of the order of `shuffle`: the same seed gives the same order.", integer
     )
     strict: bool = option(False, "bool", "Stop at the first bad item, and write nothing.", boolean)
+
+    rules: ClassVar[tuple[Rule, ...]] = SampleOptions.rules
 
 
 PREFIX_TEXT = (
@@ -136,20 +140,20 @@ def _converter(row: Import) -> Callable[..., ImportReport]:
     positional["prefix"] = (Name, option(kind="path", text=PREFIX_TEXT, check=_name))
     family = _joined(owner, positional, row.options, ConvertSettings)
 
-    def convert(*values: Any, **keywords: Any) -> ImportReport:
+    def converter(*values: Any, **keywords: Any) -> ImportReport:
         given = family.of(owner, keywords, values)
-        prefix = pack_prefix(given.prefix)
-        check_outputs(companions(prefix), force=True)
-        return (row.write or import_records)(
-            row.open(given),
-            prefix,
-            shuffle=given.seed if given.shuffle else None,
-            strict=given.strict,
+        for part in (row.options, ConvertSettings):  # whatever does not go together is refused
+            part(**given.values(*(item.name for item in fields(part))))
+        return convert(
+            row,
+            given,
+            pack_prefix(given.prefix),
+            check=replacing,
             progress=given.progress,
             cancelled=given.cancelled,
         )
 
-    convert.__doc__ = f"""Make a record file from {row.summary.rstrip(" .")}.
+    converter.__doc__ = f"""Make a record file from {row.summary.rstrip(" .")}.
 
 {_sentence(row.description)}
 
@@ -175,7 +179,7 @@ Examples
 --------
 {PREAMBLE}{row.example}
 """
-    return _described(convert, owner, family, ImportReport)
+    return _described(converter, owner, family, ImportReport)
 
 
 def _first(text: str) -> str:
@@ -322,10 +326,15 @@ def pack(*values: Any, **keywords: Any) -> SourceReport:
     given = _PACK.of("pack", keywords, values)
     prefix = pack_prefix(given.prefix)
     options = PackOptions(**given.values(*(item.name for item in fields(PackOptions))))
-    if not is_sharded(options) and "://" not in prefix:
-        check_outputs(companions_of(prefix), force=True)
     source = given.source[0] if len(given.source) == 1 else given.source
-    return pack_source(source, prefix, options, progress=given.progress, cancelled=given.cancelled)
+    return pack_source(
+        source,
+        prefix,
+        options,
+        check=replacing,
+        progress=given.progress,
+        cancelled=given.cancelled,
+    )
 
 
 export = _described(export, "export", _EXPORT, ExportReport, rest="options")

@@ -19,7 +19,7 @@ from recordio import IRHeader, RecordReader, pack
 from recordio.bytes.storage import AtomicOutput, naming_output
 from recordio.errors import LabelError, RecordIOError, RecordTooLargeError
 from recordio.lists import UNLISTED, ListEntry, check_labels, safe_name
-from recordio.packs.set_writer import SetWriter
+from recordio.packs.set_writer import SetWriter, set_paths
 
 from ..console import progress_bar
 from ..image_list import (
@@ -29,9 +29,9 @@ from ..image_list import (
     write_skipped,
 )
 from ..outputs import temporary_folder
-from .format import Counts, ImportSource, Item, LeftOut
+from .format import Counts, Import, ImportSource, Item, LeftOut
 
-__all__ = ["ImportReport", "companions", "import_records"]
+__all__ = ["ImportReport", "companions", "convert", "import_records"]
 
 #: Kinds of things left out that are counted one by one, and shown; the source names them.
 MOST_KINDS, SHOWN_KINDS = 1000, 20
@@ -58,6 +58,8 @@ class ImportReport:
         without boxes.  Those of skipped items are not counted.
     fields : collections.Counter
         Number of records in each field, by its name.
+    notes : list of str
+        Lines about what was read in another way than somebody may expect.
     seconds : float
         Duration of the conversion.
     """
@@ -67,8 +69,8 @@ class ImportReport:
     bytes_written: int = 0
     skipped: list[Skipped] = field(default_factory=list)
     left_out: collections.Counter[str] = field(default_factory=collections.Counter)
-    #: Records in each field.
     fields: collections.Counter[str] = field(default_factory=collections.Counter)
+    notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     def count(self, things: Counts) -> None:
@@ -91,8 +93,34 @@ class ImportReport:
 
 
 def companions(prefix: str) -> list[str]:
-    """Return the paths of all files that `import_records` may write and somebody may keep."""
+    """Return the paths of all files that a conversion may write and somebody may keep."""
     return [f"{prefix}{suffix}" for suffix in (".rec", ".idx", ".lst", ".classes.txt")]
+
+
+def convert(
+    row: Import,
+    settings: Any,
+    prefix: str,
+    *,
+    check: Callable[[Sequence[str]], object],
+    progress: bool | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> ImportReport:
+    """Convert files of a format; ``check(paths)`` may refuse the output before any work."""
+    check([*companions(prefix), *row.beside(prefix)])
+    if row.open is None:
+        assert row.pack is not None
+        return row.pack(settings, prefix, check=check, progress=progress, cancelled=cancelled)
+    source = row.open(settings)
+    check(set_paths(prefix, source.fields))
+    return (row.write or import_records)(
+        source,
+        prefix,
+        shuffle=(settings.seed or 0) if settings.shuffle else None,
+        strict=settings.strict,
+        progress=progress,
+        cancelled=cancelled,
+    )
 
 
 def import_records(
@@ -138,6 +166,7 @@ def import_records(
         with contextlib.suppress(FileNotFoundError):
             os.unlink(f"{prefix}.classes.txt")
     write_skipped(prefix, report.skipped)
+    report.notes = list(source.notes())
     report.seconds = time.perf_counter() - start
     return report
 

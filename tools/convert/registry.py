@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from .coco import FROM_COCO
+from .containers import FROM_FOLDER, FROM_TFRECORD, FROM_WEBDATASET
 from .csv import FROM_CSV, TO_CSV
 from .faces import FROM_FACES
-from .folders import FROM_FOLDER, TO_FOLDERS
+from .folders import TO_FOLDERS
 from .format import Export, Import
 from .labels import TO_LABELS
 from .libsvm import FROM_LIBSVM, TO_LIBSVM
 from .manifest import FROM_MANIFEST
 from .mnist import FROM_MNIST, TO_MNIST
 from .numpy_files import FROM_NUMPY, TO_NPY
-from .tfrecord import FROM_TFRECORD, TO_TFRECORD
+from .tfrecord import TO_TFRECORD
 from .verification import FROM_BIN
 from .voc import FROM_VOC
-from .webdataset import FROM_WEBDATASET, TO_WEBDATASET
+from .webdataset import TO_WEBDATASET
 from .yolo import FROM_YOLO
 
 __all__ = ["EXPORTS", "IMPORTS"]

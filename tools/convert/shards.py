@@ -1,4 +1,4 @@
-"""Many files for one pack: patterns that stand for their names, and the records of each.
+"""Many files of one pack: their names, and the records of each.
 
 Nothing is opened here, and nothing is written.
 """
@@ -6,7 +6,6 @@ Nothing is opened here, and nothing is written.
 from __future__ import annotations
 
 import argparse
-import glob
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -17,7 +16,6 @@ from typing import ClassVar
 import numpy as np
 
 from recordio import RecordReader
-from recordio.bytes.files import StoredFile, filesystem
 from recordio.containers.braces import expand_braces
 from recordio.errors import RecordIOError
 from recordio.keywords.checks import integer
@@ -26,43 +24,7 @@ from recordio.operations.division import number_template
 
 from ..command import add_option
 
-__all__ = ["ShardOptions", "add_shard_options", "matching_files", "older_shards", "plan_shards"]
-
-WILDCARD = re.compile(r"[*?\[]")
-
-
-def matching_files(patterns: Sequence[str]) -> list[str]:
-    """Return the files of arguments: names, ``{000..009}`` and ``*`` in paths and URLs.
-
-    These are the patterns of WebDataset, not those of `bytes.files.named_files`: a folder stands
-    for itself, a semicolon is part of a name, and folders of URLs may have wildcards.
-
-    A name of a file that exists is taken as it is.  The files of a wildcard are sorted.
-    """
-    found: list[str] = []
-    for pattern in patterns:
-        if StoredFile(pattern).is_local and os.path.exists(pattern):
-            found.append(pattern)
-            continue
-        for name in expand_braces(pattern):
-            of = f" (of {pattern})" if name != pattern else ""
-            if StoredFile(name).is_local:
-                matches = sorted(glob.glob(name)) if WILDCARD.search(name) else [name]
-                if not all(map(os.path.exists, matches)):
-                    raise RecordIOError(f"there is no such file{of}", path=name)
-            else:
-                matches = _remote_matches(name) if WILDCARD.search(name) else [name]
-            if not matches:
-                raise RecordIOError(f"no file has such a name{of}", path=name)
-            found += matches
-    return found
-
-
-def _remote_matches(url: str) -> list[str]:
-    if "?" in url.partition("://")[2] and "*" not in url and "[" not in url:
-        return [url]  # the question mark of a query
-    files, inside = filesystem(url)
-    return sorted(files.unstrip_protocol(name) for name in files.glob(inside))
+__all__ = ["ShardOptions", "add_shard_options", "older_shards", "plan_shards"]
 
 
 @dataclass(frozen=True, kw_only=True)

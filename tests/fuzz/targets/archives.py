@@ -14,15 +14,18 @@ import numpy as np
 
 from recordio import RecordIOError
 from recordio.bytes.files import StoredFile
+from recordio.containers.container import Choice
+from recordio.containers.labels import IMAGES
+from recordio.containers.samples import NO_CONTENT
+from recordio.containers.tar import TAR
 from recordio.containers.tf_example import decode_example
-from recordio.containers.tfrecord import WANTED, masked_crc32c, scan
+from recordio.containers.tfrecord import WANTED, content_of, labels_of, masked_crc32c, scan
 from recordio.image_sets import read_cifar
 from recordio.lists import check_labels
+from recordio.tools.convert.containers import read_frames
 from recordio.tools.convert.format import Import, ImportSource, Item, LeftOut
 from recordio.tools.convert.importing import ImportReport
 from recordio.tools.convert.tf_example import encode_example
-from recordio.tools.convert.tfrecord import FROM_TFRECORD, as_item, read_frames
-from recordio.tools.convert.webdataset import FROM_WEBDATASET
 from recordio.tools.image_list import Skipped
 
 from .mutate import EDGES, change_bytes, change_json_text, change_number, move_item, near, put
@@ -33,6 +36,7 @@ def opened(kind: Import, path: str, options: list[str]) -> ImportSource:
     """A source as the command opens it."""
     parser = argparse.ArgumentParser()
     kind.add_options(parser)
+    assert kind.open is not None
     return kind.open(argparse.Namespace(source=[path], **vars(parser.parse_args(options))))
 
 
@@ -71,44 +75,33 @@ def framed(records: list[bytes]) -> bytes:
 def check_tfrecord(data: bytes) -> None:
     """Examples are read, and again what was read when they are written."""
     path = scratch("a.tfrecord", data)
-    draw = drawing(data)
-    options = draw.choice([[], [], ["--content", "image"], ["--label", "x"], ["--no-labels"]])
-    try:
-        report = ImportReport("")
-        for item in opened(FROM_TFRECORD, path, options).items:
-            assert isinstance(item, (Item, Skipped, LeftOut))
-            count_left_out(report, item)
-    except RecordIOError:
-        pass
     frames = []
     try:
-        for _, record in read_frames(path):
+        for _, record in read_frames(StoredFile(path)):
             frames.append(record)
     except RecordIOError:
         pass
     else:
-        assert data[:2] == b"\x1f\x8b" or framed(frames) == data
+        assert framed(frames) == data
     for record in frames:
         check_example(record)
     check_in_place(path, frames)
 
 
 def check_in_place(path: str, records: list[bytes]) -> None:
-    """The samples of the file, as it lies, are those that the converter makes of it."""
+    """The samples of the file, as it lies, are those that its examples are one by one."""
     try:
         found = scan(StoredFile(path))
     except RecordIOError:
         return
-    parser = argparse.ArgumentParser()
-    FROM_TFRECORD.add_options(parser)
-    settings = parser.parse_args(["--check", "none"])
     unlabelled = 0
     for number, record in enumerate(records):
         usable = found.sizes[number] >= 0
         try:
             features = decode_example(record, WANTED)
-            item = as_item(features, settings)
-            check_labels(item.labels or ())
+            content = features[content_of(features, IMAGES)][0]
+            wanted, _ = labels_of(features)
+            check_labels(wanted)
         except RecordIOError:
             unlabelled += usable
             continue
@@ -116,8 +109,8 @@ def check_in_place(path: str, records: list[bytes]) -> None:
         begin, size = int(found.offsets[number]), int(found.sizes[number])
         with open(path, "rb") as file:
             file.seek(begin)
-            assert file.read(size) == item.content
-        labels = np.array(item.labels, np.float32)
+            assert file.read(size) == content
+        labels = np.array(wanted, np.float32)
         np.testing.assert_array_equal(found.labels_of(number), labels)
     assert unlabelled in (0, (found.sizes >= 0).sum())  # only where no example has a label
 
@@ -169,21 +162,23 @@ TFRECORD = Target("tfrecord", check_tfrecord, change_tfrecord, words=EXAMPLE_WOR
 
 
 def check_webdataset(data: bytes) -> None:
-    """Every member becomes part of an item, or is said to be left out."""
-    path, draw = scratch("a.tar", data), drawing(data)
-    options = [
-        *draw.choice([[], [], ["--content", "jpg"], ["--content", ".left.PNG"]]),
-        *draw.choice([[], [], ["--no-labels"], ["--label", "cls"], ["--label", "json:label"]]),
-    ]
-    source = opened(FROM_WEBDATASET, path, options)
+    """Every member becomes part of a sample, or is said to be left out."""
+    file, draw = StoredFile(scratch("a.tar", data)), drawing(data)
+    choice = Choice(
+        image_field=draw.choice(["", "", "jpg", ".left.PNG"]),
+        label_field=draw.choice(["", "", "cls", "json:label"]),
+        has_labels=draw.random() < 0.7,
+    )
+    samples = TAR.chosen(choice).scan(file, None, choice)
     report = ImportReport("")
-    for item in source.items:
-        assert isinstance(item, (Item, Skipped, LeftOut))
-        count_left_out(report, item)
-        if isinstance(item, Item):
-            assert len(item.content) <= 2**20  # inputs are small, and so is what they hold
-            assert all(isinstance(label, (int, float)) for label in item.labels)
-    source.notes()
+    report.count(samples.left_out)
+    assert len(report.not_stored().splitlines()) <= 1
+    for row in range(len(samples)):
+        if samples.sizes[row] != NO_CONTENT:
+            assert 0 <= samples.offsets[row] <= samples.offsets[row] + samples.sizes[row]
+            assert len(samples.labels_of(row)) and np.isfinite(samples.labels_of(row)).all()
+        else:
+            assert samples.faults[row]
 
 
 def blocks_of(data: bytes) -> list[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tarfile
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from recordio.containers.samples import NO_CONTENT, ContainedSamples
 from recordio.containers.tar import TAR, scan
 from recordio.packs.open_pack import OpenPack
 
-from .archives import FROM_WEBDATASET, TAR_TEXTS, Item, Skipped, archive, change_webdataset, opened
+from .archives import TAR_TEXTS, archive, change_webdataset
 from .mutate import change_json_text, change_line
 from .target import Target, scratch
 
@@ -35,7 +36,7 @@ def check_samples(samples: ContainedSamples, size: int) -> None:
 
 
 def check_tar(data: bytes) -> None:
-    """Samples lie within the file, and are those of the converter where it reads all of it."""
+    """Samples lie within the file, and where the standard library finds files."""
     path = scratch("a.tar", data)
     samples = scan(StoredFile(path))
     check_samples(samples, len(data))
@@ -44,22 +45,14 @@ def check_tar(data: bytes) -> None:
         for row in range(len(pack)):
             with contextlib.suppress(RecordIOError):
                 pack.record(row)
-    holes = any("holes" in reason for reason in samples.faults.values())
-    if samples.damage or holes:
-        return
-    items = []
     try:
-        for item in opened(FROM_WEBDATASET, path, ["--check=none"]).items:
-            if isinstance(item, (Item, Skipped)):
-                items.append(item)
-    except RecordIOError:
+        with tarfile.open(path) as tar:
+            members = {(info.offset_data, info.size) for info in tar}
+    except (tarfile.TarError, ValueError, OverflowError, EOFError, RecursionError):
         return
-    assert len(items) == len(samples)
-    for row, item in enumerate(items):
-        if isinstance(item, Item) and row not in samples.faults:
-            begin, size = int(samples.offsets[row]), int(samples.sizes[row])
-            assert data[begin : begin + size] == item.content
-            assert samples.name_of(row) == item.name
+    if not samples.damage:
+        spans = zip(samples.offsets.tolist(), samples.sizes.tolist(), strict=True)
+        assert {span for span in spans if span[1] != NO_CONTENT} <= members
 
 
 TAR_FILES = Target(

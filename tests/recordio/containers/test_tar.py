@@ -1,6 +1,6 @@
 """Tar files where they lie: the samples that the converter finds, from headers alone."""
 
-import argparse
+import collections
 import gzip
 import io
 import random
@@ -18,10 +18,8 @@ from recordio.containers.samples import NO_CONTENT
 from recordio.containers.table import CONTAINERS, contained_files, container_of
 from recordio.containers.tar import TAR, scan
 from recordio.containers.tar_members import TarScan, split_name
+from recordio.containers.webdataset import PartChoice, add_part
 from recordio.packs.open_pack import OpenPack
-from recordio.tools.convert.format import Item, LeftOut
-from recordio.tools.convert.webdataset import FROM_WEBDATASET
-from recordio.tools.image_list import Skipped
 
 FORMATS = [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT]
 
@@ -50,20 +48,33 @@ def archive(path, *members, end=bytes(1024)):
     return path
 
 
-def converted(path, *words):
-    """What the converter makes of an archive: items or reasons, and what it passes over."""
-    parser = argparse.ArgumentParser()
-    FROM_WEBDATASET.add_options(parser)
-    options = parser.parse_args(["--check=none", *words])
-    found, left_out = [], {}
-    for item in FROM_WEBDATASET.open(argparse.Namespace(source=[str(path)], **vars(options))).items:
-        if isinstance(item, Skipped):
-            found.append(item.reason)
-        elif isinstance(item, Item):
-            found.append((item.name, rounded(item.labels), item.content))
-        things = item.things if isinstance(item, LeftOut) else getattr(item, "left_out", {})
-        for name, count in things.items():
-            left_out[name] = left_out.get(name, 0) + count
+def converted(path, has_labels=True):
+    """What the rules make of what the standard library reads: samples or reasons, and the rest."""
+    choice, groups, left_out = PartChoice(has_labels=has_labels), [], collections.Counter()
+    with tarfile.open(path) as tar:
+        for info in tar:
+            split = split_name(info.name)
+            if split is None or not info.isreg():
+                if not info.isdir():
+                    kind = "files without an ending" if info.isreg() else "links or devices"
+                    left_out[kind] += 1
+                continue
+            key, ending = split[0], split[1].lower()
+            if not groups or groups[-1][0] != key:
+                groups.append((key, {}))
+            files = groups[-1][1]
+            wanted = choice.purpose(ending, list(files))
+            content = tar.extractfile(info).read() if wanted else None
+            add_part(files, ending, content, left_out)
+    found = []
+    for key, files in groups:
+        try:
+            sample = choice.sample(key, files)
+        except RecordIOError as error:
+            found.append(error.reason)
+            continue
+        found.append((sample.name, rounded(sample.labels), sample.content))
+        left_out.update(sample.left_out)
     return found, {name: count for name, count in left_out.items() if count}
 
 
@@ -91,7 +102,7 @@ def check(path):
     """Compare both, and return what was found; where no sample has a label, all have 0."""
     found, wanted = in_place(path), converted(path)
     if found != wanted:
-        bare = converted(path, "--no-labels")[0]
+        bare = converted(path, has_labels=False)[0]
         for mine, theirs, other in zip(found[0], wanted[0], bare, strict=True):
             assert mine == theirs or (mine == other and re.search(NO_LABEL, theirs))
         assert not any(re.search(NO_LABEL, one) for one in found[0] if isinstance(one, str))
@@ -109,7 +120,7 @@ USUAL = [
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_samples_are_those_of_the_converter(tmp_path, form):
+def test_samples_are_those_of_the_standard_library(tmp_path, form):
     found = check(archive(tmp_path / "a.tar", *(member(*file, form=form) for file in USUAL)))
     assert [sample[:2] for sample in found] == [
         ("set/0001.jpg", [3]), ("set/0002.left.png", [-12]), ("set/0003.jpg", [1, 2.5]),
@@ -256,7 +267,7 @@ BAD = [
 ]  # fmt: skip
 
 
-def test_faults_have_the_reasons_of_the_converter(tmp_path):
+def test_faults_have_the_reasons_of_the_rules(tmp_path):
     path = archive(tmp_path / "a.tar", *(member(*file) for file in BAD))
     found = in_place(path)[0]
     wanted = converted(path)[0]
@@ -305,7 +316,7 @@ KINDS = st.sampled_from([tarfile.REGTYPE] * 12 + [tarfile.SYMTYPE, tarfile.DIRTY
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(NAMES, ENDINGS, TEXTS, KINDS), max_size=14), st.sampled_from(FORMATS))
-def test_any_files_make_the_samples_of_the_converter(tmp_path, files, form):
+def test_any_files_make_the_samples_of_the_rules(tmp_path, files, form):
     members = [
         member(name + ending, b"" if kind in (b"2", b"5", b"\0") else text, kind, form)
         for name, ending, text, kind in files

@@ -15,7 +15,7 @@ from PIL import Image
 from range_server import RangeServer
 
 from iterators.testing import encode, encode_jpeg, noise, picture
-from recordio import IRHeader, RecordReader, RecordWriter, filter, pack, stats
+from recordio import IRHeader, RecordReader, RecordWriter, filter, ordered, pack, stats
 from recordio.bytes.crc32c import crc32c
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.formats.image_header import read_header
@@ -185,7 +185,7 @@ def test_more_records_than_a_thread_takes(tmp_path, monkeypatch):
     shapes = [(3 + i % 11, 5 + i % 17) for i in range(200)]
     path = write(tmp_path / "a.rec", jpegs(shapes))
     for threads in (1, 2, 5):
-        monkeypatch.setattr(module, "default_threads", lambda count=threads: count)
+        monkeypatch.setattr(ordered, "default_threads", lambda count=threads: count)
         shutil.rmtree(tmp_path / "indexes", ignore_errors=True)
         (tmp_path / "a.sizes").unlink(missing_ok=True)
         assert open_pack(path).image_sizes.tolist() == wanted(shapes)

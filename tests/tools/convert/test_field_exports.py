@@ -11,10 +11,11 @@ from iterators import ImageRecordIter
 from iterators.fields import Boxes, Json, Mask
 from iterators.testing import encode, noise
 from recordio import FieldError, IRHeader, LabelError, RecordWriter, convert, pack, unpack
+from recordio.bytes.files import StoredFile
 from recordio.containers.tf_example import decode_example
 from recordio.packs.fields_meta import FieldMeta, format_fields
 from recordio.tools import cli
-from recordio.tools.convert.tfrecord import read_frames
+from recordio.tools.convert.containers import read_frames
 
 KEYS = [4, 2, 9]
 
@@ -99,7 +100,7 @@ def test_a_tar_is_read_with_its_fields(path, tmp_path):
 
 def test_features_of_examples(path, tmp_path):
     convert.export(path, tmp_path / "a.tfrecord", to="tfrecord")
-    frames = [data for _, data in read_frames(str(tmp_path / "a.tfrecord"))]
+    frames = [data for _, data in read_frames(StoredFile(str(tmp_path / "a.tfrecord")))]
     found = decode_example(frames[0], {"mask", "caption", "boxes"})
     assert bytes(found["mask"][0]) == encode(noise(10, 12, 4)[..., 0])
     assert bytes(found["caption"][0]) == b"caption 4"

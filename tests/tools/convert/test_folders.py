@@ -137,7 +137,7 @@ def test_suffixes_are_chosen(photo_folder, tmp_path, command, contents):
 
 def test_a_folder_without_images_is_an_error(tmp_path, command, output, capsys):
     assert command("from-imagefolder", output, tmp_path / "p") == 1
-    assert "nothing to convert" in capsys.readouterr().err
+    assert "the folder holds no .rec file and no images" in capsys.readouterr().err
     assert os.listdir(tmp_path) == ["output"]
 
 
@@ -162,6 +162,6 @@ def tree_files(folder):
 def test_files_with_other_suffixes_are_told_of(photo_folder, output, command, capsys):
     (photo_folder / "cat" / "x.heic").touch()
     assert command("from-imagefolder", photo_folder, output / "t") == 0
-    assert "note: left out 1 .heic: .heic must be converted first" in capsys.readouterr().err
+    assert "note: 1 files that end in .heic were left out" in capsys.readouterr().err
     assert command("from-imagefolder", photo_folder, output / "u", "--exts", "jpg,tif") == 0
     assert "note: left out 8 .png, 1 .heic: give --exts .jpg,.tif,.png" in capsys.readouterr().err

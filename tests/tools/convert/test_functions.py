@@ -12,7 +12,7 @@ import pytest
 import recordio.convert
 from recordio import RecordIOError
 from recordio.tools.convert.registry import EXPORTS, IMPORTS
-from recordio.tools.pack_source import PackOptions
+from recordio.tools.im2rec_options import PackOptions
 
 STUB = Path(__file__).parents[3] / "recordio" / "convert.pyi"
 HEAD = '''"""Conversions of data sets as functions, with the signatures that the registry gives."""

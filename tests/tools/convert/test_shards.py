@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from iterators.testing import write_pack
 from recordio import RecordIOError
 from recordio.containers.braces import expand_braces
-from recordio.tools.convert.shards import matching_files, older_shards
+from recordio.containers.tar import TAR
+from recordio.tools.convert.shards import older_shards
+from recordio.tools.samples import files_of
 
 
 @pytest.fixture
@@ -64,8 +66,8 @@ def test_files_are_found_by_braces_wildcards_and_names(tmp_path):
         (tmp_path / name).touch()
 
     def found(*patterns):
-        paths = matching_files([str(tmp_path / pattern) for pattern in patterns])
-        return [path.rpartition("/")[2] for path in paths]
+        files = files_of([str(tmp_path / pattern) for pattern in patterns], TAR)
+        return [file.name.rpartition("/")[2] for file in files]
 
     assert found("a-{0..1}.tar", "b.tar") == ["a-0.tar", "a-1.tar", "b.tar"]
     assert found("a-*.tar") == found("[a]-?.tar") == ["a-0.tar", "a-1.tar"]

