@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import os
 import unicodedata
+from typing import Literal
 
 __all__ = ["guessed_encoding", "missing_name", "not_utf8", "path_of_name", "wrong_encoding"]
 
@@ -21,6 +22,8 @@ MARKS = (
 )
 #: Letters of text that is ASCII.
 PLAIN = frozenset(b"\t\n\r\f" + bytes(range(32, 127)))
+#: Forms of names that look alike, and what they are called.
+FORMS: tuple[tuple[Literal["NFD", "NFC"], str], ...] = (("NFD", "decomposed"), ("NFC", "composed"))
 #: Encodings of more than one byte, the strictest first; Latin letters are the last guess.
 GUESSES = ("EUC-JP", "GBK", "SHIFT-JIS", "BIG5")
 
@@ -78,7 +81,7 @@ def missing_name(path: str) -> str:
         return f"; the name in the list: {not_utf8(os.path.basename(path))}"
     if path.isascii():
         return ""
-    for form, name in (("NFD", "decomposed"), ("NFC", "composed")):
+    for form, name in FORMS:
         other = unicodedata.normalize(form, path)
         if other != path and os.path.exists(path_of_name(other)):
             return (

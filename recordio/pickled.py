@@ -116,10 +116,11 @@ def array_of(value: Any) -> np.ndarray[Any, Any]:
     """
     if not isinstance(value, Call):
         raise ValueError(f"a {type(value).__name__}, no array")
+    shape: Any = ()
     try:
         if value.name == "scalar":
             kind, stored = value.given
-            shape, order = (), "C"
+            order = "C"
         elif value.name == "frombuffer":  # since protocol 5
             stored, kind, shape, order = value.given
         elif value.name == "reconstruct" and value.state is not None:

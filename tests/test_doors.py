@@ -5,6 +5,7 @@ containers that can hold it.  An image is of one grey level, by which it is know
 """
 
 import io
+import json
 import string
 import tarfile
 import warnings
@@ -112,7 +113,7 @@ CAT, DOG = flat(10), flat(20)
 #: Files of folders and zips, and the samples that they are: (level, label).
 TREES = {
     "hidden files": (
-        [("cat/1.png", CAT), ("cat/._1.png", b"\0\5\x16\7"), ("dog/2.png", DOG), ("dog/.x.png", CAT)],
+        [("cat/1.png", CAT), ("cat/._1.png", b"\0\5"), ("dog/2.png", DOG), ("dog/.x.png", CAT)],
         [(10, 0), (20, 1)],
     ),
     "hidden folders": (
@@ -219,15 +220,10 @@ def in_mds(path, name):
 
 
 def in_tar(path, name):
-    rows = [(10, b"3"), (20, b"4")]
-    files = [
-        file
-        for number, (level, label) in enumerate(rows)
-        for file in (
-            (f"{number}.png", flat(level)),
-            (f"{number}.json", b'{"%s": %s}' % (name.encode(), label)),
-        )
-    ]
+    files = []
+    for number, (level, label) in enumerate([(10, 3), (20, 4)]):
+        words = json.dumps({name: label}).encode()
+        files += [(f"{number}.png", flat(level)), (f"{number}.json", words)]
     return as_tar(path / "a", files)
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 from recordio import ImageDecodeError, IRHeader, RecordIOError
 from recordio import pack as pack_record
 from recordio.bytes.storage import naming_output
-from recordio.encodings import missing_name
+from recordio.encodings import missing_name, path_of_name
 from recordio.formats import by_opencv
 from recordio.lists import ListEntry
 from recordio.ordered import default_threads, map_in_order
