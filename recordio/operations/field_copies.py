@@ -13,7 +13,7 @@ from ..errors import FieldError, LabelError
 from ..frames.index_file import format_index
 from ..packs.fields_meta import SUFFIX, agreed, format_fields
 from ..packs.labels import LabelChange
-from ..packs.open_pack import rows_of
+from ..packs.row_tables import rows_of
 from ..packs.scanned_container import scan_field
 from ..packs.scanned_pack import ScannedPack
 from .copying import Copier, Edit

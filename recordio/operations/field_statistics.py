@@ -14,7 +14,7 @@ from ..errors import ImageDecodeError
 from ..formats.decode import decode_image
 from ..formats.image_header import open_image
 from ..formats.table import kind_of
-from ..packs.open_pack import rows_of
+from ..packs.row_tables import rows_of
 from ..packs.scanned_container import scan_field
 from ..packs.scanned_pack import ScannedPack
 from .passes import pass_over

@@ -35,6 +35,7 @@ from .fields_meta import SUFFIX, FieldMeta, read_fields
 from .identities import Identities, find_identities, keys_without_index, records_by_key, row_of_zero
 from .manifest import ShardManifest, listed_packs
 from .names import Names, container_files, one_name, pack_files, pack_prefix
+from .row_tables import in_file_order, rows_of
 from .sizes import SizedFile, SizedRecords, SizedSamples, stored_sizes
 
 __all__ = [
@@ -43,7 +44,6 @@ __all__ = [
     "open_fields",
     "open_listed",
     "open_pack",
-    "rows_of",
 ]
 
 
@@ -115,10 +115,7 @@ class OpenPack:
 
     @property
     def notes(self) -> Notes:
-        """Say what was left out or read in another way than somebody may expect.
-
-        Of a record file it is what an opened `reader` skipped: that its index lacks records.
-        """
+        """Say what was left out, or is not in the index, as far as it was opened."""
         return self._index_notes if self.samples is None else self.samples.notes
 
     @cached_property
@@ -127,10 +124,9 @@ class OpenPack:
         return self.opened()
 
     def opened(self) -> Any:
-        """Open the file anew, for `reader`.
+        """Open the file anew; the lines of a trusted index number the positions.
 
-        The lines of a trusted index number the positions.  One that does not list the records of
-        its file is an IndexFileError, or a note where errors are skipped.
+        One that lacks records is an IndexFileError, or a note where errors are skipped.
         """
         ways = {"skip_errors": self.skip_errors, "verify": self._verify}
         if self.container is not None and len(self.shards) > 1:
@@ -142,15 +138,11 @@ class OpenPack:
         index = self.index if self._trusted else None
         reader = RecordReader(self.file, index, self._verify, selection=True, **keywords)
         fault = None if index is None else reader._index_fault()
-        if fault is not None and not self.skip_errors:
-            reader.close()
-            raise fault
         if fault is not None:
-            self._index_notes.add(
-                f"indexes do not list every record of {self.path} once, and others are not read; "
-                f"{rewriting(self.path)}",
-                fault.path or "",
-            )
+            if not self.skip_errors:
+                raise fault
+            kind = f"indexes do not list every record of {self.path} once: {rewriting(self.path)}"
+            self._index_notes.add(kind, fault.path or "")
         return reader
 
     @property
@@ -521,18 +513,6 @@ class FieldPack(OpenPack):
             raise error.at()
 
 
-def rows_of(wanted: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """Find the last row of a table with each of some numbers; -1 where there is none.
-
-    >>> rows_of(np.array([7, 5, 6]), np.array([5, 6, 5])).tolist()
-    [-1, 2, 1]
-    """
-    order = np.argsort(table, kind="stable")
-    found = np.searchsorted(table, wanted, "right", order) - 1
-    rows = np.append(order, -1)[found]  # a number of -1 finds the last
-    return np.where(np.append(table, 0)[rows] == wanted, rows, -1)
-
-
 def open_fields(packs: Sequence[OpenPack], name: str) -> list[FieldPack]:
     """Open one field of several packs; a pack without it is a FieldError."""
     files = [field_file(pack.file, name) for pack in packs]
@@ -618,10 +598,3 @@ def _open_contained(
     for pack, reader in zip(packs, readers, strict=True):
         pack.reader = reader
     return packs
-
-
-def in_file_order(offsets: np.ndarray) -> np.ndarray:
-    """Return ascending offsets; the same array if they are already."""
-    if len(offsets) < 2 or bool((offsets[1:] > offsets[:-1]).all()):
-        return offsets
-    return np.sort(offsets)
