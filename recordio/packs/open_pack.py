@@ -120,10 +120,7 @@ class OpenPack:
 
     @property
     def notes(self) -> Notes:
-        """Say what was left out or read in another way than somebody may expect.
-
-        Of a record file it is what an opened `reader` skipped: that its index lacks records.
-        """
+        """Say what was left out, or is not in the index, as far as it was opened."""
         return self._index_notes if self.samples is None else self.samples.notes
 
     @cached_property
@@ -132,10 +129,9 @@ class OpenPack:
         return self.opened()
 
     def opened(self) -> Any:
-        """Open the file anew, for `reader`.
+        """Open the file anew; the lines of a trusted index number the positions.
 
-        The lines of a trusted index number the positions.  One that does not list the records of
-        its file is an IndexFileError, or a note where errors are skipped.
+        One that lacks records is an IndexFileError, or a note where errors are skipped.
         """
         ways = {"skip_errors": self.skip_errors, "verify": self._verify}
         if self.container is not None and len(self.shards) > 1:
@@ -147,15 +143,11 @@ class OpenPack:
         index = self.index if self._trusted else None
         reader = RecordReader(self.file, index, self._verify, selection=True, **keywords)
         fault = None if index is None else reader._index_fault()
-        if fault is not None and not self.skip_errors:
-            reader.close()
-            raise fault
         if fault is not None:
-            self._index_notes.add(
-                f"indexes do not list every record of {self.path} once, and others are not read; "
-                f"{rewriting(self.path)}",
-                fault.path or "",
-            )
+            if not self.skip_errors:
+                raise fault
+            kind = f"indexes do not list every record of {self.path} once: {rewriting(self.path)}"
+            self._index_notes.add(kind, fault.path or "")
         return reader
 
     @property

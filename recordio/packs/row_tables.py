@@ -1,4 +1,4 @@
-"""Rows of tables: ascending offsets, and where numbers stand in a table."""
+"""Tables with a row for each record: put in the order of the file, and compared with others."""
 
 from __future__ import annotations
 

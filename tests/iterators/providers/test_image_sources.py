@@ -20,6 +20,7 @@ from recordio.errors import (
     EmptyRecordFileError,
     ErrorBudgetError,
     ImageDecodeError,
+    IndexFileError,
     LabelError,
     RecordHeaderError,
     RecordIOError,
@@ -872,3 +873,20 @@ def test_a_line_is_logged_at_the_end_of_every_epoch_when_verbose(ten, caplog):
     with provider_of(ten, verbose=False) as provider:
         list(provider)
     assert not caplog.records
+
+
+def test_an_index_that_ends_early_is_an_error_or_said(tmp_path):
+    path = write_records(tmp_path / "a.rec", [image_record(i) for i in range(10)])
+    index = path.with_suffix(".idx")
+    lines = index.read_text().splitlines(True)
+    for kept, more in ((lines[:5], ""), (lines, "10\t0\n")):
+        index.write_text("".join(kept) + more)
+        remedy = r"`recordio index .*a\.rec --force`"
+        with pytest.raises(IndexFileError, match=rf"a\.idx.*a\.rec.*{remedy}|again; {remedy}"):
+            provider_of(path, path_imgidx=str(index))
+        with pytest.warns(UserWarning, match=rf"not list every record of .*a\.rec once: {remedy}"):
+            provider = provider_of(path, path_imgidx=str(index), on_error="skip")
+        with provider:
+            assert provider.num_samples == len(kept) + bool(more)
+        with pytest.raises(RecordIOError, match="do not list every record"):
+            provider_of(path, path_imgidx=str(index), on_error="skip", strict=True)
