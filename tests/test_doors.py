@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from mds_sets import shard, write_set
 from tfrecords import write_tfrecord
 
-import recordio
+import recordio.convert
 from iterators import ImageRecordDataset, ImageRecordIter
 from iterators.testing import encode
 from recordio.errors import RecordIOError
@@ -88,7 +88,7 @@ def doors_of(source):
         ".tfrecord": recordio.convert.from_tfrecord,
         "": recordio.convert.from_imagefolder,
     }
-    if source.suffix in converters:
+    if source.suffix in converters and not (source / "index.json").exists():
         found["converted"] = lambda path: packed(path, converters[path.suffix])
     return found
 

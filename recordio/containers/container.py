@@ -159,7 +159,7 @@ def chosen_kind(container: Container | None, choice: Choice, path: str) -> Conta
     """Return the kind of a file by which that is used; of a record file nothing can be chosen."""
     if container is not None:
         return container.chosen(choice) if choice.given else container
-    for name, value in choice.given.items():
+    for name, value in replace(choice, boxes=False).given.items():  # boxes are but a wish
         raise ValueError(f"{name}={value!r}: {path} is a record file, whose records say themselves")
     return None
 
