@@ -116,6 +116,7 @@ def array_of(value: Any) -> np.ndarray[Any, Any]:
     """
     if not isinstance(value, Call):
         raise ValueError(f"a {type(value).__name__}, no array")
+    shape: Any
     try:
         if value.name == "scalar":
             kind, stored = value.given
