@@ -192,7 +192,7 @@ def rate(batches):
 
 
 def train(root_dir, epochs=8, batch_size=32, size=112):
-    """Train on the pack; return the network and the area under the ROC curve of pairs of faces."""
+    """Train; return the network, and the area under the ROC curve of pairs of faces."""
     torch.manual_seed(0)
     dataset = MXFaceDataset(root_dir)
     batches = record_batches(root_dir, batch_size, size, seed=1)

@@ -123,7 +123,7 @@ class ImageProviderKeywords(NamedKeywords, RemoteKeywords, LimitKeywords, total=
     path_imgidx: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
     image_field: str
     label_field: str
-    label_width: int
+    label_width: Any
     weights: Any
     images_per_class: int | None
     classes_per_batch: int | None
@@ -357,6 +357,7 @@ class ImageDetIterParameters(ImageDetIterKeywords, DetAugmenterKeywords, total=F
 class ImageClassKeywords(NamedRecipeKeywords, ImageRecordKeywords, total=False):
     """Of `ImageClassOptions`."""
 
+    multi_hot: int | None
     buckets: Any
     decode_on: str
 
@@ -559,6 +560,7 @@ class ImageRecordDatasetKeywords(ThreadKeywords, LimitKeywords, RemoteKeywords, 
     transform: Callable[[np.ndarray], Any] | None
     fields: Any
     label_dtype: Any
+    multi_hot: int | None
 
 
 class ImageRecordDatasetParameters(

@@ -19,11 +19,12 @@ from recordio.bytes.mapping import LOST, is_lost
 from recordio.bytes.remote.settings import RemoteOptions, RemoteSettings
 from recordio.errors import LabelError, RecordIOError, TruncatedRecordError
 from recordio.formats.decode import decode_image
+from recordio.frames.encoder import MAX_RECORD_LENGTH
 from recordio.header import IRHeader, unpack
-from recordio.keywords.checks import boolean, choice
-from recordio.keywords.options import accepts, by_name, described, option
+from recordio.keywords.checks import boolean, choice, integer
+from recordio.keywords.options import accepts, by_name, described, option, optional
 from recordio.notes import Notes
-from recordio.packs.labels import label_changes
+from recordio.packs.labels import LabelChange, label_changes
 from recordio.packs.open_pack import OpenPack
 
 from ..core.backend import backend_of
@@ -59,6 +60,7 @@ Path = str | os.PathLike[str]
 #: Types of the values of an image.
 DTYPES = ("uint8", "float32", "uint16")
 TO_CHW = plan("hwc", "chw")
+MOST_LABELS = MAX_RECORD_LENGTH // 4  # those of the longest record
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,6 +232,13 @@ class ImageRecordDatasetOptions(ThreadOptions, LimitOptions, RemoteOptions):
         "Element type of the labels, float32 in the file.",
         _label_dtype,
     )
+    multi_hot: int | None = option(
+        None,
+        "int, optional",
+        """Number of classes of records with any number of labels each: the label of an example has
+        so many values, 1 for each label of the record and 0 for the others.""",
+        optional(functools.partial(integer, low=1, high=MOST_LABELS)),
+    )
 
 
 @accepts(ImageRecordDatasetOptions, rest="keywords")
@@ -322,6 +331,7 @@ class ImageRecordDataset(DatasetMixin):
             if self._dtype != "uint8" and channels == 4:
                 raise ValueError("channels=4 has 8 bits: drop dtype, or ask for 1 or 3 channels")
         self._label_dtype = options.label_dtype
+        self._multi_hot = options.multi_hot
         self._transform = options.transform
         found = as_packs(options.path)
         if options.index and found:
@@ -533,7 +543,10 @@ class ImageRecordDataset(DatasetMixin):
             if header.id not in listed:
                 raise LabelError("the list of labels has no line for this id", record_id=header.id)
             stored = listed[header.id]
-        stored = np.array(-1, np.float32) if change.absent else change.of_record(stored)
+        if self._multi_hot is not None:
+            stored = self._row_of(stored, change, header.id)
+        else:
+            stored = np.array(-1, np.float32) if change.absent else change.of_record(stored)
         dtype = self._label_dtype
         if dtype.kind != "f":
             limits = np.iinfo(dtype)
@@ -544,6 +557,23 @@ class ImageRecordDataset(DatasetMixin):
                     f"the label {stored.tolist()} does not fit {dtype.name}", record_id=header.id
                 )
         return stored.astype(dtype)[()]
+
+    def _row_of(self, labels: np.ndarray, change: LabelChange, record_id: int) -> np.ndarray:
+        """Make a row with 1 at each label of a record; -1 for all where labels are absent."""
+        count = self._multi_hot or 0
+        if change.absent:
+            return np.full(count, -1, np.float32)
+        labels, known = change.apply(np.atleast_1d(labels))
+        known &= (labels >= 0) & (labels < count) & (labels == np.floor(labels))
+        if not known.all():
+            wrong = labels[np.argmin(known)]
+            raise LabelError(
+                f"the label {wrong:g} numbers none of the {count} classes of multi_hot",
+                record_id=record_id,
+            )
+        row = np.zeros(count, np.float32)
+        row[labels.astype(int)] = 1
+        return row
 
     def _finish(self, image: Any, fields: list[Any], label: Any) -> tuple[Any, ...]:
         views = image if isinstance(image, tuple) else (image,)

@@ -108,3 +108,39 @@ cdef class RowLabels(LabelReader):
             return outcome_fail(outcome, RENDER_LABEL_WIDTH, b"")
         memcpy(row, labels, 4 * self.width)
         return self.change(row, outcome)
+
+
+cdef class SeveralLabels(LabelReader):
+    """Reads any number of classes: padded with -1, or as a row with 1 at each of them."""
+
+    cdef bint multi_hot
+
+    def __init__(self, bint multi_hot, Py_ssize_t width, change=None):
+        LabelReader.__init__(self, change)
+        self.multi_hot, self.width = multi_hot, width
+
+    cdef int read(self, const void* labels, uint32_t flag, float* row,
+                  Outcome* outcome) noexcept nogil:
+        cdef Py_ssize_t i, count = <Py_ssize_t>flag if flag else 1
+        cdef float label
+        for i in range(self.width):
+            row[i] = 0 if self.multi_hot and not self.absent else -1
+        if self.absent:
+            return RENDER_OK
+        if not self.multi_hot and count > self.width:
+            return outcome_fail(outcome, RENDER_LABEL_WIDTH, b"")
+        for i in range(count):
+            memcpy(&label, <const char*>labels + 4 * i, 4)
+            if self.change(&label, outcome) != RENDER_OK:
+                return outcome.status
+            if not self.multi_hot:
+                row[i] = label
+                continue
+            if not (0 <= label < self.width and label == floor(label)):
+                snprintf(outcome.message, MESSAGE_SIZE,
+                         "the label %g numbers none of the %lld classes of multi_hot",
+                         <double>label, <long long>self.width)
+                outcome.status = RENDER_LABEL
+                return RENDER_LABEL
+            row[<Py_ssize_t>label] = 1
+        return RENDER_OK

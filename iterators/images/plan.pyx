@@ -19,7 +19,7 @@ from iterators.core.dtypes import numpy_dtype
 from .augment.changes import changes_of
 from .augment.geometry import RecipeGeometry
 from recordio.formats.jpeg.jpeg import DEFAULT_LIMITS
-from .label_reader import RowLabels
+from .label_reader import SeveralLabels, RowLabels
 from .stored_bits import cuts_of
 
 
@@ -29,7 +29,8 @@ cdef class RenderPlan:
     An image has the size of the recipe's `data_shape` if a batch has no other; `largest` is the
     height and width that are never exceeded.  `key` is that of all draws; `label_width` 0 reads no
     labels; `mean_image` replaces the means per channel; `labels`, ascending ids and
-    their rows, replace those in the records; `change` is a `LabelChange`; `views` are plans of what
+    their rows, replace those in the records, and "padded" or "multi_hot" says what becomes of any
+    number of them; `change` is a `LabelChange`; `views` are plans of what
     else is made of an image that is decoded once; `limits` have the names of `DEFAULT_LIMITS`.
     """
 
@@ -82,10 +83,11 @@ cdef class RenderPlan:
 
     def parts(self):
         """Make the parts of a renderer: labels, geometry, changes of pixels, and its own writer."""
-        return (
-            RowLabels(self.labels, self.label_width, self.change), RecipeGeometry(self.recipe),
-            self.changes(), None,
-        )
+        if isinstance(self.labels, str):
+            labels = SeveralLabels(self.labels == "multi_hot", self.label_width, self.change)
+        else:
+            labels = RowLabels(self.labels, self.label_width, self.change)
+        return labels, RecipeGeometry(self.recipe), self.changes(), None
 
     def changes(self):
         """Make the changes of pixels, with room for the largest image."""

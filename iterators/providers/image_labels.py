@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from recordio.errors import RecordIOError
+from recordio.errors import LabelError, RecordIOError
 from recordio.notes import Notes
 from recordio.packs.labels import ClassCount, LabelChange, label_changes
 
@@ -17,10 +17,17 @@ from ..core.batch import DataDesc
 from ..core.order import check_of
 from ..images.sources.mixed_packs import Pack, as_packs, changed_labels, check_names, label_source
 from ..images.sources.record_source import RecordSource, read_label_list
-from .image_options import ImageRecordOptions
+from .image_options import MOST_LABELS, ImageClassOptions, ImageRecordOptions
 from .image_sources import ImageSource
 
-__all__ = ["Labels", "PackClasses", "class_labels", "distinct_classes", "refuse_classes"]
+__all__ = [
+    "Labels",
+    "PackClasses",
+    "class_labels",
+    "distinct_classes",
+    "refuse_classes",
+    "several_classes",
+]
 
 #: Axes of a label array by their number.
 AXES = ("", "N", "NC", "NWC")
@@ -45,7 +52,8 @@ class Labels:
     @property
     def listed(self) -> list[Any]:
         """For every pack the labels of its list, or None."""
-        return [plan["labels"] for plan in self.plans]
+        tables = [plan["labels"] for plan in self.plans]
+        return [None if isinstance(table, str) else table for table in tables]
 
     def described(self, options: ImageRecordOptions) -> list[DataDesc]:
         """Describe the label arrays of a batch; a single class has no axis."""
@@ -69,6 +77,56 @@ def class_labels(packs: Sequence[Pack], options: ImageRecordOptions) -> Labels:
         for pack in packs
     ]
     return Labels(shape=(width,), plans=plans, distinct=distinct_classes, of_classes=True)
+
+
+def several_classes(
+    packs: Sequence[Pack], options: ImageClassOptions, source: ImageSource
+) -> Labels:
+    """Any number of classes for every image: padded to the longest, or a row with 1 for each."""
+    for pack in packs:
+        if pack.path_imglist:
+            raise ValueError(
+                "label_width='longest' and multi_hot read the labels of records: drop path_imglist"
+            )
+    for member in source.members:
+        if not isinstance(member, RecordSource):
+            raise ValueError(
+                f"label_width='longest' and multi_hot are for packs, and {member.name} is none"
+            )
+    width, longest = options.multi_hot, 0
+    if width is None:
+        longest, form = max(_longest(member) for member in source.members), "padded"
+    elif options.label_width not in (1, "longest"):
+        raise ValueError("multi_hot says how many values a row of labels has: drop label_width")
+    else:
+        form = "multi_hot"
+    return Labels(
+        shape=(width or longest,),
+        plans=[{"label_width": width or longest, "labels": form} for _ in packs],
+        distinct=all_classes if width is None or len(packs) > 1 else lambda *_: np.arange(width),
+    )
+
+
+def _vectors(member: Any) -> Iterator[np.ndarray]:
+    """Yield the labels of every record that can be read."""
+    for _, label in member.label_vectors():
+        if not isinstance(label, RecordIOError):
+            yield np.atleast_1d(label)
+
+
+def _longest(member: Any) -> int:
+    longest = max(map(len, _vectors(member)), default=1)
+    if longest > MOST_LABELS:
+        raise LabelError(f"a record has {longest} labels, more than {MOST_LABELS}")
+    return longest
+
+
+def all_classes(member: Any, listed: Any) -> np.ndarray:
+    """Read the different labels of a pack whose records have several, ascending."""
+    found = np.array([], np.float32)
+    for labels in _vectors(member):
+        found = np.union1d(found, labels)
+    return found[~np.isnan(found)].astype(np.float32)
 
 
 def distinct_classes(member: Any, listed: Any) -> np.ndarray:

@@ -111,7 +111,7 @@ class ImageProviderOptions(NamedOptions, RemoteOptions, LimitOptions):
     )
     image_field: str = described(PackOptions, "image_field")
     label_field: str = described(PackOptions, "label_field")
-    label_width: int = option(
+    label_width: Any = option(
         1,
         "int",
         "Labels of an image; every record (or line of `path_imglist`) must have that many.",
@@ -378,6 +378,26 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
 class ImageClassOptions(NamedRecipeOptions, ImageRecordOptions):
     """The keywords of `ImageRecordIter`."""
 
+    label_width: Any = option(
+        1,
+        'int or {"longest"}',
+        """Labels of an image; every record (or line of `path_imglist`) must have that many. With
+        "longest" records may have different numbers of labels, which are padded with -1 to the
+        longest, and every one of them is a class.""",
+        lambda name, value: (
+            value if value == "longest" else integer(name, value, low=1, high=MOST_LABELS)
+        ),
+        saved=True,
+    )
+    multi_hot: int | None = option(
+        None,
+        "int, optional",
+        """Number of classes of records with any number of labels each: a row of labels has so many
+        values, 1 for each label of the record and 0 for the others. Another label is an error of
+        the record.""",
+        optional(partial(integer, low=1, high=MOST_LABELS)),
+        saved=True,
+    )
     buckets: Any = option(
         None,
         "Buckets or list of (int, int), optional",

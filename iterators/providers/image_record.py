@@ -15,7 +15,7 @@ from ..images.augment.recipe import Recipe
 from ..images.patch_render import PatchPlan
 from ..images.plan import RenderPlan
 from ..images.view_plans import with_keywords
-from .image_labels import class_labels
+from .image_labels import Labels, class_labels, several_classes
 from .image_options import ImageClassOptions
 from .image_provider import DTYPES, ImageJob, RecordImageProvider
 from .image_recipes import view_recipes
@@ -108,7 +108,7 @@ class ImageRecordIter(RecordImageProvider):
     def __init__(self, *values: Never, **keywords: Unpack[ImageRecordIterParameters]) -> None:
         job, named = _job(type(self), keywords, values)
         source = open_packs(job.packs, job.options)
-        labels = class_labels(job.packs, job.options)
+        labels = _labels(job, source)
         super().__init__(job, source, labels, named=named, plan_class=_plan_class(job))
 
 
@@ -123,7 +123,7 @@ class ImageSourceIter(RecordImageProvider):
             if name in keywords:
                 raise ValueError(f"{name} is for record files, and {source.name} is none: drop it")
         job, named = _job(ImageRecordIter, keywords)
-        labels = class_labels(job.packs, job.options)
+        labels = _labels(job, source)
         super().__init__(job, source, labels, named=named, plan_class=_plan_class(job))
 
 
@@ -158,6 +158,14 @@ class ImageRecordIter_v1(ImageRecordIter):
 def _plan_class(job: ImageJob) -> type[RenderPlan]:
     """Return what plans are made of."""
     return PatchPlan if job.options.patches else RenderPlan
+
+
+def _labels(job: Any, source: ImageSource) -> Labels:
+    """Labels of every image: as many for each, or any number."""
+    options = job.options
+    if options.label_width == "longest" or options.multi_hot is not None:
+        return several_classes(job.packs, options, source)
+    return class_labels(job.packs, options)
 
 
 def _job(
