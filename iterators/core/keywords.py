@@ -123,6 +123,7 @@ class ImageProviderKeywords(NamedKeywords, RemoteKeywords, LimitKeywords, total=
     path_imgidx: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
     image_field: str
     label_field: str
+    classes: Any
     label_width: Any
     weights: Any
     images_per_class: int | None
@@ -553,6 +554,7 @@ class ImageRecordDatasetKeywords(ThreadKeywords, LimitKeywords, RemoteKeywords, 
     index: Any
     image_field: str
     label_field: str
+    classes: Any
     channels: int | None
     orient: bool
     layout: str | None

@@ -190,6 +190,7 @@ class ImageRecordDatasetOptions(ThreadOptions, LimitOptions, RemoteOptions):
     )
     image_field: str = described(PackOptions, "image_field")
     label_field: str = described(PackOptions, "label_field")
+    classes: Any = described(PackOptions, "classes")
     channels: int | None = option(
         None,
         "{3, 1, 4}",
@@ -336,7 +337,7 @@ class ImageRecordDataset(DatasetMixin):
         found = as_packs(options.path)
         if options.index and found:
             raise ValueError("index belongs to one pack: give path_imgidx to that Pack")
-        chosen = options.values("image_field", "label_field")
+        chosen = options.values("image_field", "label_field", "classes")
         for name in chosen if found else ():
             if chosen[name]:
                 raise ValueError(f"{name} belongs to one pack: give it to that Pack")

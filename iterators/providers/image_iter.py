@@ -285,7 +285,7 @@ def lists_files(options: ImageIterOptions) -> bool:
         return False
     if options.path_imgidx:
         raise ValueError("path_imgidx needs path_imgrec: lists of image files have no index")
-    for name in ("image_field", "label_field"):
+    for name in ("image_field", "label_field", "classes"):
         if getattr(options, name):
             raise ValueError(f"{name} needs path_imgrec: a list names the images and the labels")
     if options.imglist is not None and options.path_imglist:

@@ -11,7 +11,7 @@ import numpy as np
 
 from recordio.errors import LabelError, RecordIOError
 from recordio.notes import Notes
-from recordio.packs.labels import ClassCount, LabelChange, label_changes
+from recordio.packs.labels import ClassCount, LabelChange, label_changes, named_classes
 
 from ..core.batch import DataDesc
 from ..core.order import check_of
@@ -155,6 +155,7 @@ class PackClasses:
         self, source: ImageSource, packs: Sequence[Pack], labels: Labels, on_error: str
     ) -> None:
         self.source: ImageSource = source
+        self._packs = packs
         self._listed = labels.listed
         self._on_error = on_error
         self.changes: list[LabelChange]
@@ -197,9 +198,13 @@ class PackClasses:
     def names(self) -> dict[int, str]:
         """Read names of classes from files beside the packs, by the labels that they become.
 
-        A label that has several names is not among them, and servers are not asked.
+        Those that `classes` of a pack gives are among them.  A label that has several names is not,
+        and servers are not asked.
         """
         found: dict[int, set[str]] = {}
+        for pack in self._packs:
+            for name, label in named_classes(pack.classes).items():
+                found.setdefault(label, set()).add(name)
         for member, change in zip(self.source.members, self.changes, strict=True):
             if member.is_remote or not isinstance(member, RecordSource):
                 continue
@@ -211,7 +216,7 @@ class PackClasses:
     def saved(self, options: ImageRecordOptions, packs: Sequence[Pack]) -> dict[str, str]:
         """Return what, besides files and shares, a saved state must agree with."""
         saved = {}
-        if as_packs(options.path_imgrec):
+        if as_packs(options.path_imgrec) or named_classes(packs[0].classes):
             changes = ", ".join(map(_described, self.changes))
             augmentation = [dict(sorted(pack.augmentation.items())) for pack in packs]
             saved["packs"] = f"{changes}; {augmentation}"

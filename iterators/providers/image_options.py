@@ -111,6 +111,7 @@ class ImageProviderOptions(NamedOptions, RemoteOptions, LimitOptions):
     )
     image_field: str = described(PackOptions, "image_field")
     label_field: str = described(PackOptions, "label_field")
+    classes: Any = described(PackOptions, "classes")
     label_width: Any = option(
         1,
         "int",

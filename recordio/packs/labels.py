@@ -23,6 +23,7 @@ __all__ = [
     "LabelSource",
     "agreed_names",
     "label_changes",
+    "named_classes",
     "unknown_label",
 ]
 
@@ -149,7 +150,8 @@ class ClassCount:
     def add(self, source: LabelSource, change: LabelChange) -> None:
         """Count the classes of a pack as well."""
         if change.table is not None:
-            self.found = max(self.found, int(change.table[1].max()) + 1)
+            named = named_classes(source.classes).values()
+            self.found = max(self.found, int(change.table[1].max()) + 1, max(named, default=-1) + 1)
         elif not change.absent:
             self._uncounted.append(source)
 
@@ -261,14 +263,24 @@ def _named(source: LabelSource, wanted: Mapping[Any, Any]) -> LabelChange:
     return _table(source, found)
 
 
+def named_classes(classes: Any) -> dict[str, int]:
+    """Return the label of each name that `classes` of a pack gives; none for a number of classes.
+
+    >>> named_classes(["cat", "dog"]), named_classes({"dog": 5}), named_classes(2)
+    ({'cat': 0, 'dog': 1}, {'dog': 5}, {})
+    """
+    if classes is None or isinstance(classes, int):
+        return {}
+    if isinstance(classes, Mapping):
+        return dict(classes)
+    return {name: label for label, name in enumerate(classes)}
+
+
 def _ordered(source: LabelSource) -> LabelChange:
     """Give classes the labels that their names have in `classes`."""
-    classes = source.classes
-    if not isinstance(classes, Mapping):
-        names = list(classes)
-        if len(set(names)) < len(names):
-            raise ValueError(f"{source.name}: classes has a name twice")
-        classes = {name: label for label, name in enumerate(names)}
+    classes = named_classes(source.classes)
+    if len(classes) < len(source.classes):
+        raise ValueError(f"{source.name}: classes has a name twice")
     if not isinstance(source.labels, str) or source.labels != "keep":
         raise ValueError(f"{source.name}: give names as classes, or labels")
     if not source.names:
