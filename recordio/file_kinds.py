@@ -81,7 +81,7 @@ SUFFIXES: dict[str, tuple[str, str]] = {
     ".gz": ("gzip data", UNPACK),
     ".json": ("JSON", NONE),
     ".jsonl": ("JSON", NONE),
-    ".manifest": ("a manifest", NONE),
+    ".manifest": ("a manifest", "`recordio from-manifest` makes a record file of one"),
     ".yaml": ("YAML", NONE),
     ".xml": ("XML", NONE),
     ".txt": ("a text file", NONE),

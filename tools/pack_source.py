@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
+from types import SimpleNamespace
 from typing import Any
 
 from recordio.bytes.files import open_output, remove_output
@@ -23,7 +24,8 @@ from recordio.packs.names import Names, one_name
 from recordio.packs.set_writer import set_paths
 
 from .console import progress_bar
-from .convert.importing import ImportReport, companions
+from .convert.importing import ImportReport, companions, convert
+from .convert.manifest import FROM_MANIFEST, ManifestOptions
 from .im2rec_options import EncodeOptions, note_on_bits
 from .im2rec_shards import divided, make_shards
 from .image_list import split_entries, write_list
@@ -33,6 +35,10 @@ from .samples import SampleImages, Selection, cut_samples
 from .unpacking import unpacked_beside
 
 __all__ = ["SourceReport", "pack_source"]
+
+#: How the names of SageMaker's manifests end, and the options of packing that one takes.
+MANIFEST = ".manifest"
+OF_MANIFESTS = ("label_field", "check", "shuffle", "seed", "strict")
 
 
 @dataclass
@@ -89,6 +95,8 @@ def pack_source(
     ``check(paths)`` may refuse the files before any work.
     """
     start = time.perf_counter()
+    if isinstance(source, str) and source.lower().endswith(MANIFEST):
+        return _of_manifest(source, prefix, options, progress, check, cancelled)
     encoding = EncodeOptions(
         pack_label=True,
         pass_through=options.pass_through,
@@ -110,6 +118,36 @@ def pack_source(
     report.path = (report.paths or [""])[0]
     report.seconds = time.perf_counter() - start
     return report
+
+
+def _of_manifest(
+    path: str,
+    prefix: str,
+    options: Any,
+    progress: Progress,
+    check: Callable[[Sequence[str]], object],
+    cancelled: Callable[[], bool],
+) -> SourceReport:
+    """Convert a manifest of SageMaker as `recordio from-manifest` does."""
+    for name in options.changed():
+        if name not in OF_MANIFESTS:
+            raise RecordIOError(
+                f"the images of a manifest are stored as they are: drop {name}, or pack them again "
+                "with `recordio export` and `im2rec`",
+                path=path,
+            )
+    chosen = ManifestOptions(label=options.label_field, check=options.check)
+    settings = SimpleNamespace(**vars(chosen), manifest=path)
+    settings.__dict__.update(options.values("shuffle", "seed", "strict"))
+    report = convert(
+        FROM_MANIFEST,
+        settings,
+        prefix,
+        check=check,
+        progress=bool(progress),
+        cancelled=cancelled,
+    )
+    return SourceReport(**vars(report), paths=[report.path])
 
 
 def _at_once(

@@ -110,14 +110,13 @@ class ImageSource(ImagePack, Protocol):
 
 def packs_of(options: ImageRecordOptions) -> tuple[Pack, ...]:
     """The packs that keywords name; what holds for one of several has to stand in its `Pack`."""
-    own = options.values(
-        "path_imgidx", "path_imglist", "image_field", "label_field", "classes", "cache", "cache_size"
-    )
+    single = ("path_imgidx", "path_imglist", "image_field", "label_field", "classes")
+    own = options.values(*single, "cache", "cache_size")
     check_cache(own["cache"], own["cache_size"])
     packs = as_packs(options.path_imgrec)
     if packs is None:
         return (Pack(options.path_imgrec, **own),)
-    for name in ("path_imgidx", "path_imglist", "image_field", "label_field", "classes"):
+    for name in single:
         if own[name]:
             raise ValueError(f"{name} belongs to one pack: give it to that Pack")
     if own["cache"]:

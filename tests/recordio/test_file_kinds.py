@@ -17,7 +17,8 @@ from recordio.encodings import guessed_encoding, missing_name, path_of_name, wro
 from recordio.errors import FileKindError
 from recordio.file_kinds import kind_and_remedy
 from recordio.operations.statistics import stats
-from recordio.tools.pack_source import PackOptions, pack_source
+from recordio.tools.im2rec_options import PackOptions
+from recordio.tools.pack_source import pack_source
 
 
 def _npz():

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from recordio import RecordIOError
 from recordio.bytes.files import StoredFile, open_bytes
-from recordio.errors import LabelError
+from recordio.errors import LabelError, RemoteFileError
 from recordio.keywords.checks import path as a_path
 from recordio.keywords.options import option, optional
 from recordio.lists import safe_name
@@ -214,8 +214,11 @@ class Sources:
 
 def fetched(url: str, check: str) -> bytes:
     """Return the content of an image on a server, examined as `CheckOptions` say."""
-    with StoredFile.at(url).open() as file:
-        content = file.read(2**29 + 1)
+    try:
+        with StoredFile.at(url).open() as file:
+            content = file.read(2**29 + 1)
+    except RemoteFileError as error:
+        raise RecordIOError(f"{error}; --images reads the images from a folder") from None
     if check == "header":
         check_content(content)
     return content

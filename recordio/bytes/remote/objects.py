@@ -17,7 +17,12 @@ from recordio.bytes.remote.by_fsspec import Fsspec
 from recordio.bytes.remote.by_obstore import Obstore
 from recordio.bytes.remote.fetching import in_background
 from recordio.bytes.remote.library import Access, GaveUp, Library, Version, redacted, retried, shown
-from recordio.errors import RemoteChangedError, RemoteFileError, RemoteMissingError
+from recordio.errors import (
+    RecordIOError,
+    RemoteChangedError,
+    RemoteFileError,
+    RemoteMissingError,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer  # nothing of it is installed with the package
@@ -162,7 +167,14 @@ def _looked_up(url: str, access: Access, patient_when_denied: bool = True) -> Re
 
 def open_stream(url: str, access: Access) -> BinaryIO:
     """Open an object to be read from its start to its end."""
-    stream = library_of(url, access, text=True).stream(url, access)
+    try:
+        stream = library_of(url, access, text=True).stream(url, access)
+    except (OSError, RecordIOError, ImportError, ValueError):
+        raise
+    except Exception as error:  # of a library below, such as credentials that are missing
+        raise RemoteFileError(
+            f"the object cannot be opened: {redacted(error, access.options)}", path=shown(url)
+        ) from None
     if stream is None:
         remote = looked_up(url, access)
         ranges = RangeFile(

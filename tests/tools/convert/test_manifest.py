@@ -191,3 +191,15 @@ def test_images_beside_the_manifest_and_on_a_server(tmp_path, images):
         assert names[0].endswith("set/1.jpg") and names[1] == "2.jpg"
     finally:
         server.stop()
+
+
+def test_pack_takes_manifests_as_they_are(tmp_path, images):
+    (tmp_path / "1.jpg").write_bytes(images.jpeg(40, 80))
+    path = tmp_path / "a.manifest"
+    path.write_text(json.dumps({"source-ref": "1.jpg", "class": 7}))
+    report = convert.pack(str(path), tmp_path / "out")
+    assert (report.records, report.paths) == (1, [f"{tmp_path}/out.rec"])
+    with recordio.RecordReader(tmp_path / "out.rec") as reader:
+        assert recordio.unpack(bytes(reader[0]))[0].label == 7
+    with pytest.raises(RecordIOError, match="drop resize"):
+        convert.pack(str(path), tmp_path / "out", resize=10)
