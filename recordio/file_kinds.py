@@ -30,7 +30,10 @@ LIST = (
     "give the record file, or let `im2rec` make one of the images that the list names; as a list "
     "it goes to path_imglist"
 )
-PICKLE = "read it with the library that wrote it, and write records with recordio.RecordWriter"
+PICKLE = (
+    "`recordio from-bin` packs verification sets of faces; read others with the library that wrote "
+    "them, and write records with recordio.RecordWriter"
+)
 HDF5 = "read it with h5py, and write records with recordio.RecordWriter"
 MNIST = "`recordio from-mnist` makes a record file of images and labels"
 FETCH = "what was fetched is a page and not the file: fetch it again, and log in if you have to"

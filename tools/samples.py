@@ -35,7 +35,6 @@ from recordio.lists import ListEntry, safe_name
 from recordio.packs.fields_meta import FieldMeta
 from recordio.packs.names import Names, container_files, one_name, pack_files
 from recordio.packs.open_pack import FieldPack, OpenPack
-from recordio.verification import is_verification_set
 
 from .encode import EncodeOptions
 from .field_kinds import FoundKinds
@@ -100,12 +99,6 @@ class Selection:
         kind = container_of(found[0]) if found else None
         if kind is None:
             path, _ = pack_files(one_name(self.source))
-            if is_verification_set(path):
-                raise RecordIOError(
-                    "it is a pickle, as verification sets of faces are; `recordio from-bin` packs "
-                    "one",
-                    path=path,
-                )
             RecordReader(path).close()  # a file of another kind says so
             raise RecordIOError(
                 "it is a record file already; `recordio filter`, `shuffle`, `shard` and `optimize` "

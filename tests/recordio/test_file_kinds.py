@@ -89,6 +89,8 @@ DOORS = {
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_door_names_the_kind(tmp_path, name, door):
     data, kind = OTHERS[name]
+    if (name, door) == ("a.manifest", "recordio pack"):
+        pytest.skip("it packs manifests")
     path = tmp_path / name
     path.write_bytes(data)
     with pytest.raises(FileKindError, match=f"no record file: it looks like {kind}") as caught:
