@@ -18,7 +18,8 @@ from recordio.containers.table import is_contained
 from recordio.packs.open_pack import OpenPack
 
 from ..images.augment.named_recipes import NamedRecipe
-from ..images.augment.pipelines.parts import PipelineError
+from ..images.augment.pipelines.parts import PipelineError, flat
+from ..images.augment.pipelines.torchvision import CONTAINERS
 from ..images.sources.mixed_packs import Pack, as_packs
 from ..providers.array_rows import as_array
 from ..providers.image_provider import RecordImageProvider
@@ -34,8 +35,8 @@ ARRAYS = ("CIFAR10", "MNIST")
 #: Functions of torchvision that open an image file as RGB.
 LOADERS = ("default_loader", "pil_loader", "accimage_loader")
 
-#: Keywords of colours that grey images do not have.
-COLOURS = ("mean_g", "mean_b", "std_g", "std_b")
+#: Keywords that say of what shape the images of a batch are.
+SHAPES = ("data_shape", "buckets", "patches")
 
 Open = Callable[[Mapping[str, Any]], RecordImageProvider]
 
@@ -54,24 +55,28 @@ class ImageSet:
     keywords: Mapping[str, Any] = field(default_factory=dict)
     #: What is done to an image: the data set's own.
     transform: Any = None
+    #: Channels, height and width of all images, as the transform gets them, where they are known.
+    shape: tuple[int, int | None, int | None] = (3, None, None)
     #: Its samples among all images; None for all.
     indices: np.ndarray | None = None
     class_to_idx: Mapping[str, int] | None = None
     classes: Sequence[str] | None = None
 
 
-def recipe_of(transform: Any) -> tuple[NamedRecipe, str]:
-    """Return a recipe as it is, or torchvision's transforms as one, and why it ends in Python.
+def recipe_of(transform: Any, shape: tuple[int, int | None, int | None]) -> tuple[NamedRecipe, str]:
+    """Return a recipe as it is, or transforms as one for such images, and why it ends in Python.
 
     The reason is "" if nothing does.  Transforms of which not even the beginning can be translated
     are a TypeError or a ValueError.
     """
     if isinstance(transform, (NamedRecipe, dict, str)):
         return NamedRecipe.of(transform), ""
+    of_timm = any(part.library == "timm" for part in flat(transform, CONTAINERS))
+    translate = NamedRecipe.from_timm if of_timm else NamedRecipe.from_torchvision
     try:
-        return NamedRecipe.from_torchvision(transform), ""
+        return translate(transform, images=shape), ""
     except PipelineError as error:
-        recipe = NamedRecipe.from_torchvision(transform, python="tail")
+        recipe = translate(transform, "tail", images=shape)
         what, _, _ = error.reason.partition(":")
         return recipe, f"{error.transform} {what}"
 
@@ -94,15 +99,33 @@ def translated(
                 f"transform: the samples of {found.name} are made by its own __getitem__, because "
                 f"{found.reason}: give it the transform"
             )
-        recipe, reason = recipe_of(given)
+        recipe, reason = recipe_of(given, found.shape)
+        if not _is_shaped(found, recipe, keywords):
+            raise ValueError(f"transform {UNSHAPED}")
         return recipe, replace(found, transform=None), reason
     if found.open is None or found.transform is None:
         return None, found, ""
     try:
-        recipe, reason = recipe_of(found.transform)
+        recipe, reason = recipe_of(found.transform, found.shape)
     except (TypeError, ValueError) as error:
         return None, in_python(found, f"its transform has no counterpart: {error}"), ""
+    if not _is_shaped(found, recipe, keywords):
+        return None, in_python(found, f"its transform {UNSHAPED}"), ""
     return recipe, found, reason
+
+
+#: What is wrong with a transform after which nobody knows how large images are.
+UNSHAPED = (
+    "leaves images sizes of their own: add Resize to (height, width) or CenterCrop, or give "
+    "data_shape=(channels, height, width)"
+)
+
+
+def _is_shaped(found: ImageSet, recipe: NamedRecipe, keywords: Mapping[str, Any]) -> bool:
+    """Return whether the data, or somebody, say of what shape images are."""
+    return found.shape[1] is not None or any(
+        name in given for given in (recipe.keywords, keywords) for name in SHAPES
+    )
 
 
 def in_python(found: ImageSet, reason: str) -> ImageSet:
@@ -264,21 +287,16 @@ def _arrays(dataset: Any) -> ImageSet:
     name = type(dataset).__name__
     source = ImageArraySource(name, images, as_array("targets", targets))
     shape = 3 if images.ndim == 4 else 1, *images.shape[1:3]
-    unused = () if shape[0] == 3 else COLOURS
 
     def opened(keywords: Mapping[str, Any]) -> RecordImageProvider:
-        # A recipe does not know of how many channels the images are.
-        own_shapes = any(keywords.get(name) is not None for name in ("buckets", "patches"))
-        given = {"data_shape": None if own_shapes else shape, **keywords}
-        if given["data_shape"] is None:
-            given["data_shape"] = shape[0], None, None
         named = keywords.get("recipe")
-        if named is not None:
-            own = {name: named.keywords[name] for name in named.keywords if name not in unused}
-            size = own.pop("data_shape", shape)[1:]
-            if not own_shapes:
-                given["data_shape"] = keywords.get("data_shape", (shape[0], *size))
-            given["recipe"] = replace(named, keywords=own)
+        said = [given for given in (keywords, named.keywords if named else {}) if given]
+        given = dict(keywords)
+        if "data_shape" in given and given["data_shape"] is None:
+            given["data_shape"] = shape[0], None, None
+        elif not any("data_shape" in one for one in said):
+            own_shapes = any(one.get(name) is not None for one in said for name in SHAPES)
+            given["data_shape"] = (shape[0], None, None) if own_shapes else shape
         return ImageSourceIter(source, **given)
 
-    return ImageSet(name, opened)
+    return ImageSet(name, opened, shape=shape)

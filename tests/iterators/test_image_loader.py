@@ -105,7 +105,7 @@ class CIFAR10(Dataset):
 
 class MNIST(CIFAR10):
     def __init__(self, shape):
-        super().__init__(shape)
+        super().__init__(shape, Keywords({**PLAIN, "data_shape": (1, *SHAPE[1:])}))
         self.data, self.targets = torch.from_numpy(self.data), torch.tensor(self.targets)
 
     def __getitem__(self, index):
@@ -176,12 +176,14 @@ def test_the_batches_of_arrays_are_those_of_dataloader(dataset):
     same(fast(subset, 3), DataLoader(subset, 3))
 
 
-def test_recipes_of_colours_serve_grey_arrays():
+def test_recipes_of_colours_make_three_channels_of_grey_arrays():
     means = {f"{name}_{channel}": 100.0 for name in ("mean", "std") for channel in "rgb"}
     loader = fast(MNIST((5, 8, 10)), 5, transform={"data_shape": (3, 4, 5), **means})
     ((images, _),) = loader
-    assert images.shape == (5, 1, 4, 5) and images.min() < 0
-    assert set(loader.recipe.keywords) == {"data_shape", *means}
+    assert images.shape == (5, 3, 4, 5) and images.min() < 0
+    assert torch.equal(images[:, 0], images[:, 2])
+    ((images, _),) = fast(MNIST((5, 8, 10)), 5, transform={"mean_r": 100.0})
+    assert images.shape == (5, 1, 8, 10) and images.min() < 0
 
 
 def test_arrays_without_a_label_for_each_image():
@@ -509,7 +511,7 @@ REASONS = [
 ]
 
 
-def refused(transform):
+def refused(transform, images):
     raise TypeError(f"{transform.__name__} is not a transform of torchvision")
 
 
@@ -608,7 +610,7 @@ next(batches)
 def test_transforms_are_translated(folder, monkeypatch):
     asked = []
 
-    def translated(transform):
+    def translated(transform, images):
         asked.append(transform)
         return NamedRecipe("mine", keywords=dict(PLAIN))
 
