@@ -91,8 +91,8 @@ class ImageLoader:
     rank, world_size : int, optional
         The part of the data for this process: every `world_size`-th position of the order.  By
         default, rank and world size are those of `torch.distributed` if it is initialised, else the
-        environment's ``RANK`` and ``WORLD_SIZE``, else 0 and 1.  With a sampler they have no
-        effect: it chooses the samples of each rank.
+        environment's ``RANK`` and ``WORLD_SIZE``, else 0 and 1.  With a sampler they only tell
+        copies of a sample on several ranks apart: it chooses the samples of each rank.
     even : bool
         Give every rank as many samples, for which some come twice.
     epoch : int
@@ -312,10 +312,10 @@ class ImageLoader:
 
     def _made_epochs(self, shuffle: bool, world: World, even: bool) -> Epochs:
         if self.batch_sampler is not None:
-            return SampledEpochs(self._count, self.batch_sampler, None, False, self._cut)
+            return SampledEpochs(self._count, self.batch_sampler, None, False, world, self._cut)
         if self._sampler is not None:
             size, drop_last = self.batch_size, self.drop_last
-            return SampledEpochs(self._count, self._sampler, size, drop_last, self._cut)
+            return SampledEpochs(self._count, self._sampler, size, drop_last, world, self._cut)
         return OrderedEpochs(
             self._count,
             self.batch_size,
@@ -436,9 +436,9 @@ class ImageLoader:
 
         provider = self._own_provider()
         provider.set_epoch(position.epoch)
-        first_draw = position.done if self._epochs.repeats else None
+        draws = self._epochs.draws(position.done)
         labelled = bool(provider.provide_label)
-        for parts in chosen_batches(provider, rows(), self._epochs.largest, first_draw):
+        for parts in chosen_batches(provider, rows(), self._epochs.largest, draws):
             yield self._collated(parts, labelled), waiting.popleft()
 
     def _chosen(self, batch: LoaderBatch) -> Any:

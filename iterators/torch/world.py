@@ -39,6 +39,11 @@ class World:
             return self._used  # torch.distributed knows nothing in a worker
         found, where = _found()
         if self._used is None:
+            if found is None and os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
+                raise ValueError(
+                    f"{where} is not a rank as yet: make the process group before the data are used, "
+                    "or pass rank= and world_size="
+                )
             self._used = found or (0, 1)
         elif found is not None and found != self._used:
             raise RuntimeError(
@@ -47,6 +52,13 @@ class World:
                 "the data are used, or pass rank= and world_size="
             )
         return self._used
+
+    def expected(self) -> tuple[int, int]:
+        """Return what `get` would, without fixing it; 0 and 1 as long as nobody knows.
+
+        Scripts ask for the number of batches before a launcher starts the other processes.
+        """
+        return self.used or _found()[0] or (0, 1)
 
     @property
     def used(self) -> tuple[int, int] | None:
@@ -65,7 +77,8 @@ def _found() -> tuple[tuple[int, int] | None, str]:
         return (distributed.get_rank(), distributed.get_world_size()), "torch.distributed"
     rank, world_size = (os.environ.get(name, "") for name in ("RANK", "WORLD_SIZE"))
     where = f"the environment (RANK={rank!r}, WORLD_SIZE={world_size!r})"
-    if not rank and not world_size:
+    # Launchers that start the other processes themselves, later, leave RANK to those.
+    if not rank and (not world_size or "RANK" not in os.environ):
         return None, where
     if not rank.isdecimal() or not world_size.isdecimal() or int(rank) >= int(world_size):
         raise ValueError(

@@ -367,6 +367,15 @@ def test_a_sample_that_comes_again_is_augmented_again(folder):
     assert len({image.numpy().tobytes() for image in images}) > 1
 
 
+def test_copies_on_several_ranks_are_augmented_each_in_its_way(folder):
+    crops = set()
+    for rank in range(2):
+        keywords = {"rank": rank, "world_size": 2, "sampler": [3, 3]}
+        ((images, _),) = fast(ImageFolder(folder, RANDOM), 2, **keywords)
+        crops |= {image.numpy().tobytes() for image in images}
+    assert len(crops) > 2
+
+
 def test_samplers_out_of_range_and_contradictions(folder):
     dataset = ImageFolder(folder, PLAIN)
     with pytest.raises(IndexError, match="list gives the index 11: the data set has 11 samples"):
