@@ -26,11 +26,8 @@ import recordio  # noqa: F401  (which tells what is wrong where nothing is compi
 
 _attribute, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
-#: Modules that have names of their own for users, and are loaded when they are named.
-_MODULES = (
-    *("compat", "datasets", "fields", "loops", "mx_image", "ray", "samples", "spaces", "testing"),
-    *("torch", "views"),
-)
+#: Modules beside those of the list, which a star import leaves alone, as some need torch or Ray.
+_MODULES = ("fields", "ray", "testing", "torch")
 
 
 def __getattr__(name: str) -> Any:

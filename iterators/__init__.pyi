@@ -6,13 +6,6 @@ Records themselves, without batches, are read and written by `recordio`: `Record
 # ruff: noqa: I001 - the order is that in which a newcomer should read
 
 # Modules with names of their own, loaded when they are named.
-import iterators.compat as compat
-import iterators.datasets as datasets
-import iterators.loops as loops
-import iterators.mx_image as mx_image
-import iterators.samples as samples
-import iterators.spaces as spaces
-import iterators.views as views
 
 # Batches of images in record files.
 from .providers.image_record import ImageRecordIter as ImageRecordIter

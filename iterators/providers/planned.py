@@ -409,7 +409,8 @@ class PlannedProvider(AbstractDataProvider):
     def set_epoch(self, epoch: int) -> None:
         """Make the next batch the first of that epoch, and the next `iterator` go through it.
 
-        After a state of that same epoch was loaded, the rest of the epoch is still delivered.  With ``last_batch_handle="roll_over"`` the epoch begins without samples left over from
+        After a state of that same epoch was loaded, the rest of the epoch is still delivered.
+        With ``last_batch_handle="roll_over"`` the epoch begins without samples left over from
         before.
         """
         position = Position(integer("epoch", epoch, low=0, high=LAST_EPOCH))

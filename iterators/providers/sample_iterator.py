@@ -99,10 +99,11 @@ class Samples:
     finish: Transfer
     #: Random numbers that go on from iterator to iterator.
     rng: Any
-    #: ``read(rows, batch_size, in_file_order, draws, shaped)`` begins an epoch beside all
-    #: others.  `rows` are the positions of the samples of each batch, at most `batch_size` of them,
-    #: in the order in which they are stored or in that of the epoch; with `draws`, not None, a sample that comes again has other random numbers.  If they are `shaped`, `rows` are
-    #: `ShapedRows`.  The result gives data, label and number of samples of the next batch.
+    #: ``read(rows, batch_size, in_file_order, draws, shaped)`` begins an epoch beside all others.
+    #: `rows` are the positions of the samples of each batch, at most `batch_size` of them, in the
+    #: order in which they are stored or in that of the epoch; with `draws`, not None, a sample that
+    #: comes again has other random numbers.  If they are `shaped`, `rows` are `ShapedRows`.  The
+    #: result gives data, label and number of samples of the next batch.
     read: Callable[..., Callable[[], tuple[list[Any], list[Any], int]]]
     #: What the epochs of the provider itself are cut by.
     plan: BatchPlan

@@ -41,8 +41,8 @@ class World:
         if self._used is None:
             if found is None and os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
                 raise ValueError(
-                    f"{where} is not a rank as yet: make the process group before the data are used, "
-                    "or pass rank= and world_size="
+                    f"{where} is not a rank as yet: make the process group before the data are "
+                    "used, or pass rank= and world_size="
                 )
             self._used = found or (0, 1)
         elif found is not None and found != self._used:
