@@ -33,6 +33,7 @@ from .loader_arguments import (
     refuse_shapes,
 )
 from .loader_epochs import Cut, Epochs, LoaderBatch, LoaderSampler, OrderedEpochs, SampledEpochs
+from .map_style import set_epoch_of
 from .world import World
 
 __all__ = ["ImageLoader"]
@@ -403,6 +404,8 @@ class ImageLoader:
             running = self._begun is not None
             position, saved = Position(self._position.epoch + running), {}
         begun = self._epochs.begin(position.epoch, saved)
+        if self._found.open is None:
+            set_epoch_of(self.dataset, position.epoch)
         loop = self._loop = object()
         self._position, self._begun = position, begun
         batches = self._epochs.batches(*position)

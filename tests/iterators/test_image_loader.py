@@ -26,9 +26,9 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
-from iterators import ImageRecordIter, NamedRecipe, Pack
+from iterators import ImageRecordDataset, ImageRecordIter, NamedRecipe, Pack
 from iterators.testing import write_pack
-from iterators.torch import ImageLoader
+from iterators.torch import ImageLoader, MapDataset
 from recordio.packs.open_pack import open_pack
 
 SHAPE = (3, 8, 10)
@@ -538,6 +538,22 @@ def test_what_only_python_can_do_is_said_once(folder, monkeypatch, make, reason,
         same(loader, DataLoader(dataset, 2))
         same(loader, DataLoader(dataset, 2))
     assert loader.provider is None and loader.recipe is None
+
+
+def test_a_data_set_with_epochs_of_its_own_is_told_which_one_comes(tmp_path):
+    write_pack(tmp_path / "a.rec", 9, size=(20, 20))
+    keywords = {"data_shape": (3, 9, 9), "rand_crop": True}
+
+    def made():
+        return MapDataset(ImageRecordDataset(tmp_path / "a.rec", **keywords))
+
+    with pytest.warns(UserWarning, match="__getitem__"):
+        loader, subset = ImageLoader(made(), 9), ImageLoader(Subset(made(), range(9)), 9)
+    epochs = [next(iter(loader))[0] for _ in range(3)]
+    assert all(torch.equal(next(iter(subset))[0], epoch) for epoch in epochs)
+    assert not torch.equal(epochs[0], epochs[1])
+    loader.set_epoch(0)
+    assert torch.equal(next(iter(loader))[0], epochs[0])
 
 
 def test_an_error_of_a_data_set_comes_where_its_batch_does():
