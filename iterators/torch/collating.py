@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import warnings
 from typing import Any
 
 import numpy as np
 import torch
 from torch.utils.data._utils.collate import collate, collate_tensor_fn, default_collate_fn_map
 
-__all__ = ["default_collate", "use_one_core"]
+__all__ = ["can_pin", "default_collate", "pinned", "use_one_core"]
 
 
 def default_collate(samples: list[Any]) -> Any:
@@ -47,3 +48,18 @@ def use_one_core() -> None:
     # Without effect where there is no OpenMP, or each library has names of its own.
     with contextlib.suppress(AttributeError, TypeError):
         ctypes.CDLL(None).omp_set_num_threads(1)
+
+
+def can_pin() -> bool:
+    """Return whether memory can be page-locked; warn if not, as DataLoader does."""
+    if not torch.cuda.is_available():
+        warnings.warn(
+            "pin_memory=True has no effect: there is no CUDA device", UserWarning, stacklevel=3
+        )
+    return torch.cuda.is_available()
+
+
+def pinned(value: Any) -> Any:
+    """Return a tensor of host memory in page-locked memory, and anything else as it is."""
+    on_host = isinstance(value, torch.Tensor) and value.device.type == "cpu"
+    return value.pin_memory() if on_host else value

@@ -22,11 +22,19 @@ from ..loops.batch_fetcher import BatchFetcher
 from ..providers.engine import ShapedRows
 from ..providers.image_provider import RecordImageProvider
 from ..providers.sample_iterator import chosen_batches, plan_of
-from .collating import default_collate, use_one_core
+from .collating import can_pin, default_collate, pinned, use_one_core
 from .dlpack import mapped
-from .image_sets import ImageSet, image_set, in_python, translated
+from .image_sets import (
+    ImageSet,
+    image_set,
+    in_python,
+    is_unchanged,
+    snapshot,
+    translated,
+)
 from .loader_arguments import (
     check_indices,
+    check_samplers,
     refuse_orders,
     refuse_processes,
     refuse_rest,
@@ -203,9 +211,9 @@ class ImageLoader:
         self.collate_fn = collate_fn
         self.generator: Any | None = generator
         self.pin_memory: bool = boolean("pin_memory", pin_memory)
-        self._pins = self.pin_memory and _can_pin()
+        self._pins = self.pin_memory and can_pin()
         shuffle = boolean("shuffle", False if shuffle is None else shuffle)
-        self._check_sampler(shuffle)
+        check_samplers(self.batch_size, shuffle, sampler, batch_sampler, self.drop_last)
         if seed is not None and generator is not None:
             raise ValueError("seed and generator both set the random numbers: give one of them")
         self._seed = integer("seed", seed or 0)
@@ -215,11 +223,24 @@ class ImageLoader:
             "prefetch_factor", 4 if prefetch_factor is None else prefetch_factor, 1
         )
         self._process = os.getpid()
+        self._world = World(rank, world_size)
+        self._asked = transform, keywords, prefetch_factor, shuffle, boolean("even", even)
+        self._provider: RecordImageProvider | None = None
+        self._settle()
+        self._position = Position(integer("epoch", epoch, low=0))
+        self._begun: dict[str, Any] | None = None  # what is to be saved of the running epoch
+        self._resume: tuple[Position, Mapping[str, Any]] | None = None
+        self._loop: object = None  # the newest, to which the position belongs
+
+    def _settle(self) -> None:
+        """Find out what the data set is now, and who makes its images."""
+        transform, keywords, prefetch_factor, shuffle, even = self._asked
+        keywords, dataset = dict(keywords), self.dataset
+        self._seen = snapshot(dataset)
         found = image_set(dataset)
         self.recipe, found, tail = translated(found, transform, keywords)
         self._found = found
         self._keywords = self._of_provider(found, keywords, prefetch_factor)
-        self._provider: RecordImageProvider | None = None
         if tail:
             found = self._with_tail(found, tail)
         self._indices = found.indices
@@ -230,7 +251,7 @@ class ImageLoader:
                 f"{found.name}: {found.reason}.  Its samples are made by its own __getitem__ in "
                 f"Python, {'in threads, ' if self.num_workers else ''}which is slower",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         else:
             plan = plan_of(self._own_provider())
@@ -238,10 +259,10 @@ class ImageLoader:
             refuse_shapes(
                 plan,
                 keywords,
-                sampler=sampler,
-                batch_sampler=batch_sampler,
+                sampler=self._sampler,
+                batch_sampler=self.batch_sampler,
                 drop_last=self.drop_last,
-                collate_fn=collate_fn,
+                collate_fn=self.collate_fn,
             )
             self._count = images if self._indices is None else len(self._indices)
             check_indices(found.name, self._indices, images)
@@ -249,27 +270,15 @@ class ImageLoader:
         if self._provider is not None and found.class_to_idx is None:
             self._class_to_idx = self._provider.class_to_idx or None
             self._classes = list(self._class_to_idx) if self._class_to_idx else None
-        self._epochs = self._made_epochs(shuffle, World(rank, world_size), boolean("even", even))
-        self._position = Position(integer("epoch", epoch, low=0))
-        self._begun: dict[str, Any] | None = None  # what is to be saved of the running epoch
-        self._resume: tuple[Position, Mapping[str, Any]] | None = None
-        self._loop: object = None  # the newest, to which the position belongs
+        self._epochs = self._made_epochs(shuffle, self._world, even)
+
+    def _follow(self) -> None:
+        """Do as the data set says if it was changed: its transform, samples, targets or indices."""
+        if not is_unchanged(self.dataset, self._seen):
+            self.close()
+            self._settle()
 
     # -- what is asked for ------------------------------------------------------------------------
-
-    def _check_sampler(self, shuffle: bool) -> None:
-        """Refuse what contradicts a sampler, as DataLoader does."""
-        if self.batch_sampler is not None and (
-            self.batch_size != 1 or shuffle or self._sampler is not None or self.drop_last
-        ):
-            raise ValueError(
-                "batch_sampler makes the batches: drop batch_size, shuffle, sampler and drop_last"
-            )
-        if self._sampler is not None and shuffle:
-            raise ValueError("a sampler sets the order of the samples: drop shuffle")
-        for name, given in (("sampler", self._sampler), ("batch_sampler", self.batch_sampler)):
-            if given is not None and not (hasattr(given, "__iter__") and hasattr(given, "__len__")):
-                raise TypeError(f"{name}={given!r}: expected an iterable of indices with a len()")
 
     def _of_provider(
         self, found: ImageSet, keywords: Mapping[str, Any], prefetch_factor: int | None
@@ -307,7 +316,7 @@ class ImageLoader:
             f"{found.name}: {reason}.  {', '.join(self.recipe.tail_names)} run in Python, for one "
             "image after the other in the thread of the loop, which is slower",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
         return found
 
@@ -368,6 +377,7 @@ class ImageLoader:
 
     def __len__(self) -> int:
         """Return the batches of an epoch of this rank."""
+        self._follow()
         return self._epochs.batch_count(self.epoch)
 
     def __repr__(self) -> str:
@@ -398,6 +408,7 @@ class ImageLoader:
 
     def __iter__(self) -> Iterator[Any]:
         # A loop counts from its first batch on: loaders ask for iterators that they do not use.
+        self._follow()
         if self._resume is not None:
             (position, saved), self._resume = self._resume, None
         else:
@@ -424,7 +435,7 @@ class ImageLoader:
             self._fetched(batches) if self._found.open is None else self._read(batches, position)
         )
         for batch, done in found:
-            yield (mapped(batch, _pinned) if self._pins else batch), done
+            yield (mapped(batch, pinned) if self._pins else batch), done
 
     def _read(
         self, batches: Iterator[LoaderBatch], position: Position
@@ -579,18 +590,3 @@ class ImageLoader:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
-
-
-def _can_pin() -> bool:
-    """Return whether memory can be page-locked; warn if not, as DataLoader does."""
-    if not torch.cuda.is_available():
-        warnings.warn(
-            "pin_memory=True has no effect: there is no CUDA device", UserWarning, stacklevel=3
-        )
-    return torch.cuda.is_available()
-
-
-def _pinned(value: Any) -> Any:
-    """Return a tensor of host memory in page-locked memory, and anything else as it is."""
-    on_host = isinstance(value, torch.Tensor) and value.device.type == "cpu"
-    return value.pin_memory() if on_host else value

@@ -27,7 +27,7 @@ from ..providers.image_record import ImageRecordIter, ImageSourceIter
 from ..providers.image_sources import ImageArraySource, ImageFileSource, listed_images
 from .loader_epochs import table
 
-__all__ = ["ImageSet", "image_set", "in_python", "translated"]
+__all__ = ["ImageSet", "image_set", "in_python", "is_unchanged", "snapshot", "translated"]
 
 #: Classes of torchvision whose ``__getitem__`` is understood, by what they have.
 FOLDERS = ("DatasetFolder",)
@@ -300,3 +300,49 @@ def _arrays(dataset: Any) -> ImageSet:
         return ImageSourceIter(source, **given)
 
     return ImageSet(name, opened, shape=shape)
+
+
+# -- changes ----------------------------------------------------------------------------------
+
+#: Attributes that say of which samples a data set is, and what is done to them.
+CONTENT = ("samples", "imgs", "targets", "indices")
+FUNCTIONS = ("transform", "target_transform", "loader", "data", "dataset")
+
+
+def snapshot(dataset: Any) -> list[Any]:
+    """Return what the images of a data set follow from, as it is now."""
+    found: list[Any] = []
+    while True:
+        functions = [getattr(dataset, name, None) for name in FUNCTIONS]
+        # A pipeline may be changed in place, which those of torchvision show.
+        found += [functions, repr(functions[0])]
+        lists = [dataset, *(getattr(dataset, name, None) for name in CONTENT)]
+        found += [_copied(one) for one in lists]
+        if not isinstance(dataset, torch.utils.data.Subset):
+            return found
+        dataset = dataset.dataset
+
+
+def _copied(content: Any) -> Any:
+    """Return a list or an array as it is now, and nothing of anything else."""
+    if isinstance(content, (list, tuple)):
+        return list(content)
+    if isinstance(content, torch.Tensor):
+        content = content.detach().cpu().numpy()
+    return content.copy() if isinstance(content, np.ndarray) else None
+
+
+def is_unchanged(dataset: Any, seen: list[Any]) -> bool:
+    """Return whether a data set is as it was when a snapshot was taken."""
+    now = snapshot(dataset)
+    return len(now) == len(seen) and all(map(_is_same, now, seen))
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Return whether an attribute is as it was; what cannot be compared is if it is the same."""
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    try:
+        return bool(one == other)
+    except (ValueError, RuntimeError):  # of arrays in a list
+        return False

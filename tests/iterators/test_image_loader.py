@@ -869,3 +869,54 @@ def test_a_forked_child_has_threads_of_its_own(folder):
         os._exit(0 if labels(loader) == wanted else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert labels(loader) == wanted
+
+
+# -- a data set that changes -----------------------------------------------------------------------
+
+
+def test_a_changed_data_set_is_followed_from_the_next_loop_on(folder):
+    dataset = ImageFolder(folder, PLAIN)
+    loader = fast(dataset, 4, shuffle=True, seed=3)
+    orders = [labels(loader) for _ in range(3)]
+    loader.set_epoch(0)
+    same_order = []
+    for scale in (1.0, 0.5, 0.25):
+        dataset.transform = Keywords({**PLAIN, "scale": scale})
+        images = torch.cat([images for images, _ in loader])
+        assert images.max() <= 255 * scale and images.max() > 120 * scale
+        same_order.append(len(images))
+    assert same_order == [IMAGES] * 3 and loader.epoch == 3
+    loader.set_epoch(1)
+    assert labels(loader) == orders[1]
+    dataset.samples = [(path, label + 5) for path, label in dataset.samples[:7]]
+    assert len(loader) == 2
+    assert sorted(sum(labels(loader), [])) == [5, 5, 5, 5, 6, 6, 6]
+    dataset.samples.append(dataset.samples[0])
+    assert len(sum(labels(loader), [])) == 8
+
+
+def test_a_changed_subset_and_changed_labels_are_followed():
+    dataset = CIFAR10((7, 8, 10, 3))
+    subset = Subset(dataset, [6, 0])
+    loader = fast(subset, 7)
+    same(loader, DataLoader(subset, 7))
+    subset.indices = [1, 2, 3]
+    same(loader, DataLoader(subset, 7))
+    dataset.targets[2] = 8
+    same(loader, DataLoader(subset, 7))
+    dataset.target_transform = str
+    with pytest.warns(UserWarning, match="target_transform is a function of Python"):
+        list(loader)
+
+
+def test_a_state_is_of_the_data_set_as_it_is_then(folder):
+    dataset = ImageFolder(folder, PLAIN)
+    loader = fast(dataset, 4, seed=3)
+    loop = iter(loader)
+    next(loop)
+    dataset.transform = Keywords({**PLAIN, "scale": 1.0})
+    assert next(loop)[0].max() <= 1  # the loop that runs has begun
+    state = loader.state_dict()
+    again = fast(ImageFolder(folder, PLAIN), 4, seed=3)
+    again.load_state_dict(state)
+    assert len(list(again)) == 1
