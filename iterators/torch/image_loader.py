@@ -22,7 +22,7 @@ from ..loops.batch_fetcher import BatchFetcher
 from ..providers.engine import ShapedRows
 from ..providers.image_provider import RecordImageProvider
 from ..providers.sample_iterator import chosen_batches, plan_of
-from .collating import can_pin, default_collate, pinned, use_one_core
+from .collating import can_pin, collated, default_collate, pinned, use_one_core
 from .dlpack import mapped
 from .image_sets import (
     ImageSet,
@@ -33,6 +33,7 @@ from .image_sets import (
     translated,
 )
 from .loader_arguments import (
+    IN_THREADS,
     check_indices,
     check_samplers,
     refuse_orders,
@@ -42,7 +43,7 @@ from .loader_arguments import (
 )
 from .loader_epochs import Cut, Epochs, LoaderBatch, LoaderSampler, OrderedEpochs, SampledEpochs
 from .map_style import set_epoch_of
-from .world import World
+from .world import World, drawn_seed, shared_seed
 
 __all__ = ["ImageLoader"]
 
@@ -87,7 +88,9 @@ class ImageLoader:
     timeout, worker_init_fn, multiprocessing_context : optional
         Refused unless they are the defaults of ``DataLoader``: there are no processes.
     generator : torch.Generator, optional
-        Its seed is that of the permutations and of the augmentation.
+        Its seed is that of the permutations and of the augmentation.  Without it, and without
+        `seed`, one is drawn from torch's default generator, as `DataLoader` does, so that
+        `torch.manual_seed` decides; states keep it.
     prefetch_factor : int, optional
         Batches made ahead of the consumer, of all threads together; default 4.
     persistent_workers, pin_memory_device, in_order : optional
@@ -95,8 +98,9 @@ class ImageLoader:
     transform : NamedRecipe, dict, str or torchvision transform, optional
         Transform in place of the data set's: a recipe, keywords of `ImageRecordIter`, or
         transforms.
-    seed : int
-        Seed in place of `generator`; default 0.  It must be the same for all ranks.
+    seed : int, optional
+        Seed in place of `generator`.  It must be the same for all ranks; one that is drawn is that
+        of rank 0 where there is a process group.
     rank, world_size : int, optional
         The part of the data for this process: every `world_size`-th position of the order.  By
         default, rank and world size are those of `torch.distributed` if it is initialised, else the
@@ -216,7 +220,8 @@ class ImageLoader:
         check_samplers(self.batch_size, shuffle, sampler, batch_sampler, self.drop_last)
         if seed is not None and generator is not None:
             raise ValueError("seed and generator both set the random numbers: give one of them")
-        self._seed = integer("seed", seed or 0)
+        self._draws_seed = seed is None and generator is None
+        self._seed = drawn_seed() if seed is None else integer("seed", seed)
         if generator is not None:
             self._seed = generator.initial_seed()
         self._ahead = integer(
@@ -234,6 +239,7 @@ class ImageLoader:
 
     def _settle(self) -> None:
         """Find out what the data set is now, and who makes its images."""
+        self.close()
         transform, keywords, prefetch_factor, shuffle, even = self._asked
         keywords, dataset = dict(keywords), self.dataset
         self._seen = snapshot(dataset)
@@ -249,7 +255,7 @@ class ImageLoader:
             self._count = len(dataset)
             warnings.warn(
                 f"{found.name}: {found.reason}.  Its samples are made by its own __getitem__ in "
-                f"Python, {'in threads, ' if self.num_workers else ''}which is slower",
+                f"Python, {IN_THREADS if self.num_workers else ''}which is slower",
                 UserWarning,
                 stacklevel=3,
             )
@@ -275,7 +281,18 @@ class ImageLoader:
     def _follow(self) -> None:
         """Do as the data set says if it was changed: its transform, samples, targets or indices."""
         if not is_unchanged(self.dataset, self._seen):
-            self.close()
+            self._settle()
+
+    def _agree(self) -> None:
+        """Shuffle by the same seed on all ranks."""
+        if self._draws_seed and self._asked[3]:
+            self._take_seed(shared_seed(self._seed, *self._world.get()))
+
+    def _take_seed(self, seed: int) -> None:
+        """Go on with the seed of a state, or of another rank."""
+        self._draws_seed = False
+        if seed != self._seed:
+            self._seed = seed
             self._settle()
 
     # -- what is asked for ------------------------------------------------------------------------
@@ -409,6 +426,7 @@ class ImageLoader:
     def __iter__(self) -> Iterator[Any]:
         # A loop counts from its first batch on: loaders ask for iterators that they do not use.
         self._follow()
+        self._agree()
         if self._resume is not None:
             (position, saved), self._resume = self._resume, None
         else:
@@ -453,7 +471,7 @@ class ImageLoader:
         draws = self._epochs.draws(position.done)
         labelled = bool(provider.provide_label)
         for parts in chosen_batches(provider, rows(), self._epochs.largest, draws):
-            yield self._collated(parts, labelled), waiting.popleft()
+            yield collated(parts, labelled, self.collate_fn), waiting.popleft()
 
     def _chosen(self, batch: LoaderBatch) -> Any:
         """Return the samples of a batch as numbers among all images, with its shape."""
@@ -467,18 +485,6 @@ class ImageLoader:
             batch.shape,
             lambda slot: ((own(row), *size) for row, *size in others(slot)),
         )
-
-    def _collated(self, parts: tuple[Any, ...], labelled: bool) -> Any:
-        """Return images, views and labels as they are, or as `collate_fn` makes them."""
-        if self.collate_fn is None:
-            return parts if len(parts) > 1 else parts[0]
-        if labelled:
-            parts = (*parts[:-1], parts[-1].tolist() if parts[-1].ndim == 1 else parts[-1])
-        if isinstance(parts[0], dict):  # of patches: a dict for each image
-            images = zip(*parts[0].values(), strict=True)
-            parts = ([dict(zip(parts[0], image, strict=True)) for image in images], *parts[1:])
-        samples: list[Any] = list(zip(*parts, strict=True))
-        return self.collate_fn(samples if len(parts) > 1 else [sample for (sample,) in samples])
 
     def _fetched(self, batches: Iterator[LoaderBatch]) -> Iterator[tuple[Any, int]]:
         """Yield batches of samples that the data set makes."""
@@ -561,6 +567,8 @@ class ImageLoader:
             if name in ("sampler", "settings") and not isinstance(value, Mapping):
                 raise ValueError(f"the state has {name}={value!r:.60}: expected a dictionary")
         position = Position.saved(state, done="done")
+        if self._draws_seed and str(state["settings"].get("seed", "")).isdecimal():
+            self._take_seed(int(state["settings"]["seed"]))
         mine, saved = self._settings(), state["settings"]
         for name in [*mine, *saved]:
             if saved.get(name) != mine.get(name):

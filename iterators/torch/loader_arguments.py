@@ -11,6 +11,7 @@ from ..core.order import BatchPlan, BucketPlan
 from .image_sets import ImageSet
 
 __all__ = [
+    "IN_THREADS",
     "check_indices",
     "check_samplers",
     "refuse_orders",
@@ -39,6 +40,8 @@ OTHERWISE = {
         "...)",
     ),
 }
+#: Why an epoch of random transforms in Python does not come again.
+IN_THREADS = "in threads, whose random numbers no seed repeats (num_workers=0 does), "
 #: What DataLoader does with processes.
 PROCESSES = "there are no worker processes: images are made by threads of this one; drop it"
 

@@ -169,7 +169,8 @@ class LoaderSampler:
         return self._epochs.samples(self._loader.epoch)
 
     def __iter__(self) -> Iterator[int]:
-        for batch in self._epochs.batches(self._loader.epoch, 0):
+        self._loader._agree()
+        for batch in self._loader._epochs.batches(self._loader.epoch, 0):
             yield from batch.rows.tolist()
 
     def set_epoch(self, epoch: int) -> None:

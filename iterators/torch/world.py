@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import torch
 import torch.distributed
 import torch.utils.data
 
 from recordio.keywords.checks import integer
 
-__all__ = ["World"]
+__all__ = ["World", "drawn_seed", "shared_seed"]
 
 
 class World:
@@ -86,3 +87,22 @@ def _found() -> tuple[tuple[int, int] | None, str]:
             "neither, or pass rank= and world_size="
         )
     return (int(rank), int(world_size)), where
+
+
+def drawn_seed() -> int:
+    """Draw a seed as torch's `DataLoader` does: `torch.manual_seed` decides which."""
+    return int(torch.empty((), dtype=torch.int64).random_().item())
+
+
+def shared_seed(seed: int, rank: int, ranks: int) -> int:
+    """Return the seed of rank 0, by which all ranks shuffle; a ValueError if nobody can ask it."""
+    if ranks == 1:
+        return seed
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        raise ValueError(
+            f"rank {rank} of {ranks} has drawn a seed of its own, and all ranks need the same one "
+            "to share a permutation: give seed=, or make the process group before the first loop"
+        )
+    seeds = [seed]
+    torch.distributed.broadcast_object_list(seeds, src=0)
+    return seeds[0]

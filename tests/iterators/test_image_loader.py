@@ -259,7 +259,14 @@ def test_the_order_of_the_loader_stands_where_scripts_look_for_a_sampler(folder,
     assert len(files) == IMAGES
     loaders = [
         ImageLoader(
-            files, 4, shuffle=True, drop_last=drop_last, rank=rank, world_size=2, data_shape=SHAPE
+            files,
+            4,
+            shuffle=True,
+            seed=0,
+            drop_last=drop_last,
+            rank=rank,
+            world_size=2,
+            data_shape=SHAPE,
         )
         for rank in range(2)
     ]
@@ -311,7 +318,7 @@ def test_two_ranks_by_the_environment(folder, monkeypatch, shuffle, even):
     images = []
     for rank in range(2):
         monkeypatch.setenv("RANK", str(rank))
-        loader = fast(dataset, 2, shuffle=shuffle, even=even)
+        loader = fast(dataset, 2, shuffle=shuffle, even=even, seed=0)
         found = list(loader)
         assert len(found) == len(loader) == 3
         if not shuffle and even:
@@ -435,7 +442,7 @@ def test_states_of_other_ranks_and_other_data(folder):
     dataset = ImageFolder(folder, PLAIN)
 
     def made(rank=0, ranks=1, **keywords):
-        keywords = {"shuffle": True, **keywords}
+        keywords = {"shuffle": True, "seed": 0, **keywords}
         return ImageLoader(dataset, 2, rank=rank, world_size=ranks, even=False, **keywords)
 
     loader = made(1, 2)
@@ -478,9 +485,9 @@ def test_a_sampler_that_cannot_be_repeated_is_an_error(folder):
 
 def test_loops_that_were_left_and_loops_at_once(folder):
     dataset = ImageFolder(folder, PLAIN)
-    loader = ImageLoader(dataset, 4, shuffle=True)
+    loader = ImageLoader(dataset, 4, shuffle=True, seed=0)
     epochs = [labels(loader) for _ in range(3)]
-    again = ImageLoader(dataset, 4, shuffle=True)
+    again = ImageLoader(dataset, 4, shuffle=True, seed=0)
     iter(again)  # not used: no epoch
     for batch in again:
         assert batch[1].tolist() == epochs[0][0]
@@ -920,3 +927,66 @@ def test_a_state_is_of_the_data_set_as_it_is_then(folder):
     again = fast(ImageFolder(folder, PLAIN), 4, seed=3)
     again.load_state_dict(state)
     assert len(list(again)) == 1
+
+
+# -- seeds -----------------------------------------------------------------------------------------
+
+
+def test_torch_decides_about_a_seed_that_nobody_gives(folder):
+    def order(seed):
+        torch.manual_seed(seed)
+        return labels(fast(ImageFolder(folder, PLAIN), 4, shuffle=True))
+
+    assert order(1) == order(1) and len({str(order(seed)) for seed in range(4)}) > 2
+
+
+def test_a_state_brings_its_seed(folder):
+    loader = fast(ImageFolder(folder, RANDOM), 4, shuffle=True)
+    loop = iter(loader)
+    next(loop)
+    state = json.loads(json.dumps(loader.state_dict()))
+    rest = list(loop)
+    again = fast(ImageFolder(folder, RANDOM), 4, shuffle=True)
+    again.load_state_dict(state)
+    same(again, rest)
+    same(again, loader)
+    with pytest.raises(ValueError, match="saved with seed="):
+        fast(ImageFolder(folder, RANDOM), 4, shuffle=True, seed=0).load_state_dict(state)
+
+
+def test_ranks_without_a_group_need_a_seed(folder):
+    keywords = {"rank": 1, "world_size": 2}
+    loader = fast(ImageFolder(folder, PLAIN), 4, shuffle=True, **keywords)
+    assert len(loader) == 2
+    for use in (list, lambda loader: list(loader.sampler)):
+        with pytest.raises(ValueError, match="give seed=, or make the process group"):
+            use(loader)
+    assert len(list(fast(ImageFolder(folder, PLAIN), 4, **keywords))) == 2
+
+
+def test_ranks_of_a_group_shuffle_by_the_seed_of_the_first(folder, tmp_path):
+    code = (
+        "import sys, torch, warnings\n"
+        "from pathlib import Path\n"
+        "from iterators.torch import ImageLoader\n"
+        "folder, meet, rank = sys.argv[1:]\n"
+        "torch.manual_seed(int(rank))\n"
+        "files = [(file, i) for i, file in enumerate(sorted(Path(folder).rglob('*.png')))]\n"
+        "loader = ImageLoader(files, 2, shuffle=True, even=False, data_shape=(3, 8, 10))\n"
+        "group = {'init_method': f'file://{meet}', 'rank': int(rank), 'world_size': 2}\n"
+        "torch.distributed.init_process_group('gloo', **group)\n"
+        "print(sum((labels.tolist() for _, labels in loader), []))\n"
+        "torch.distributed.destroy_process_group()\n"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", code, folder, str(tmp_path / "meet")]
+    runs = [
+        subprocess.Popen([*command, str(rank)], stdout=subprocess.PIPE, text=True)
+        for rank in range(2)
+    ]
+    found = [json.loads(run.communicate(timeout=100)[0]) for run in runs]
+    assert sorted(sum(found, [])) == list(range(IMAGES))
+
+
+def test_the_warning_says_that_threads_are_not_repeated(folder):
+    with pytest.warns(UserWarning, match="no seed repeats .num_workers=0 does"):
+        ImageLoader(ImageFolderWithPaths(folder, PLAIN), 2, num_workers=2)
