@@ -563,6 +563,16 @@ def test_a_data_set_with_epochs_of_its_own_is_told_which_one_comes(tmp_path):
     assert torch.equal(next(iter(loader))[0], epochs[0])
 
 
+def test_a_script_that_lets_pillow_open_truncated_files_has_its_way(folder, monkeypatch):
+    monkeypatch.setattr("PIL.ImageFile.LOAD_TRUNCATED_IMAGES", True)
+    dataset = ImageFolder(folder, PLAIN)
+    with pytest.warns(UserWarning, match='LOAD_TRUNCATED_IMAGES is set.*give on_error="skip"'):
+        loader = ImageLoader(dataset, 4)
+    assert loader.provider is None
+    same(loader, DataLoader(dataset, 4))
+    assert len(list(fast(dataset, 4, on_error="skip"))) == 3
+
+
 def test_an_error_of_a_data_set_comes_where_its_batch_does():
     class Broken(Unknown):
         def __getitem__(self, index):
