@@ -224,6 +224,7 @@ PIPELINES = {
     "classification": ([_presets.ImageClassification(crop_size=20, resize_size=24)], 0),
     "segmentation": ([_presets.SemanticSegmentation(resize_size=24)], 0),
     "detection": ([_presets.ObjectDetection()], 0),
+    "a short side": ([v1.Resize(23), *TENSOR], 0),
     "long side": ([v2.Resize(None, max_size=24), v1.CenterCrop(24), *TENSOR], 0),
     "limited": ([v1.Resize(20, max_size=22), v1.CenterCrop(20), *TENSOR], 0),
     "half": ([*SQUARE, v2.ToImage(), v2.ToDtype(torch.float16, scale=True)], 0.1),

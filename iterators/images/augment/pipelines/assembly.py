@@ -110,7 +110,12 @@ class Assembly(Values):
             raise part.error("stands behind a rotation or a border: move it in front of them")
         else:
             self.keywords["resize"] = size
-            self._size = None if isinstance(size, int) else size
+            if not isinstance(size, int):
+                self._size = size
+            elif self._size is not None:  # the long side is cut to a whole number
+                short = min(self._size)
+                height, width = (size * side // short for side in self._size)
+                self._size = height, width
             self._short = size if isinstance(size, int) else min(size)
         self._resampled(part, resampling)
 

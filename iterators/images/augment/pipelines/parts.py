@@ -124,7 +124,7 @@ class Known(NamedTuple):
 
 
 @functools.cache
-def _parameters(kind: type) -> tuple[tuple[str, Any], ...]:
+def _parameters(kind: Any) -> tuple[tuple[str, Any], ...]:
     """Return names and defaults of what the constructor of a class takes."""
     try:
         parameters = inspect.signature(kind).parameters.values()

@@ -216,7 +216,7 @@ def _geometry(assembly: Assembly, part: Part, config: Mapping[str, Any], short: 
             if size >= 384:
                 size = size, size
             else:
-                crop, size = (size, size), int(size / share)
+                crop, size = (size, size), int(size / float(config["crop_pct"]))
         elif share is not None:
             raise part.error(f"crop_pct={share!r} belongs to a rule that is not known here")
         assembly.resize(part, size, {"interpolation": method(part, config["resample"])})

@@ -274,6 +274,7 @@ def test_the_images_that_a_pipeline_is_given():
 
     grey, three = tv("Grayscale"), tv("Grayscale", num_output_channels=3)
     assert shape(digits, TENSOR) == (digits, 0)
+    assert shape((3, 30, 41), tv("Resize", size=20), TENSOR) == ((3, 20, 27), 0)
     assert shape(photos, tv("Pad", padding=2), TENSOR) == ((3, 36, 36), 0)
     assert shape(photos, grey) == ((1, 32, 32), 0) and shape(digits, grey) == (digits, 0)
     assert shape(digits, three) == shape(digits, tv("RGB")) == ((3, 28, 28), 0)
