@@ -114,7 +114,8 @@ class Known(NamedTuple):
                     f"has {name}={found!r}, and only {value!r} has a counterpart: drop {name}"
                 )
         listed = self.listed
-        for name, default in _parameters(type(part.transform)):
+        kind: Any = type(part.transform)
+        for name, default in _parameters(kind):
             found = getattr(part.transform, name, default)
             if name not in listed and found is not default and found != default:
                 raise part.error(
