@@ -1,10 +1,11 @@
 """The public names and where they live; `__init__.py` loads them by this list.
 
 Records themselves, without batches, are read and written by `recordio`: `RecordReader` and
-`RecordWriter`.  Two packages that need torch or Ray are imported on request: `iterators.torch` and
-`iterators.ray`.
+`RecordWriter`.  Two packages need torch or Ray: `iterators.torch` and `iterators.ray`.
 """
 # ruff: noqa: I001 - the order is that in which a newcomer should read
+
+# Modules with names of their own, loaded when they are named.
 
 # Batches of images in record files.
 from .providers.image_record import ImageRecordIter as ImageRecordIter

@@ -7,7 +7,8 @@ views, and gets the bytes that the stage would have made.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, ClassVar
@@ -85,6 +86,12 @@ EXAMPLE_KEYWORDS = _names(ExampleOptions, Recipe)
 AUGMENTATION = _names(SeededRecipeOptions, Recipe)
 
 
+#: In place of a number: nothing was asked for, and nobody watches any more.
+_NOTHING, _OVER = -1, -2
+#: Other images that lie between the same one in two epochs; who looks at one twice has fewer.
+_BETWEEN = 8
+
+
 class AugmentedExamples:
     """Makes the image of a record, or several views of it, as `ImageRecordIter` does.
 
@@ -116,6 +123,9 @@ class AugmentedExamples:
         self.recipes: tuple[Any, ...] = recipes
         self.options: ExampleOptions = options
         self.epoch: SharedNumber = SharedNumber()
+        self._first: SharedNumber = SharedNumber(_NOTHING)  # that was asked for; see `_watch`
+        self._others: SharedNumber = SharedNumber()  # asked for since
+        self._owner = owner
         #: The fields of the records, which `fields_of` makes.
         self.fields: ImageFields | None = None
         self._limits: dict[str, Any] = limits
@@ -126,6 +136,30 @@ class AugmentedExamples:
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch it is, to all processes that share this."""
         self.epoch.value = integer("epoch", epoch, low=0, high=(1 << 32) - 1)
+        self._first.value = _OVER
+
+    def _watch(self, number: int, make: Callable[[int], Any]) -> None:
+        """Warn once if an image comes again that another epoch would draw anew.
+
+        Loaders of other libraries do not say when an epoch begins.
+        """
+        first = self._first.value
+        if first == _NOTHING:
+            self._first.value = number
+        if first != number:
+            self._others.value += first != _OVER
+            return
+        if self._others.value < _BETWEEN:
+            return
+        now, *later = (_copied(make(epoch)) for epoch in range(4))
+        if any(not np.array_equal(now, other) for other in later):
+            self._first.value = _OVER
+            warnings.warn(
+                f"{self._owner}: record {number} is asked for again in epoch 0, and has the same "
+                "random changes: call set_epoch(epoch) in front of every epoch",
+                UserWarning,
+                stacklevel=2,
+            )
 
     def _plan(self) -> RenderPlan:
         options = self.options
@@ -148,6 +182,7 @@ class AugmentedExamples:
     def __call__(self, record: bytes, number: int) -> np.ndarray | tuple[np.ndarray, ...]:
         """Return the image of a record, or a tuple of its views, drawn by the record's number."""
         renderer = self._renderer()
+        self._watch(number, lambda epoch: renderer.sample(record, epoch, number)[0])
         data, _, _ = renderer.sample(record, self.epoch.value, number)
         if renderer.num_cut():
             self._cut(renderer.plan.cuts)
@@ -160,7 +195,9 @@ class AugmentedExamples:
 
     def of_pixels(self, pixels: np.ndarray, number: int) -> np.ndarray | tuple[np.ndarray, ...]:
         """Make them of an image that is decoded already: uint8, (height, width, 1 or 3)."""
-        return self._views(self._renderer().pixels(pixels, self.epoch.value, number))
+        renderer = self._renderer()
+        self._watch(number, lambda epoch: renderer.pixels(pixels, epoch, number))
+        return self._views(renderer.pixels(pixels, self.epoch.value, number))
 
     def _views(self, data: Any) -> np.ndarray | tuple[np.ndarray, ...]:
         return tuple(view[0] for view in data) if len(self.recipes) > 1 else data[0]
@@ -179,3 +216,8 @@ class AugmentedExamples:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._own = threading.local()
+
+
+def _copied(data: Any) -> np.ndarray:
+    """Return the first view of an image, which stays as it is."""
+    return np.array(data[0] if isinstance(data, (list, tuple)) else data)

@@ -217,8 +217,8 @@ class ChosenSamples:
     """Batches of chosen samples of one epoch, made ahead of the consumer by an engine of their own.
 
     `rows` gives the positions of the samples of each batch, or `ShapedRows`, in the file or array
-    if `in_file_order`, else in the epoch.  With a `first_draw` a sample that comes again has other
-    random numbers: those of its position among all that are asked for, counted from there.  The
+    if `in_file_order`, else in the epoch.  With `draws` a sample that comes again has other
+    random numbers: those of the number that is taken for it from there.  The
     engine is closed after the last batch, and when nobody refers to this object any more.  Threads
     may share it: every batch goes to one of them.
     """
@@ -231,14 +231,14 @@ class ChosenSamples:
         epoch: int,
         rows: Iterator[Any],
         in_file_order: bool,
-        first_draw: int | None,
+        draws: Iterator[int] | None,
     ) -> None:
         self._finalizer = weakref.finalize(self, engine.close)
         self._engine: Engine = engine
         self._skipped = skipped
         self._epoch = epoch
         self._rows = rows
-        self._next_draw = first_draw
+        self._next_draws = draws
         records = order.take(epoch, 0, order.count())
         self._records = np.sort(records) if in_file_order else records
         self._draws = order.draws(0, order.count())
@@ -303,7 +303,6 @@ class ChosenSamples:
         return ShapedRows(rows, None, (), others)
 
     def _drawn(self, rows: np.ndarray) -> np.ndarray:
-        if self._next_draw is None:
+        if self._next_draws is None:
             return self._draws[rows]
-        self._next_draw += len(rows)
-        return np.arange(self._next_draw - len(rows), self._next_draw)
+        return np.fromiter(self._next_draws, np.int64, len(rows))

@@ -124,6 +124,7 @@ class PlannedProvider(AbstractDataProvider):
         self._placement = placement
         # Of the whole epoch: the positions that all parts have taken.
         self._position = Position(integer("epoch", epoch, low=0, high=LAST_EPOCH))
+        self._loaded: Position | None = None  # of a state, until the first batch moves on
         self._provider_asked = False  # asked for anything since the epoch began or was resumed
         self._requests: deque[_Request] = deque()
         self._process = os.getpid()
@@ -410,16 +411,21 @@ class PlannedProvider(AbstractDataProvider):
     def set_epoch(self, epoch: int) -> None:
         """Make the next batch the first of that epoch, and the next `iterator` go through it.
 
+        After a state of that same epoch was loaded, the rest of the epoch is still delivered.
         With ``last_batch_handle="roll_over"`` the epoch begins without samples left over from
         before.
         """
+        position = Position(integer("epoch", epoch, low=0, high=LAST_EPOCH))
         with self._access.lock:
-            self._go_to(Position(integer("epoch", epoch, low=0, high=LAST_EPOCH)))
-            self._iterator_epoch = self.epoch
+            here = self._loaded == self._position and self._position.epoch == position.epoch
+            if not here:
+                self._go_to(position)
+            self._iterator_epoch = position.epoch
 
     def _go_to(self, position: Position) -> None:
         """Begin at a position."""
         self._position = position
+        self._loaded = None
         self._searched = (-1, 0, 0)
         self._provider_asked = False
         self._provider_current = None
@@ -441,7 +447,7 @@ class PlannedProvider(AbstractDataProvider):
         rows: Iterator[Any],
         batch_size: int,
         in_file_order: bool,
-        first_draw: int | None,
+        draws: Iterator[int] | None,
         shaped: bool = False,
     ) -> Callable[[], tuple[list[Any], list[Any], int]]:
         """Begin an epoch of chosen samples; see `Samples.read`."""
@@ -460,9 +466,7 @@ class PlannedProvider(AbstractDataProvider):
             depth = min(max(most * self.batch_size // batch_size, 1), most)
             engine = self._make_engine(batch_size, depth)
             epoch, order = self._iterator_epoch, self._plan.order
-            chosen = ChosenSamples(
-                engine, self._skipped, order, epoch, rows, in_file_order, first_draw
-            )
+            chosen = ChosenSamples(engine, self._skipped, order, epoch, rows, in_file_order, draws)
             self._iterator_epoch = (epoch + 1) & LAST_EPOCH
             self._iterators.add(chosen)
 
@@ -534,6 +538,7 @@ class PlannedProvider(AbstractDataProvider):
                 self._engine.cancel()
                 self._requests.clear()
             self._go_to(position)
+            self._loaded = position if position.done > 0 else None
             self._iterator_epoch = position.epoch
 
     # -- life -----------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ batches are passed on.  Drawing rows and converting arrays is the work of others
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -98,11 +99,11 @@ class Samples:
     finish: Transfer
     #: Random numbers that go on from iterator to iterator.
     rng: Any
-    #: ``read(rows, batch_size, in_file_order, first_draw, shaped)`` begins an epoch beside all
-    #: others.  `rows` are the positions of the samples of each batch, at most `batch_size` of them,
-    #: in the order in which they are stored or in that of the epoch; with a `first_draw`, not None,
-    #: a sample that comes again has other random numbers.  If they are `shaped`, `rows` are
-    #: `ShapedRows`.  The result gives data, label and number of samples of the next batch.
+    #: ``read(rows, batch_size, in_file_order, draws, shaped)`` begins an epoch beside all others.
+    #: `rows` are the positions of the samples of each batch, at most `batch_size` of them, in the
+    #: order in which they are stored or in that of the epoch; with `draws`, not None, a sample that
+    #: comes again has other random numbers.  If they are `shaped`, `rows` are `ShapedRows`.  The
+    #: result gives data, label and number of samples of the next batch.
     read: Callable[..., Callable[[], tuple[list[Any], list[Any], int]]]
     #: What the epochs of the provider itself are cut by.
     plan: BatchPlan
@@ -132,13 +133,13 @@ def _chosen(
         rng = samples.rng if rng is None else generator(rng)
     subsets: SubsetIterator = kind(provider.num_samples, batch_size, num_batches, rng)
     size = subsets.batch_size or provider.batch_size
-    first_draw = 0 if stochastic else None
-    read = samples.read(iter(subsets), size, mode is not None, first_draw)
+    draws = itertools.count() if stochastic else None
+    read = samples.read(iter(subsets), size, mode is not None, draws)
     return subsets, lambda: request.parts(*read(), samples.to_device, samples.finish)
 
 
 def chosen_batches(
-    provider: Any, rows: Iterator[Any], batch_size: int, first_draw: int | None = None
+    provider: Any, rows: Iterator[Any], batch_size: int, draws: Iterator[int] | None = None
 ) -> Iterator[tuple[Any, ...]]:
     """Yield batches of the samples with these numbers, as they are stored: data, then labels.
 
@@ -148,7 +149,7 @@ def chosen_batches(
     samples: Samples = provider._provider_samples()
     request = _Request(None, *samples.stored, samples.form)
     shaped = samples.plan.shaped
-    read = samples.read(rows, batch_size, True, first_draw, shaped)
+    read = samples.read(rows, batch_size, True, draws, shaped)
     while True:
         try:
             data, label, count = read()

@@ -60,6 +60,7 @@ class Wrapper(AbstractDataProvider):
         self._placement = placement(device)
         self._first = self._epoch = integer("epoch", epoch, low=0)
         self._number = 0  # batches delivered in this epoch
+        self._loaded: Position | None = None  # of a state, until it is gone on from
         self._over = False
         self._begun = False  # asked for anything here since the epoch began or was resumed
 
@@ -132,9 +133,14 @@ class Wrapper(AbstractDataProvider):
         super().set_epoch(past)
 
     def set_epoch(self, epoch: int) -> None:
-        """Make the next batch the first of that epoch, if the iterators inside can do so, too."""
+        """Make the next batch the first of that epoch, if the iterators inside can do so, too.
+
+        After a state of that same epoch was loaded, the rest of the epoch is still delivered.
+        """
         position = Position(integer("epoch", epoch, low=self._first))
         with self._access.lock:
+            if self._loaded == (epoch, self._number) and not self._begun:
+                return
             self._set_inside(position.epoch - self._first)
             self._go_to(position)
 
@@ -211,10 +217,12 @@ class Wrapper(AbstractDataProvider):
         if state.get("reset"):
             self._restart()
         self._go_to(position)
+        self._loaded = position
 
     def _go_to(self, position: Position) -> None:
         """Be at that batch, as far as that is known here."""
         self._epoch, self._number = position
+        self._loaded = None
         self._over = self._begun = self._provider_asked = False
         self._provider_loop = self._provider_current = None
 

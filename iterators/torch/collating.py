@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from torch.utils.data._utils.collate import collate, collate_tensor_fn, default_collate_fn_map
 
-__all__ = ["default_collate", "use_one_core"]
+__all__ = ["can_pin", "collated", "default_collate", "pinned", "use_one_core"]
 
 
 def default_collate(samples: list[Any]) -> Any:
@@ -47,3 +49,33 @@ def use_one_core() -> None:
     # Without effect where there is no OpenMP, or each library has names of its own.
     with contextlib.suppress(AttributeError, TypeError):
         ctypes.CDLL(None).omp_set_num_threads(1)
+
+
+def can_pin() -> bool:
+    """Return whether memory can be page-locked; warn if not, as DataLoader does."""
+    if not torch.cuda.is_available():
+        warnings.warn(
+            "pin_memory=True has no effect: there is no CUDA device", UserWarning, stacklevel=3
+        )
+    return torch.cuda.is_available()
+
+
+def pinned(value: Any) -> Any:
+    """Return a tensor of host memory in page-locked memory, and anything else as it is."""
+    on_host = isinstance(value, torch.Tensor) and value.device.type == "cpu"
+    return value.pin_memory() if on_host else value
+
+
+def collated(
+    parts: tuple[Any, ...], labelled: bool, collate_fn: Callable[[list[Any]], Any] | None
+) -> Any:
+    """Return images, views and labels as they are, or as `collate_fn` makes them."""
+    if collate_fn is None:
+        return parts if len(parts) > 1 else parts[0]
+    if labelled:
+        parts = (*parts[:-1], parts[-1].tolist() if parts[-1].ndim == 1 else parts[-1])
+    if isinstance(parts[0], dict):  # of patches: a dict for each image
+        images = zip(*parts[0].values(), strict=True)
+        parts = ([dict(zip(parts[0], image, strict=True)) for image in images], *parts[1:])
+    samples: list[Any] = list(zip(*parts, strict=True))
+    return collate_fn(samples if len(parts) > 1 else [sample for (sample,) in samples])

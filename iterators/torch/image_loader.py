@@ -22,18 +22,28 @@ from ..loops.batch_fetcher import BatchFetcher
 from ..providers.engine import ShapedRows
 from ..providers.image_provider import RecordImageProvider
 from ..providers.sample_iterator import chosen_batches, plan_of
-from .collating import default_collate, use_one_core
+from .collating import can_pin, collated, default_collate, pinned, use_one_core
 from .dlpack import mapped
-from .image_sets import ImageSet, image_set, in_python, translated
+from .image_sets import (
+    ImageSet,
+    image_set,
+    in_python,
+    is_unchanged,
+    snapshot,
+    translated,
+)
 from .loader_arguments import (
+    IN_THREADS,
     check_indices,
+    check_samplers,
     refuse_orders,
     refuse_processes,
     refuse_rest,
     refuse_shapes,
 )
 from .loader_epochs import Cut, Epochs, LoaderBatch, LoaderSampler, OrderedEpochs, SampledEpochs
-from .world import World
+from .map_style import set_epoch_of
+from .world import World, drawn_seed, shared_seed
 
 __all__ = ["ImageLoader"]
 
@@ -78,7 +88,9 @@ class ImageLoader:
     timeout, worker_init_fn, multiprocessing_context : optional
         Refused unless they are the defaults of ``DataLoader``: there are no processes.
     generator : torch.Generator, optional
-        Its seed is that of the permutations and of the augmentation.
+        Its seed is that of the permutations and of the augmentation.  Without it, and without
+        `seed`, one is drawn from torch's default generator, as `DataLoader` does, so that
+        `torch.manual_seed` decides; states keep it.
     prefetch_factor : int, optional
         Batches made ahead of the consumer, of all threads together; default 4.
     persistent_workers, pin_memory_device, in_order : optional
@@ -86,13 +98,14 @@ class ImageLoader:
     transform : NamedRecipe, dict, str or torchvision transform, optional
         Transform in place of the data set's: a recipe, keywords of `ImageRecordIter`, or
         transforms.
-    seed : int
-        Seed in place of `generator`; default 0.  It must be the same for all ranks.
+    seed : int, optional
+        Seed in place of `generator`.  It must be the same for all ranks; one that is drawn is that
+        of rank 0 where there is a process group.
     rank, world_size : int, optional
         The part of the data for this process: every `world_size`-th position of the order.  By
         default, rank and world size are those of `torch.distributed` if it is initialised, else the
-        environment's ``RANK`` and ``WORLD_SIZE``, else 0 and 1.  With a sampler they have no
-        effect: it chooses the samples of each rank.
+        environment's ``RANK`` and ``WORLD_SIZE``, else 0 and 1.  With a sampler they only tell
+        copies of a sample on several ranks apart: it chooses the samples of each rank.
     even : bool
         Give every rank as many samples, for which some come twice.
     epoch : int
@@ -202,23 +215,38 @@ class ImageLoader:
         self.collate_fn = collate_fn
         self.generator: Any | None = generator
         self.pin_memory: bool = boolean("pin_memory", pin_memory)
-        self._pins = self.pin_memory and _can_pin()
+        self._pins = self.pin_memory and can_pin()
         shuffle = boolean("shuffle", False if shuffle is None else shuffle)
-        self._check_sampler(shuffle)
+        check_samplers(self.batch_size, shuffle, sampler, batch_sampler, self.drop_last)
         if seed is not None and generator is not None:
             raise ValueError("seed and generator both set the random numbers: give one of them")
-        self._seed = integer("seed", seed or 0)
+        self._draws_seed = seed is None and generator is None
+        self._seed = drawn_seed() if seed is None else integer("seed", seed)
         if generator is not None:
             self._seed = generator.initial_seed()
         self._ahead = integer(
             "prefetch_factor", 4 if prefetch_factor is None else prefetch_factor, 1
         )
         self._process = os.getpid()
+        self._world = World(rank, world_size)
+        self._asked = transform, keywords, prefetch_factor, shuffle, boolean("even", even)
+        self._provider: RecordImageProvider | None = None
+        self._settle()
+        self._position = Position(integer("epoch", epoch, low=0))
+        self._begun: dict[str, Any] | None = None  # what is to be saved of the running epoch
+        self._resume: tuple[Position, Mapping[str, Any]] | None = None
+        self._loop: object = None  # the newest, to which the position belongs
+
+    def _settle(self) -> None:
+        """Find out what the data set is now, and who makes its images."""
+        self.close()
+        transform, keywords, prefetch_factor, shuffle, even = self._asked
+        keywords, dataset = dict(keywords), self.dataset
+        self._seen = snapshot(dataset)
         found = image_set(dataset)
         self.recipe, found, tail = translated(found, transform, keywords)
         self._found = found
         self._keywords = self._of_provider(found, keywords, prefetch_factor)
-        self._provider: RecordImageProvider | None = None
         if tail:
             found = self._with_tail(found, tail)
         self._indices = found.indices
@@ -227,9 +255,9 @@ class ImageLoader:
             self._count = len(dataset)
             warnings.warn(
                 f"{found.name}: {found.reason}.  Its samples are made by its own __getitem__ in "
-                f"Python, {'in threads, ' if self.num_workers else ''}which is slower",
+                f"Python, {IN_THREADS if self.num_workers else ''}which is slower",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         else:
             plan = plan_of(self._own_provider())
@@ -237,10 +265,10 @@ class ImageLoader:
             refuse_shapes(
                 plan,
                 keywords,
-                sampler=sampler,
-                batch_sampler=batch_sampler,
+                sampler=self._sampler,
+                batch_sampler=self.batch_sampler,
                 drop_last=self.drop_last,
-                collate_fn=collate_fn,
+                collate_fn=self.collate_fn,
             )
             self._count = images if self._indices is None else len(self._indices)
             check_indices(found.name, self._indices, images)
@@ -248,27 +276,26 @@ class ImageLoader:
         if self._provider is not None and found.class_to_idx is None:
             self._class_to_idx = self._provider.class_to_idx or None
             self._classes = list(self._class_to_idx) if self._class_to_idx else None
-        self._epochs = self._made_epochs(shuffle, World(rank, world_size), boolean("even", even))
-        self._position = Position(integer("epoch", epoch, low=0))
-        self._begun: dict[str, Any] | None = None  # what is to be saved of the running epoch
-        self._resume: tuple[Position, Mapping[str, Any]] | None = None
-        self._loop: object = None  # the newest, to which the position belongs
+        self._epochs = self._made_epochs(shuffle, self._world, even)
+
+    def _follow(self) -> None:
+        """Do as the data set says if it was changed: its transform, samples, targets or indices."""
+        if not is_unchanged(self.dataset, self._seen):
+            self._settle()
+
+    def _agree(self) -> None:
+        """Shuffle by the same seed on all ranks."""
+        if self._draws_seed and self._asked[3]:
+            self._take_seed(shared_seed(self._seed, *self._world.get()))
+
+    def _take_seed(self, seed: int) -> None:
+        """Go on with the seed of a state, or of another rank."""
+        self._draws_seed = False
+        if seed != self._seed:
+            self._seed = seed
+            self._settle()
 
     # -- what is asked for ------------------------------------------------------------------------
-
-    def _check_sampler(self, shuffle: bool) -> None:
-        """Refuse what contradicts a sampler, as DataLoader does."""
-        if self.batch_sampler is not None and (
-            self.batch_size != 1 or shuffle or self._sampler is not None or self.drop_last
-        ):
-            raise ValueError(
-                "batch_sampler makes the batches: drop batch_size, shuffle, sampler and drop_last"
-            )
-        if self._sampler is not None and shuffle:
-            raise ValueError("a sampler sets the order of the samples: drop shuffle")
-        for name, given in (("sampler", self._sampler), ("batch_sampler", self.batch_sampler)):
-            if given is not None and not (hasattr(given, "__iter__") and hasattr(given, "__len__")):
-                raise TypeError(f"{name}={given!r}: expected an iterable of indices with a len()")
 
     def _of_provider(
         self, found: ImageSet, keywords: Mapping[str, Any], prefetch_factor: int | None
@@ -306,16 +333,16 @@ class ImageLoader:
             f"{found.name}: {reason}.  {', '.join(self.recipe.tail_names)} run in Python, for one "
             "image after the other in the thread of the loop, which is slower",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
         return found
 
     def _made_epochs(self, shuffle: bool, world: World, even: bool) -> Epochs:
         if self.batch_sampler is not None:
-            return SampledEpochs(self._count, self.batch_sampler, None, False, self._cut)
+            return SampledEpochs(self._count, self.batch_sampler, None, False, world, self._cut)
         if self._sampler is not None:
             size, drop_last = self.batch_size, self.drop_last
-            return SampledEpochs(self._count, self._sampler, size, drop_last, self._cut)
+            return SampledEpochs(self._count, self._sampler, size, drop_last, world, self._cut)
         return OrderedEpochs(
             self._count,
             self.batch_size,
@@ -367,6 +394,7 @@ class ImageLoader:
 
     def __len__(self) -> int:
         """Return the batches of an epoch of this rank."""
+        self._follow()
         return self._epochs.batch_count(self.epoch)
 
     def __repr__(self) -> str:
@@ -397,12 +425,16 @@ class ImageLoader:
 
     def __iter__(self) -> Iterator[Any]:
         # A loop counts from its first batch on: loaders ask for iterators that they do not use.
+        self._follow()
+        self._agree()
         if self._resume is not None:
             (position, saved), self._resume = self._resume, None
         else:
             running = self._begun is not None
             position, saved = Position(self._position.epoch + running), {}
         begun = self._epochs.begin(position.epoch, saved)
+        if self._found.open is None:
+            set_epoch_of(self.dataset, position.epoch)
         loop = self._loop = object()
         self._position, self._begun = position, begun
         batches = self._epochs.batches(*position)
@@ -421,7 +453,7 @@ class ImageLoader:
             self._fetched(batches) if self._found.open is None else self._read(batches, position)
         )
         for batch, done in found:
-            yield (mapped(batch, _pinned) if self._pins else batch), done
+            yield (mapped(batch, pinned) if self._pins else batch), done
 
     def _read(
         self, batches: Iterator[LoaderBatch], position: Position
@@ -436,10 +468,10 @@ class ImageLoader:
 
         provider = self._own_provider()
         provider.set_epoch(position.epoch)
-        first_draw = position.done if self._epochs.repeats else None
+        draws = self._epochs.draws(position.done)
         labelled = bool(provider.provide_label)
-        for parts in chosen_batches(provider, rows(), self._epochs.largest, first_draw):
-            yield self._collated(parts, labelled), waiting.popleft()
+        for parts in chosen_batches(provider, rows(), self._epochs.largest, draws):
+            yield collated(parts, labelled, self.collate_fn), waiting.popleft()
 
     def _chosen(self, batch: LoaderBatch) -> Any:
         """Return the samples of a batch as numbers among all images, with its shape."""
@@ -453,18 +485,6 @@ class ImageLoader:
             batch.shape,
             lambda slot: ((own(row), *size) for row, *size in others(slot)),
         )
-
-    def _collated(self, parts: tuple[Any, ...], labelled: bool) -> Any:
-        """Return images, views and labels as they are, or as `collate_fn` makes them."""
-        if self.collate_fn is None:
-            return parts if len(parts) > 1 else parts[0]
-        if labelled:
-            parts = (*parts[:-1], parts[-1].tolist() if parts[-1].ndim == 1 else parts[-1])
-        if isinstance(parts[0], dict):  # of patches: a dict for each image
-            images = zip(*parts[0].values(), strict=True)
-            parts = ([dict(zip(parts[0], image, strict=True)) for image in images], *parts[1:])
-        samples: list[Any] = list(zip(*parts, strict=True))
-        return self.collate_fn(samples if len(parts) > 1 else [sample for (sample,) in samples])
 
     def _fetched(self, batches: Iterator[LoaderBatch]) -> Iterator[tuple[Any, int]]:
         """Yield batches of samples that the data set makes."""
@@ -547,6 +567,8 @@ class ImageLoader:
             if name in ("sampler", "settings") and not isinstance(value, Mapping):
                 raise ValueError(f"the state has {name}={value!r:.60}: expected a dictionary")
         position = Position.saved(state, done="done")
+        if self._draws_seed and str(state["settings"].get("seed", "")).isdecimal():
+            self._take_seed(int(state["settings"]["seed"]))
         mine, saved = self._settings(), state["settings"]
         for name in [*mine, *saved]:
             if saved.get(name) != mine.get(name):
@@ -576,18 +598,3 @@ class ImageLoader:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
-
-
-def _can_pin() -> bool:
-    """Return whether memory can be page-locked; warn if not, as DataLoader does."""
-    if not torch.cuda.is_available():
-        warnings.warn(
-            "pin_memory=True has no effect: there is no CUDA device", UserWarning, stacklevel=3
-        )
-    return torch.cuda.is_available()
-
-
-def _pinned(value: Any) -> Any:
-    """Return a tensor of host memory in page-locked memory, and anything else as it is."""
-    on_host = isinstance(value, torch.Tensor) and value.device.type == "cpu"
-    return value.pin_memory() if on_host else value

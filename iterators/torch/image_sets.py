@@ -6,6 +6,7 @@ Classes of torchvision are recognised by names and attributes, so that it need n
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,7 +21,8 @@ from recordio.containers.table import is_contained
 from recordio.packs.open_pack import OpenPack
 
 from ..images.augment.named_recipes import NamedRecipe
-from ..images.augment.pipelines.parts import PipelineError
+from ..images.augment.pipelines.parts import PipelineError, flat
+from ..images.augment.pipelines.torchvision import CONTAINERS
 from ..images.sources.mixed_packs import Pack, as_packs
 from ..providers.array_rows import as_array
 from ..providers.image_provider import RecordImageProvider
@@ -28,7 +30,7 @@ from ..providers.image_record import ImageRecordIter, ImageSourceIter
 from ..providers.image_sources import ImageArraySource, ImageFileSource, listed_images
 from .loader_epochs import table
 
-__all__ = ["ImageSet", "image_set", "in_python", "translated"]
+__all__ = ["ImageSet", "image_set", "in_python", "is_unchanged", "snapshot", "translated"]
 
 #: Classes of torchvision whose ``__getitem__`` is understood, by what they have.
 FOLDERS = ("DatasetFolder",)
@@ -36,8 +38,8 @@ ARRAYS = ("CIFAR10", "MNIST")
 #: Functions of torchvision that open an image file as RGB.
 LOADERS = ("default_loader", "pil_loader", "accimage_loader")
 
-#: Keywords of colours that grey images do not have.
-COLOURS = ("mean_g", "mean_b", "std_g", "std_b")
+#: Keywords that say of what shape the images of a batch are.
+SHAPES = ("data_shape", "buckets", "patches")
 
 Open = Callable[[Mapping[str, Any]], RecordImageProvider]
 
@@ -56,24 +58,28 @@ class ImageSet:
     keywords: Mapping[str, Any] = field(default_factory=dict)
     #: What is done to an image: the data set's own.
     transform: Any = None
+    #: Channels, height and width of all images, as the transform gets them, where they are known.
+    shape: tuple[int, int | None, int | None] = (3, None, None)
     #: Its samples among all images; None for all.
     indices: np.ndarray | None = None
     class_to_idx: Mapping[str, int] | None = None
     classes: Sequence[str] | None = None
 
 
-def recipe_of(transform: Any) -> tuple[NamedRecipe, str]:
-    """Return a recipe as it is, or torchvision's transforms as one, and why it ends in Python.
+def recipe_of(transform: Any, shape: tuple[int, int | None, int | None]) -> tuple[NamedRecipe, str]:
+    """Return a recipe as it is, or transforms as one for such images, and why it ends in Python.
 
     The reason is "" if nothing does.  Transforms of which not even the beginning can be translated
     are a TypeError or a ValueError.
     """
     if isinstance(transform, (NamedRecipe, dict, str)):
         return NamedRecipe.of(transform), ""
+    of_timm = any(part.library == "timm" for part in flat(transform, CONTAINERS))
+    translate = NamedRecipe.from_timm if of_timm else NamedRecipe.from_torchvision
     try:
-        return NamedRecipe.from_torchvision(transform), ""
+        return translate(transform, images=shape), ""
     except PipelineError as error:
-        recipe = NamedRecipe.from_torchvision(transform, python="tail")
+        recipe = translate(transform, "tail", images=shape)
         what, _, _ = error.reason.partition(":")
         return recipe, f"{error.transform} {what}"
 
@@ -96,15 +102,47 @@ def translated(
                 f"transform: the samples of {found.name} are made by its own __getitem__, because "
                 f"{found.reason}: give it the transform"
             )
-        recipe, reason = recipe_of(given)
+        recipe, reason = recipe_of(given, found.shape)
+        if not _is_shaped(found, recipe, keywords):
+            raise ValueError(f"transform {UNSHAPED}")
         return recipe, replace(found, transform=None), reason
     if found.open is None or found.transform is None:
         return None, found, ""
+    if found.shape[1] is None and "on_error" not in keywords and _takes_truncated():
+        return None, in_python(found, TRUNCATED), ""
     try:
-        recipe, reason = recipe_of(found.transform)
+        recipe, reason = recipe_of(found.transform, found.shape)
     except (TypeError, ValueError) as error:
         return None, in_python(found, f"its transform has no counterpart: {error}"), ""
+    if not _is_shaped(found, recipe, keywords):
+        return None, in_python(found, f"its transform {UNSHAPED}"), ""
     return recipe, found, reason
+
+
+#: What Pillow does with files that end early, and nothing here does.
+TRUNCATED = (
+    "PIL.ImageFile.LOAD_TRUNCATED_IMAGES is set, by which Pillow fills the rest of an image "
+    'with grey: give on_error="skip", which puts the next image in its place'
+)
+
+
+def _takes_truncated() -> bool:
+    """Return whether the script has told Pillow to open files that end early."""
+    return bool(getattr(sys.modules.get("PIL.ImageFile"), "LOAD_TRUNCATED_IMAGES", False))
+
+
+#: What is wrong with a transform after which nobody knows how large images are.
+UNSHAPED = (
+    "leaves images sizes of their own: add Resize to (height, width) or CenterCrop, or give "
+    "data_shape=(channels, height, width)"
+)
+
+
+def _is_shaped(found: ImageSet, recipe: NamedRecipe, keywords: Mapping[str, Any]) -> bool:
+    """Return whether the data, or somebody, say of what shape images are."""
+    return found.shape[1] is not None or any(
+        name in given for given in (recipe.keywords, keywords) for name in SHAPES
+    )
 
 
 def in_python(found: ImageSet, reason: str) -> ImageSet:
@@ -295,21 +333,62 @@ def _arrays(dataset: Any) -> ImageSet:
     name = type(dataset).__name__
     source = ImageArraySource(name, images, as_array("targets", targets))
     shape = 3 if images.ndim == 4 else 1, *images.shape[1:3]
-    unused = () if shape[0] == 3 else COLOURS
 
     def opened(keywords: Mapping[str, Any]) -> RecordImageProvider:
-        # A recipe does not know of how many channels the images are.
-        own_shapes = any(keywords.get(name) is not None for name in ("buckets", "patches"))
-        given = {"data_shape": None if own_shapes else shape, **keywords}
-        if given["data_shape"] is None:
-            given["data_shape"] = shape[0], None, None
         named = keywords.get("recipe")
-        if named is not None:
-            own = {name: named.keywords[name] for name in named.keywords if name not in unused}
-            size = own.pop("data_shape", shape)[1:]
-            if not own_shapes:
-                given["data_shape"] = keywords.get("data_shape", (shape[0], *size))
-            given["recipe"] = replace(named, keywords=own)
+        said = [given for given in (keywords, named.keywords if named else {}) if given]
+        given = dict(keywords)
+        if "data_shape" in given and given["data_shape"] is None:
+            given["data_shape"] = shape[0], None, None
+        elif not any("data_shape" in one for one in said):
+            own_shapes = any(one.get(name) is not None for one in said for name in SHAPES)
+            given["data_shape"] = (shape[0], None, None) if own_shapes else shape
         return ImageSourceIter(source, **given)
 
-    return ImageSet(name, opened)
+    return ImageSet(name, opened, shape=shape)
+
+
+# -- changes ----------------------------------------------------------------------------------
+
+#: Attributes that say of which samples a data set is, and what is done to them.
+CONTENT = ("samples", "imgs", "targets", "indices")
+FUNCTIONS = ("transform", "target_transform", "loader", "data", "dataset")
+
+
+def snapshot(dataset: Any) -> list[Any]:
+    """Return what the images of a data set follow from, as it is now."""
+    found: list[Any] = []
+    while True:
+        functions = [getattr(dataset, name, None) for name in FUNCTIONS]
+        # A pipeline may be changed in place, which those of torchvision show.
+        found += [functions, repr(functions[0])]
+        lists = [dataset, *(getattr(dataset, name, None) for name in CONTENT)]
+        found += [_copied(one) for one in lists]
+        if not isinstance(dataset, torch.utils.data.Subset):
+            return found
+        dataset = dataset.dataset
+
+
+def _copied(content: Any) -> Any:
+    """Return a list or an array as it is now, and nothing of anything else."""
+    if isinstance(content, (list, tuple)):
+        return list(content)
+    if isinstance(content, torch.Tensor):
+        content = content.detach().cpu().numpy()
+    return content.copy() if isinstance(content, np.ndarray) else None
+
+
+def is_unchanged(dataset: Any, seen: list[Any]) -> bool:
+    """Return whether a data set is as it was when a snapshot was taken."""
+    now = snapshot(dataset)
+    return len(now) == len(seen) and all(map(_is_same, now, seen))
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Return whether an attribute is as it was; what cannot be compared is if it is the same."""
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    try:
+        return bool(one == other)
+    except (ValueError, RuntimeError):  # of arrays in a list
+        return False

@@ -10,7 +10,15 @@ import numpy as np
 from ..core.order import BatchPlan, BucketPlan
 from .image_sets import ImageSet
 
-__all__ = ["check_indices", "refuse_orders", "refuse_processes", "refuse_rest", "refuse_shapes"]
+__all__ = [
+    "IN_THREADS",
+    "check_indices",
+    "check_samplers",
+    "refuse_orders",
+    "refuse_processes",
+    "refuse_rest",
+    "refuse_shapes",
+]
 
 #: Keywords of `ImageRecordIter` that say what is the matter of the loader, and who says it here.
 OTHERWISE = {
@@ -32,6 +40,8 @@ OTHERWISE = {
         "...)",
     ),
 }
+#: Why an epoch of random transforms in Python does not come again.
+IN_THREADS = "in threads, whose random numbers no seed repeats (num_workers=0 does), "
 #: What DataLoader does with processes.
 PROCESSES = "there are no worker processes: images are made by threads of this one; drop it"
 
@@ -88,3 +98,20 @@ def check_indices(name: str, indices: np.ndarray | None, count: int) -> None:
     if indices is not None and len(indices) and not 0 <= indices.min() <= indices.max() < count:
         wrong = next(i for i in indices.tolist() if not 0 <= i < count)
         raise IndexError(f"the subset has the index {wrong}, and {name} has {count} images")
+
+
+def check_samplers(
+    batch_size: int, shuffle: bool, sampler: Any, batch_sampler: Any, drop_last: bool
+) -> None:
+    """Refuse what contradicts a sampler, as DataLoader does."""
+    if batch_sampler is not None and (
+        batch_size != 1 or shuffle or sampler is not None or drop_last
+    ):
+        raise ValueError(
+            "batch_sampler makes the batches: drop batch_size, shuffle, sampler and drop_last"
+        )
+    if sampler is not None and shuffle:
+        raise ValueError("a sampler sets the order of the samples: drop shuffle")
+    for name, given in (("sampler", sampler), ("batch_sampler", batch_sampler)):
+        if given is not None and not (hasattr(given, "__iter__") and hasattr(given, "__len__")):
+            raise TypeError(f"{name}={given!r}: expected an iterable of indices with a len()")

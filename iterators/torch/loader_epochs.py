@@ -6,6 +6,7 @@ Nothing is read here.  Positions are counted as `iterators.core.order` counts th
 from __future__ import annotations
 
 import base64
+import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
@@ -38,9 +39,6 @@ class LoaderBatch(NamedTuple):
 class Epochs(Protocol):
     """The batches of every epoch."""
 
-    #: Whether a sample may come again in an epoch.
-    repeats: bool
-
     @property
     def largest(self) -> int:
         """Samples of the largest batch of the epoch that was begun."""
@@ -60,6 +58,9 @@ class Epochs(Protocol):
     def batches(self, epoch: int, done: int) -> Iterator[LoaderBatch]:
         """Yield the batches behind the first `done` positions of the epoch that was begun."""
 
+    def draws(self, done: int) -> Iterator[int] | None:
+        """Yield what tells copies of a sample apart, behind `done` positions; None if none is."""
+
     def described(self) -> dict[str, str]:
         """Return what a saved state must agree with."""
 
@@ -70,8 +71,6 @@ Cut = Callable[[DealtOrder, int, Tail], BatchPlan]
 
 class OrderedEpochs:
     """All samples once, as they lie or in a new permutation, dealt to the ranks of a `world`."""
-
-    repeats = False
 
     def __init__(
         self,
@@ -96,22 +95,31 @@ class OrderedEpochs:
     def _plan(self) -> BatchPlan:
         rank, ranks = self._world.get()
         if self._made is None:
-            order = DealtOrder(self._whole, ranks, rank, self._even and ranks > 1)
-            self._made = self._cut(order, self.largest, self._tail)
-            if self._made.fills and ranks > 1 and not self._even:
-                raise ValueError(
-                    "even=False would leave some ranks without an image at some steps: drop it, or "
-                    "use RecordBatches(ImageRecordIter, ...), whose batches count their padding"
-                )
+            self._made = self._plan_for(rank, ranks)
         return self._made
+
+    def _plan_for(self, rank: int, ranks: int) -> BatchPlan:
+        """Make the plan of a rank."""
+        order = DealtOrder(self._whole, ranks, rank, self._even and ranks > 1)
+        plan = self._cut(order, self.largest, self._tail)
+        if plan.fills and ranks > 1 and not self._even:
+            raise ValueError(
+                "even=False would leave some ranks without an image at some steps: drop it, or "
+                "use RecordBatches(ImageRecordIter, ...), whose batches count their padding"
+            )
+        return plan
+
+    def _expected(self) -> BatchPlan:
+        """Return the plan by what is known of the ranks, which may be nothing yet."""
+        return self._made or self._plan_for(*self._world.expected())
 
     def batch_count(self, epoch: int) -> int:
         """Return the batches of an epoch."""
-        return self._plan().batches(0, epoch)
+        return self._expected().batches(0, epoch)
 
     def samples(self, epoch: int) -> int:
         """Return the samples of this rank in the batches of an epoch."""
-        plan = self._plan()
+        plan = self._expected()
         count = plan.count(epoch)
         return count if plan.fills else min(count, len(plan) * plan.batch_size)
 
@@ -138,6 +146,9 @@ class OrderedEpochs:
             yield LoaderBatch(rows, after, draws, *shape_of(plan, epoch, 0, done, rows))
             done = after
 
+    def draws(self, done: int) -> None:
+        """Return nothing: a sample comes once, or unchanged to make ranks even."""
+
     def described(self) -> dict[str, str]:
         """Return samples, order and seed; the number of ranks may change."""
         return {
@@ -158,7 +169,8 @@ class LoaderSampler:
         return self._epochs.samples(self._loader.epoch)
 
     def __iter__(self) -> Iterator[int]:
-        for batch in self._epochs.batches(self._loader.epoch, 0):
+        self._loader._agree()
+        for batch in self._loader._epochs.batches(self._loader.epoch, 0):
             yield from batch.rows.tolist()
 
     def set_epoch(self, epoch: int) -> None:
@@ -173,17 +185,17 @@ class SampledEpochs:
     what they depend on is saved: the epoch of the sampler, its generator, or torch's own.
     """
 
-    repeats = True
-
     def __init__(
         self,
         count: int,
         sampler: Iterable[Any],
         batch_size: int | None,
         drop_last: bool,
+        world: World,
         cut: Cut = BatchPlan,
     ) -> None:
         """Batches of `batch_size`; of a sampler that gives whole batches if that is None."""
+        self._world = world
         self._count, self._sampler, self._plan = count, sampler, cut
         self._size, self._drop_last = batch_size, drop_last
         self._drawn: list[np.ndarray] = []
@@ -250,6 +262,11 @@ class SampledEpochs:
             behind += len(rows)
             if behind > done:
                 yield LoaderBatch(rows, behind, None, *shape_of(plan, epoch, number, 0, rows))
+
+    def draws(self, done: int) -> Iterator[int]:
+        """Yield the position of every sample in the epoch, as samplers deal it out to the ranks."""
+        rank, ranks = self._world.expected()
+        return itertools.count(done * ranks + rank, ranks)
 
     def described(self) -> dict[str, str]:
         """Return the kind of the sampler; what it gave is compared epoch by epoch."""

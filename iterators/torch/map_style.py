@@ -5,6 +5,7 @@ Nothing is collated here; that is the loader's work.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,16 @@ import torch.utils.data
 
 from ..loops.iterator import fetch
 
-__all__ = ["MapDataset"]
+__all__ = ["MapDataset", "set_epoch_of"]
+
+
+def set_epoch_of(dataset: Any, epoch: int) -> None:
+    """Say which epoch it is to a data set, or to that of a subset, where that changes images."""
+    while isinstance(dataset, torch.utils.data.Subset):
+        dataset = dataset.dataset
+    if callable(getattr(dataset, "set_epoch", None)):
+        with contextlib.suppress(ValueError):  # of one whose epochs are alike
+            dataset.set_epoch(epoch)
 
 
 class MapDataset(torch.utils.data.Dataset):
@@ -40,6 +50,10 @@ class MapDataset(torch.utils.data.Dataset):
     def __init__(self, dataset: Any, transform: Callable[[Any], Any] | None = None) -> None:
         self.dataset = dataset
         self.transform = transform
+
+    def set_epoch(self, epoch: int) -> None:
+        """Hand the number of the epoch on, if the data set wants to know."""
+        set_epoch_of(self.dataset, epoch)
 
     def __len__(self) -> int:
         return len(self.dataset)

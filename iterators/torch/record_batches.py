@@ -135,11 +135,12 @@ class RecordBatches(torch.utils.data.IterableDataset):
             return 0, rank, world_size
         return info.id, rank * info.num_workers + info.id, world_size * info.num_workers
 
-    def _made(self, part: int, parts: int) -> AbstractDataProvider:
+    def _made(self, part: int, parts: int, ranks: int) -> AbstractDataProvider:
         keywords = dict(self._arguments)
         if parts > 1:
             keywords.update(num_parts=parts, part_index=part)
-            if self.world[1] > 1:
+            # Batches of buckets and of patches are as many for all parts by themselves.
+            if ranks > 1 and not any(keywords.get(name) for name in ("buckets", "patches")):
                 keywords.setdefault("even", True)
         assert not isinstance(self._make, AbstractDataProvider)
         return self._make(**keywords)
@@ -166,15 +167,21 @@ class RecordBatches(torch.utils.data.IterableDataset):
                     UserWarning,
                     stacklevel=3,
                 )
-            self._provider, self._provider_of = self._made(part, parts), key
+            self._provider, self._provider_of = self._made(part, parts, self.world[1]), key
         return worker, self._provider
 
     # -- loops ------------------------------------------------------------------------------------
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the number of the next epoch, also for workers that are already running."""
+        """Set the number of the next epoch, also for workers that are already running.
+
+        After a state of that same epoch was loaded, the rest of the epoch is still delivered.
+        """
+        epoch = integer("epoch", epoch, low=0)
+        if self._resume is not None and self._resume["epoch"] == epoch:
+            return
         self._loops[1:] = 0
-        self._loops[0] = integer("epoch", epoch, low=0)
+        self._loops[0] = epoch
         self._resume = None
         self._running = False
         self._epoch = int(self._loops[0])
@@ -207,9 +214,10 @@ class RecordBatches(torch.utils.data.IterableDataset):
             return len(self._given)  # type: ignore[arg-type]
         if self._provider is not None and self._provider_of == (os.getpid(), *self.world):
             return len(self._provider)  # type: ignore[arg-type]
-        if self._length is None or self._length[0] != self.world:
-            provider = self._made(*self.world)
-            self._length = self.world, len(provider)  # type: ignore[arg-type]
+        world = self._world.expected()
+        if self._length is None or self._length[0] != world:
+            provider = self._made(*world, world[1])
+            self._length = world, len(provider)  # type: ignore[arg-type]
             provider.close()
         return self._length[1]
 
@@ -317,10 +325,18 @@ def tensors(batch: DataBatch) -> tuple[torch.Tensor, ...]:
     if batch.pad:
         parts = (batch.data, batch.provide_data), (batch.label, batch.provide_label)
         arrays = [
-            first_samples(array, desc, batch.count)
+            _first_samples(array, desc, batch.count)
             for part, descriptions in parts
             for array, desc in zip(part, descriptions or [None] * len(part), strict=True)
         ]
     return tuple(
-        array if isinstance(array, torch.Tensor) else as_tensor(torch, array) for array in arrays
+        [as_tensor(torch, image) for image in array]
+        if isinstance(array, list)
+        else as_tensor(torch, array)
+        for array in arrays
     )
+
+
+def _first_samples(array: Any, desc: Any, count: int) -> Any:
+    """Return the first samples of an array, or of a list of images."""
+    return array[:count] if isinstance(array, list) else first_samples(array, desc, count)

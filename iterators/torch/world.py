@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import torch
 import torch.distributed
 import torch.utils.data
 
 from recordio.keywords.checks import integer
 
-__all__ = ["World"]
+__all__ = ["World", "drawn_seed", "shared_seed"]
 
 
 class World:
@@ -39,6 +40,11 @@ class World:
             return self._used  # torch.distributed knows nothing in a worker
         found, where = _found()
         if self._used is None:
+            if found is None and os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
+                raise ValueError(
+                    f"{where} is not a rank as yet: make the process group before the data are "
+                    "used, or pass rank= and world_size="
+                )
             self._used = found or (0, 1)
         elif found is not None and found != self._used:
             raise RuntimeError(
@@ -47,6 +53,13 @@ class World:
                 "the data are used, or pass rank= and world_size="
             )
         return self._used
+
+    def expected(self) -> tuple[int, int]:
+        """Return what `get` would, without fixing it; 0 and 1 as long as nobody knows.
+
+        Scripts ask for the number of batches before a launcher starts the other processes.
+        """
+        return self.used or _found()[0] or (0, 1)
 
     @property
     def used(self) -> tuple[int, int] | None:
@@ -65,7 +78,8 @@ def _found() -> tuple[tuple[int, int] | None, str]:
         return (distributed.get_rank(), distributed.get_world_size()), "torch.distributed"
     rank, world_size = (os.environ.get(name, "") for name in ("RANK", "WORLD_SIZE"))
     where = f"the environment (RANK={rank!r}, WORLD_SIZE={world_size!r})"
-    if not rank and not world_size:
+    # Launchers that start the other processes themselves, later, leave RANK to those.
+    if not rank and (not world_size or "RANK" not in os.environ):
         return None, where
     if not rank.isdecimal() or not world_size.isdecimal() or int(rank) >= int(world_size):
         raise ValueError(
@@ -73,3 +87,22 @@ def _found() -> tuple[tuple[int, int] | None, str]:
             "neither, or pass rank= and world_size="
         )
     return (int(rank), int(world_size)), where
+
+
+def drawn_seed() -> int:
+    """Draw a seed as torch's `DataLoader` does: `torch.manual_seed` decides which."""
+    return int(torch.empty((), dtype=torch.int64).random_().item())
+
+
+def shared_seed(seed: int, rank: int, ranks: int) -> int:
+    """Return the seed of rank 0, by which all ranks shuffle; a ValueError if nobody can ask it."""
+    if ranks == 1:
+        return seed
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        raise ValueError(
+            f"rank {rank} of {ranks} has drawn a seed of its own, and all ranks need the same one "
+            "to share a permutation: give seed=, or make the process group before the first loop"
+        )
+    seeds = [seed]
+    torch.distributed.broadcast_object_list(seeds, src=0)
+    return seeds[0]

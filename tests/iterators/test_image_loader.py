@@ -26,9 +26,9 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
-from iterators import ImageRecordIter, NamedRecipe, Pack
+from iterators import ImageRecordDataset, ImageRecordIter, NamedRecipe, Pack
 from iterators.testing import write_pack
-from iterators.torch import ImageLoader
+from iterators.torch import ImageLoader, MapDataset
 from recordio.packs.open_pack import open_pack
 
 SHAPE = (3, 8, 10)
@@ -105,7 +105,7 @@ class CIFAR10(Dataset):
 
 class MNIST(CIFAR10):
     def __init__(self, shape):
-        super().__init__(shape)
+        super().__init__(shape, Keywords({**PLAIN, "data_shape": (1, *SHAPE[1:])}))
         self.data, self.targets = torch.from_numpy(self.data), torch.tensor(self.targets)
 
     def __getitem__(self, index):
@@ -176,12 +176,14 @@ def test_the_batches_of_arrays_are_those_of_dataloader(dataset):
     same(fast(subset, 3), DataLoader(subset, 3))
 
 
-def test_recipes_of_colours_serve_grey_arrays():
+def test_recipes_of_colours_make_three_channels_of_grey_arrays():
     means = {f"{name}_{channel}": 100.0 for name in ("mean", "std") for channel in "rgb"}
     loader = fast(MNIST((5, 8, 10)), 5, transform={"data_shape": (3, 4, 5), **means})
     ((images, _),) = loader
-    assert images.shape == (5, 1, 4, 5) and images.min() < 0
-    assert set(loader.recipe.keywords) == {"data_shape", *means}
+    assert images.shape == (5, 3, 4, 5) and images.min() < 0
+    assert torch.equal(images[:, 0], images[:, 2])
+    ((images, _),) = fast(MNIST((5, 8, 10)), 5, transform={"mean_r": 100.0})
+    assert images.shape == (5, 1, 8, 10) and images.min() < 0
 
 
 def test_arrays_without_a_label_for_each_image():
@@ -257,7 +259,14 @@ def test_the_order_of_the_loader_stands_where_scripts_look_for_a_sampler(folder,
     assert len(files) == IMAGES
     loaders = [
         ImageLoader(
-            files, 4, shuffle=True, drop_last=drop_last, rank=rank, world_size=2, data_shape=SHAPE
+            files,
+            4,
+            shuffle=True,
+            seed=0,
+            drop_last=drop_last,
+            rank=rank,
+            world_size=2,
+            data_shape=SHAPE,
         )
         for rank in range(2)
     ]
@@ -309,7 +318,7 @@ def test_two_ranks_by_the_environment(folder, monkeypatch, shuffle, even):
     images = []
     for rank in range(2):
         monkeypatch.setenv("RANK", str(rank))
-        loader = fast(dataset, 2, shuffle=shuffle, even=even)
+        loader = fast(dataset, 2, shuffle=shuffle, even=even, seed=0)
         found = list(loader)
         assert len(found) == len(loader) == 3
         if not shuffle and even:
@@ -363,6 +372,15 @@ def test_a_sample_that_comes_again_is_augmented_again(folder):
     ((images, found),) = fast(ImageFolder(folder, RANDOM), 8, sampler=[3] * 8)
     assert found.tolist() == [0] * 8
     assert len({image.numpy().tobytes() for image in images}) > 1
+
+
+def test_copies_on_several_ranks_are_augmented_each_in_its_way(folder):
+    crops = set()
+    for rank in range(2):
+        keywords = {"rank": rank, "world_size": 2, "sampler": [3, 3]}
+        ((images, _),) = fast(ImageFolder(folder, RANDOM), 2, **keywords)
+        crops |= {image.numpy().tobytes() for image in images}
+    assert len(crops) > 2
 
 
 def test_samplers_out_of_range_and_contradictions(folder):
@@ -424,7 +442,7 @@ def test_states_of_other_ranks_and_other_data(folder):
     dataset = ImageFolder(folder, PLAIN)
 
     def made(rank=0, ranks=1, **keywords):
-        keywords = {"shuffle": True, **keywords}
+        keywords = {"shuffle": True, "seed": 0, **keywords}
         return ImageLoader(dataset, 2, rank=rank, world_size=ranks, even=False, **keywords)
 
     loader = made(1, 2)
@@ -467,9 +485,9 @@ def test_a_sampler_that_cannot_be_repeated_is_an_error(folder):
 
 def test_loops_that_were_left_and_loops_at_once(folder):
     dataset = ImageFolder(folder, PLAIN)
-    loader = ImageLoader(dataset, 4, shuffle=True)
+    loader = ImageLoader(dataset, 4, shuffle=True, seed=0)
     epochs = [labels(loader) for _ in range(3)]
-    again = ImageLoader(dataset, 4, shuffle=True)
+    again = ImageLoader(dataset, 4, shuffle=True, seed=0)
     iter(again)  # not used: no epoch
     for batch in again:
         assert batch[1].tolist() == epochs[0][0]
@@ -509,7 +527,7 @@ REASONS = [
 ]
 
 
-def refused(transform):
+def refused(transform, images):
     raise TypeError(f"{transform.__name__} is not a transform of torchvision")
 
 
@@ -527,6 +545,32 @@ def test_what_only_python_can_do_is_said_once(folder, monkeypatch, make, reason,
         same(loader, DataLoader(dataset, 2))
         same(loader, DataLoader(dataset, 2))
     assert loader.provider is None and loader.recipe is None
+
+
+def test_a_data_set_with_epochs_of_its_own_is_told_which_one_comes(tmp_path):
+    write_pack(tmp_path / "a.rec", 9, size=(20, 20))
+    keywords = {"data_shape": (3, 9, 9), "rand_crop": True}
+
+    def made():
+        return MapDataset(ImageRecordDataset(tmp_path / "a.rec", **keywords))
+
+    with pytest.warns(UserWarning, match="__getitem__"):
+        loader, subset = ImageLoader(made(), 9), ImageLoader(Subset(made(), range(9)), 9)
+    epochs = [next(iter(loader))[0] for _ in range(3)]
+    assert all(torch.equal(next(iter(subset))[0], epoch) for epoch in epochs)
+    assert not torch.equal(epochs[0], epochs[1])
+    loader.set_epoch(0)
+    assert torch.equal(next(iter(loader))[0], epochs[0])
+
+
+def test_a_script_that_lets_pillow_open_truncated_files_has_its_way(folder, monkeypatch):
+    monkeypatch.setattr("PIL.ImageFile.LOAD_TRUNCATED_IMAGES", True)
+    dataset = ImageFolder(folder, PLAIN)
+    with pytest.warns(UserWarning, match='LOAD_TRUNCATED_IMAGES is set.*give on_error="skip"'):
+        loader = ImageLoader(dataset, 4)
+    assert loader.provider is None
+    same(loader, DataLoader(dataset, 4))
+    assert len(list(fast(dataset, 4, on_error="skip"))) == 3
 
 
 def test_an_error_of_a_data_set_comes_where_its_batch_does():
@@ -608,7 +652,7 @@ next(batches)
 def test_transforms_are_translated(folder, monkeypatch):
     asked = []
 
-    def translated(transform):
+    def translated(transform, images):
         asked.append(transform)
         return NamedRecipe("mine", keywords=dict(PLAIN))
 
@@ -842,3 +886,117 @@ def test_a_forked_child_has_threads_of_its_own(folder):
         os._exit(0 if labels(loader) == wanted else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert labels(loader) == wanted
+
+
+# -- a data set that changes -----------------------------------------------------------------------
+
+
+def test_a_changed_data_set_is_followed_from_the_next_loop_on(folder):
+    dataset = ImageFolder(folder, PLAIN)
+    loader = fast(dataset, 4, shuffle=True, seed=3)
+    orders = [labels(loader) for _ in range(3)]
+    loader.set_epoch(0)
+    same_order = []
+    for scale in (1.0, 0.5, 0.25):
+        dataset.transform = Keywords({**PLAIN, "scale": scale})
+        images = torch.cat([images for images, _ in loader])
+        assert images.max() <= 255 * scale and images.max() > 120 * scale
+        same_order.append(len(images))
+    assert same_order == [IMAGES] * 3 and loader.epoch == 3
+    loader.set_epoch(1)
+    assert labels(loader) == orders[1]
+    dataset.samples = [(path, label + 5) for path, label in dataset.samples[:7]]
+    assert len(loader) == 2
+    assert sorted(sum(labels(loader), [])) == [5, 5, 5, 5, 6, 6, 6]
+    dataset.samples.append(dataset.samples[0])
+    assert len(sum(labels(loader), [])) == 8
+
+
+def test_a_changed_subset_and_changed_labels_are_followed():
+    dataset = CIFAR10((7, 8, 10, 3))
+    subset = Subset(dataset, [6, 0])
+    loader = fast(subset, 7)
+    same(loader, DataLoader(subset, 7))
+    subset.indices = [1, 2, 3]
+    same(loader, DataLoader(subset, 7))
+    dataset.targets[2] = 8
+    same(loader, DataLoader(subset, 7))
+    dataset.target_transform = str
+    with pytest.warns(UserWarning, match="target_transform is a function of Python"):
+        list(loader)
+
+
+def test_a_state_is_of_the_data_set_as_it_is_then(folder):
+    dataset = ImageFolder(folder, PLAIN)
+    loader = fast(dataset, 4, seed=3)
+    loop = iter(loader)
+    next(loop)
+    dataset.transform = Keywords({**PLAIN, "scale": 1.0})
+    assert next(loop)[0].max() <= 1  # the loop that runs has begun
+    state = loader.state_dict()
+    again = fast(ImageFolder(folder, PLAIN), 4, seed=3)
+    again.load_state_dict(state)
+    assert len(list(again)) == 1
+
+
+# -- seeds -----------------------------------------------------------------------------------------
+
+
+def test_torch_decides_about_a_seed_that_nobody_gives(folder):
+    def order(seed):
+        torch.manual_seed(seed)
+        return labels(fast(ImageFolder(folder, PLAIN), 4, shuffle=True))
+
+    assert order(1) == order(1) and len({str(order(seed)) for seed in range(4)}) > 2
+
+
+def test_a_state_brings_its_seed(folder):
+    loader = fast(ImageFolder(folder, RANDOM), 4, shuffle=True)
+    loop = iter(loader)
+    next(loop)
+    state = json.loads(json.dumps(loader.state_dict()))
+    rest = list(loop)
+    again = fast(ImageFolder(folder, RANDOM), 4, shuffle=True)
+    again.load_state_dict(state)
+    same(again, rest)
+    same(again, loader)
+    with pytest.raises(ValueError, match="saved with seed="):
+        fast(ImageFolder(folder, RANDOM), 4, shuffle=True, seed=0).load_state_dict(state)
+
+
+def test_ranks_without_a_group_need_a_seed(folder):
+    keywords = {"rank": 1, "world_size": 2}
+    loader = fast(ImageFolder(folder, PLAIN), 4, shuffle=True, **keywords)
+    assert len(loader) == 2
+    for use in (list, lambda loader: list(loader.sampler)):
+        with pytest.raises(ValueError, match="give seed=, or make the process group"):
+            use(loader)
+    assert len(list(fast(ImageFolder(folder, PLAIN), 4, **keywords))) == 2
+
+
+def test_ranks_of_a_group_shuffle_by_the_seed_of_the_first(folder, tmp_path):
+    code = (
+        "import sys, torch, warnings\n"
+        "from pathlib import Path\n"
+        "from iterators.torch import ImageLoader\n"
+        "folder, meet, rank = sys.argv[1:]\n"
+        "torch.manual_seed(int(rank))\n"
+        "files = [(file, i) for i, file in enumerate(sorted(Path(folder).rglob('*.png')))]\n"
+        "loader = ImageLoader(files, 2, shuffle=True, even=False, data_shape=(3, 8, 10))\n"
+        "group = {'init_method': f'file://{meet}', 'rank': int(rank), 'world_size': 2}\n"
+        "torch.distributed.init_process_group('gloo', **group)\n"
+        "print(sum((labels.tolist() for _, labels in loader), []))\n"
+        "torch.distributed.destroy_process_group()\n"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", code, folder, str(tmp_path / "meet")]
+    runs = [
+        subprocess.Popen([*command, str(rank)], stdout=subprocess.PIPE, text=True)
+        for rank in range(2)
+    ]
+    found = [json.loads(run.communicate(timeout=100)[0]) for run in runs]
+    assert sorted(sum(found, [])) == list(range(IMAGES))
+
+
+def test_the_warning_says_that_threads_are_not_repeated(folder):
+    with pytest.warns(UserWarning, match="no seed repeats .num_workers=0 does"):
+        ImageLoader(ImageFolderWithPaths(folder, PLAIN), 2, num_workers=2)

@@ -1,7 +1,7 @@
 """`import iterators` loads nothing, and everything public is there all the same."""
 
 import ast
-import importlib
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -60,3 +60,11 @@ def test_importing_recordio_loads_none_of_its_modules():
         "loaded = {name for name in sys.modules if name.startswith(('recordio.', 'numpy'))}\n"
         "sys.exit(', '.join(sorted(loaded - {'recordio.frames'})) or 0)"
     )
+
+
+def test_public_modules_are_there_when_they_are_named():
+    run("import iterators\nassert iterators.fields.Mask() and iterators.testing.write_pack")
+    for name in iterators._MODULES:
+        assert importlib.util.find_spec(f"iterators.{name}")
+        if name not in ("torch", "ray"):  # which need what may not be installed
+            assert getattr(iterators, name) is importlib.import_module(f"iterators.{name}")

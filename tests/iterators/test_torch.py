@@ -299,7 +299,7 @@ def test_ranks_of_the_environment_count_until_there_is_a_group(ranks):
     assert dataset().world == (0, 3) and dataset(rank=2, world_size=4).world == (2, 4)
 
 
-@pytest.mark.parametrize("use", [values, len, RecordBatches.state_dict, lambda it: it.world])
+@pytest.mark.parametrize("use", [values, RecordBatches.state_dict, lambda it: it.world])
 def test_a_world_that_is_known_too_late_is_an_error(ranks, use):
     ranks()
     batches = dataset()
@@ -605,3 +605,78 @@ def test_the_loader_delivers_bfloat16():
     batches = [batch for (batch,) in DataLoader(dataset, batch_size=None)]
     assert all(batch.dtype is torch.bfloat16 for batch in batches)
     assert torch.equal(torch.cat(batches), torch.from_numpy(data).bfloat16())
+
+
+def test_a_length_settles_no_rank(monkeypatch):
+    """Launchers that start the other processes later leave the first one without a rank."""
+    dataset = RecordBatches(ArrayDataProvider, data=np.arange(8.0), batch_size=2)
+    assert len(dataset) == 4
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.delenv("RANK", raising=False)
+    assert len(dataset) == 4
+    with pytest.raises(ValueError, match="is not a rank as yet: make the process group"):
+        list(dataset)
+    monkeypatch.setenv("RANK", "1")
+    assert len(dataset) == 2 and len(list(dataset)) == 2
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "a").mkdir()
+    for number in range(5):
+        pixels = np.full((16, 16 + 8 * (number % 2), 3), number, np.uint8)
+        (tmp_path / "a" / f"{number}.png").write_bytes(recordio.encode_image(pixels, "png"))
+    return tmp_path
+
+
+def test_buckets_on_two_ranks_need_no_word_about_even(folder):
+    keywords = {"path_imgrec": folder, "buckets": [(16, 16), (16, 24)], "batch_size": 2}
+    ranks = [RecordBatches(ImageRecordIter, **keywords, rank=k, world_size=2) for k in range(2)]
+    assert len({len(list(rank)) for rank in ranks}) == 1
+    with pytest.raises(ValueError, match="drop even"):
+        list(RecordBatches(ImageRecordIter, **keywords, rank=0, world_size=2, even=True))
+
+
+def test_images_of_their_own_size_are_lists_of_tensors(folder):
+    keywords = {"path_imgrec": folder, "data_shape": None, "batch_size": 2}
+    batches = list(RecordBatches(ImageRecordIter, **keywords))
+    assert [len(images) for images, _ in batches] == [2, 2, 1]
+    for number, image in enumerate(image for images, _ in batches for image in images):
+        assert image.shape == (3, 16, 16 + 8 * (number % 2)) and (image == number).all()
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_the_epoch_of_a_loaded_state_is_not_begun_again(folder, mixed):
+    def made():
+        keywords = {"path_imgrec": folder, "data_shape": (3, 8, 8), "shuffle": True}
+        inside = ImageRecordIter(batch_size=1, **keywords)
+        return MixBatches(inside, mixup=0.2, classes=1) if mixed else inside
+
+    batches = made()
+    batches.set_epoch(1)
+    loop = iter(batches)
+    first = [next(loop) for _ in range(2)]
+    state, rest = batches.state_dict(), [batch.index.tolist() for batch in loop]
+    again = made()
+    again.load_state_dict(state)
+    again.set_epoch(1)
+    assert [batch.index.tolist() for batch in again] == rest and len(rest) == 3
+    again.load_state_dict(state)
+    again.set_epoch(2)
+    assert len(list(again)) == 5
+    again.set_epoch(1)
+    assert next(again).index.tolist() == first[0].index.tolist()
+
+
+def test_record_batches_go_on_where_a_state_is(folder):
+    keywords = {"path_imgrec": folder, "data_shape": (3, 8, 8), "batch_size": 1, "shuffle": True}
+    batches = RecordBatches(ImageRecordIter, **keywords)
+    loop = iter(batches)
+    next(loop)
+    state = batches.state_dict()
+    again = RecordBatches(ImageRecordIter, **keywords)
+    again.load_state_dict(state)
+    again.set_epoch(0)
+    assert len(list(again)) == 4
+    again.set_epoch(0)
+    assert len(list(again)) == 5

@@ -17,7 +17,7 @@ from recordio.keywords.options import Options, option, optional
 
 from ...core.dtypes import dtype_name
 from .pipelines import albumentations, processors, timm, torchvision
-from .pipelines.parts import Translated
+from .pipelines.parts import Given, Translated
 
 __all__ = ["MOST_VIEWS", "NAMED_RECIPES", "NamedRecipe", "NamedRecipeOptions", "expanded"]
 
@@ -97,7 +97,12 @@ class NamedRecipe:
         return cls.from_json(value) if value.lstrip().startswith("{") else cls.named(value)
 
     @classmethod
-    def from_torchvision(cls, transform: Any, python: str | None = None) -> NamedRecipe:
+    def from_torchvision(
+        cls,
+        transform: Any,
+        python: str | None = None,
+        images: tuple[int, int | None, int | None] | None = None,
+    ) -> NamedRecipe:
         """Translate a pipeline of torchvision into keywords.
 
         Parameters
@@ -109,6 +114,10 @@ class NamedRecipe:
             With "tail", the first transform that has no counterpart, and all after it, are called
             in Python with each image of a batch, by the thread that takes the batch: at the speed
             of one process of a DataLoader, and with random numbers of their own.
+        images : tuple, optional
+            ``(channels, height, width)`` of the images that the pipeline is given: 1 channel for
+            grey ones, and None for a height and a width that differ.  By default, they are RGB
+            images of any size, as `ImageFolder` opens them.
 
         Returns
         -------
@@ -129,10 +138,16 @@ class NamedRecipe:
         >>> recipe = NamedRecipe.from_torchvision(pipeline)  # doctest: +SKIP
         >>> ImageRecordIter(path_imgrec="a.rec", batch_size=256, recipe=recipe)  # doctest: +SKIP
         """
-        return cls._translated("torchvision", torchvision.translated(transform, _is_tail(python)))
+        found = torchvision.translated(transform, _is_tail(python), _given(images))
+        return cls._translated("torchvision", found)
 
     @classmethod
-    def from_timm(cls, transform: Any, python: str | None = None) -> NamedRecipe:
+    def from_timm(
+        cls,
+        transform: Any,
+        python: str | None = None,
+        images: tuple[int, int | None, int | None] | None = None,
+    ) -> NamedRecipe:
         """Translate a transform of `timm.data.create_transform` into keywords.
 
         Parameters
@@ -141,6 +156,7 @@ class NamedRecipe:
             The transform; the result of `timm.data.resolve_data_config`, for the transform of
             evaluation; or a `timm.data.Mixup`.
         python : {"tail"}, optional
+        images : tuple, optional
             As for `from_torchvision`.
 
         Returns
@@ -162,7 +178,8 @@ class NamedRecipe:
         >>> recipe.keywords["resize"], recipe.keywords["data_shape"], recipe.keywords["mean_r"]
         (248, (3, 224, 224), 127.5)
         """
-        return cls._translated("timm", timm.translated(transform, _is_tail(python)))
+        found = timm.translated(transform, _is_tail(python), _given(images))
+        return cls._translated("timm", found)
 
     @classmethod
     def from_processor(cls, processor: Any) -> NamedRecipe:
@@ -300,6 +317,16 @@ class NamedRecipe:
 
 #: What JSON has of a recipe, which no function can be in.
 _IN_JSON = {"name": str, "reproduces": str, "keywords": dict, "mixing": dict}
+
+
+def _given(images: tuple[int, int | None, int | None] | None) -> Given:
+    """Return what is known of the images that a pipeline is given."""
+    if images is None:
+        return Given()
+    channels, height, width = images
+    if channels not in (1, 3):
+        raise ValueError(f"images={images!r}: expected 1 or 3 channels, a height and a width")
+    return Given(channels, None if height is None or width is None else (height, width))
 
 
 def _is_tail(python: str | None) -> bool:

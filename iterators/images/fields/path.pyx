@@ -28,6 +28,9 @@ cdef enum:
     ACROSS = 0              # axes
     DOWN = 1
 
+#: Pixels by which a point may lie outside of an edge: sines and float32 fractions are rounded.
+cdef double ROUNDING = 1e-3
+
 
 # What a change of pixels is.
 cdef enum ChangeKind:
@@ -326,18 +329,23 @@ cdef bint step_forward(const Step* step, double* x, double* y) noexcept nogil:
     return True
 
 
+cdef inline bint is_within(double at, double low, double side) noexcept nogil:
+    """Return whether a position is inside or on either edge, the roundings of maps left aside."""
+    return low - ROUNDING <= at <= low + side + ROUNDING
+
+
 cdef bint move_point(const FieldPath* path, double* x, double* y) noexcept nogil:
     cdef const Step* step
-    cdef bint seen = 0 <= x[0] < path.width and 0 <= y[0] < path.height
+    cdef bint seen = is_within(x[0], 0, path.width) and is_within(y[0], 0, path.height)
     cdef int i
     for i in range(path.count):
         step = &path.steps[i]
         if step.kind == STEP_RESAMPLE and i == 0:
-            seen = (seen and step.x <= x[0] < step.x + step.width
-                    and step.y <= y[0] < step.y + step.height)
+            seen = (seen and is_within(x[0], step.x, step.width)
+                    and is_within(y[0], step.y, step.height))
         if not step_forward(step, x, y):
             return False
-        seen = seen and 0 <= x[0] < step.out_width and 0 <= y[0] < step.out_height
+        seen = seen and is_within(x[0], 0, step.out_width) and is_within(y[0], 0, step.out_height)
     if path.mirror:
         x[0] = path.out_width - x[0]
     if path.flip:

@@ -1,6 +1,7 @@
 """Recipes of today through the data sets: the bytes of `ImageRecordIter`, one example at a time."""
 
 import pickle
+import warnings
 
 import cv2
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from PIL import Image
 from torch.utils.data import DataLoader
 
+import recordio
 from iterators import (
     AugmentedDataset,
     ImageDataset,
@@ -102,6 +104,7 @@ def test_examples_are_the_samples_of_image_record_iter(pack, name, threads):
 def test_views_come_one_after_the_other_in_an_example(pack, threads):
     keywords = RECIPES["timm"] | {"views": VIEWS, "scaled_decode": False}
     data = ImageRecordDataset(pack, threads=threads, **keywords)
+    data.set_epoch(0)  # all of it is read twice
     first, second, third, label = data[2]
     assert (first.shape, second.shape, third.shape) == ((3, 32, 32), (3, 32, 32), (3, 16, 20))
     assert label == 2
@@ -317,3 +320,30 @@ def test_recipes_can_be_pickled(recipe):
     keywords = {name: value for name, value in recipe.keywords.items() if name != "views"}
     made = Recipe(**keywords)
     assert pickle.loads(pickle.dumps(made)) == made
+
+
+@pytest.mark.parametrize("kind", ["record", "augmented"])
+def test_the_same_changes_in_a_second_epoch_are_said_once(tmp_path, kind):
+    random = np.random.default_rng(0)
+    pixels = random.integers(0, 256, (12, 3, 20, 20), np.uint8)
+    for number, image in enumerate(pixels):
+        file = recordio.encode_image(image.transpose(1, 2, 0), "png")
+        (tmp_path / f"{number}.png").write_bytes(file)
+
+    def made(**changes):
+        keywords = {"data_shape": (3, 12, 12), "seed": 3, **changes}
+        if kind == "record":
+            return ImageRecordDataset(tmp_path, **keywords)
+        return AugmentedDataset(list(pixels), stored="CHW", **keywords)
+
+    dataset = made(rand_crop=True)
+    [dataset[i] for i in (0, 0, *range(12))]
+    with pytest.warns(UserWarning, match=r"again in epoch 0.*call set_epoch") as said:
+        [dataset[i] for _ in range(3) for i in range(12)]
+    assert len(said) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        known, plain = made(rand_crop=True), made()
+        for epoch in range(3):
+            known.set_epoch(epoch)
+            [one[i] for one in (known, plain) for i in range(12)]

@@ -5,11 +5,10 @@ Images there are resized by OpenCV, so that the keywords name OpenCV's interpola
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
-from .assembly import Assembly, assemble
-from .parts import Part, Translated, flat, number, read
+from .assembly import NOTHING, Assembly, assemble
+from .parts import Given, Known, Part, Translated, flat, number, read
 from .torchvision import translation
 
 __all__ = ["translated"]
@@ -25,7 +24,7 @@ _CONSTANT = 0  # cv2.BORDER_CONSTANT
 def translated(transform: Any, tail: bool = False) -> Translated:
     """Return what a pipeline of albumentations is in keywords."""
     translate = translation(_TRANSFORMS, _LIBRARIES)
-    found = assemble(flat(transform, CONTAINERS), translate, _BASE, tail)
+    found = assemble(flat(transform, CONTAINERS), translate, _BASE, tail, Given())
     return Translated(found.keywords, found.mixing, found.notes, found.tail, "array")
 
 
@@ -77,6 +76,33 @@ def _smallest(assembly: Assembly, part: Part) -> None:
         raise part.error(f"draws its size from {size!r}: give one number")
     assembly.resize(part, size, _resampling(part))
     assembly.note("The long side is cut to a whole number, where albumentations rounds it.")
+
+
+def _longest(assembly: Assembly, part: Part) -> None:
+    """Resize to the long side; what follows has to pad."""
+    _always(part)
+    size = read(part, "max_size")
+    if isinstance(size, (list, tuple)) and len(size) == 1:
+        (size,) = size
+    if not isinstance(size, int):
+        raise part.error(f"draws its size from {size!r}: give one number")
+    assembly.resize_long(part, size, _resampling(part))
+
+
+def _pad_if_needed(assembly: Assembly, part: Part) -> None:
+    """Pad what LongestMaxSize has made."""
+    _always(part)
+    position = getattr(read(part, "position"), "value", part.transform.position)
+    fill = _fill(part)
+    if read(part, "border_mode") != _CONSTANT or position != "center" or not isinstance(fill, int):
+        raise part.error("pads in another way than by one grey level on both sides: give "
+                         'border_mode=0, position="center" and a single fill')  # fmt: skip
+    size = int(read(part, "min_height") or 0), int(read(part, "min_width") or 0)
+    if not assembly.letterbox(part, size, fill):
+        raise part.error(
+            "has a counterpart behind LongestMaxSize alone, which together are "
+            'resize="contain": put that in front'
+        )
 
 
 def _small(part: Part) -> dict[str, Any]:
@@ -139,13 +165,13 @@ def _rotate(assembly: Assembly, part: Part) -> None:
 
 
 def _color_jitter(assembly: Assembly, part: Part) -> None:
-    step: dict[str, Any] = {"op": "color_jitter"}
+    ranges: dict[str, Any] = {}
     for name in ("brightness", "contrast", "saturation", "hue"):
         low, high = map(number, read(part, name))
         if (low, high) != ((0, 0) if name == "hue" else (1, 1)):
-            step[name] = low, high
-    if len(step) > 1:
-        assembly.step(part, step, _chance(part))
+            ranges[name] = low, high
+    assembly.jitter(part, ranges, _chance(part))
+    if ranges:
         assembly.note("Colours change by torchvision's arithmetic: the same factors.")
 
 
@@ -209,10 +235,11 @@ def _one_of(assembly: Assembly, part: Part) -> None:
     """Choose by the probabilities of the transforms, each of which is certain then."""
     translate = translation(_INSIDE, _LIBRARIES, f"inside {part.name}: move it out, or drop it")
     steps = assembly.inner_steps(part, read(part, "transforms"), CONTAINERS, translate)
-    steps = [{**step} for step in steps]
+    steps = [
+        step if step is NOTHING else {name: step[name] for name in step if name != "p"}
+        for step in steps
+    ]
     weights = [number(share) for share in read(part, "transforms_ps")]
-    for step in steps:
-        step.pop("p", None)
     found: dict[str, Any] = {"op": "choice", "of": steps}
     if len(set(weights)) > 1:
         found["weights"] = weights
@@ -241,28 +268,54 @@ def _nothing(assembly: Assembly, part: Part) -> None:
     pass
 
 
-_TRANSFORMS: Mapping[str, Callable[[Assembly, Part], None]] = {
-    "Resize": _resize,
-    "SmallestMaxSize": _smallest,
-    "CenterCrop": _center_crop,
-    "RandomCrop": _random_crop,
-    "RandomResizedCrop": _random_resized_crop,
-    "HorizontalFlip": _hflip,
-    "VerticalFlip": _vflip,
-    "Rotate": _rotate,
-    "ColorJitter": _color_jitter,
-    "ToGray": _to_gray,
-    "GaussianBlur": _gaussian_blur,
-    "Solarize": _solarize,
-    "Posterize": _posterize,
-    "Equalize": _equalize,
-    "AutoContrast": _autocontrast,
-    "InvertImg": _invert,
-    "OneOf": _one_of,
-    "Normalize": _normalize,
-    "ToFloat": _to_float,
-    "ToTensorV2": _nothing,
-    "NoOp": _nothing,
+_WEIGHTED = "num_output_channels method p"
+_RESIZED = "interpolation p"
+#: Parameters that say how else images may be made smaller, or masks.
+_SHRINKS = {"area_for_downscale": None}
+_MASKS = "mask_interpolation"
+
+#: What each class means, and its parameters, also those of older releases.
+_TRANSFORMS: dict[str, Known] = {
+    "Resize": Known(_resize, f"height width {_RESIZED}", _MASKS, _SHRINKS),
+    "SmallestMaxSize": Known(_smallest, f"max_size max_size_hw {_RESIZED}", _MASKS, _SHRINKS),
+    "LongestMaxSize": Known(
+        _longest, f"max_size {_RESIZED}", _MASKS, {"max_size_hw": None, **_SHRINKS}
+    ),
+    "PadIfNeeded": Known(
+        _pad_if_needed,
+        "min_height min_width position border_mode fill value p",
+        "fill_mask mask_value",
+        {"pad_height_divisor": None, "pad_width_divisor": None},
+    ),
+    "CenterCrop": Known(
+        _center_crop, "height width pad_if_needed border_mode p", "pad_position fill fill_mask"
+    ),
+    "RandomCrop": Known(
+        _random_crop, "height width pad_if_needed border_mode p", "pad_position fill fill_mask"
+    ),
+    "RandomResizedCrop": Known(
+        _random_resized_crop, f"size height width scale ratio {_RESIZED}", _MASKS, _SHRINKS
+    ),
+    "HorizontalFlip": Known(_hflip, "p"),
+    "VerticalFlip": Known(_vflip, "p"),
+    "Rotate": Known(
+        _rotate,
+        "limit border_mode interpolation rotate_method crop_border fill value p",
+        f"{_MASKS} fill_mask mask_value",
+    ),
+    "ColorJitter": Known(_color_jitter, "brightness contrast saturation hue p"),
+    "ToGray": Known(_to_gray, _WEIGHTED),
+    "GaussianBlur": Known(_gaussian_blur, "blur_limit sigma_limit p"),
+    "Solarize": Known(_solarize, "threshold threshold_range p"),
+    "Posterize": Known(_posterize, "num_bits p"),
+    "Equalize": Known(_equalize, "mode by_channels mask p", "mask_params"),
+    "AutoContrast": Known(_autocontrast, "cutoff method p", only={"ignore": None}),
+    "InvertImg": Known(_invert, "p"),
+    "OneOf": Known(_one_of, "transforms p"),
+    "Normalize": Known(_normalize, "mean std max_pixel_value normalization p"),
+    "ToFloat": Known(_to_float, "max_value p"),
+    "ToTensorV2": Known(_nothing, "p", "transpose_mask"),
+    "NoOp": Known(_nothing, "p"),
 }
 
 #: Those that may be inside a choice: what is a step.

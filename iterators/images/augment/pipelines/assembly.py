@@ -10,38 +10,45 @@ import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from .parts import Part, PipelineError, Translated, flat, number
+from .parts import Given, Part, PipelineError, Translated, flat, number
+from .values import IN_FRONT, Values
 
-__all__ = ["Assembly", "assemble"]
+__all__ = ["NOTHING", "Assembly", "assemble"]
+
+#: A step that leaves all images as they are.
+NOTHING: dict[str, Any] = {"op": "invert", "p": 0.0}
 
 #: Operations on single pixels, which may as well be done before a crop that resamples nothing.
 _POINTWISE = ("grayscale", "invert", "posterize", "solarize")
 _FLIPS = ("hflip", "vflip")
-_CHANNELS = ("r", "g", "b", "a")
+#: Interpolations whose results are never outside of the values that they are made of.
+_BLENDS = frozenset(("nearest", "bilinear", "box", "hamming", 0, 1, 3))
+#: Operations for which a tensor has other arithmetic than an image of Pillow.
+_MOVES = ("rotate", "affine", "perspective", "auto_augment")
 
 
-class Assembly:
+class Assembly(Values):
     """Keywords so far, and what of an image is known at this point of the pipeline.
 
     Each method stands for a transform, whose `Part` comes first.  One that refuses may have changed
     something: try it on a copy, `apart`.
     """
 
-    def __init__(self, base: Mapping[str, Any]) -> None:
-        self.keywords: dict[str, Any] = dict(base)
+    def __init__(self, base: Mapping[str, Any], source: Given = Given()) -> None:  # noqa: B008
+        super().__init__(source.channels)
+        self.keywords |= base
         self.mixing: dict[str, Any] = {}
         self.notes: list[str] = []
         self.steps: list[dict[str, Any]] = []
-        self._size: tuple[int, int] | None = None  # of all images from here on
-        self._short: int | None = None  # side that all images have at least
-        self._channels = 3
+        self._source = source
+        self._size = source.size  # of all images from here on
+        # Side that all images have at least.
+        self._short: int | None = None if source.size is None else min(source.size)
+        self._long: tuple[int, Part] | None = None  # to which images were resized, and no more yet
         self._cropped: Part | None = None
         self._colours: Part | None = None  # first operation before any crop
         self._flips: dict[str, tuple[float, Part]] = {}  # before any crop
         self._warped: Part | None = None
-        self._unit: float | None = None  # what 1.0 is in grey levels; None while they are integers
-        self._normal: tuple[list[float], list[float]] | None = None
-        self._erased: Part | None = None
         self._views: list[dict[str, Any]] = []
         self._inside = False  # a transform that draws among others
 
@@ -73,7 +80,7 @@ class Assembly:
             trial = self.inside(part)
             for one in flat(transform, containers, (*part.position, index)):
                 translate(trial, one)
-            steps = trial.steps
+            steps = trial.steps or [NOTHING]
             found.append(steps[0] if len(steps) == 1 else {"op": "apply", "of": steps})
             self.notes = trial.notes
         return found
@@ -82,11 +89,6 @@ class Assembly:
     def known(self) -> bool:
         """True once images need no further change of their size."""
         return self._size is not None or (self.is_tensor and "resize" not in self.keywords)
-
-    @property
-    def is_tensor(self) -> bool:
-        """True once values are no integers any more."""
-        return self._unit is not None
 
     def note(self, text: str) -> None:
         """Say once what differs."""
@@ -108,9 +110,33 @@ class Assembly:
             raise part.error("stands behind a rotation or a border: move it in front of them")
         else:
             self.keywords["resize"] = size
-            self._size = None if isinstance(size, int) else size
+            if not isinstance(size, int):
+                self._size = size
+            elif self._size is not None:  # the long side is cut to a whole number
+                short = min(self._size)
+                height, width = (size * side // short for side in self._size)
+                self._size = height, width
             self._short = size if isinstance(size, int) else min(size)
         self._resampled(part, resampling)
+
+    def resize_long(self, part: Part, size: int, resampling: Mapping[str, Any]) -> None:
+        """Resize to a long side, which needs a border around the image then: see `letterbox`."""
+        self._before_resampling(part)
+        if self._size is not None or self._short is not None or self._flips:
+            raise part.error('stands behind other changes: give resize="contain" as a keyword')
+        self._resampled(part, resampling)
+        self._long = size, part
+
+    def letterbox(self, part: Part, size: tuple[int, int], fill: int) -> bool:
+        """Pad to a size what was resized to its long side; False if nothing was."""
+        if self._long is None:
+            return False
+        (side, _), self._long = self._long, None
+        if size != (side, side):
+            raise part.error(f"pads to {size}, and images were resized to {side}: give both one")
+        self.keywords |= {"resize": "contain", "fill_value": fill}
+        self._crop(part, size)
+        return True
 
     def _resize_crop(self, part: Part, size: int | tuple[int, int]) -> None:
         """Resize the crop: of MXNet's keywords for a square one."""
@@ -130,15 +156,18 @@ class Assembly:
     def _resampled(self, part: Part, resampling: Mapping[str, Any]) -> None:
         if any(self.keywords.get(name, value) != value for name, value in resampling.items()):
             raise part.error("resamples in another way than what is before it: interpolate alike")
+        if self.is_tensor and not _BLENDS.issuperset(resampling.values()):
+            raise part.error(
+                f"resamples floats by {', '.join(map(str, resampling.values()))}, whose results "
+                "leave the range of the pixels: put it in front of what makes floats"
+            )
         self.keywords |= resampling
-        if self.is_tensor:
-            self.note("Tensors are resampled as Pillow resamples images.")
 
     def center_crop(
         self, part: Part, size: tuple[int, int], position: str = "", **border: Any
     ) -> None:
         """Crop at the centre, or at that position; `border` is for images that are smaller."""
-        if self._size == size:
+        if self._size == size or self.letterbox(part, size, border.get("fill", 0)):
             return
         self._before_crop(part)
         if self._may_be_smaller(size):
@@ -217,7 +246,17 @@ class Assembly:
     def _crop(self, part: Part, size: tuple[int, int]) -> None:
         self._cropped, self._size, self._short = part, size, min(size)
 
+    def _refuse_alone(self) -> None:
+        """Refuse a resize to the long side without a border."""
+        if self._long is not None:
+            side, part = self._long
+            raise part.error(
+                f"makes images of different sizes: pad them to ({side}, {side}) behind it, which "
+                'is resize="contain"'
+            )
+
     def _before_crop(self, part: Part) -> None:
+        self._refuse_alone()
         if self._cropped is not None:
             raise part.error(f"is a second crop, behind {self._cropped}: keep one")
         if self._colours is not None:
@@ -229,6 +268,7 @@ class Assembly:
             raise part.error("stands behind Normalize: move it in front of that")
 
     def _before_border(self, part: Part) -> None:
+        self._refuse_alone()
         if self._cropped is None and any(step["op"] not in _FLIPS for step in self.steps):
             raise part.error("stands behind a change of colours: move it in front of that")
         if self._erased is not None:
@@ -265,6 +305,7 @@ class Assembly:
             return
         if self._normal is not None:
             raise part.error("stands behind Normalize: move it in front of that")
+        self._refuse_tensors(part, {"op": op})
         reason = self._not_before_crop({"op": op, **values})
         if reason and self._size is not None:
             self.step(part, {"op": op, **values}, p)
@@ -305,118 +346,77 @@ class Assembly:
         if p == 0:
             return
         self._may_change(part)
+        self._refuse_tensors(part, step)
         if self.is_tensor:
             self.note("What changes tensors of floats is done before they are made, in 8 bits.")
         if self._cropped is None and step["op"] not in _POINTWISE:
             self._colours = self._colours or part
         self.steps.append(_chance(step, p))
 
+    def _refuse_tensors(self, part: Part, step: Mapping[str, Any]) -> None:
+        """Refuse an operation that Pillow carries out in another way than torch."""
+        if self._tensor and step["op"] in _MOVES:
+            raise part.error(f"moves pixels of tensors, where torch picks others: {IN_FRONT}")
+        if self._tensor and "hue" in step:
+            raise part.error(f"turns hues of tensors, in floats, up to 12 levels apart: {IN_FRONT}")
+
     def _may_change(self, part: Part) -> None:
+        self._refuse_alone()
         if self._normal is not None:
             raise part.error("stands behind Normalize: move it in front of that")
         if self._erased is not None:
             raise self._erased.error(f"stands in front of {part}: move it behind that")
 
-    def grey(self, part: Part, channels: int) -> None:
-        """Make images grey, of one channel or three."""
-        if channels == 3:
-            self.step(part, {"op": "grayscale"})
+    def grey(self, part: Part, channels: int | None = None, p: float = 1.0) -> None:
+        """Make images grey, of one channel or three, or of as many as they have."""
+        if channels is None or channels == self._channels:
+            if self._channels != 1:
+                self.step(part, {"op": "grayscale"}, p)
             return
-        if channels != 1 or self._inside:
-            raise part.error(f"makes {channels} channels: let it make 3")
+        if channels not in (1, 3) or self._inside:
+            raise part.error(f"makes {channels} channels: let it make {self._channels}")
         self._may_change(part)
+        if channels == 3:
+            self.colour(part)
+            return
         if self.steps:
             raise part.error("stands behind changes of colours: let it make 3 channels")
         self._channels = 1
 
-    def threshold(self, value: Any) -> float:
-        """Return a limit in grey levels."""
-        return _round(number(value) * (self._unit or 1))
-
-    # Values
-
-    def to_unit(self, unit: float = 255.0) -> None:
-        """Make numbers of floats, 1.0 standing for so many grey levels."""
-        if self._unit is None:
-            self._unit = unit
-
-    def to_integers(self, part: Part) -> None:
-        """Make numbers integers again."""
-        if self._normal is not None or self._unit == 1:
-            raise part.error("makes normalised values integers: drop it")
-        self._unit = None
-
-    def element_type(self, part: Part, name: str) -> None:
-        """Deliver floats of another type."""
-        if name not in ("float32", "float16", "bfloat16"):
-            raise part.error(
-                f"makes {name}: only float32, float16, bfloat16 and uint8 are supported"
-            )
-        if name != "float32":
-            self.keywords["dtype"] = name
-
-    def normalise(self, part: Part, mean: Any, std: Any, unit: float | None = None) -> None:
-        """Subtract means and divide by deviations, in the unit of the values."""
-        if self._normal is not None:
-            raise part.error("is the second of its kind: keep one")
-        if unit is None and self._unit is None:
-            raise part.error("gets integers: put ToTensor or ToDtype(float32) in front of it")
-        means, stds = _listed(mean), _listed(std)
-        count = max(len(means), len(stds))
-        if count not in (1, self._channels) or any(
-            n not in (1, count) for n in (len(means), len(stds))
-        ):
-            raise part.error(
-                f"has {len(means)} means and {len(stds)} deviations for "
-                f"{self._channels} channels: give as many"
-            )
-        if min(stds) <= 0:
-            raise part.error("divides by 0: give deviations above 0")
-        self._unit = unit or self._unit
-        self._normal = _spread(means, self._channels), _spread(stds, self._channels)
-
-    def erase(self, part: Part, p: float, value: Any, **values: Any) -> None:
-        """Erase rectangles, filled with a word or with a number in the unit of the values."""
-        if p == 0:
+    def colour(self, part: Part) -> None:
+        """Make three channels of one, all alike."""
+        if self._channels == 3:
             return
-        if self._erased is not None:
-            raise part.error("is the second of its kind: keep one")
-        if not isinstance(value, str):
-            levels = self._levels(_listed(value))
-            if self._normal is not None and set(_listed(value)) == {0.0}:
-                value = "mean"
-            elif len(set(levels)) > 1 or not 0 <= levels[0] <= 255:
-                raise part.error("fills channels with different levels: give one, or 'random'")
-            else:
-                value = levels[0]
-        self.keywords |= {"random_erasing": p, "erasing_value": value, **values}
-        self._erased = part
+        if self._inside:
+            raise part.error("makes 3 channels of 1 among others: move it out")
+        self._may_change(part)
+        if self._source.channels == 3:  # made grey before
+            self.steps.insert(0, {"op": "grayscale"})
+        self._channels = 3
 
-    def _levels(self, values: list[float]) -> list[float]:
-        values = _spread(values, self._channels)
-        mean, std = self._normal or ([0.0], [1.0])
-        pairs = zip(values, _spread(mean, len(values)), _spread(std, len(values)), strict=True)
-        return [_round((value * s + m) * (self._unit or 1)) for value, m, s in pairs]
+    def jitter(self, part: Part, ranges: Mapping[str, Any], p: float = 1.0) -> None:
+        """Change brightness, contrast, saturation and hue, of which grey images have the first."""
+        if self._channels == 1:
+            ranges = {name: ranges[name] for name in ranges if name not in ("saturation", "hue")}
+        if ranges:
+            self.step(part, {"op": "color_jitter", **ranges}, p)
 
     # The end
 
     def finish(self, rest: Sequence[Any] = ()) -> Translated:
         """Return the keywords of everything so far."""
+        self._refuse_alone()
         found = self.keywords
         if self.mixing and self._cropped is None and self._size is None and not self.steps:
             return Translated({}, self.mixing)
         if self._size is not None:
             found = {"data_shape": (self._channels, *self._size), **found}
-        elif "resize" in found:
-            raise PipelineError(
-                f"resize={found['resize']} leaves images of different sizes, which make no batch: "
-                "add CenterCrop, or resize to (height, width)",
-                "the pipeline",
-            )
         else:
-            self.note("Images have their own size, which has to be the same: give data_shape.")
-            if self._channels == 1:
-                self.note("They are grey: data_shape=(1, height, width).")
+            one = f"({self._channels}, height, width)"
+            self.note(
+                f"Images have sizes of their own: give data_shape={one}, or for a list of them "
+                f"data_shape=({self._channels}, None, None) and orient=True."
+            )
         found |= self._flip_keywords()
         if self._views:
             found["views"] = tuple(self._views)
@@ -424,7 +424,7 @@ class Assembly:
         if self._unit is None:
             found["dtype"] = "uint8"
         else:
-            found |= self._normalisation()
+            found |= self.normalisation()
         kind = "tensor" if self.is_tensor else "image"
         return Translated(found, self.mixing, tuple(self.notes), tuple(rest), kind)
 
@@ -461,31 +461,28 @@ class Assembly:
         values = {name: value for name, value in self.steps[0].items() if name != "op"}
         return {"auto_augment": values.pop("policy"), **values}
 
-    def _normalisation(self) -> dict[str, float]:
-        """Return means and deviations in grey levels, which keywords have."""
-        unit = self._unit or 1.0
-        if self._normal is None:
-            return {} if unit == 1 else {"scale": 1 / unit}
-        means, stds = ([_round(value * unit) for value in values] for values in self._normal)
-        found = {f"mean_{c}": v for c, v in zip(_CHANNELS, means, strict=False) if v}
-        return found | {f"std_{c}": v for c, v in zip(_CHANNELS, stds, strict=False) if v != 1}
-
 
 def assemble(
     parts: Iterable[Part],
     translate: Callable[[Assembly, Part], None],
     base: Mapping[str, Any],
     tail: bool,
+    source: Given,
 ) -> Translated:
     """Translate transforms one after the other; the rest stays in Python if `tail` allows it."""
-    assembly, listed = Assembly(base), list(parts)
+    assembly, listed = Assembly(base, source), list(parts)
+    before = assembly, 0  # where images were still images
     for index, part in enumerate(listed):
         trial = assembly.apart()
+        if not assembly.has_tensors:
+            before = assembly, index
         try:
             translate(trial, part)
         except PipelineError as error:
             if not tail:
                 raise
+            if assembly.has_tensors and not assembly.is_tensor:
+                assembly, index = before
             if not assembly.known:
                 raise part.error(
                     f'{error.reason} (python="tail" cannot help: what stays in Python begins once '
@@ -508,20 +505,3 @@ def _symmetric(step: Mapping[str, Any]) -> bool:
     shear = step.get("shear") or ()
     ranges += [shear[:2] or (0, 0), shear[2:] or (0, 0)]
     return all(low == -high for low, high in ranges)
-
-
-def _listed(value: Any) -> list[float]:
-    value = value.tolist() if hasattr(value, "tolist") and not hasattr(value, "dtype") else value
-    try:
-        return [number(item) for item in value]
-    except TypeError:
-        return [number(value)]
-
-
-def _spread(values: list[float], count: int) -> list[float]:
-    return values * count if len(values) == 1 else values
-
-
-def _round(value: float) -> float:
-    """Return a number without the last digits that a product has too many."""
-    return float(f"{value:.10g}")

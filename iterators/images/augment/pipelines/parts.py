@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["Part", "PipelineError", "Translated", "flat", "number", "pair", "read"]
+__all__ = [
+    "Given",
+    "Known",
+    "Part",
+    "PipelineError",
+    "Translated",
+    "flat",
+    "number",
+    "pair",
+    "read",
+]
 
 
 class PipelineError(ValueError):
@@ -65,6 +77,62 @@ class Part:
 
     def __str__(self) -> str:
         return f"{self.name} {''.join(f'[{index}]' for index in self.position)}"
+
+
+class Given(NamedTuple):
+    """Images that a pipeline is given: 1 or 3 channels, and one size, if it is known."""
+
+    channels: int = 3
+    size: tuple[int, int] | None = None
+
+
+class Known(NamedTuple):
+    """Meaning of a class of transforms, and every parameter of its constructor.
+
+    A parameter that is on none of the lists, because the class is newer, must have its default.
+    """
+
+    translate: Callable[[Any, Part], None]
+    #: Names that the function reads, which refuses the values that it has nothing for.
+    used: str = ""
+    #: Names that change no pixel.
+    idle: str = ""
+    #: The only value that a parameter may have.
+    only: Mapping[str, Any] = {}
+
+    @property
+    def listed(self) -> set[str]:
+        """Names of all parameters that are known."""
+        return {*self.used.split(), *self.idle.split(), *self.only}
+
+    def check(self, part: Part) -> None:
+        """Refuse a transform with a value that has no counterpart."""
+        for name, value in self.only.items():
+            found = getattr(part.transform, name, value)
+            if found is not value and found != value:
+                raise part.error(
+                    f"has {name}={found!r}, and only {value!r} has a counterpart: drop {name}"
+                )
+        listed = self.listed
+        kind: Any = type(part.transform)
+        for name, default in _parameters(kind):
+            found = getattr(part.transform, name, default)
+            if name not in listed and found is not default and found != default:
+                raise part.error(
+                    f"has {name}={found!r}, which is not known here: drop {name}, or give the "
+                    "keywords instead"
+                )
+
+
+@functools.cache
+def _parameters(kind: Any) -> tuple[tuple[str, Any], ...]:
+    """Return names and defaults of what the constructor of a class takes."""
+    try:
+        parameters = inspect.signature(kind).parameters.values()
+    except ValueError:  # of no function in Python
+        return ()
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return tuple((one.name, one.default) for one in parameters if one.kind in named)
 
 
 @dataclass(frozen=True)

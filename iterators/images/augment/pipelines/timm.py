@@ -6,12 +6,12 @@ Transforms are read by class name and attributes; nothing of timm is imported.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..policy_tables import AUTO_POLICIES, TIMM_SETS
 from .assembly import Assembly, assemble
-from .parts import Part, PipelineError, Translated, flat, number, pair, read
+from .parts import Given, Known, Part, PipelineError, Translated, flat, number, pair, read
 from .torchvision import CONTAINERS, PILLOW, TRANSFORMS, method, translation
 
 __all__ = ["translated"]
@@ -27,13 +27,12 @@ _POLICIES = {
 }
 
 
-def translated(transform: Any, tail: bool = False) -> Translated:
+def translated(transform: Any, tail: bool, source: Given) -> Translated:
     """Return what a transform is in keywords, or the configuration of data of a model."""
     config = transform if isinstance(transform, Mapping) else getattr(transform, "__dict__", {})
     if "input_size" in config and "mean" in config:
         return _of_config(config)
-    translate = translation(TRANSFORMS | _OWN, _LIBRARIES)
-    return assemble(flat(transform, CONTAINERS), translate, PILLOW, tail)
+    return assemble(flat(transform, CONTAINERS), _translate, PILLOW, tail, source)
 
 
 def _of_config(config: Mapping[str, Any]) -> Translated:
@@ -61,21 +60,24 @@ def _of_config(config: Mapping[str, Any]) -> Translated:
     return assembly.finish()
 
 
-def _resampling(part: Part) -> dict[str, str]:
+def _resampling(assembly: Assembly, part: Part) -> dict[str, str]:
     value = read(part, "interpolation")
     if not isinstance(value, (list, tuple)):
-        return {"interpolation": method(part, value)}
+        name = method(part, value)
+        assembly.resamples(part, name, True)
+        return {"interpolation": name}
     names = [method(part, one) for one in value]
     if sorted(names) != ["bicubic", "bilinear"]:
         raise part.error(
             f"draws one of {', '.join(names)}: only bilinear and bicubic are supported"
         )
+    assembly.resamples(part, "random", True)
     return {"interpolation": "random"}
 
 
 def _random_resized_crop(assembly: Assembly, part: Part) -> None:
     size, area, ratio = (read(part, name) for name in ("size", "scale", "ratio"))
-    assembly.random_resized_crop(part, pair(part, size), area, ratio, _resampling(part))
+    assembly.random_resized_crop(part, pair(part, size), area, ratio, _resampling(assembly, part))
 
 
 def _resize(assembly: Assembly, part: Part) -> None:
@@ -85,7 +87,7 @@ def _resize(assembly: Assembly, part: Part) -> None:
         raise part.error("draws a scale: use train_crop_mode='rrc'")
     if read(part, "longest") or size[0] != size[1]:
         raise part.error("resizes to the long side: use crop_mode='center' or 'squash'")
-    assembly.resize(part, size[0], _resampling(part))
+    assembly.resize(part, size[0], _resampling(assembly, part))
     assembly.note("timm's ResizeKeepRatio rounds the long side, which is cut off here.")
 
 
@@ -95,30 +97,26 @@ def _crop_or_pad(assembly: Assembly, part: Part) -> None:
     if len(levels) != 1:
         raise part.error(f"fills with {fill!r}: only one grey level is supported")
     size = pair(part, read(part, "size"))
-    assembly.center_crop(part, size, fill=int(levels.pop()), padding_mode=mode)
+    assembly.center_crop(part, size, fill=assembly.level(part, levels.pop()), padding_mode=mode)
 
 
 def _tensor(assembly: Assembly, part: Part) -> None:
+    assembly.to_tensor()
     assembly.to_unit()
 
 
 def _integers(assembly: Assembly, part: Part) -> None:
-    pass
+    assembly.to_tensor()
 
 
 def _own_tensor(assembly: Assembly, part: Part) -> None:
     """Make floats of grey levels."""
-    if part.library == "torchvision":
-        assembly.to_unit()
-        return
+    assembly.to_tensor()
     assembly.element_type(part, str(read(part, "dtype")).rpartition(".")[2])
     assembly.to_unit(1.0)
 
 
 def _erasing(assembly: Assembly, part: Part) -> None:
-    if part.library == "torchvision":
-        TRANSFORMS[part.name](assembly, part)
-        return
     if read(part, "num_splits") > 1:
         raise part.error("leaves a part of the batch alone: give num_splits=0")
     value = "pixel" if read(part, "per_pixel") else "colour" if read(part, "rand_color") else 0.0
@@ -168,9 +166,6 @@ def _spread(deviation: float) -> str:
 
 
 def _rand_augment(assembly: Assembly, part: Part) -> None:
-    if part.library == "torchvision":
-        TRANSFORMS[part.name](assembly, part)
-        return
     ops, weights = read(part, "ops"), read(part, "choice_weights")
     names = [op.name for op in ops]
     chosen = None
@@ -203,9 +198,6 @@ def _augmix(assembly: Assembly, part: Part) -> None:
 
 
 def _auto_augment(assembly: Assembly, part: Part) -> None:
-    if part.library == "torchvision":
-        TRANSFORMS[part.name](assembly, part)
-        return
     policy = read(part, "policy")
     found = [[(op.name, op.prob, op.magnitude) for op in chain] for chain in policy]
     ops = [op for chain in policy for op in chain]
@@ -233,17 +225,38 @@ def _mixup(assembly: Assembly, part: Part) -> None:
     }
 
 
-_OWN: dict[str, Callable[[Assembly, Part], None]] = {
-    "RandomResizedCropAndInterpolation": _random_resized_crop,
-    "ResizeKeepRatio": _resize,
-    "CenterCropOrPad": _crop_or_pad,
-    "ToNumpy": _integers,
-    "MaybePILToTensor": _integers,
-    "MaybeToTensor": _tensor,
-    "ToTensor": _own_tensor,
-    "RandomErasing": _erasing,
-    "RandAugment": _rand_augment,
-    "AugMixAugment": _augmix,
-    "AutoAugment": _auto_augment,
-    "Mixup": _mixup,
+_OWN = {
+    "RandomResizedCropAndInterpolation": Known(
+        _random_resized_crop, "size scale ratio interpolation"
+    ),
+    "ResizeKeepRatio": Known(
+        _resize,
+        "size longest interpolation random_scale_prob random_aspect_prob",
+        # Of what is drawn, which is refused, and of the old name of the last.
+        "random_scale_range random_scale_area random_aspect_range fill",
+    ),
+    "CenterCropOrPad": Known(_crop_or_pad, "size fill padding_mode"),
+    "ToNumpy": Known(_integers),
+    "MaybePILToTensor": Known(_integers),
+    "MaybeToTensor": Known(_tensor),
+    "ToTensor": Known(_own_tensor, "dtype"),
+    "RandomErasing": Known(
+        _erasing,
+        "probability min_area max_area min_aspect max_aspect mode min_count max_count num_splits",
+        "device",
+    ),
+    "RandAugment": Known(_rand_augment, "ops num_layers choice_weights"),
+    "AugMixAugment": Known(_augmix, "ops alpha width depth blended"),
+    "AutoAugment": Known(_auto_augment, "policy"),
+    "Mixup": Known(
+        _mixup,
+        "mixup_alpha cutmix_alpha cutmix_minmax prob switch_prob mode label_smoothing num_classes",
+        only={"correct_lam": True, "multi_label": False},
+    ),
 }
+
+
+def _translate(assembly: Assembly, part: Part) -> None:
+    """Look a transform up among timm's, or torchvision's where it is of that library."""
+    table = _OWN if part.library == "timm" else TRANSFORMS
+    translation(table, _LIBRARIES)(assembly, part)

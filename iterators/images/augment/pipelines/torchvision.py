@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .assembly import Assembly, assemble
-from .parts import Part, Translated, flat, number, pair, read
+from .assembly import NOTHING, Assembly, assemble
+from .parts import Given, Known, Part, Translated, flat, number, pair, read
 
 __all__ = ["CONTAINERS", "PILLOW", "TRANSFORMS", "method", "translated", "translation"]
 
@@ -27,14 +27,14 @@ OTHERWISE = (
 )
 
 
-def translated(transform: Any, tail: bool = False) -> Translated:
-    """Return what a pipeline of torchvision's is in keywords."""
+def translated(transform: Any, tail: bool, source: Given) -> Translated:
+    """Return what a pipeline of torchvision's is in keywords, for images of a source."""
     translate = translation(TRANSFORMS, _LIBRARIES)
-    return assemble(flat(transform, CONTAINERS), translate, PILLOW, tail)
+    return assemble(flat(transform, CONTAINERS), translate, PILLOW, tail, source)
 
 
 def translation(
-    table: Mapping[str, Callable[[Assembly, Part], None]],
+    table: Mapping[str, Known],
     libraries: tuple[str, ...],
     otherwise: str = OTHERWISE,
 ) -> Callable[[Assembly, Part], None]:
@@ -43,7 +43,9 @@ def translation(
     def translate(assembly: Assembly, part: Part) -> None:
         if part.library not in libraries or part.name not in table:
             raise part.error(f"has no counterpart {otherwise}")
-        table[part.name](assembly, part)
+        known = table[part.name]
+        known.check(part)
+        known.translate(assembly, part)
 
     return translate
 
@@ -59,21 +61,22 @@ def method(part: Part, value: Any) -> str:
     return str(name)
 
 
-def _resampling(part: Part) -> dict[str, str]:
-    return {"interpolation": method(part, read(part, "interpolation"))}
+def _resampling(assembly: Assembly, part: Part) -> dict[str, str]:
+    """Return the interpolation, which smooths as images shrink."""
+    name = method(part, read(part, "interpolation"))
+    assembly.resamples(part, name, getattr(part.transform, "antialias", True))
+    return {"interpolation": name}
 
 
-def _fill(part: Part) -> int | tuple[int, ...]:
+def _fill(assembly: Assembly, part: Part) -> int | tuple[int, ...]:
     """Return the grey level of a border, or one for each channel."""
     value = part.transform.fill if hasattr(part.transform, "fill") else 0
     if isinstance(value, Mapping):
         if len(value) != 1:
             raise part.error("fills by type: give one fill")
         (value,) = value.values()
-    levels = value if isinstance(value, (list, tuple)) else (value or 0,)
-    numbers = tuple(round(number(level)) for level in levels)
-    if any(not 0 <= level <= 255 for level in numbers):
-        raise part.error(f"fills with {value!r}: give 0 to 255")
+    levels = value if isinstance(value, (list, tuple)) else (value,)
+    numbers = tuple(assembly.level(part, level) for level in levels)
     return numbers[0] if len(set(numbers)) == 1 else numbers
 
 
@@ -85,12 +88,19 @@ def _chance(part: Part) -> float:
 
 
 def _resize(assembly: Assembly, part: Part) -> None:
-    size = read(part, "size")
-    if getattr(part.transform, "max_size", None) is not None or size is None:
-        raise part.error("limits the long side: drop max_size, or give (height, width)")
+    size, most = read(part, "size"), getattr(part.transform, "max_size", None)
+    if size is None:
+        raise part.error(
+            "cuts the short side to a whole number of pixels: give the keyword "
+            'resize="contain", which rounds it and adds a border'
+        )
+    if most is not None:
+        raise part.error(
+            'limits the long side: drop max_size, give (height, width), or resize="contain"'
+        )
     alone = isinstance(size, int) or len(size) == 1
     wanted = pair(part, size)
-    assembly.resize(part, wanted[0] if alone else wanted, _resampling(part))
+    assembly.resize(part, wanted[0] if alone else wanted, _resampling(assembly, part))
 
 
 def _center_crop(assembly: Assembly, part: Part) -> None:
@@ -104,7 +114,7 @@ def _random_crop(assembly: Assembly, part: Part) -> None:
         pair(part, read(part, "size")),
         pad=_padding(part, padding) if padding is not None else 0,
         pad_if_needed=bool(getattr(part.transform, "pad_if_needed", False)),
-        **_border(part),
+        **_border(assembly, part),
     )
 
 
@@ -115,18 +125,18 @@ def _padding(part: Part, value: Any) -> int:
     return int(widths.pop())
 
 
-def _border(part: Part) -> dict[str, Any]:
-    return {"fill": _fill(part), "padding_mode": read(part, "padding_mode")}
+def _border(assembly: Assembly, part: Part) -> dict[str, Any]:
+    return {"fill": _fill(assembly, part), "padding_mode": read(part, "padding_mode")}
 
 
 def _pad(assembly: Assembly, part: Part) -> None:
-    assembly.pad(part, _padding(part, read(part, "padding")), **_border(part))
+    assembly.pad(part, _padding(part, read(part, "padding")), **_border(assembly, part))
 
 
 def _random_resized_crop(assembly: Assembly, part: Part) -> None:
     size = pair(part, read(part, "size"))
     area, ratio = read(part, "scale"), read(part, "ratio")
-    assembly.random_resized_crop(part, size, area, ratio, _resampling(part))
+    assembly.random_resized_crop(part, size, area, ratio, _resampling(assembly, part))
 
 
 def _five_crop(assembly: Assembly, part: Part) -> None:
@@ -148,31 +158,27 @@ def _turns(part: Part, names: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-def _warp(part: Part) -> dict[str, Any]:
-    if getattr(part.transform, "center", None) is not None:
-        raise part.error("turns about a point of its own: drop center")
-    if getattr(part.transform, "expand", False):
-        raise part.error("makes images larger: drop expand")
+def _warp(assembly: Assembly, part: Part) -> dict[str, Any]:
     name = method(part, read(part, "interpolation"))
     if name not in ("nearest", "bilinear", "bicubic"):
         raise part.error(f"has the interpolation {name!r}: give nearest, bilinear or bicubic")
-    return {"interpolation": name, "fill": _fill(part)}
+    return {"interpolation": name, "fill": _fill(assembly, part)}
 
 
 def _rotation(assembly: Assembly, part: Part) -> None:
-    assembly.warp(part, "rotate", _turns(part, ("degrees",)) | _warp(part))
+    assembly.warp(part, "rotate", _turns(part, ("degrees",)) | _warp(assembly, part))
 
 
 def _affine(assembly: Assembly, part: Part) -> None:
     values = _turns(part, ("degrees", "translate", "scale", "shear"))
     if len(values.get("shear", ())) == 2:
         values["shear"] += (0.0, 0.0)
-    assembly.warp(part, "affine", values | _warp(part))
+    assembly.warp(part, "affine", values | _warp(assembly, part))
 
 
 def _perspective(assembly: Assembly, part: Part) -> None:
     values = {"distortion_scale": number(read(part, "distortion_scale"))}
-    assembly.warp(part, "perspective", values | _warp(part), _chance(part))
+    assembly.warp(part, "perspective", values | _warp(assembly, part), _chance(part))
 
 
 def _hflip(assembly: Assembly, part: Part) -> None:
@@ -187,18 +193,25 @@ def _vflip(assembly: Assembly, part: Part) -> None:
 
 
 def _color_jitter(assembly: Assembly, part: Part) -> None:
-    step: dict[str, Any] = {"op": "color_jitter"}
+    ranges: dict[str, Any] = {}
     for name in ("brightness", "contrast", "saturation", "hue"):
         value = read(part, name)
         if value is not None:
             low, high = value if isinstance(value, (list, tuple)) else (value, value)
-            step[name] = number(low), number(high)
-    if len(step) > 1:
-        assembly.step(part, step)
+            ranges[name] = number(low), number(high)
+    assembly.jitter(part, ranges)
 
 
 def _grayscale(assembly: Assembly, part: Part) -> None:
-    assembly.grey(part, read(part, "num_output_channels"))
+    assembly.grey(part, int(read(part, "num_output_channels")))
+
+
+def _random_grayscale(assembly: Assembly, part: Part) -> None:
+    assembly.grey(part, p=_chance(part))
+
+
+def _rgb(assembly: Assembly, part: Part) -> None:
+    assembly.colour(part)
 
 
 def _gaussian_blur(assembly: Assembly, part: Part) -> None:
@@ -229,7 +242,7 @@ def _with_chance(op: str) -> Callable[[Assembly, Part], None]:
 def _policy(assembly: Assembly, part: Part, policy: str, **values: Any) -> None:
     name = method(part, read(part, "interpolation"))
     step = {"op": "auto_augment", "policy": policy, **values, "augment_interpolation": name}
-    assembly.step(part, {**step, "augment_fill": _fill(part)})
+    assembly.step(part, {**step, "augment_fill": _fill(assembly, part)})
 
 
 def _rand_augment(assembly: Assembly, part: Part) -> None:
@@ -254,10 +267,6 @@ def _auto_augment(assembly: Assembly, part: Part) -> None:
 
 
 def _augmix(assembly: Assembly, part: Part) -> None:
-    usual = {"mixture_width": 3, "chain_depth": -1, "alpha": 1.0, "all_ops": True}
-    for name, value in usual.items():
-        if read(part, name) != value:
-            raise part.error(f"has {name}={read(part, name)!r}: only {value!r} is supported")
     _policy(assembly, part, "augmix", magnitude=int(read(part, "severity")))
 
 
@@ -273,6 +282,7 @@ def _steps(assembly: Assembly, part: Part, transforms: Any) -> list[dict[str, An
 def _apply(assembly: Assembly, part: Part) -> None:
     steps, p = _steps(assembly, part, read(part, "transforms")), _chance(part)
     steps = [one for step in steps for one in (step["of"] if _plain(step) else [step])]
+    steps = [step for step in steps if step is not NOTHING]
     if len(steps) == 1 and "p" not in steps[0] and "of" not in steps[0]:
         assembly.step(part, steps[0], p)
     elif steps:
@@ -301,7 +311,12 @@ def _order(assembly: Assembly, part: Part) -> None:
 
 
 def _to_unit(assembly: Assembly, part: Part) -> None:
+    assembly.to_tensor()
     assembly.to_unit()
+
+
+def _to_tensor(assembly: Assembly, part: Part) -> None:
+    assembly.to_tensor()
 
 
 def _nothing(assembly: Assembly, part: Part) -> None:
@@ -327,7 +342,7 @@ def _to_dtype(assembly: Assembly, part: Part) -> None:
 
 
 def _to_image(assembly: Assembly, part: Part) -> None:
-    assembly.to_integers(part)
+    assembly.to_integers(part, image=True)
 
 
 def _normalize(assembly: Assembly, part: Part) -> None:
@@ -365,7 +380,7 @@ def _choice_of_any(assembly: Assembly, part: Part) -> None:
     for index, one in enumerate(part.transform.transforms):
         mixed.mixing = {}
         inner = Part(one, (*part.position, index))
-        TRANSFORMS[inner.name](mixed, inner)
+        TRANSFORMS[inner.name].translate(mixed, inner)
         found |= mixed.mixing
         share[inner.name] = share.get(inner.name, 0.0) + number(weights[index])
     if assembly.mixing or len(part.transform.transforms) != 2:
@@ -374,50 +389,94 @@ def _choice_of_any(assembly: Assembly, part: Part) -> None:
     assembly.mixing = {**found, "switch": switch}
 
 
-#: What each class means.
-TRANSFORMS: dict[str, Callable[[Assembly, Part], None]] = {
-    "Resize": _resize,
-    "CenterCrop": _center_crop,
-    "RandomCrop": _random_crop,
-    "RandomResizedCrop": _random_resized_crop,
-    "FiveCrop": _five_crop,
-    "TenCrop": _ten_crop,
-    "Pad": _pad,
-    "RandomHorizontalFlip": _hflip,
-    "RandomVerticalFlip": _vflip,
-    "RandomRotation": _rotation,
-    "RandomAffine": _affine,
-    "RandomPerspective": _perspective,
-    "ColorJitter": _color_jitter,
-    "Grayscale": _grayscale,
-    "RandomGrayscale": _with_chance("grayscale"),
-    "GaussianBlur": _gaussian_blur,
-    "RandomSolarize": _solarize,
-    "RandomPosterize": _posterize,
-    "RandomEqualize": _with_chance("equalize"),
-    "RandomAutocontrast": _with_chance("autocontrast"),
-    "RandomInvert": _with_chance("invert"),
-    "RandomAdjustSharpness": _sharpness,
-    "RandAugment": _rand_augment,
-    "TrivialAugmentWide": _trivial_augment,
-    "AutoAugment": _auto_augment,
-    "AugMix": _augmix,
-    "RandomApply": _apply,
-    "RandomChoice": _choice_of_any,
-    "RandomOrder": _order,
-    "ToTensor": _to_unit,
-    "PILToTensor": _nothing,
-    "ToImage": _nothing,
-    "ToPureTensor": _nothing,
-    "ToPILImage": _to_image,
-    "ToDtype": _to_dtype,
-    "ConvertImageDtype": _to_dtype,
-    "Normalize": _normalize,
-    "RandomErasing": _erasing,
-    "Identity": _nothing,
-    "RGB": _nothing,
-    "MixUp": _mixed("mixup"),
-    "CutMix": _mixed("cutmix"),
+# Presets of weights
+
+
+def _classification(assembly: Assembly, part: Part) -> None:
+    """Resize, crop and normalise: ``weights.transforms()``."""
+    _preset_resize(assembly, part)
+    assembly.center_crop(part, pair(part, read(part, "crop_size")), fill=0)
+    _detection(assembly, part)
+    _normalize(assembly, part)
+
+
+def _segmentation(assembly: Assembly, part: Part) -> None:
+    if read(part, "resize_size") is not None:
+        _preset_resize(assembly, part)
+    _detection(assembly, part)
+    _normalize(assembly, part)
+
+
+def _preset_resize(assembly: Assembly, part: Part) -> None:
+    size = read(part, "resize_size")
+    wanted = pair(part, size)
+    alone = isinstance(size, int) or len(size) == 1
+    assembly.resize(part, wanted[0] if alone else wanted, _resampling(assembly, part))
+
+
+def _detection(assembly: Assembly, part: Part) -> None:
+    assembly.to_tensor()
+    assembly.to_unit()
+
+
+_P = "p"
+_POLICY = "interpolation fill"
+_PRESET = "resize_size mean std interpolation antialias"
+#: What each class means, and its parameters.
+TRANSFORMS: dict[str, Known] = {
+    "Resize": Known(_resize, "size interpolation max_size antialias"),
+    "CenterCrop": Known(_center_crop, "size"),
+    "RandomCrop": Known(_random_crop, "size padding pad_if_needed fill padding_mode"),
+    "RandomResizedCrop": Known(_random_resized_crop, "size scale ratio interpolation antialias"),
+    "FiveCrop": Known(_five_crop, "size"),
+    "TenCrop": Known(_ten_crop, "size vertical_flip"),
+    "Pad": Known(_pad, "padding fill padding_mode"),
+    "RandomHorizontalFlip": Known(_hflip, _P),
+    "RandomVerticalFlip": Known(_vflip, _P),
+    "RandomRotation": Known(
+        _rotation, "degrees interpolation fill", only={"expand": False, "center": None}
+    ),
+    "RandomAffine": Known(
+        _affine, "degrees translate scale shear interpolation fill", only={"center": None}
+    ),
+    "RandomPerspective": Known(_perspective, "distortion_scale p interpolation fill"),
+    "ColorJitter": Known(_color_jitter, "brightness contrast saturation hue"),
+    "Grayscale": Known(_grayscale, "num_output_channels"),
+    "RandomGrayscale": Known(_random_grayscale, _P),
+    "GaussianBlur": Known(_gaussian_blur, "kernel_size sigma"),
+    "RandomSolarize": Known(_solarize, "threshold p"),
+    "RandomPosterize": Known(_posterize, "bits p"),
+    "RandomEqualize": Known(_with_chance("equalize"), _P),
+    "RandomAutocontrast": Known(_with_chance("autocontrast"), _P),
+    "RandomInvert": Known(_with_chance("invert"), _P),
+    "RandomAdjustSharpness": Known(_sharpness, "sharpness_factor p"),
+    "RandAugment": Known(_rand_augment, f"num_ops magnitude num_magnitude_bins {_POLICY}"),
+    "TrivialAugmentWide": Known(_trivial_augment, f"num_magnitude_bins {_POLICY}"),
+    "AutoAugment": Known(_auto_augment, f"policy {_POLICY}"),
+    "AugMix": Known(
+        _augmix,
+        f"severity {_POLICY}",
+        only={"mixture_width": 3, "chain_depth": -1, "alpha": 1.0, "all_ops": True},
+    ),
+    "RandomApply": Known(_apply, "transforms p"),
+    "RandomChoice": Known(_choice_of_any, "transforms p"),
+    "RandomOrder": Known(_order, "transforms"),
+    "ToTensor": Known(_to_unit),
+    "PILToTensor": Known(_to_tensor),
+    "ToImage": Known(_to_tensor),
+    "ToPureTensor": Known(_nothing),
+    "ToPILImage": Known(_to_image, only={"mode": None}),
+    "ToDtype": Known(_to_dtype, "dtype scale"),
+    "ConvertImageDtype": Known(_to_dtype, "dtype"),
+    "Normalize": Known(_normalize, "mean std", "inplace"),
+    "RandomErasing": Known(_erasing, "p scale ratio value", "inplace"),
+    "Identity": Known(_nothing),
+    "RGB": Known(_rgb),
+    "MixUp": Known(_mixed("mixup"), "alpha num_classes", "labels_getter"),
+    "CutMix": Known(_mixed("cutmix"), "alpha num_classes", "labels_getter"),
+    "ImageClassification": Known(_classification, f"crop_size {_PRESET}"),
+    "SemanticSegmentation": Known(_segmentation, _PRESET),
+    "ObjectDetection": Known(_detection),
 }
 
 #: Those that may be inside a combinator: what is a step.

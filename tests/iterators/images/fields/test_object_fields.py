@@ -118,6 +118,43 @@ def test_points_lie_on_their_pixels(pack):
     assert seen > 20 and hidden > 5
 
 
+EDGES = [(0, 0), (0, 12.5), (5, 0), (12.5, 12.5), (25, 25), (25, 0)]
+
+
+def points_of(folder, points, **keywords):
+    """What is seen of the points of a black image of 25 pixels a side."""
+    image = cv2.imencode(".png", np.zeros((25, 25, 3), np.uint8))[1].tobytes()
+    write(folder / "a", [(0.0, image)])
+    label = [value for x, y in points for value in (x / 25, y / 25, 2)]
+    write(folder / "a.points", [([2, 3 * len(points), *label], b"")])
+    keywords = {"data_shape": (3, 25, 25), "batch_size": 1, **keywords}
+    with provider(folder, fields={"points": Keypoints()}, **keywords) as batches:
+        return next(iter(batches))["points"][0, 0, :, 2].tolist()
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        {},
+        {"mirror": True},
+        {"flip_p": 1.0},
+        {"steps": ["hflip"]},
+        {"steps": ["vflip", "hflip", "hflip"]},
+        {"rotation": (180, 180)},
+        {"steps": [{"op": "rotate", "degrees": (180, 180)}]},
+        {"steps": [{"op": "rotate", "degrees": (90, 90)}]},
+        {"resize": 50, "data_shape": (3, 50, 50)},
+        {"pad": 3, "data_shape": (3, 31, 31)},
+    ],
+)
+def test_points_on_the_edge_are_seen(tmp_path, keywords):
+    assert points_of(tmp_path, EDGES, **keywords) == [2] * len(EDGES)
+
+
+def test_points_outside_by_a_hundredth_of_a_pixel_are_hidden(tmp_path):
+    assert points_of(tmp_path, [(-0.01, 12), (25.01, 12), (12, 12)], mirror=True) == [0, 0, 2]
+
+
 def test_boxes_are_the_seen_parts(pack):
     labels = [header.label for header, _ in stored(pack, "a.boxes")]
     kept = 0

@@ -90,7 +90,7 @@ STEPS = [
      {"op": "choice", "of": [{"op": "invert"}, {"op": "equalize"}], "weights": [0.25, 0.75]}),
     (alb("OneOf", transforms=[alb("InvertImg"), alb("NoOp")], transforms_ps=[0.5, 0.5], p=0.4),
      {"op": "apply", "p": 0.4,
-      "of": [{"op": "choice", "of": [{"op": "invert"}, {"op": "apply", "of": []}]}]}),
+      "of": [{"op": "choice", "of": [{"op": "invert"}, {"op": "invert", "p": 0.0}]}]}),
 ]  # fmt: skip
 
 
@@ -146,3 +146,37 @@ def test_the_tail_gets_arrays():
     found = NamedRecipe.from_albumentations([SQUARE, clahe], python="tail")
     assert (found.tail, found.tail_of) == ((clahe,), "array")
     assert (found.keywords["dtype"], found.keywords["layout"]) == ("uint8", "NHWC")
+
+
+BOX = {"p": 1, "interpolation": 1, "max_size": 48, "max_size_hw": None}
+PADDED = {
+    "p": 1, "min_height": 48, "min_width": 48, "border_mode": 0, "position": "center", "fill": 7,
+}  # fmt: skip
+
+
+def test_a_letterbox():
+    found = keywords(fake("albumentations", "LongestMaxSize", **BOX),
+                     fake("albumentations", "PadIfNeeded", **PADDED))  # fmt: skip
+    expected = {"data_shape": (3, 48, 48), "resize": "contain", "fill_value": 7, "inter_method": 1}
+    assert expected.items() <= found.items()
+
+
+@pytest.mark.parametrize(
+    ("box", "pad", "text"),
+    [
+        ({}, {"border_mode": 4}, "give border_mode=0"),
+        ({}, {"position": "top_left"}, 'position="center"'),
+        ({}, {"min_width": 50}, "give both one"),
+        ({"max_size_hw": (9, 9)}, {}, "has max_size_hw=.9, 9., and only None"),
+        ({"area_for_downscale": "image"}, {}, "area_for_downscale='image'"),
+        ({"max_size": (9, 8)}, {}, "draws its size"),
+        ({}, {"pad_height_divisor": 32}, "pad_height_divisor=32"),
+        ({}, None, 'makes images of different sizes: .*resize="contain"'),
+    ],
+)
+def test_what_is_no_letterbox(box, pad, text):
+    parts = [fake("albumentations", "LongestMaxSize", **BOX | box)]
+    if pad is not None:
+        parts.append(fake("albumentations", "PadIfNeeded", **PADDED | pad))
+    with pytest.raises(PipelineError, match=text):
+        keywords(*parts)

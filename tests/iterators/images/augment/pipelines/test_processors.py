@@ -39,9 +39,14 @@ def keywords(config):
         (VIT | {"size": {"height": 9, "width": 9, "shortest_edge": None}},
          {"data_shape": (3, 9, 9), "resize": (9, 9)}),
         (CLIP, {**FLOOR, "data_shape": (3, 224, 224), "resize": 224, "interpolation": "bicubic"}),
-        (CLIP | {"size": 200, "crop_size": 224},
-         {**FLOOR, "data_shape": (3, 224, 224), "resize": 200, "interpolation": "bicubic",
-          "fill_value": 0}),
+        (CLIP | {"size": 240, "crop_size": 200},
+         {**FLOOR, "data_shape": (3, 200, 200), "resize": 240, "interpolation": "bicubic"}),
+        (CLIP | {"use_square_size": True},
+         {"data_shape": (3, 224, 224), "resize": (224, 224), "interpolation": "bicubic"}),
+        (VIT | {"size": 240, "default_to_square": False, "do_center_crop": True, "crop_size": 200},
+         {**FLOOR, "data_shape": (3, 200, 200), "resize": 240}),
+        (VIT | {"ensure_multiple_of": 1, "size_divisor": None, "keep_aspect_ratio": False},
+         {"data_shape": (3, 224, 200), "resize": (224, 200)}),
         (VIT | {"size": 256, "do_center_crop": True, "crop_size": 224},
          {**FLOOR, "data_shape": (3, 224, 224), "resize": (256, 256)}),
         (CONVNEXT,
@@ -94,10 +99,13 @@ def test_a_path_a_folder_and_an_object(tmp_path):
         ({"keep_aspect_ratio": True}, "keep_aspect_ratio=True keeps the aspect ratio in a way"),
         ({"do_flip_channel_order": True}, "exchanges the channels"),
         ({"size": {"longest_edge": 9}}, "size={'longest_edge': 9}: only height and width, or"),
-        ({"size": None}, "resizes, but says no size"),
+        ({"size": {"shortest_edge": 9}, "max_size": 9, "use_square_size": True}, "squares of 224"),
+        ({"size": 9, "max_size": 9, "default_to_square": False}, "max_size=9 limits the long side"),
+        ({"patch_size": 14}, "patch_size=14 is not known here: drop it if it changes no pixel"),
+        ({"do_center_crop": True, "crop_size": 300}, "pads them by rules that differ"),
+        ({"ensure_multiple_of": 14}, "rounds sizes to multiples"),
         ({"crop_pct": 0.9}, "belongs to a rule that is not known"),
         ({"image_processor_type": "PerceiverImageProcessor"}, "crops before it resizes"),
-        ({"size": {"shortest_edge": 9}}, "leaves images of different sizes"),
         ({"resample": 9}, "has the interpolation 9"),
     ],
 )
@@ -111,3 +119,45 @@ def test_what_is_no_processor(tmp_path):
         NamedRecipe.from_processor(3)
     with pytest.raises(FileNotFoundError):
         NamedRecipe.from_processor(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "expected"),
+    [
+        ("CLIP", 96, 96),
+        ("ChineseCLIP", 96, 96),
+        ("Bit", 96, 96),
+        ("Llava", 96, 96),
+        ("MobileNetV2", 96, 96),
+        ("Siglip", 96, 96),
+        ("ViT", 96, (96, 96)),
+        ("DeiT", 256, (256, 256)),
+        ("Blip", 96, (96, 96)),
+        ("Segformer", 96, (96, 96)),
+        ("CLIP", None, 224),
+        ("DeiT", None, (256, 256)),
+        ("MobileNetV1", None, 256),
+    ],
+)
+def test_sizes_of_one_number_and_none_by_class(kind, size, expected):
+    for ending in ("ImageProcessor", "ImageProcessorFast", "FeatureExtractor"):
+        config = {"image_processor_type": kind + ending, "size": size, "crop_size": 64}
+        found = NamedRecipe.from_processor(config).keywords
+        assert found["resize"] == expected
+        assert found["mean_r"] > 100
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"size": 224}, "may be the short side or a square"),
+        ({"do_resize": None}, "says size, but no do_resize"),
+        ({"resample": None}, "says do_resize, but no resample"),
+        ({"crop_size": 200}, "says crop_size, but no do_center_crop"),
+        ({"image_mean": None}, "says do_normalize, but no image_mean"),
+    ],
+)
+def test_what_is_left_to_a_class_that_is_not_known(change, text):
+    for name in ("NewImageProcessor", None):
+        with pytest.raises(PipelineError, match=text):
+            NamedRecipe.from_processor(VIT | {"image_processor_type": name} | change)

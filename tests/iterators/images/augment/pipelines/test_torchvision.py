@@ -228,7 +228,7 @@ VALUES = [
     ([TENSOR, NORMALIZE, tv("RandomErasing", value=(0, 0, 0))],
      {**NORMALISED, "random_erasing": 0.5, "erasing_value": "mean", "erasing_area": (0.02, 0.33),
       "erasing_ratio": (0.3, 3.3)}),
-    ([TENSOR, tv("RandomErasing", value="random"), NORMALIZE, FLIP],
+    ([TENSOR, NORMALIZE, tv("RandomErasing", value="random"), FLIP],
      {**NORMALISED, "random_erasing": 0.5, "erasing_value": "pixel", "erasing_area": (0.02, 0.33),
       "erasing_ratio": (0.3, 3.3), "rand_mirror": True}),
     ([TENSOR, tv("RandomErasing", value=0.2)],
@@ -257,6 +257,61 @@ def test_images_that_stay_as_they_are_need_a_shape():
     found = NamedRecipe.from_torchvision([FLIP, TENSOR])
     assert found.keywords == {**PILLOW, "rand_mirror": True, "scale": 1 / 255}
     assert "give data_shape" in str(found)
+
+
+def test_a_short_side_alone_needs_a_shape():
+    found = NamedRecipe.from_torchvision([tv("Resize", size=256), TENSOR])
+    assert found.keywords["resize"] == 256 and "data_shape" not in found.keywords
+    assert "for a list of them data_shape=(3, None, None) and orient=True" in str(found)
+
+
+def test_the_images_that_a_pipeline_is_given():
+    digits, photos = (1, 28, 28), (3, 32, 32)
+
+    def shape(images, *transforms):
+        found = NamedRecipe.from_torchvision(transforms, images=images).keywords
+        return found["data_shape"], len(found.get("steps", ()))
+
+    grey, three = tv("Grayscale"), tv("Grayscale", num_output_channels=3)
+    assert shape(digits, TENSOR) == (digits, 0)
+    assert shape((3, 30, 41), tv("Resize", size=20), TENSOR) == ((3, 20, 27), 0)
+    assert shape(photos, tv("Pad", padding=2), TENSOR) == ((3, 36, 36), 0)
+    assert shape(photos, grey) == ((1, 32, 32), 0) and shape(digits, grey) == (digits, 0)
+    assert shape(digits, three) == shape(digits, tv("RGB")) == ((3, 28, 28), 0)
+    assert shape(photos, three) == shape(photos, grey, tv("RGB")) == ((3, 32, 32), 1)
+    assert shape(digits, tv("RandomGrayscale", p=0.5)) == (digits, 0)
+    jitter = tv("ColorJitter", brightness=(1, 2), saturation=(1, 2), hue=(0, 0.1))
+    found = NamedRecipe.from_torchvision([jitter], images=digits).keywords["steps"]
+    assert found == ({"op": "color_jitter", "brightness": (1, 2)},)
+    with pytest.raises(PipelineError, match="3 means and 3 deviations for 1 channels"):
+        shape(digits, TENSOR, NORMALIZE)
+    with pytest.raises(ValueError, match="expected 1 or 3 channels"):
+        shape((4, 8, 8), TENSOR)
+
+
+def test_fills_of_floats_have_their_unit():
+    found = keywords(TENSOR, size("RandomCrop", padding=2, fill=1.0))
+    assert found["fill_value"] == 255
+    with pytest.raises(PipelineError, match=r"fills with 0\.5, which is no grey level"):
+        keywords(TENSOR, tv("Pad", padding=2, fill=0.5), size())
+
+
+def test_integer_tensors_begin_in_python_as_images():
+    lambd, image = tv("Lambda"), tv("ToImage")
+    found = NamedRecipe.from_torchvision([SQUARE, image, lambd], python="tail")
+    assert (found.tail, found.tail_of) == ((image, lambd), "image")
+
+
+def test_presets():
+    preset = {**IMAGENET, "interpolation": Interpolation.BILINEAR, "antialias": True}
+    classes = fake("torchvision", "ImageClassification", resize_size=[40], crop_size=[24], **preset)
+    expected = {"data_shape": (3, 24, 24), "resize": 40, "interpolation": "bilinear"}
+    assert keywords(classes) == {**PILLOW, **expected, **NORMALISED}
+    masks = fake("torchvision", "SemanticSegmentation", resize_size=[40], **preset)
+    found = NamedRecipe.from_torchvision(masks).keywords
+    assert found["resize"] == 40 and found["mean_r"] == 123.675
+    boxes = fake("torchvision", "ObjectDetection")
+    assert NamedRecipe.from_torchvision(boxes).keywords["scale"] == 1 / 255
 
 
 def test_pixels_before_a_crop_that_resamples_nothing():
@@ -301,13 +356,20 @@ def test_a_recipe_prints_itself_as_keywords():
     assert NamedRecipe.from_json(found.to_json()) == found
 
 
-SIZED = "resize=256 leaves images of different sizes, which make no batch"
 ERRORS = [
     ([SQUARE, tv("ElasticTransform")], (1,), "has no counterpart here: drop it, or put it behind"),
     ([SQUARE, fake("mine", "Resize", size=3)], (1,), "has no counterpart here"),
     ([SQUARE, compose(TENSOR, tv("Lambda"))], (1, 1), "has no counterpart here"),
     ([SQUARE, tv("RandomApply", transforms=[FLIP, SQUARE], p=1)], (1, 1), "inside RandomApply"),
-    ([tv("Resize", size=256)], (), SIZED),
+    ([SQUARE, TENSOR, tv("RandomErasing", value="random"), NORMALIZE], (2,), "numbers that Normal"),
+    ([SQUARE, tv("RandomErasing", value="random")], (1,), "draws normal numbers among integers"),
+    ([tv("Resize", size=None, max_size=300)], (0,), 'resize="contain"'),
+    ([tv("ToImage"), tv("Resize", size=(8, 8), antialias=False)], (1,), "has antialias=False"),
+    ([TENSOR, tv("Resize", size=(8, 8), interpolation=0)], (1,), "resamples tensors by 'nearest'"),
+    ([TENSOR, tv("Resize", size=(8, 8), interpolation=3)], (1,), "resamples floats by bicubic"),
+    ([SQUARE, TENSOR, TURN], (2,), "moves pixels of tensors"),
+    ([SQUARE, TENSOR, tv("ColorJitter", hue=(0, 0.1))], (2,), "turns hues of tensors"),
+    ([SQUARE, tv("ToPILImage", mode="L")], (1,), "has mode='L', and only None has"),
     ([tv("Resize", size=256, max_size=300)], (0,), "drop max_size"),
     ([tv("Resize", size=9, interpolation="cubic")], (0,), "has the interpolation 'cubic'"),
     ([SQUARE, CROP, SQUARE], (2,), "stands behind a crop"),
@@ -335,7 +397,7 @@ ERRORS = [
     ([SQUARE, tv("ToDtype", dtype="torch.int64", scale=True)], (1,), "makes int64"),
     ([SQUARE, TENSOR, NORMALIZE, tv("ToDtype", dtype="torch.uint8", scale=True)], (3,), "normalis"),
     ([SQUARE, tv("TrivialAugmentWide", num_magnitude_bins=5)], (1,), "num_magnitude_bins=31"),
-    ([SQUARE, tv("AugMix", mixture_width=2)], (1,), "mixture_width=2: only 3 is supported"),
+    ([SQUARE, tv("AugMix", mixture_width=2)], (1,), "has mixture_width=2, and only 3 has"),
     ([SQUARE, tv("Grayscale", num_output_channels=2)], (1,), "makes 2 channels"),
     ([SQUARE, tv("GaussianBlur", sigma=(1, 2))], (1,), "has no attribute 'kernel_size'"),
     ([MIXUP, CUTMIX], (1,), "is a second mixing"),
