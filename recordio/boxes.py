@@ -1,4 +1,4 @@
-"""Labels of detection records: the objects that they list, as an array."""
+"""Labels of detection records: the objects that they list, and which of these cannot be right."""
 
 from __future__ import annotations
 
@@ -8,12 +8,36 @@ import numpy as np
 
 from .errors import LabelError
 
-__all__ = ["LEAST_HEADER", "LEAST_OBJECT", "ROW_PREFIX", "boxes_of", "objects_of"]
+__all__ = [
+    "FAULTS",
+    "LEAST_HEADER",
+    "LEAST_OBJECT",
+    "ROW_PREFIX",
+    "are_objects",
+    "boxes_of",
+    "check_listed",
+    "check_objects",
+    "faults_of",
+    "objects_of",
+]
 
 #: Fewest values of a header and of an object.
 LEAST_HEADER, LEAST_OBJECT = 2, 5
 #: Values before the labels in a row of a batch; the last says how many labels follow.
 ROW_PREFIX = 4
+#: Class of the empty box that marks an image without objects.
+NO_CLASS = -1
+#: Boxes may leave the image a little; coordinates beyond these are pixels, not fractions.  The
+#: readers of batches have the same bounds (`iterators.images.augment.det_labels`).
+LOWEST, HIGHEST = -1, 2
+#: Faults of objects, by their numbers; the readers of batches use the same words.
+FAULTS = (
+    "",
+    "an object's class is not a finite number",
+    "an object's coordinate is not a finite number",
+    "an object's coordinate is below -1 or above 2: boxes are in fractions of the image, not in "
+    "pixels",
+)
 
 
 def boxes_of(labels: Any, *, in_batch: bool = False) -> np.ndarray:
@@ -32,12 +56,14 @@ def boxes_of(labels: Any, *, in_batch: bool = False) -> np.ndarray:
     -------
     numpy.ndarray of float32, (objects, B)
         For each object its class, xmin, ymin, xmax, ymax in fractions of the image, and any further
-        values.  Objects without area, which readers drop, are included for a record.
+        values.  Objects without area, which readers drop, are included for a record, but for those
+        of class -1: they mark an image without objects.
 
     Raises
     ------
     LabelError
-        If the labels are not a header and objects of one size.
+        If the labels are not a header and objects of one size, or an object cannot be right: its
+        class or a coordinate is not finite, or a coordinate is below -1 or above 2, as pixels are.
 
     Examples
     --------
@@ -59,7 +85,51 @@ def boxes_of(labels: Any, *, in_batch: bool = False) -> np.ndarray:
                 "columns, number of labels, labels"
             )
         values = values[ROW_PREFIX : ROW_PREFIX + int(count)]
-    return objects_of(values, LEAST_OBJECT)
+    objects = objects_of(values, LEAST_OBJECT)
+    check_objects(objects)
+    return objects[are_objects(objects)]
+
+
+def are_objects(rows: np.ndarray) -> np.ndarray:
+    """Tell objects from the empty box of class -1 that marks an image without objects: bool.
+
+    >>> are_objects(np.array([[-1, 0, 0, 0, 0], [0, 0, 0, 0, 0], [-1, 0, 0, 1, 1]])).tolist()
+    [False, True, True]
+    """
+    is_empty = (rows[:, 3] <= rows[:, 1]) | (rows[:, 4] <= rows[:, 2])
+    return ~((rows[:, 0] == NO_CLASS) & is_empty)
+
+
+def faults_of(rows: np.ndarray) -> np.ndarray:
+    """Number what is wrong with each object, as in `FAULTS`; 0 where nothing is.
+
+    >>> faults_of(np.array([[0, 0, 0, 1, 1], [np.nan, 0, 0, 1, 1], [0, 10, 10, 30, 30]])).tolist()
+    [0, 1, 3]
+    """
+    corners = rows[:, 1:LEAST_OBJECT]
+    return np.select(
+        [
+            ~np.isfinite(rows[:, 0]),
+            ~np.isfinite(corners).all(axis=1),
+            ((corners < LOWEST) | (corners > HIGHEST)).any(axis=1),
+        ],
+        [1, 2, 3],
+    )
+
+
+def check_objects(rows: np.ndarray) -> None:
+    """Raise LabelError for an object that cannot be right."""
+    if len(wrong := np.flatnonzero(found := faults_of(rows))):
+        raise LabelError(FAULTS[found[wrong[0]]])
+
+
+def check_listed(labels: Any) -> None:
+    """Raise LabelError for objects that cannot be right in labels; other labels pass."""
+    try:
+        objects = objects_of(np.atleast_1d(np.asarray(labels, np.float32)), LEAST_OBJECT)
+    except LabelError:
+        return
+    check_objects(objects)
 
 
 def objects_of(values: np.ndarray, least: int) -> np.ndarray:

@@ -13,6 +13,7 @@ import numpy as np
 
 from recordio import ImageDecodeError, IRHeader, LabelError, RecordTooLargeError
 from recordio import pack as pack_record
+from recordio.boxes import check_listed
 from recordio.containers.labels import raw_values_in
 from recordio.extras import command
 from recordio.formats import by_opencv, pnm
@@ -57,7 +58,10 @@ def encode_record(
     """Make the record of an image that was read."""
     if not entry.labels:
         raise LabelError("the list entry has no label")
-    label = entry.labels if options.pack_label and len(entry.labels) > 1 else entry.labels[0]
+    label = entry.labels[0]
+    if options.pack_label and len(entry.labels) > 1:
+        label = entry.labels
+        check_listed(label)
     image = encode_image(data, options)
     if options.optimize:
         image = optimize_image(image, tally or Tally())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from recordio.boxes import LEAST_HEADER, LEAST_OBJECT, boxes_of
+from recordio.boxes import boxes_of
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import LabelError, RecordIOError
 from recordio.extras import need
@@ -83,14 +83,17 @@ class DetSteps:
     def __call__(self, image: np.ndarray, header: IRHeader) -> tuple[Any, np.ndarray]:
         values = header.label if self.listed is None else listed_labels(self.listed, header.id)
         objects = objects_of(values)
+        most, width = self.label_shape
+        least = min(len(objects), 1)  # an image without objects stays one
+        if not least:
+            objects = np.zeros((0, width), np.float32)
         for step in self.steps:
             image, objects = step(image, objects)
         objects = np.asarray(objects, np.float32)
-        most, width = self.label_shape
-        if objects.ndim != 2 or not 0 < len(objects) <= most or objects.shape[1] != width:
+        if objects.ndim != 2 or not least <= len(objects) <= most or objects.shape[1] != width:
             raise LabelError(
-                f"objects of shape {objects.shape}: expected (1 to {most}, {width}); reshape() "
-                "makes room for more"
+                f"objects of shape {objects.shape}: expected ({least} to {most}, {width}); "
+                "reshape() makes room for more"
             )
         label = np.full(self.label_shape, PADDING, np.float32)
         label[: len(objects)] = objects
@@ -117,7 +120,8 @@ class ImageDetIter(ImageIter):
     ValueError
         For a value that is out of range or has no effect, and for lists and files without images.
     LabelError
-        When the iterator is made, if any label has another form or no object with an area; with
+        When the iterator is made, if any label has another form, an object that cannot be right
+        (see `recordio.boxes_of`), or objects of which none has an area; with
         ``on_error="skip"``, if all labels are of that kind.
     RecordIOError
         If the record file or its index is damaged.
@@ -363,12 +367,15 @@ def _listed(options: ImageDetIterOptions) -> tuple[ImageFileSource | None, Vecto
 def _labels(source: Any, listed: Vectors | None, options: ImageDetIterOptions) -> Labels:
     """Room for the objects of every image."""
     labels = source.label_vectors() if listed is None else listed_labels_of(listed, source.name)
-    most, width = 0, 0
+    most, width, stated = 0, 0, 0
     for location, values in labels:
         try:
             if isinstance(values, RecordIOError):
                 raise values
             objects = objects_of(values, options.label_width)
+            if not len(objects):
+                stated = stated or objects.shape[1]
+                continue
             if width not in (0, objects.shape[1]):
                 raise LabelError(
                     f"objects of {objects.shape[1]} values, those before it have {width}"
@@ -378,14 +385,12 @@ def _labels(source: Any, listed: Vectors | None, options: ImageDetIterOptions) -
                 raise type(error)(error.reason, **location) from None
             continue
         most, width = max(most, len(objects)), objects.shape[1]
-    if not most:
+    if not (most or stated):
         raise LabelError("no image has a label that can be used", path=source.name)
+    most, width = max(most, 1), width or stated
     plans = [{"label_width": 0, "labels": listed}]
     return Labels(shape=(most, width), plans=plans, distinct=distinct_classes)
 
-
-#: Fewest values of a label that has an object.
-LEAST_VALUES = LEAST_HEADER + LEAST_OBJECT
 
 #: Ascending ids, where the values of each begin, and the values.
 Vectors = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -395,21 +400,17 @@ def objects_of(values: Any, raw_width: int = -1) -> np.ndarray:
     """Return the objects of a label as float32 rows, (objects, B); those without area are left out.
 
     A label is ``[A, B, A - 2 more values, objects of B values]``, of `raw_width` values if that is
-    above 0.  It is a LabelError if the values contradict each other or no object has an area.
+    above 0.  It is a LabelError if the values contradict each other, or there are objects and none
+    has an area.
     """
     label = np.atleast_1d(np.asarray(values, np.float32))
     if raw_width > 0 and len(label) != raw_width:
         raise LabelError(f"the label has {len(label)} values, label_width is {raw_width}")
-    if len(label) < LEAST_VALUES:
-        raise LabelError(
-            f"the label has {len(label)} values, fewer than the {LEAST_VALUES} of a header and one "
-            "object"
-        )
     objects = boxes_of(label)
-    objects = objects[(objects[:, 3] > objects[:, 1]) & (objects[:, 4] > objects[:, 2])]
-    if not len(objects):
+    shown = objects[(objects[:, 3] > objects[:, 1]) & (objects[:, 4] > objects[:, 2])]
+    if len(objects) and not len(shown):
         raise LabelError("no object of the label has an area")
-    return objects
+    return shown
 
 
 def described_files(

@@ -96,8 +96,12 @@ def field_statistics(
             for _, one in results:
                 counts.update(one)
         is_of_objects = found.is_detection if meta is None else meta.kind in ("boxes", "keypoints")
+        objects = None
         if found.is_detection and (meta is None or meta.kind == "boxes"):
             counts.update(_counted(found.labels.values))
+            objects = len(found.labels.values)
+        elif is_of_objects:
+            objects = found.count_objects()
         return FieldStatistics(
             records=len(found),
             missing=int((rows_of(pack.keys, found.keys) < 0).sum()),
@@ -106,7 +110,7 @@ def field_statistics(
             kind=None if meta is None else meta.kind,
             ignore=None if meta is None else meta.ignore,
             classes={} if meta is None else meta.classes,
-            objects=found.count_objects() if is_of_objects else None,
+            objects=objects,
             counts=dict(sorted(counts.items())),
         )
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ..boxes import LEAST_HEADER
 from ..errors import RecordIOError
 from ..frames.check import Problem, Report, keys_by_offset, verify
 from ..frames.reader import RecordReader
-from ..header import HEADER
+from ..header import HEADER, unpack
 from .field_check import field_problems
 from .open_pack import OpenPack
+from .scanned_container import scan_again
 from .scanned_pack import whole_records
 
 __all__ = ["SoundRecords", "check_pack"]
@@ -26,13 +28,28 @@ def check_pack(
 ) -> Report:
     """List everything that is wrong with a record file, as `verify` does, or with a container.
 
-    If nothing is, the keys of a face-recognition pack are looked at, and the fields of a pack.
+    If nothing is, the keys of a face-recognition pack are looked at, the labels of objects, and the
+    fields of a pack.
     The contents of a container have to be there; those that only a library can read are read.
     """
     report = _checked(pack, checksums, progress)
     if report.ok:
-        report.problems += [*_face_problems(pack), *field_problems(pack)]
+        report.problems += [*_face_problems(pack), *_label_problems(pack), *field_problems(pack)]
     return report
+
+
+def _label_problems(pack: OpenPack) -> list[Problem]:
+    """Find objects that cannot be right in the labels of a detection pack."""
+    if not len(pack):
+        return []
+    with contextlib.suppress(RecordIOError):
+        if np.atleast_1d(unpack(pack.record(0))[0].label).size < LEAST_HEADER:
+            return []  # most packs, whose labels are not all read
+    with scan_again(pack) as scanned:
+        scanned.problems.clear()  # found by others
+        if scanned.is_detection:
+            scanned.note_faulty_objects()
+        return scanned.problems
 
 
 def _face_problems(pack: OpenPack) -> list[Problem]:

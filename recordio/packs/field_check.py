@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..formats.table import IMAGE_KINDS
 from ..frames.check import Problem, verify
 from .fields_meta import FieldMeta
 from .open_pack import FieldPack, OpenPack
+from .scanned_container import scan_again
 from .sizes import measured_sizes
 
 __all__ = ["field_problems"]
@@ -38,7 +40,10 @@ def field_problems(pack: OpenPack) -> list[Problem]:
     for name in names:
         try:
             field = pack.field(name)
-            found += list(_damage(field)) or [*_misfits(pack, field), *_unlike(pack, field)]
+            found += list(_damage(field)) or [
+                *_misfits(pack, field),
+                *(_unlike(pack, field) or _faulty(pack, field)),
+            ]
         except RecordIOError as error:
             found.append(Problem("field", f"field {name}: {error}"))
     return found
@@ -74,18 +79,37 @@ def _misfits(pack: OpenPack, field: FieldPack) -> Iterator[Problem]:
         )
 
 
-def _unlike(pack: OpenPack, field: FieldPack) -> Iterator[Problem]:
+def _faulty(pack: OpenPack, field: FieldPack) -> Iterator[Problem]:
+    """Find boxes that cannot be right; without a description their width tells boxes."""
+    meta = pack.fields_meta.get(field.name)
+    if meta is not None and meta.kind != "boxes":
+        return
+    with scan_again(field) as scanned:
+        scanned.problems.clear()  # found by others
+        if not scanned.is_detection:
+            return
+        if meta is None and (scanned.object_widths % POINT == 0).any():
+            return
+        scanned.note_faulty_objects()
+        for problem in scanned.problems:
+            reason = f"field {field.name}, {field.path}: {problem.reason}"
+            yield replace(problem, kind="field", reason=reason)
+
+
+def _unlike(pack: OpenPack, field: FieldPack) -> list[Problem]:
     """Find records that are not of the kind that is written down."""
     meta = pack.fields_meta.get(field.name)
     if meta is None:
-        return
+        return []
     rows: dict[str, list[int]] = {}
     for row in np.flatnonzero(field.rows >= 0).tolist():
         reason = _difference(meta, field.record(row))
         if reason:
             rows.setdefault(reason, []).append(row)
-    for reason, wrong in rows.items():
-        yield _problem(f"field {field.name}", f"{reason}, of kind {meta.kind}", field.keys[wrong])
+    return [
+        _problem(f"field {field.name}", f"{reason}, of kind {meta.kind}", field.keys[wrong])
+        for reason, wrong in rows.items()
+    ]
 
 
 def _difference(meta: FieldMeta, record: memoryview) -> str:

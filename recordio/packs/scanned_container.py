@@ -23,7 +23,7 @@ from .names import Names, container_files, one_name
 from .open_pack import OpenPack
 from .scanned_pack import HEADER_WORDS, ROW, ScannedPack
 
-__all__ = ["ScannedContainer", "scan_field", "scan_pack"]
+__all__ = ["ScannedContainer", "scan_again", "scan_field", "scan_pack"]
 
 
 def scan_pack(
@@ -37,12 +37,16 @@ def scan_pack(
     return ScannedPack(one_name(path), skip_errors, everything)
 
 
-def scan_field(source: ScannedPack, name: str) -> ScannedPack:
+def scan_field(source: OpenPack, name: str) -> ScannedPack:
     """Scan the pack of a field of another, or the field of a container; else a FieldError."""
-    pack = source.field(name)
-    if source.container is not None:
-        return ScannedContainer(source.path, pack.shards, True, pack.choice)
-    return ScannedPack(pack.file.name, source.skip_errors, everything=True)
+    return scan_again(source.field(name), source.skip_errors)
+
+
+def scan_again(pack: OpenPack, skip_errors: bool = True) -> ScannedPack:
+    """Scan an open pack or field, with all its records."""
+    if pack.container is not None:
+        return ScannedContainer(pack.path, pack.shards, True, pack.choice)
+    return ScannedPack(pack.file.name, skip_errors, everything=True)
 
 
 class ScannedContainer(ScannedPack):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..boxes import LEAST_HEADER, LEAST_OBJECT
+from ..boxes import FAULTS, LEAST_HEADER, LEAST_OBJECT, are_objects, faults_of
 from ..bytes.mapping import check_kept
 from ..content import WIDE, has_wide_header, read_payload, rests_on_labels
 from ..errors import CorruptRecordError, IndexFileError, RecordHeaderError, TruncatedRecordError
@@ -382,11 +382,26 @@ class ScannedPack(OpenPack):
 
     @cached_property
     def is_detection(self) -> bool:
-        """True if every record has labels of objects: a header, then objects of one width."""
+        """True if every record has labels of objects: a header, then objects of one width.
+
+        Labels without objects, ``[2, 5]``, are among them.
+        """
         flags = self.flags[self.headed].astype(np.int64)
         if not len(flags) or flags.min() < LEAST_HEADER:
             return False
         return bool(self._object_layout(np.flatnonzero(self.headed))[2].all())
+
+    def note_faulty_objects(self) -> None:
+        """Note the records of a detection pack with objects that cannot be right, each once."""
+        found: dict[int, int] = {}
+        owners, positions = self._object_places()
+        for start in range(0, len(owners), CHUNK):
+            rows = slice(start, start + CHUNK)
+            faults = faults_of(self._object_values(owners[rows], positions[rows]))
+            for row in np.flatnonzero(faults).tolist():
+                found.setdefault(int(owners[start + row]), int(faults[row]))
+        for number, fault in found.items():
+            self.problem(number, "label", FAULTS[fault])
 
     def count_objects(self) -> int:
         """Count the objects in the labels of all records, of any width: boxes or key points."""
@@ -408,10 +423,26 @@ class ScannedPack(OpenPack):
         pairs = [self.label_words(records, HEADER_WORDS + position) for position in range(2)]
         header, width = (np.nan_to_num(words.view("<f4"), nan=-1).astype(float) for words in pairs)
         right = (header >= LEAST_HEADER) & (header <= count)
-        right &= (width >= LEAST_OBJECT) & (width <= np.maximum(count, LEAST_OBJECT))
+        # A header alone says less: one of other objects counts beside labels that have some.
+        alone = (header == count) & (header < count).any() & (width < count.max(initial=0))
+        right &= (width >= LEAST_OBJECT) & ((width <= np.maximum(count, LEAST_OBJECT)) | alone)
         header = np.where(right, header, LEAST_HEADER).astype(np.int64)
         width = np.where(right, width, LEAST_OBJECT).astype(np.int64)
         return header, width, right & ((count - header) % width == 0)
+
+    def _object_places(self) -> tuple[np.ndarray, np.ndarray]:
+        """List the records that objects belong to, and where in these each object begins."""
+        records = np.flatnonzero(self.headed)
+        header, width, _ = self._object_layout(records)
+        counts = (self.flags[records] - header) // width
+        within = spans(np.zeros(len(records), np.int64), counts)
+        first, step = np.repeat(HEADER_WORDS + header, counts), np.repeat(width, counts)
+        return np.repeat(records, counts), first + step * within
+
+    def _object_values(self, records: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """Read class and corners of objects: float32, (objects, 5)."""
+        columns = [self.label_words(records, positions + i) for i in range(LEAST_OBJECT)]
+        return np.stack(columns, axis=1).view("<f4")
 
     def label_words(self, records: np.ndarray, positions: Any) -> np.ndarray:
         """Words of records, by number of the record and position in it: uint32."""
@@ -428,27 +459,25 @@ class ScannedPack(OpenPack):
     def labels(self) -> ClassLabels:
         """The class labels: the first label of each record, or the ids of its objects.
 
-        Records without image header have none.
+        Records without image header have none, and what marks an image without objects is none.
         """
-        counts = np.zeros(len(self), np.int64)
-        records = np.flatnonzero(self.headed)
         if self.is_detection:
-            header, width, _ = self._object_layout(records)
-            counts[records] = (self.flags[records] - header) // width
-            first, step = np.zeros((2, len(self)), np.int64)
-            first[records], step[records] = HEADER_WORDS + header, width
+            owners, positions = self._object_places()
         else:
-            counts[records] = 1
+            owners = np.flatnonzero(self.headed)
             # A single label stands in the header, after the flag; a vector after the header.
-            first = np.where(self.flags == 0, LABEL_WORD, HEADER_WORDS)
-            step = np.zeros(len(self), np.int64)
-        owners = np.repeat(np.arange(len(self)), counts)
-        positions = first[owners] + step[owners] * spans(np.zeros(len(self), np.int64), counts)
+            positions = np.where(self.flags[owners] == 0, LABEL_WORD, HEADER_WORDS)
         values = np.empty(len(owners), np.float32)
+        counts = np.ones(len(owners), bool)
         for start in range(0, len(owners), CHUNK):
             rows = slice(start, start + CHUNK)
             values[rows] = self.label_words(owners[rows], positions[rows]).view("<f4")
-        return ClassLabels(np.concatenate([[0], np.cumsum(counts)]), positions, values)
+            if self.is_detection and (values[rows] < 0).any():
+                counts[rows] = are_objects(self._object_values(owners[rows], positions[rows]))
+        if not counts.all():
+            owners, positions, values = owners[counts], positions[counts], values[counts]
+        starts = np.searchsorted(owners, np.arange(len(self) + 1))
+        return ClassLabels(starts, positions, values)
 
     def vectors(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return numbers of labels of any meaning, and all of these labels: int64, float32."""

@@ -26,7 +26,7 @@ from iterators.core.field_specs import (
 from iterators.images.contact_sheet import COLOURS, Layer
 from iterators.images.fields.values import decode_values
 from iterators.providers.show import layer_of
-from recordio.boxes import LEAST_OBJECT, objects_of
+from recordio.boxes import boxes_of, objects_of
 from recordio.errors import FieldError, ImageDecodeError, RecordIOError
 from recordio.formats.table import IMAGE_KINDS, kind_of
 from recordio.header import unpack
@@ -198,13 +198,13 @@ class ShownFields:
         if isinstance(kind, Mask):
             values = decode_values(bytes(stored.content))
             return values[_nearest(len(values), height)][:, _nearest(values.shape[1], width)]
-        least = POINT if isinstance(kind, Keypoints) else LEAST_OBJECT
-        objects = objects_of(stored.labels, least)
-        if not np.isfinite(objects).all():
-            raise FieldError("a coordinate is not a finite number")
         if isinstance(kind, Boxes):
+            objects = boxes_of(stored.labels)
             sides = np.array([width, height, width, height], np.float32)
             return np.append(objects[:, :1], objects[:, 1:5] * sides, 1)
+        objects = objects_of(stored.labels, POINT)
+        if not np.isfinite(objects).all():
+            raise FieldError("a coordinate is not a finite number")
         if objects.shape[1] % POINT:
             raise FieldError(f"an instance has {objects.shape[1]} values: expected x, y, v each")
         return objects.reshape(len(objects), -1, POINT) * np.array([width, height, 1], "f4")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recordio.boxes import boxes_of
+from recordio.boxes import LEAST_HEADER, LEAST_OBJECT, boxes_of
 from recordio.bytes.files import StoredFile
 from recordio.content import read_payload
 from recordio.errors import IndexFileError, KeyNotFoundError, LabelError, RecordIOError
@@ -73,14 +73,15 @@ class ShownRecord:
     def objects(self) -> np.ndarray | None:
         """Class and corners of each object, (objects, 5), of a record with boxes; None of others.
 
-        Labels without any object are taken for other labels.
+        A header alone, other than ``[2, 5]``, is taken for other labels.
         """
+        labels = self.labels
+        if labels[:1] == [len(labels)] and labels != [LEAST_HEADER, LEAST_OBJECT]:
+            return None
         try:
-            objects = boxes_of(self.labels)[:MOST_OBJECTS, :5]
+            return boxes_of(labels)[:MOST_OBJECTS, :5]
         except LabelError:
             return None
-        good = np.isfinite(objects).all() and (np.abs(objects[:, 1:]) <= 8).all()
-        return objects if good and len(objects) else None
 
 
 class ShownPack:

@@ -27,11 +27,17 @@ cdef struct CropLimits:
 
 cdef enum LabelStatus:
     LABEL_OK = 0
-    LABEL_SHORT             # fewer values than the two widths and one object
+    LABEL_SHORT             # fewer values than the two widths
     LABEL_HEADER            # a header width that is impossible
     LABEL_OBJECT            # an object width that is impossible
     LABEL_RAGGED            # the objects do not fill the label
+    LABEL_CLASS             # a class that is no number
     LABEL_NOT_FINITE        # a coordinate that is no number
+    LABEL_PIXELS            # a coordinate too far from the image for a fraction of it
+
+
+# Check one object, of at least five values, which need not be aligned.
+cdef int check_object(const void* values) noexcept nogil
 
 
 # Check a raw label, which need not be aligned.  `header` becomes the number of values before its

@@ -21,11 +21,15 @@ from recordio.header cimport HEADER_SIZE
 cdef enum:
     LEAST_HEADER = 2
     LEAST_OBJECT = 5
-    LEAST_LABEL = 7
+    MOST_OBJECT = 1 << 20   # values that a label may state for an object; none has as many
     XMIN = 1                # positions in an object
     YMIN = 2
     XMAX = 3
     YMAX = 4
+
+# As in `recordio.boxes`: boxes may leave the image a little.
+cdef float LOWEST = -1
+cdef float HIGHEST = 2
 
 
 # Statistics of labels: the most values within a limit, and the first label beyond it.
@@ -46,18 +50,32 @@ cdef inline float value_at(const void* label, Py_ssize_t position) noexcept nogi
     return value
 
 
+cdef int check_object(const void* values) noexcept nogil:
+    cdef int corner, status = LABEL_OK
+    cdef float value
+    if not isfinite(value_at(values, 0)):
+        return LABEL_CLASS
+    for corner in range(XMIN, YMAX + 1):
+        value = value_at(values, corner)
+        if not isfinite(value):
+            return LABEL_NOT_FINITE
+        if not LOWEST <= value <= HIGHEST:
+            status = LABEL_PIXELS
+    return status
+
+
 cdef int check_label(const void* label, Py_ssize_t count, Py_ssize_t* header,
                      Objects* objects) noexcept nogil:
     cdef Py_ssize_t i
-    cdef int corner
+    cdef int status
     cdef float header_width, object_width
-    if count < LEAST_LABEL:
+    if count < LEAST_HEADER:
         return LABEL_SHORT
     header_width, object_width = value_at(label, 0), value_at(label, 1)
     # Compared as floats first: the conversion of a value out of range is undefined.
     if not (LEAST_HEADER <= header_width <= count):
         return LABEL_HEADER
-    if not (LEAST_OBJECT <= object_width <= count):
+    if not (LEAST_OBJECT <= object_width <= MOST_OBJECT):
         return LABEL_OBJECT
     header[0] = <Py_ssize_t>header_width
     objects.values = NULL
@@ -66,9 +84,9 @@ cdef int check_label(const void* label, Py_ssize_t count, Py_ssize_t* header,
     if header[0] + objects.count * objects.width != count:
         return LABEL_RAGGED
     for i in range(objects.count):
-        for corner in range(XMIN, YMAX + 1):
-            if not isfinite(value_at(label, header[0] + i * objects.width + corner)):
-                return LABEL_NOT_FINITE
+        status = check_object(<const uint8_t*>label + 4 * (header[0] + i * objects.width))
+        if status:
+            return status
     return LABEL_OK
 
 
@@ -182,14 +200,19 @@ cdef void crop_objects(Objects* objects, const Box* crop, const CropLimits* limi
 
 cdef const char* label_message(int status) noexcept nogil:
     if status == LABEL_SHORT:
-        return b"a detection label has at least 7 values: header width, object width and an object"
+        return b"a detection label has at least 2 values: header width and object width"
     if status == LABEL_HEADER:
         return b"the header width, first value of the label, must be from 2 to the label's length"
     if status == LABEL_OBJECT:
-        return b"the object width, the second value of the label, must be from 5 to its length"
+        return b"the object width, the second value of the label, must be from 5 to 2**20"
     if status == LABEL_RAGGED:
         return b"the values behind the header of the label are no whole number of objects"
-    return b"an object's coordinate is not a finite number"
+    if status == LABEL_CLASS:
+        return b"an object's class is not a finite number"
+    if status == LABEL_NOT_FINITE:
+        return b"an object's coordinate is not a finite number"
+    return (b"an object's coordinate is below -1 or above 2: boxes are in fractions of the image, "
+            b"not in pixels")
 
 
 cdef int note_length(const void* label, int64_t count, int64_t position, int64_t limit,

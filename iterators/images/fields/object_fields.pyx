@@ -10,7 +10,7 @@ from libc.stdio cimport snprintf
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from iterators.images.augment.det_labels cimport Objects
+from iterators.images.augment.det_labels cimport Objects, check_object, label_message
 from iterators.images.augment.det_moves cimport X, Y, Shape, area, cut, put
 from iterators.images.augment.geometry cimport Step
 from iterators.images.det_render cimport ObjectLabels
@@ -49,8 +49,9 @@ cdef inline float value_at(const Encoded* record, Py_ssize_t position) noexcept 
 
 cdef int find_objects(const Encoded* record, int least, Py_ssize_t* first, Objects* objects,
                       Outcome* outcome) noexcept nogil:
-    """Find the objects in the labels of a record; their values are not copied."""
-    cdef Py_ssize_t count = record.flag
+    """Find the objects in the labels of a record, and check boxes; their values are not copied."""
+    cdef Py_ssize_t i, count = record.flag
+    cdef int status
     cdef float header, width
     if count < LEAST_HEADER:
         return outcome_fail(outcome, RENDER_LABEL,
@@ -70,6 +71,13 @@ cdef int find_objects(const Encoded* record, int least, Py_ssize_t* first, Objec
         return outcome_fail(outcome, RENDER_LABEL,
                             b"the values behind the header of the labels are no whole number of "
                             b"objects")
+    if least < 1 + CORNERS:
+        return RENDER_OK
+    for i in range(objects.count):
+        status = check_object(
+            <const uint8_t*>record.labels + 4 * (first[0] + i * objects.width))
+        if status:
+            return outcome_fail(outcome, RENDER_LABEL, label_message(status))
     return RENDER_OK
 
 
@@ -259,9 +267,6 @@ cdef class BoxWorker(ObjectWorker):
         for i in range(objects.count):
             for j in range(CORNERS):
                 box[j] = value_at(record, first + i * objects.width + 1 + j)
-                if not isfinite(box[j]):
-                    return outcome_fail(outcome, RENDER_LABEL,
-                                        b"an object's coordinate is not a finite number")
             if self.move_box(task.path, box, low, high):
                 memcpy(out, <const uint8_t*>record.labels + 4 * (first + i * objects.width), size)
                 write_box(self.format, low, high, out + 1)

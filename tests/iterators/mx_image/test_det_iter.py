@@ -104,8 +104,11 @@ def test_every_batch_can_be_resumed(folder, handle):
 @pytest.mark.parametrize(
     "label, text",
     [
-        (3.0, "1 values, fewer than the 7"),
-        ([2, 5, 0, 0, 0, 1], "6 values, fewer"),
+        (3.0, "need a header of at least 2"),
+        ([2, 5, 0, 0, 0, 1], "6 values cannot have a header of 2"),
+        ([2, 5, float("nan"), 0, 0, 1, 1], "class is not a finite number"),
+        ([2, 5, 0, 0, 0, float("inf"), 1], "coordinate is not a finite number"),
+        ([2, 5, 0, 10, 10, 30, 30], "in fractions of the image, not in pixels"),
         ([2, 5, 0, 0, 0, 1, 1, 1], "cannot have a header of 2 and objects of 5"),
         ([1, 5, 0, 0, 0, 1, 1], "header of 1"),
         ([2, 4, 0, 0, 1, 1, 0, 0, 1, 1], "objects of 4"),
@@ -125,7 +128,7 @@ def test_a_bad_label_is_named_or_its_image_replaced(folder, label, text):
 
 def test_records_without_labels_of_this_kind_are_named(folder):
     write_pack(folder / "plain.rec", 2)
-    with pytest.raises(LabelError, match=r"plain\.rec, offset 0, record 0: the label has 1 values"):
+    with pytest.raises(LabelError, match=r"plain\.rec, offset 0, record 0: labels of shape \(1,\)"):
         of(path_imgrec=folder / "plain.rec")
     with pytest.raises(LabelError, match=r"plain\.rec: no image has a label that can be used"):
         of(path_imgrec=folder / "plain.rec", on_error="skip")

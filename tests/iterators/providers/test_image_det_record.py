@@ -353,6 +353,8 @@ def test_labels_that_break_a_rule_do_not_count_for_the_width(tmp_path):
         "object width": [2, 4, *long],
         "whole number": [2, 5, *long, 1],
         "not a finite": [2, 5, *long[1:], float("nan")],
+        "class is not a finite": [2, 5, *[0.5] * 45, float("nan"), 0, 0, 1, 1],
+        "in fractions of the image": [2, 5, *long, 1, 10, 10, 30, 30],
     }
     for text, label in bad.items():
         path = pack_with(tmp_path / "bad.rec", 1, label)
@@ -380,7 +382,7 @@ def test_a_label_beyond_the_limit_is_refused_or_skipped(tmp_path):
 
 def test_a_label_that_is_stored_in_parts_is_checked_too(tmp_path):
     magic = np.frombuffer(b"\x0a\x23\xd7\xce", "<f4")[0]
-    for last, width in ((magic, 12), (float("inf"), 7)):
+    for last, width in ((1, 12), (float("inf"), 7)):
         path = pack_with(tmp_path / "parts.rec", 1, [2, 5, 1, 0, 0, 1, 1, magic, 0, 0, 1, last])
         with provider_of(path, on_error="skip", batch_size=5) as provider:
             assert provider.provide_label[0].shape == (5, 4 + width)
@@ -460,7 +462,7 @@ def test_bad_records_are_errors_with_their_place_or_skipped(tmp_path, text):
             provider.next()
     assert caught.value.record == 3 and caught.value.path == str(path)
     if text == "object width":
-        text = "at least 7 values"
+        text = "object width"
     assert text in str(caught.value)
     with provider_of(path, batch_size=5, on_error="skip") as provider:
         (batch,) = provider

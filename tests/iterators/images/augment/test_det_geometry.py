@@ -242,8 +242,11 @@ def test_draws_depend_on_key_epoch_and_record_alone():
 @pytest.mark.parametrize(
     ("label", "text"),
     [
-        ([], "at least 7 values"),
-        ([2, 5, 1, 0, 0, 1], "at least 7 values"),
+        ([], "at least 2 values"),
+        ([2, 5, 1, 0, 0, 1], "no whole number of objects"),
+        ([2, 5, float("nan"), 0, 0, 1, 1], "class is not a finite number"),
+        ([2, 5, 1, 0, 0, 1, 2.01], "in fractions of the image"),
+        ([2, 5, 1, 0, -1.01, 1, 1], "in fractions of the image"),
         ([1, 5, 0, 0, 0, 1, 1], "header width"),
         ([8, 5, 0, 0, 0, 1, 1], "header width"),
         ([float("nan"), 5, 0, 0, 0, 1, 1], "header width"),

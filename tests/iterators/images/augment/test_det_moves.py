@@ -158,7 +158,8 @@ def test_operations_that_move_nothing_leave_every_bit():
 def test_no_objects_and_malformed_labels():
     flat = [2, 5, 1, 0.5, 0.5, 0.5, 0.7]
     assert moved(flat, [("rotate", 30)], 10, 10).tolist() == [2, 5]
-    for label in ([], [2, 5], [1, 5, 0, 0, 0, 1, 1]):
+    assert moved([2, 5], [("rotate", 30)], 10, 10).tolist() == [2, 5]
+    for label in ([], [2], [1, 5, 0, 0, 0, 1, 1]):
         with pytest.raises(ValueError, match=r"label|header"):
             moved(label, [], 10, 10)
     with pytest.raises(ValueError, match="at most 64"):
