@@ -28,7 +28,6 @@ from .mxnet import MXRecordIO as MXRecordIO
 
 # Damage: found, saved from, and noticed by checksums.
 from .frames.check import verify as verify
-from .frames.check import repair as repair
 from .frames.check import write_checksums as write_checksums
 from .frames.check import Report as Report
 from .frames.check import Problem as Problem
@@ -42,6 +41,7 @@ from .operations.order import shuffle as shuffle
 from .operations.selection import sample as sample
 from .operations.relabel import relabel as relabel
 from .operations.relabel import narrow as narrow
+from .operations.repair import repair as repair
 from .operations.division import shard as shard
 from .operations.duplicates import dedup as dedup
 from .operations.difference import diff as diff

@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 import os
 import sys
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -18,10 +17,10 @@ from recordio.errors import RecordIOError
 from recordio.extras import need
 from recordio.formats.image_header import DEFAULT_MAX_PIXELS
 from recordio.frames.checksums import checksums_path
+from recordio.frames.companions import pack_paths
 from recordio.ordered import default_threads
 from recordio.packs.check import check_pack
 from recordio.packs.field_files import field_names
-from recordio.packs.fields_meta import SUFFIX, fields_file
 from recordio.packs.names import container_files, pack_files, pack_prefix, plain_files
 from recordio.packs.open_pack import open_pack
 from recordio.packs.sizes import write_sizes
@@ -126,8 +125,8 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         "--repair",
         metavar="PREFIX",
         type=local_path,
-        help="""copy all intact records, with their keys, to PREFIX.rec and PREFIX.idx; if there
-        are checksums, those that match them""",
+        help="""copy all intact records, with their keys, to PREFIX.rec and PREFIX.idx, and the
+        list, the names of classes and the fields; if there are checksums, those that match them""",
     )
     task.add_argument(
         "--write-checksums",
@@ -171,13 +170,11 @@ def _check(settings: argparse.Namespace, interruption: Interruption) -> int:
         report = check_pack(opened, checksums)
     else:
         prefix = pack_prefix(settings.repair)
-        outputs = [f"{prefix}.rec", f"{prefix}.idx"]
-        if checksums is not None:
-            outputs.append(f"{prefix}.crc")
-        check_outputs(outputs, settings.force)
+        outputs = pack_paths(prefix, opened.field_names)
+        beside = [checksums_path(outputs[0])] * (checksums is not None)
+        check_outputs(outputs + beside, settings.force)
         report = repair(pack, outputs[0], index, outputs[1], checksums)
         _tell(f"wrote {outputs[0]}: {report.records} records")
-        _note_fields(opened.field_names, pack, prefix)
     if settings.decode:
         from .decode_check import check_contents  # slow to load
         from .images import warnings_are_noticed
@@ -194,18 +191,6 @@ def _check(settings: argparse.Namespace, interruption: Interruption) -> int:
     found = {"ok": report.ok, **dataclasses.asdict(report)}
     show(found if settings.json else str(report))
     return int(not report.ok)
-
-
-def _note_fields(names: Sequence[str], pack: str, prefix: str) -> None:
-    """Say that fields were not copied, where keys stay as they are."""
-    for name in names:
-        field = f"{pack_prefix(pack)}.{name}"
-        _tell(
-            f"note: the field {name} is not copied, and keys stay: copy {field}.rec and "
-            f"{field}.idx to {prefix}.{name}.rec and .idx"
-        )
-    if fields_file(StoredFile(pack)).exists():
-        _tell(f"note: copy {pack_prefix(pack)}{SUFFIX}, too, which says what the fields are")
 
 
 def _add_optimize(parser: argparse.ArgumentParser) -> None:
@@ -228,7 +213,7 @@ def _optimize(settings: argparse.Namespace, interruption: Interruption) -> int:
 
     pack, index = plain_files(settings.path)
     prefix = pack_prefix(settings.out)
-    check_outputs((f"{prefix}.rec", f"{prefix}.idx"), settings.force)
+    check_outputs(pack_paths(prefix, field_names(StoredFile(pack))), settings.force)
     with interruption.deferring():
         report = optimize_records(
             pack,
@@ -238,7 +223,6 @@ def _optimize(settings: argparse.Namespace, interruption: Interruption) -> int:
             threads=settings.threads or default_threads(),
             cancelled=interruption.requested,
         )
-    _note_fields(field_names(StoredFile(pack)), pack, prefix)
     say_written(report.path, report.records, report.bytes_written, report.seconds)
     for line in report.tally.lines():
         _tell(line)

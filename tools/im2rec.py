@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from recordio.bytes.remote.objects import list_urls
 from recordio.bytes.remote.settings import RemoteSettings, is_url
 from recordio.errors import RecordIOError
+from recordio.frames.companions import CLASSES, INDEX, LIST, RECORDS
 from recordio.lists import ListEntry
 
 from .arguments import LIST_OPTIONS, PACK_OPTIONS, given_options, parse_arguments
@@ -46,7 +47,7 @@ __all__ = ["find_lists", "main"]
 NamedList: TypeAlias = tuple[str, ImageList]
 
 #: Suffixes of the files that a PREFIX stands for.
-PACK_SUFFIXES = (".rec", ".idx", ".lst")
+PACK_SUFFIXES = (RECORDS.ending, INDEX.ending, LIST.ending)
 SHOWN_PATHS = 3
 
 
@@ -153,7 +154,7 @@ def _write_lists(
 ) -> None:
     """Write lists and names of classes; the reports of lists that are packed, by their paths."""
     # The lists last: a later run that finds one takes the names for written.
-    write_classes(f"{prefix}.classes.txt", classes)
+    write_classes(prefix + CLASSES.ending, classes)
     say("im2rec", f"wrote {prefix}.classes.txt: {len(classes)} classes")
     for path, images in lists:
         write_list(path, images.entries)

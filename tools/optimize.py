@@ -18,13 +18,13 @@ from typing import TypeVar
 import numpy as np
 
 from recordio import RecordReader
-from recordio.bytes.storage import AtomicOutput, naming_output
+from recordio.bytes.storage import naming_output
 from recordio.content import read_payload
 from recordio.errors import IndexFileError, RecordIOError
 from recordio.formats.transcode.transcode import rewrite
-from recordio.frames.checksums import stale_checksums
 from recordio.frames.encoder import MAX_RECORD_LENGTH, encode
 from recordio.frames.index_file import format_index, read_index
+from recordio.operations.kept_keys import KeptKeys
 from recordio.ordered import map_in_order
 
 from .console import progress_bar
@@ -112,7 +112,8 @@ def optimize_records(
     """Copy a record file with its JPEG images rewritten without loss.
 
     The records keep their order, headers, labels and ids, and the new index has the lines of the
-    old one.  The output does not depend on the number of threads.
+    old one.  The list, the names of classes and the fields are copied.  The output does not depend
+    on the number of threads.
 
     `index` is that of `path`; without one the keys of the new index are the positions.  `restart`
     is that of `iterators.optimize_jpeg`.  Existing files are replaced at the end, and nothing is
@@ -141,7 +142,7 @@ def optimize_records(
         written = np.empty(len(offsets), np.int64)
         with (
             naming_output(report.path),
-            AtomicOutput(*outputs, without=stale_checksums(report.path)) as output,
+            KeptKeys(path, outputs) as output,
             contextlib.closing(records),
             progress_bar(len(offsets), os.path.basename(path), "records", progress) as advance,
         ):
@@ -152,6 +153,7 @@ def optimize_records(
                 advance(1)
             for piece in format_index(keys, written[lines]):
                 output.files[1].write(piece)
+            output.finish()
     report.seconds = time.perf_counter() - start
     return report
 

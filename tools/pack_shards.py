@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -18,8 +17,8 @@ from typing import Protocol
 
 from recordio import EmptyRecordFileError
 from recordio.bytes.storage import AtomicOutput
+from recordio.frames.companions import CHECKSUMS, FIELDS, INDEX, RECORDS, set_paths
 from recordio.operations.division import check_older, shard_names
-from recordio.packs.fields_meta import SUFFIX
 from recordio.packs.manifest import (
     Shard,
     ShardField,
@@ -174,10 +173,9 @@ class ShardTask:
         except PackingError as error:
             if strict:
                 raise
-            names = [self.prefix, *(f"{self.prefix}.{name}" for name in fields)]
-            for name, suffix in itertools.product(names, (".rec", ".idx", ".crc")):
-                _remove(f"{name}{suffix}")
-            _remove(f"{self.prefix}{SUFFIX}")
+            own = [self.prefix + row.ending for row in (RECORDS, INDEX, CHECKSUMS, FIELDS)]
+            for path in own + set_paths(self.prefix, fields, checksums=True):
+                _remove(path)
             write_skipped(self.prefix, error.skipped)
             note = ShardNote(job, None, len(error.skipped))
         else:

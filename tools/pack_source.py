@@ -18,13 +18,13 @@ from recordio.bytes.files import open_output, remove_output
 from recordio.bytes.remote.settings import is_url
 from recordio.containers.container import Container
 from recordio.errors import RecordIOError
+from recordio.frames.companions import LIST, pack_paths
 from recordio.lists import ListEntry
 from recordio.packs.classes import SUFFIX, format_classes
 from recordio.packs.names import Names, one_name
-from recordio.packs.set_writer import set_paths
 
 from .console import progress_bar
-from .convert.importing import ImportReport, companions, convert
+from .convert.importing import ImportReport, convert
 from .convert.manifest import FROM_MANIFEST, ManifestOptions
 from .im2rec_options import EncodeOptions, note_on_bits
 from .im2rec_shards import divided, make_shards
@@ -174,13 +174,7 @@ def _at_once(
             options.stratify,
         )
         jobs = [(entries, os.path.splitext(path)[0]) for path, entries in parts if entries]
-        check(
-            [
-                path
-                for _, name in jobs
-                for path in (*companions(name), *set_paths(name, images.fields))
-            ]
-        )
+        check([path for _, name in jobs for path in pack_paths(name, images.fields)])
         reports = pack_together(
             jobs,
             images,
@@ -218,9 +212,9 @@ def _write_companions(prefix: str, entries: Sequence[ListEntry], images: SampleI
     """Write the list and the names of classes, or remove those of an older pack."""
     named = [entry for entry in entries if entry.path]
     if named:
-        write_list(f"{prefix}.lst", named)
+        write_list(prefix + LIST.ending, named)
     else:
-        remove_output(f"{prefix}.lst")
+        remove_output(prefix + LIST.ending)
     classes = images.pack.classes
     if classes:
         with open_output(prefix + SUFFIX) as output:

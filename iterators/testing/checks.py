@@ -13,6 +13,7 @@ import numpy as np
 
 import recordio
 from recordio.frames.check import Report
+from recordio.frames.companions import CHECKSUMS, INDEX
 
 from .comparing import assert_same
 
@@ -196,7 +197,7 @@ def check_pack(
     AssertionError: .../a.rec: ...
     """
     path = Path(path)
-    beside = [path.with_suffix(suffix) for suffix in (".idx", ".crc")]
+    beside = [path.with_suffix(row.ending) for row in (INDEX, CHECKSUMS)]
     index, checksums = (file if file.exists() else None for file in beside)
     report = recordio.verify(path, index, checksums)
     require(report.ok, f"{path}: {'; '.join(map(str, report.problems))}")

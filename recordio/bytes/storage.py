@@ -200,7 +200,7 @@ class AtomicOutput(Output):
         """
         file = self.files[number]
         with open(self.paths[number], "rb", buffering=0) as old:
-            size = _copy(old, file)
+            size = copy_bytes(old, file)
             if end_with and size:
                 old.seek(max(size - len(end_with), 0))
                 if old.read(len(end_with)) != end_with:
@@ -297,7 +297,7 @@ def naming_output(path: str) -> Iterator[None]:
         raise
 
 
-def _copy(source: BinaryIO, target: io.BufferedWriter) -> int:
+def copy_bytes(source: BinaryIO, target: io.BufferedWriter) -> int:
     """Copy all bytes, letting the file system share blocks where it can."""
     copied = 0
     if hasattr(os, "copy_file_range"):

@@ -1,9 +1,8 @@
-"""Look for damage in record files, and save the intact records.
+"""Look for damage in record files.
 
-`verify` never writes; `repair` writes new files and leaves the damaged ones alone.  Without
-checksums neither looks into the payload of a record for more than misplaced heads: an undecodable
-image is a whole record here.  With them a record is whole if its bytes are those that were written,
-and nothing else is.
+Without checksums nobody looks into the payload of a record for more than misplaced heads: an
+undecodable image is a whole record here.  With them a record is whole if its bytes are those that
+were written, and nothing else is.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recordio.bytes.files import StoredFile
-from recordio.bytes.mapping import check_kept
 from recordio.bytes.storage import AtomicOutput
 from recordio.errors import (
     ChecksumError,
@@ -32,19 +30,20 @@ from recordio.frames.checksums import (
     format_checksums,
     is_checksums,
     read_checksums,
-    stale_checksums,
 )
-from recordio.frames.index_file import format_index, read_index
+from recordio.frames.index_file import read_index
 from recordio.frames.record_bytes import map_records
 from recordio.frames.walk import walk
 
 __all__ = [
+    "Lines",
     "Problem",
     "Report",
     "keys_by_offset",
+    "matched_keys",
     "readable_lines",
-    "repair",
     "verify",
+    "whole_records",
     "write_checksums",
 ]
 
@@ -258,7 +257,7 @@ def _survey(
     found = [np.empty(0, np.int64)]
     listed = _listed_offsets(report.index_path)
     numbered = None if isinstance(listed, IndexFileError) else listed
-    for offsets, end in _whole_records(data, report, table, numbered):
+    for offsets, end in whole_records(data, report, table, numbered):
         found.append(offsets)
         if progress is not None:
             progress(end, len(data))
@@ -276,98 +275,6 @@ def _listed_offsets(index: str | None) -> Offsets | IndexFileError | None:
         return None if index is None else read_index(index)[1]
     except IndexFileError as error:
         return error
-
-
-def repair(
-    path: Name,
-    out: Name,
-    index: Name | None = None,
-    out_index: Name | None = None,
-    checksums: Name | None = None,
-) -> Report:
-    """Copy every intact record of a damaged file to a new one, with a new index.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The damaged record file; it is left as it is.
-    out : str or os.PathLike
-        The record file to write or to replace; not `path`.
-    index : str or os.PathLike, optional
-        The index of `path`, to keep its keys.  Records that it does not list get new keys after the
-        largest.
-    out_index : str or os.PathLike, optional
-        The index to write; by default `out` with the suffix ``.idx``.  Without `index` its keys are
-        the positions in `out`.
-    checksums : str or os.PathLike, optional
-        The ``.crc`` file of `path`.  Only records that match their checksums are copied then, and
-        `out` gets a ``.crc`` file, too.
-
-    Returns
-    -------
-    Report
-        About `path`: the number of copied `records`, and the `problems`.
-
-    Raises
-    ------
-    ChecksumFileError
-        If `checksums` cannot be used or belongs to another record file; leave it out then.
-    IndexFileError
-        If `index` cannot be parsed; leave it out then.
-    ValueError
-        If an output is one of the inputs.
-    TruncatedRecordError
-        If the file becomes shorter while it is read.
-    OSError
-        If a file cannot be read or written.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib, recordio
-    >>> from recordio.frames.encoder import encode
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.rec")
-    >>> _ = path.write_bytes(b"damaged!" + encode(b"whole"))
-    >>> report = repair(path, path.with_name("b.rec"))
-    >>> report.records, report.lost_bytes
-    (1, 8)
-    >>> [bytes(record) for record in recordio.RecordReader(path.with_name("b.rec"))]
-    [b'whole']
-    """
-    report = Report(os.fsdecode(path), index_path=None if index is None else os.fsdecode(index))
-    out = os.fsdecode(out)
-    out_index = os.path.splitext(out)[0] + ".idx" if out_index is None else os.fsdecode(out_index)
-    outputs = [out, out_index]
-    inputs = [report.path] if index is None else [report.path, os.fsdecode(index)]
-    if checksums is not None:
-        outputs.append(checksums_path(out))
-        inputs.append(os.fsdecode(checksums))
-    for target in outputs:
-        for source in inputs:
-            if os.path.realpath(source) == os.path.realpath(target):
-                raise ValueError(f"{source} would be overwritten: give another output")
-    listed = None if index is None else read_index(index)
-    table = None if checksums is None else read_checksums(checksums)
-    view = map_records(StoredFile(report.path))
-    old = [np.empty(0, np.int64)]
-    new = [np.empty(0, np.int64)]
-    written = 0
-    without = stale_checksums(out) if table is None else []
-    with AtomicOutput(*outputs, without=without) as output:
-        for offsets, end in _whole_records(view, report, table, listed and listed[1]):
-            begin = int(offsets[0])
-            old.append(offsets)
-            new.append(offsets - begin + written)
-            written += output.write(view[begin:end])
-            check_kept(view[begin:end], path=report.path, offset=begin)
-        before, after = np.concatenate(old), np.concatenate(new)
-        for piece in format_index(_matched_keys(before, listed, index), after):
-            output.files[1].write(piece)
-        if table is not None:
-            entries = table.entries[np.isin(table.offsets, before)]
-            entries["offset"] = after
-            for piece in format_checksums(entries, written):
-                output.files[2].write(piece)
-    return report
 
 
 def write_checksums(path: Name, index: Name | None = None) -> Report:
@@ -447,7 +354,7 @@ def _check_replaceable(target: str, data: memoryview, path: str) -> None:
         )
 
 
-def _whole_records(
+def whole_records(
     data: memoryview, report: Report, table: Checksums | None, listed: Offsets | None
 ) -> Iterator[tuple[Offsets, int]]:
     """Yield ``(offsets, end)`` of runs of adjacent whole records; note the damage between them."""
@@ -573,7 +480,7 @@ def _compare_index(report: Report, listed: Offsets, offsets: Offsets) -> None:
         )
 
 
-def _matched_keys(offsets: Offsets, listed: Lines | None, path: Name | None) -> NDArray[np.int64]:
+def matched_keys(offsets: Offsets, listed: Lines | None, path: Name | None) -> Offsets:
     """Find keys for the records that stood at `offsets`, from the old index where it lists them."""
     if listed is None:
         return np.arange(len(offsets))

@@ -19,6 +19,7 @@ from recordio.frames.frame cimport FRAME_HEAD, FRAME_OK, Frame, frame_scan
 from recordio.errors import ChecksumError, ChecksumFileError
 from recordio.bytes.files import StoredFile
 from recordio.bytes.crc32c import crc32c
+from recordio.frames.companions import CHECKSUMS
 
 __all__ = [
     "ENTRY",
@@ -30,7 +31,6 @@ __all__ = [
     "format_checksums",
     "is_checksums",
     "read_checksums",
-    "stale_checksums",
 ]
 
 #: One record in the file: where its frame begins, how long it is, and the CRC-32C of those bytes.
@@ -40,7 +40,7 @@ ENTRY = np.dtype([("offset", "<i8"), ("length", "<u4"), ("crc", "<u4")])
 # CRC-32C of these 36 bytes and the entries.
 _HEAD = struct.Struct("<8sIIQQI")
 _CRC = struct.Struct("<I")
-_MAGIC = b"\x89RECCRC\n"
+_MAGIC = CHECKSUMS.magic
 _VERSION = 1
 LARGEST_FILE = 2**63 - 1
 _NATIVE = ENTRY.newbyteorder("=")
@@ -189,18 +189,12 @@ def checksums_path(path):
     >>> checksums_path("data/train.rec")
     'data/train.crc'
     """
-    return os.path.splitext(os.fsdecode(path))[0] + ".crc"
+    return os.path.splitext(os.fsdecode(path))[0] + CHECKSUMS.ending
 
 
 def is_checksums(path, settings=None):
     """Tell whether a file, or the object at a URL, exists and begins as one of checksums does."""
     return StoredFile.at(path).first_bytes(len(_MAGIC), settings) == _MAGIC
-
-
-def stale_checksums(path, settings=None):
-    """List the checksums beside a record file that is about to be replaced: none or one path."""
-    beside = checksums_path(path)
-    return [beside] if is_checksums(beside, settings) else []
 
 
 def read_checksums(path):

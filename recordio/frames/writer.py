@@ -27,8 +27,8 @@ from recordio.frames.checksums import (
     checksums_path,
     format_checksums,
     read_checksums,
-    stale_checksums,
 )
+from recordio.frames.companions import stale_files
 from recordio.frames.encoder import encode, encode_into
 from recordio.frames.index_file import format_index
 from recordio.frames.reader import RecordReader
@@ -58,7 +58,8 @@ class RecordWriter:
         is all or nothing.  A file that does not exist is created.  URLs cannot be continued.
     checksums : bool
         Write ``PREFIX.crc`` as well, the CRC-32C of every record; ``append=True`` continues the
-        existing one.  If False, an existing ``PREFIX.crc`` is removed.
+        existing one.  If False, an existing ``PREFIX.crc`` is removed, as ``PREFIX.sizes`` and
+        ``PREFIX.entry`` are in any case.
     remote_timeout : float, optional
         Seconds for which a failing request to the server of a URL is repeated, and within which a
         part of 16 MiB has to be sent; 60 by default.
@@ -153,8 +154,7 @@ class RecordWriter:
         paths = [self.path] if self.index_path is None else [self.path, self.index_path]
         if checksums:
             paths.append(checksums_path(self.path))
-        without = [] if checksums else stale_checksums(self.path, settings)
-        self._output = self._open(paths, without, settings)
+        self._output = self._open(paths, stale_files(self.path, paths, settings), settings)
         if size is not None:
             self._copy_existing(size)
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Unpack
 import numpy as np
 
 from ..errors import EmptyRecordFileError, LabelError, ManifestError, RecordIOError
+from ..frames.companions import MANIFEST
 from ..keywords.checks import boolean, choice, integer
 from ..keywords.functions import checked
 from ..keywords.options import option
@@ -39,7 +40,7 @@ __all__ = [
 #: Multiples of it, taken modulo 1, are spread evenly however many there are.
 GOLDEN_RATIO = (5**0.5 - 1) / 2
 #: How the name of a manifest ends.
-SUFFIX = ".shards.json"
+SUFFIX = MANIFEST.ending
 DIGITS = 6  # of numbers in the names of shards
 #: Open files for each shard - record file, index and names of classes; for each field two, and one
 #: that describes them - each with its lock; and for everything else.

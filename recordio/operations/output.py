@@ -17,11 +17,10 @@ import numpy as np
 from ..bytes.files import StoredFile
 from ..bytes.storage import AtomicOutput, naming_output
 from ..errors import EmptyRecordFileError, LabelError, RecordIOError
-from ..frames.checksums import stale_checksums
+from ..frames.companions import FIELDS, INDEX, set_paths, stale_files
 from ..frames.frame import scan_offsets
 from ..frames.index_file import format_index
 from ..packs.field_files import left_fields
-from ..packs.fields_meta import SUFFIX
 from ..packs.identity_frames import face_keys, identity_frames
 from ..packs.labels import LabelChange
 from ..packs.names import pack_prefix
@@ -59,9 +58,8 @@ class Plan:
     @property
     def paths(self) -> list[str]:
         """All files that are written."""
-        ends = [".idx", *self.companions]
-        ends += [f".{name}{end}" for name in self.fields for end in (".rec", ".idx")]
-        return [self.path, *(self.prefix + end for end in ends)]
+        own = [self.prefix + end for end in (INDEX.ending, *self.companions)]
+        return [self.path, *own, *set_paths(self.prefix, self.fields)]
 
 
 @dataclass(frozen=True)
@@ -260,7 +258,7 @@ def _check_files(sources: Sequence[ScannedPack], plans: Sequence[Plan]) -> None:
     for plan in plans:
         if not len(plan.records):
             raise EmptyRecordFileError("no record would be in it", path=plan.path)
-        left = left_fields(StoredFile(plan.path), SUFFIX in plan.companions)
+        left = left_fields(StoredFile(plan.path), FIELDS.ending in plan.companions)
         check_beside(plan.prefix, plan.fields, left)
         for path in plan.paths:
             real = os.path.realpath(path)
@@ -361,12 +359,9 @@ class _Output:
         self.identities = identities
         self.size = self.done = self.noted = 0
         self.frames = [np.empty(0, np.int64)]  # where records begin, those of identities too
-        without = stale_checksums(plan.path)
+        without = stale_files(plan.path, plan.paths, believed=True)
         for name in plan.fields:
-            without += stale_checksums(f"{plan.prefix}.{name}.rec")
-        for end in (".classes.txt", SUFFIX):  # they would be those of another pack
-            if os.path.exists(plan.path) and end not in plan.companions:
-                without.append(f"{plan.prefix}{end}")
+            without += stale_files(f"{plan.prefix}.{name}.rec", plan.paths)
         with naming_output(plan.path):
             self.files = AtomicOutput(*plan.paths, without=without, go_on=self._found)
 

@@ -8,9 +8,11 @@ from typing import Annotated, Any, Unpack
 
 import numpy as np
 
-from ..bytes.files import StoredFile
-from ..errors import FieldError, LabelError, RecordHeaderError, RecordIOError
-from ..frames.writer import RecordWriter
+from ..bytes.storage import naming_output
+from ..errors import LabelError, RecordHeaderError, RecordIOError
+from ..frames.companions import INDEX, LIST, RECORDS
+from ..frames.encoder import encode
+from ..frames.index_file import format_index
 from ..header import pack, unpack
 from ..keywords.functions import checked
 from ..keywords.options import option
@@ -19,6 +21,7 @@ from ..packs.names import pack_prefix
 from ..packs.scanned_container import scan_pack
 from ..packs.scanned_pack import ScannedPack
 from .copying import Edit, Vectors
+from .kept_keys import KeptKeys
 from .options import Out, Path, RunOptions, SkipErrors
 from .output import PackReport, PackWritten, Plan, write_packs
 from .rewriting import check_target, class_files, label_edits, need_records, output_path
@@ -106,6 +109,10 @@ def relabel(
         if is_list(labels):
             source.need_labels()
             edit, classes, change = _listed(source, labels), {}, None
+            own = output_path(out).removesuffix(RECORDS.ending) + LIST.ending
+            if os.path.exists(own) and os.path.samefile(own, labels):
+                with open(own, "rb") as file:
+                    classes[LIST.ending] = file.read()  # it says what the new pack holds
         else:
             asked = _dense if isinstance(labels, str) else labels
             values, changes, identities = label_edits([source], [asked], [None])
@@ -181,7 +188,7 @@ def narrow(
     LabelError
         If a label is too large for a 32-bit float.
     FieldError
-        If the pack has fields and `fields` is not empty: copy the files of fields, whose keys stay.
+        If `fields` names one that is not there, or one of another pack lies beside the output.
     RecordIOError
         If the source is damaged or missing, or is the output.
     EmptyRecordFileError
@@ -191,8 +198,9 @@ def narrow(
 
     Notes
     -----
-    Keys, ids, contents and the order in the file stay.  Labels are rounded to the nearest float.
-    With `skip_errors` records that have no such header are left out as well.
+    Keys, ids, contents and the order in the file stay, and the list, the names of classes and the
+    fields are copied.  Labels are rounded to the nearest float.  With `skip_errors` records that
+    have no such header are left out as well.
 
     Examples
     --------
@@ -211,32 +219,36 @@ def narrow(
     with scan_pack(path, skip_errors, everything=True) as source:
         check_target(source, target)
         need_records(source)
-        for name in run["fields"] if run["fields"] is not None else source.field_names:
-            raise FieldError(
-                f"keys stay as they are: copy it to {pack_prefix(target)}.{name}.rec, its index "
-                "and .fields.json, if there is one, too, and give fields=[] here",
-                path=f"{source.prefix}.{name}.rec",
-            )
-        written = 0
-        with RecordWriter(target, f"{pack_prefix(target)}.idx") as writer:
+        keys, offsets, size = array("q"), array("q"), 0
+        paths = [target, pack_prefix(target) + INDEX.ending]
+        name = source.file.name
+        with (
+            naming_output(target),
+            KeptKeys(name, paths, run["fields"], left_out=skip_errors) as output,
+        ):
             for number in range(len(source)):
                 if number % STEP == 0 and cancelled():
                     raise KeyboardInterrupt
-                key = int(source.keys[number])
                 try:
-                    writer.write(_narrowed(source.record(number)), key)
-                    written += 1
+                    frame = encode(_narrowed(source.record(number)))
                 except (RecordHeaderError, LabelError) as error:
                     if not skip_errors:
                         raise error.at(**source.location(number)) from None
                     source.problem(number, "no_header", error.reason)
+                else:
+                    keys.append(int(source.keys[number]))
+                    offsets.append(size)
+                    size += output.write(frame)
                 if progress is not None and number % STEP == STEP - 1:
                     progress(number + 1, len(source))
-            if not written:
+            if not keys:
                 raise RecordIOError("no record has a header of 32 bytes", path=source.path)
-        problems = tuple(map(source.said, source.problems))
-        size = StoredFile(target).size()
-        return PackReport((PackWritten(target, written, size),), len(problems), problems)
+            for piece in format_index(np.array(keys), np.array(offsets)):
+                output.files[1].write(piece)
+            found = output.finish(np.array(keys))
+        problems = (*map(source.said, source.problems), *map(str, found))
+        written = PackWritten(target, len(keys), size, fields=output.fields)
+        return PackReport((written,), len(problems), problems)
 
 
 def _narrowed(record: memoryview) -> bytes:

@@ -8,11 +8,19 @@ from collections.abc import Mapping
 
 from ..bytes.files import StoredFile, open_text
 from ..errors import RecordIOError
+from ..frames.companions import CLASSES
 from ..limits import bounded_lines
 
-__all__ = ["SUFFIX", "find_classes", "format_classes", "labels_of_names", "read_classes"]
+__all__ = [
+    "SUFFIX",
+    "classes_file",
+    "find_classes",
+    "format_classes",
+    "labels_of_names",
+    "read_classes",
+]
 
-SUFFIX = ".classes.txt"
+SUFFIX = CLASSES.ending
 #: Endings of the names of parts that share one file of class names.
 PART = re.compile(r"_(train|test|val|\d+)(?=\.classes\.txt)")
 
@@ -33,14 +41,20 @@ def read_classes(path: str | os.PathLike[str]) -> dict[int, str]:
     return classes
 
 
-def find_classes(path: str | StoredFile) -> dict[int, str]:
-    """Read the names of the classes beside a record file; empty where there are none."""
+def classes_file(path: str | StoredFile) -> StoredFile | None:
+    """Find the file with the names of the classes of a record file; None where there is none."""
     # im2rec writes one file for PREFIX_train, PREFIX_val, ... together.
     name = StoredFile.at(path).beside(SUFFIX).name
     for candidate in dict.fromkeys((name, PART.sub("", PART.sub("", name)))):
         if StoredFile(candidate).exists():
-            return read_classes(candidate)
-    return {}
+            return StoredFile(candidate)
+    return None
+
+
+def find_classes(path: str | StoredFile) -> dict[int, str]:
+    """Read the names of the classes beside a record file; empty where there are none."""
+    file = classes_file(path)
+    return {} if file is None else read_classes(file.name)
 
 
 def labels_of_names(names: Mapping[int, str]) -> dict[str, int]:

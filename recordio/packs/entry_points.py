@@ -13,13 +13,14 @@ import numpy as np
 
 from ..containers.index import UNREADABLE, index_paths, keep_at
 from ..formats.jpeg.entry_store import EntryStore
+from ..frames.companions import ENTRY_POINTS
 from .open_pack import OpenPack
 from .sizes import SizedFile, is_older, sealed, unsealed
 
 __all__ = ["SUFFIX", "keep_entry_points", "load_entry_points"]
 
-MAGIC = b"recordio entry 1"
-SUFFIX = ".entry"
+MAGIC = ENTRY_POINTS.magic
+SUFFIX = ENTRY_POINTS.ending
 
 
 def load_entry_points(pack: OpenPack, store: EntryStore, first: int) -> None:

@@ -16,6 +16,7 @@ from ..bytes.files import StoredFile
 from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import FieldError
+from ..frames.companions import FIELDS
 
 __all__ = [
     "KINDS",
@@ -29,7 +30,7 @@ __all__ = [
     "read_fields",
 ]
 
-SUFFIX = ".fields.json"
+SUFFIX = FIELDS.ending
 #: What the file calls itself, and the version that is written and read.
 FORMAT, VERSION = "recordio fields", 1
 #: It is read as a whole: no honest one is larger.

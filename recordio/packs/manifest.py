@@ -20,10 +20,10 @@ from ..bytes.remote.objects import shown
 from ..bytes.remote.settings import RemoteSettings
 from ..bytes.storage import AtomicOutput
 from ..errors import ManifestError
+from ..frames.companions import set_paths
 from ..frames.index_file import read_index
 from .field_files import field_file, without_fields
 from .fields_meta import check_name
-from .set_writer import set_paths
 
 __all__ = [
     "ListedPacks",

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..bytes.files import StoredFile, open_output
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import FieldError
-from ..frames.checksums import stale_checksums
+from ..frames.checksums import checksums_path
+from ..frames.companions import INDEX, stale_files
 from ..frames.writer import RecordWriter
 from .field_files import field_file, left_fields
 from .fields_meta import FieldMeta, check_name, fields_file, format_fields
 
-__all__ = ["SetWriter", "set_paths"]
-
-
-def set_paths(prefix: str, fields: Iterable[str]) -> list[str]:
-    """Return the record files and indexes of the fields of a pack.
-
-    >>> set_paths("a", ["mask"])
-    ['a.mask.rec', 'a.mask.idx']
-    """
-    return [f"{prefix}.{name}{end}" for name in fields for end in (".rec", ".idx")]
+__all__ = ["SetWriter"]
 
 
 class SetWriter(RecordWriter):
@@ -76,11 +68,10 @@ class SetWriter(RecordWriter):
                     path=field_file(StoredFile.at(paths[0]), name).name,
                 )
         for file in self._field_files:
-            paths += [file, StoredFile(file).beside(".idx").name]
-            if self._has_checksums:
-                paths.append(StoredFile(file).beside(".crc").name)
-            else:
-                without = [*without, *stale_checksums(file, settings)]
+            own = [file, StoredFile(file).beside(INDEX.ending).name]
+            own += [checksums_path(file)] * self._has_checksums
+            paths += own
+            without = [*without, *stale_files(file, own, settings)]
         if self._describe is not None:
             paths.append(beside.name)
         return open_output(*paths, without=without, settings=settings)

@@ -26,6 +26,7 @@ from ..content import read_payload
 from ..errors import RecordIOError, RemoteFileError
 from ..formats.image_header import read_header
 from ..formats.jpeg_markers import jpeg_sizes
+from ..frames.companions import SIZES
 from ..frames.head import FRAMED_HEADER, HEAD, MAGIC_WORD, flag_of, length_of
 from ..header import HEADER
 from ..ordered import map_in_order
@@ -42,8 +43,8 @@ __all__ = [
     "write_sizes",
 ]
 
-MAGIC = b"recordio sizes 1"
-SUFFIX = ".sizes"
+MAGIC = SIZES.magic
+SUFFIX = SIZES.ending
 #: Magic, records, bytes of the file, and a check of where the records lie and how the file begins
 #: and ends.
 START = struct.Struct("<16sQQI")

@@ -18,8 +18,9 @@ import numpy as np
 from recordio import IRHeader, RecordReader, pack
 from recordio.bytes.storage import AtomicOutput, naming_output
 from recordio.errors import LabelError, RecordIOError, RecordTooLargeError
+from recordio.frames.companions import CLASSES, LIST, pack_paths, set_paths
 from recordio.lists import UNLISTED, ListEntry, check_labels, safe_name
-from recordio.packs.set_writer import SetWriter, set_paths
+from recordio.packs.set_writer import SetWriter
 
 from ..console import progress_bar
 from ..image_list import (
@@ -31,7 +32,7 @@ from ..image_list import (
 from ..outputs import temporary_folder
 from .format import Counts, Import, ImportSource, Item, LeftOut
 
-__all__ = ["ImportReport", "companions", "convert", "import_records"]
+__all__ = ["ImportReport", "convert", "import_records"]
 
 #: Kinds of things left out that are counted one by one, and shown; the source names them.
 MOST_KINDS, SHOWN_KINDS = 1000, 20
@@ -92,11 +93,6 @@ class ImportReport:
         return f"not stored: {', '.join(shown)}"
 
 
-def companions(prefix: str) -> list[str]:
-    """Return the paths of all files that a conversion may write and somebody may keep."""
-    return [f"{prefix}{suffix}" for suffix in (".rec", ".idx", ".lst", ".classes.txt")]
-
-
 def convert(
     row: Import,
     settings: Any,
@@ -107,7 +103,7 @@ def convert(
     cancelled: Callable[[], bool] = lambda: False,
 ) -> ImportReport:
     """Convert files of a format; ``check(paths)`` may refuse the output before any work."""
-    check([*companions(prefix), *row.beside(prefix)])
+    check([*pack_paths(prefix), *row.beside(prefix)])
     if row.open is None:
         assert row.pack is not None
         return row.pack(settings, prefix, check=check, progress=progress, cancelled=cancelled)
@@ -147,7 +143,7 @@ def import_records(
     report = ImportReport(f"{prefix}.rec")
     with contextlib.ExitStack() as stack:
         stack.enter_context(naming_output(report.path))
-        names = stack.enter_context(_NameList(f"{prefix}.lst"))
+        names = stack.enter_context(_NameList(prefix + LIST.ending))
         items = _watched(source, report, strict, progress, cancelled)
         if shuffle is None:
             with SetWriter(
@@ -161,10 +157,10 @@ def import_records(
                 source, items, folder, prefix, report, names, shuffle, progress, cancelled
             )
     if source.classes:
-        write_classes(f"{prefix}.classes.txt", source.classes)
+        write_classes(prefix + CLASSES.ending, source.classes)
     else:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(f"{prefix}.classes.txt")
+            os.unlink(prefix + CLASSES.ending)
     write_skipped(prefix, report.skipped)
     report.notes = list(source.notes())
     report.seconds = time.perf_counter() - start

@@ -7,9 +7,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from recordio.frames.companions import pack_paths
 from recordio.keywords.functions import options_of
 from recordio.operations.output import PackReport
-from recordio.packs.classes import SUFFIX
 from recordio.packs.names import pack_prefix
 
 from ..command import ARGUMENTS, BY_POSITION, Command, add, add_option, show, showing_progress
@@ -93,7 +93,8 @@ def operation(
         given = {name: value for name, value in vars(settings).items() if name in options}
         given |= values(settings)
         prefixes = [pack_prefix(prefix) for prefix in writes(settings)] if writes else []
-        outputs = [prefix + end for prefix in prefixes for end in (".rec", ".idx", SUFFIX)]
+        outputs = [path for prefix in prefixes for path in pack_paths(prefix)]
+        outputs = [path for path in outputs if path != given.get("labels")]
         check_outputs(outputs, "force" in settings and settings.force)
         name = os.path.basename([*prefixes, getattr(settings, "path", "comparing")][0])
         with showing_progress(name) as progress:
