@@ -171,8 +171,8 @@ def _check(settings: argparse.Namespace, interruption: Interruption) -> int:
     else:
         prefix = pack_prefix(settings.repair)
         outputs = pack_paths(prefix, opened.field_names)
-        with_checksums = [checksums_path(outputs[0])] * (checksums is not None)
-        check_outputs([*outputs, *with_checksums], settings.force)
+        sums = [checksums_path(outputs[0])] * (checksums is not None)
+        check_outputs(outputs + sums, settings.force)
         report = repair(pack, outputs[0], index, outputs[1], checksums)
         _tell(f"wrote {outputs[0]}: {report.records} records")
     if settings.decode:

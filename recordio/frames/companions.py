@@ -40,7 +40,8 @@ class Companion:
     other records it is of no use, and whoever writes the records removes it.  One that is
     `believed` says something about the records and is read beside whatever records there are: it
     is removed with the pack of which it spoke.  One that is `kept` is copied byte by byte where
-    keys, ids and labels of the records stay.
+    keys, ids and labels of the records stay, and left where they do not: it may be what the records
+    were chosen by.
     """
 
     ending: str
@@ -54,6 +55,8 @@ class Companion:
     @property
     def beside_others(self) -> str:
         """Say for people how it fares when the records beside it are replaced."""
+        if self.kept:
+            return "believed: removed by what copies it"
         if self.believed:
             return "believed: removed with the old pack"
         return "noticed: removed with the old records" if self.magic else "replaced"
@@ -141,13 +144,15 @@ def set_paths(prefix: str, fields: Iterable[str], checksums: bool = False) -> li
     return [f"{prefix}.{name}{end}" for name in fields for end in ends]
 
 
-def pack_paths(prefix: str, fields: Iterable[str] = ()) -> list[str]:
+def pack_paths(prefix: str, fields: Iterable[str] = (), kept: bool = True) -> list[str]:
     """Return the files of a new pack that somebody may keep: its records and what is said of them.
+
+    Without `kept` those are left out that only some writers replace.
 
     >>> pack_paths("a", ["mask"])[:4]
     ['a.rec', 'a.idx', 'a.lst', 'a.classes.txt']
     """
-    said = [row for row in COMPANIONS if row.believed]
+    said = [row for row in COMPANIONS if row.believed and kept >= row.kept]
     own = [prefix + row.ending for row in (RECORDS, INDEX, *said)]
     return own + set_paths(prefix, fields)
 
@@ -157,12 +162,13 @@ def stale_files(
     new: Iterable[str] = (),
     settings: RemoteSettings | None = None,
     believed: bool = False,
+    kept: bool = False,
 ) -> list[str]:
     """List what stands beside a record file and is void when the file is replaced, except `new`.
 
     These are files that were made of the bytes of its records, and with `believed`, if the record
-    file is there, those that say something about them.  On a server, files that readers check
-    without an error stay.
+    file is there, those that say something about them, lists and their like only with `kept`.  On
+    a server, files that readers check without an error stay.
     """
     file, keep = StoredFile.at(path), set(new)
     old = believed and file.exists(settings)
@@ -175,7 +181,7 @@ def stale_files(
             asked = file.is_local or row is CHECKSUMS
             void = asked and beside.first_bytes(len(row.magic), settings) == row.magic
         else:
-            void = old and beside.exists(settings)
+            void = old and kept >= row.kept and beside.exists(settings)
         if void:
             found.append(beside.name)
     return found

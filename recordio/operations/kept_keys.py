@@ -52,7 +52,7 @@ class KeptKeys(AtomicOutput):
         if file.beside("").name != out.beside("").name:  # else it stands there already
             self._plan(file, out, field_names(file) if fields is None else fields)
             new = [*paths, *self._copied]
-            without = stale_files(paths[0], new, believed=True)
+            without = stale_files(paths[0], new, believed=True, kept=True)
             for name in self._fields:
                 index = field_file(out, name).beside(INDEX.ending).name
                 without += stale_files(field_file(out, name).name, new)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..bytes.storage import naming_output
 from ..errors import LabelError, RecordHeaderError, RecordIOError
-from ..frames.companions import INDEX, LIST, RECORDS
+from ..frames.companions import INDEX
 from ..frames.encoder import encode
 from ..frames.index_file import format_index
 from ..header import pack, unpack
@@ -109,10 +109,6 @@ def relabel(
         if is_list(labels):
             source.need_labels()
             edit, classes, change = _listed(source, labels), {}, None
-            own = output_path(out).removesuffix(RECORDS.ending) + LIST.ending
-            if os.path.exists(own) and os.path.samefile(own, labels):
-                with open(own, "rb") as file:
-                    classes[LIST.ending] = file.read()  # it says what the new pack holds
         else:
             asked = _dense if isinstance(labels, str) else labels
             values, changes, identities = label_edits([source], [asked], [None])

@@ -83,7 +83,8 @@ def repair(
                 raise ValueError(f"{source} would be overwritten: give another output")
     listed = None if index is None else read_index(index)
     table = None if checksums is None else read_checksums(checksums)
-    names: list[str] | None = None if index is not None else []  # keys are counted anew, and those of fields are not
+    # Without an index keys are counted anew, and those of fields are not.
+    names: list[str] | None = [] if index is None else None
     with KeptKeys(report.path, outputs, names, left_out=True) as output:
         keys = copy_whole(report, listed, table, output.files)
         report.problems += output.finish(keys)

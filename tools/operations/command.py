@@ -64,6 +64,7 @@ def operation(
     values: Callable[[argparse.Namespace], dict[str, Any]] = lambda settings: {},
     report: Callable[[Any, argparse.Namespace], int] = say_written,
     json: bool = False,
+    kept: bool = False,
     **different: Any,
 ) -> Command:
     """Make the command of a function whose parameters are `checked`.
@@ -71,7 +72,8 @@ def operation(
     Exactly one of the parameters `one_of` has to be given.  `different` has words for
     ``add_argument`` of the parameter of that name, in place of those that follow from it, or a
     function that adds arguments to a parser.  `values` are parameters that are not what an argument
-    says, and ``writes(settings)`` the packs that are written, which ``--force`` replaces.
+    says, and ``writes(settings)`` the packs that are written, which ``--force`` replaces,
+    with their lists if these are `kept`.
     """
     options = options_of(function)
     also = ["json"] * json + ["force"] * (writes is not None)
@@ -93,8 +95,7 @@ def operation(
         given = {name: value for name, value in vars(settings).items() if name in options}
         given |= values(settings)
         prefixes = [pack_prefix(prefix) for prefix in writes(settings)] if writes else []
-        outputs = [path for prefix in prefixes for path in pack_paths(prefix)]
-        outputs = [path for path in outputs if path != given.get("labels")]
+        outputs = [path for prefix in prefixes for path in pack_paths(prefix, (), kept)]
         check_outputs(outputs, "force" in settings and settings.force)
         name = os.path.basename([*prefixes, getattr(settings, "path", "comparing")][0])
         with showing_progress(name) as progress:

@@ -277,6 +277,7 @@ PACK_COMMANDS: dict[str, Command] = {
             "replace headers of 32 bytes in a pack with the usual ones",
             "Copy a pack whose image headers have 32 bytes, and labels of 64 bits, with the usual "
             "headers\nof 24 bytes and labels of 32 bits.  Keys, ids and contents stay.",
+            kept=True,
         ),
         operation(
             filter_pack,

@@ -22,11 +22,13 @@ def test_every_row(tmp_path, row):
     beside = path.with_suffix(row.ending) if row.ending.startswith(".") else tmp_path / row.ending
     beside.write_bytes(row.magic)
     assert stale_files(str(path)) == [str(beside)] * bool(row.magic)
-    assert stale_files(str(path), believed=True) == [str(beside)] * bool(row.magic or row.believed)
-    assert stale_files(str(path), [str(beside)], believed=True) == []
-    assert (str(beside) in pack_paths(str(path)[:-4])) == (
-        row.believed or row.ending in (".rec", ".idx")
-    )
+    void = [str(beside)] * bool(row.magic or row.believed)
+    assert stale_files(str(path), believed=True, kept=True) == void
+    assert stale_files(str(path), believed=True) == void * (not row.kept)
+    assert stale_files(str(path), [str(beside)], believed=True, kept=True) == []
+    written = row.believed or row.ending in (".rec", ".idx")
+    assert (str(beside) in pack_paths(str(path)[:-4])) == written
+    assert (str(beside) in pack_paths(str(path)[:-4], kept=False)) == (written and not row.kept)
 
 
 def test_the_page_has_the_rows():

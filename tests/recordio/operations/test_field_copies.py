@@ -86,12 +86,6 @@ def test_every_operation_keeps_the_set_together(tmp_path, first, second, name, s
     assert parts[0] + parts[1] == first
 
 
-def test_narrow_says_that_fields_are_to_be_copied(tmp_path):
-    path = write_set(tmp_path / "a.rec", [1, 2, 3])
-    with pytest.raises(FieldError, match=r"a\.text\.rec: keys stay as they are: copy it to"):
-        recordio.narrow(path, tmp_path / "b.rec")
-
-
 def test_dedup_keeps_the_set_together(tmp_path):
     path = write_set(tmp_path / "a.rec", [4, 2, 7])
     recordio.dedup(path, tmp_path / "b.rec")

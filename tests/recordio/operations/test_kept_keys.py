@@ -154,12 +154,13 @@ def test_an_operation_leaves_nothing_of_an_older_pack(tmp_path):
     source = write_pack(tmp_path / "a.rec", 3)
     out = write_set(tmp_path / "b.rec", NAMES, checksums=True)
     recordio.shuffle(source, out, seed=1)
-    assert sorted(path.name for path in tmp_path.glob("b.*")) == ["b.idx", "b.rec"]
+    assert sorted(path.name for path in tmp_path.glob("b.*")) == ["b.idx", "b.lst", "b.rec"]
 
 
-def test_the_list_that_gives_the_labels_stays(tmp_path):
+def test_a_list_by_which_records_are_chosen_stays(tmp_path):
     source = write_set(tmp_path / "a.rec", NAMES)
     out = write_set(tmp_path / "b.rec", NAMES)
     listed = out.with_suffix(".lst").read_bytes()
     recordio.relabel(source, out, str(out.with_suffix(".lst")))
+    recordio.filter(source, out, keys=str(out.with_suffix(".lst")))
     assert out.with_suffix(".lst").read_bytes() == listed

@@ -74,18 +74,14 @@ def test_a_tar_with_masks_of_other_sizes(tmp_path):
     ]
 
 
-def test_commands_that_copy_no_fields_say_so(tmp_path, capsys):
+def test_optimized_and_repaired_packs_have_their_fields(tmp_path):
     from recordio.tools import cli
 
     path = write_set(tmp_path)
     assert cli.main(["optimize", str(path), str(tmp_path / "b")]) == 0
     assert cli.main(["check", str(path), "--repair", str(tmp_path / "c")]) == 0
-    notes = capsys.readouterr().err
     for name in "bc":
-        assert (
-            f"copy {tmp_path}/a.mask.rec and {tmp_path}/a.mask.idx to {tmp_path}/{name}.mask"
-            in notes
-        )
         for end in ("rec", "idx"):
-            (tmp_path / f"{name}.mask.{end}").write_bytes((tmp_path / f"a.mask.{end}").read_bytes())
+            mask = (tmp_path / f"{name}.mask.{end}").read_bytes()
+            assert mask == (tmp_path / f"a.mask.{end}").read_bytes()
         assert problems(tmp_path / f"{name}.rec") == []

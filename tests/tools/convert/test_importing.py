@@ -4,7 +4,7 @@ import pytest
 
 from recordio import RecordIOError, RecordReader, unpack
 from recordio.tools.convert.format import ImportSource, Item, LeftOut
-from recordio.tools.convert.importing import ImportReport, companions, import_records
+from recordio.tools.convert.importing import ImportReport, import_records
 from recordio.tools.image_list import Skipped
 
 
@@ -46,10 +46,6 @@ def test_names_that_a_source_makes_up_fill_neither_memory_nor_screen():
     said = report.not_stored()
     assert "\n" not in said and "two?lines" in said and len(said) < 2000
     assert "other kinds" in said
-
-
-def test_companions_are_all_files_with_the_prefix():
-    assert companions("out/a") == ["out/a.rec", "out/a.idx", "out/a.lst", "out/a.classes.txt"]
 
 
 def test_a_name_is_kept_in_the_list(tmp_path):
