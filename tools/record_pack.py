@@ -6,14 +6,14 @@ import collections
 import copy
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from recordio import IRHeader, unpack
 from recordio.bytes.mapping import check_kept
 from recordio.content import WIDE, has_wide_header, read_payload
-from recordio.errors import LabelError, RecordHeaderError
+from recordio.errors import LabelError, RecordHeaderError, RecordIOError
 from recordio.lists import ListEntry
 from recordio.packs.open_pack import FieldPack, open_pack
 
@@ -22,6 +22,8 @@ from .field_kinds import file_of
 from .payloads import labels_of
 
 __all__ = ["FieldRecord", "Record", "RecordPack", "name_of"]
+
+Made = TypeVar("Made")
 
 
 class Record(NamedTuple):
@@ -81,26 +83,62 @@ class RecordPack:
         self._fields: dict[str, tuple[FieldPack, set[int]]] = {}
         #: Records of each field that were read.
         self.field_counts: collections.Counter[str] = collections.Counter()
+        #: True if records that cannot be used are left out, and which these are, with the reasons.
+        self.skip_errors: bool = False
+        self.problems: list[str] = []
 
     def __len__(self) -> int:
         return len(self.positions())
 
     def __iter__(self) -> Iterator[Record]:
         """Read the records with their headers, but for those that list identities."""
+        for record, _ in self.made(lambda record: None):
+            yield record
+
+    def made(self, make: Callable[[Record], Made]) -> Iterator[tuple[Record, Made]]:
+        """Read the records, and what a function makes of each.
+
+        A record that cannot be read, or used, is noted in `problems` where errors are skipped; it
+        is an error if all are.
+        """
+        before, count = len(self.problems), len(self.positions())
         for position in self.watched(self.positions()):
-            whole = self.reader[position]
-            header, content, kind = read_payload(whole)
-            if header is None:
-                wide = has_wide_header(whole)
-                raise RecordHeaderError(
-                    WIDE
-                    if wide
-                    else "it has no image header; recordio cat --raw gives records as they are",
-                    path=self.path,
-                    record=position,
-                )
-            yield Record(position, int(self.reader.keys[position]), header, content, kind)
+            try:
+                record, whole = self._record(position)
+                made = make(record)
+            except RecordIOError as error:
+                if not self.skip_errors:
+                    raise
+                self.problems.append(str(error))
+                if len(self.problems) - before == count:
+                    raise RecordIOError(
+                        f"none of its records can be stored ({count}); the last: {error}",
+                        path=self.path,
+                    ) from None
+                continue
+            yield record, made
             check_kept(whole, path=self.path, record=position)
+
+    def usable(self, make: Callable[[Record], Any]) -> Self:
+        """Return the pack without the records of which a function can make nothing."""
+        if not self.skip_errors:
+            return self
+        return self.part(np.array([record.position for record, _ in self.made(make)], np.int64))
+
+    def _record(self, position: int) -> tuple[Record, memoryview]:
+        """Read a record, in parts and as a whole."""
+        whole = self.reader[position]
+        header, content, kind = read_payload(whole)
+        if header is None:
+            wide = has_wide_header(whole)
+            raise RecordHeaderError(
+                WIDE
+                if wide
+                else "it has no image header; recordio cat --raw gives records as they are",
+                path=self.path,
+                record=position,
+            )
+        return Record(position, int(self.reader.keys[position]), header, content, kind), whole
 
     def watched(self, positions: Any) -> Iterator[int]:
         """Count positions with a progress bar, as long as nobody cancels."""

@@ -164,10 +164,15 @@ def _import(settings: argparse.Namespace, interruption: Interruption) -> int:
 
 def _export(settings: argparse.Namespace, interruption: Interruption) -> int:
     pack = RecordPack(settings.path, cancelled=interruption.requested)
+    pack.skip_errors = settings.skip_errors
     with interruption.deferring():
         report = export_records(pack, settings.target, EXPORTS[settings.to], settings)
     if report.left_out:
         say("recordio", f"note: {report.left_out} records only list identities and were left out")
+    for problem in report.problems[:MOST_NAMED]:
+        say("recordio", f"left out: {problem}")
+    if len(report.problems) > MOST_NAMED:
+        say("recordio", f"left out: {len(report.problems) - MOST_NAMED} more records")
     for name, count in report.fields.items():
         none = f"; {report.records - count} records have none" if count < report.records else ""
         say("recordio", f"field {name}: {count} records{none}")
@@ -197,6 +202,11 @@ def _export_command(target: str) -> Command:
             help="the format (default: %(default)s)",
         )
         add(parser, "force", help="replace existing files, not folders")
+        add(
+            parser,
+            "skip_errors",
+            help="leave out records that cannot be read or stored, and count them (default: stop)",
+        )
         chosen = EXPORTS[target]
         options = parser.add_argument_group(f"--to {target}")
         if chosen.outputs("TARGET"):

@@ -195,16 +195,20 @@ class ToCSVOptions(Options):
 def write_csv(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
     """Write one row for each record."""
     count = width = 0
+
+    def row(record: Record) -> list[str]:
+        fields = numbers_of(pack, record)
+        if not settings.no_labels:
+            fields = with_labels(fields, record, pack, settings.label_columns)
+        if count and len(fields) != width:
+            raise RecordIOError(
+                f"{len(fields)} numbers, and the records before have {width}",
+                **pack.location(record),
+            )
+        return fields
+
     with AtomicOutput(paths[0]) as output:
-        for record in pack:
-            fields = numbers_of(pack, record)
-            if not settings.no_labels:
-                fields = with_labels(fields, record, pack, settings.label_columns)
-            if count and len(fields) != width:
-                raise RecordIOError(
-                    f"{len(fields)} numbers, and the records before have {width}",
-                    **pack.location(record),
-                )
+        for _, fields in pack.made(row):
             width = len(fields)
             output.write(f"{settings.delimiter.join(fields)}\n".encode())
             count += 1

@@ -15,6 +15,8 @@ import numpy as np
 
 from recordio.bytes.storage import naming_output
 from recordio.errors import EmptyRecordFileError, RecordIOError
+from recordio.keywords.checks import boolean
+from recordio.keywords.options import Options, option
 from recordio.packs.names import pack_prefix
 
 from ..outputs import check_outputs, temporary_folder
@@ -22,10 +24,22 @@ from ..record_pack import RecordPack
 from .format import Export, ExportedFields
 from .shards import older_shards, plan_shards
 
-__all__ = ["ExportReport", "export_records"]
+__all__ = ["ExportReport", "ExportSettings", "export_records"]
 
 #: With which the names of folders may end.
 SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportSettings(Options):
+    """Options of all exports."""
+
+    skip_errors: bool = option(
+        False,
+        "bool",
+        "Leave out records that cannot be read or stored, and report them, instead of stopping.",
+        boolean,
+    )
 
 
 @dataclass
@@ -46,6 +60,8 @@ class ExportReport:
         Names of the fields that the format cannot store, or that were not chosen.
     seconds : float
         Duration of the export.
+    problems : list of str
+        Why records were left out that cannot be read or stored, where errors are skipped.
     """
 
     paths: list[str]
@@ -54,12 +70,15 @@ class ExportReport:
     seconds: float
     fields: dict[str, int] = field(default_factory=dict)
     fields_left_out: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
 
 def export_records(
     pack: RecordPack, target: str, export: Export, settings: argparse.Namespace
 ) -> ExportReport:
     """Write the records of a pack in another format; the output appears whole or not at all.
+
+    With `pack.skip_errors` records that cannot be read or stored are left out.
 
     `target` is a file, a prefix or a folder, depending on the format.  The settings have the
     options of the format, `force` to replace existing files and, for some formats, `shard_records`
@@ -105,6 +124,7 @@ def export_records(
         time.perf_counter() - start,
         {name: pack.field_counts[name] for name in chosen},
         [name for name in pack.pack.field_names if name not in chosen],
+        pack.problems,
     )
 
 

@@ -22,7 +22,7 @@ from ..im2rec_options import family_of
 from ..image_list import ImageList
 from ..outputs import new_folder, url_refused
 from ..payloads import check_content, number_text
-from ..record_pack import Record, RecordPack, name_of
+from ..record_pack import FieldRecord, Record, RecordPack, name_of
 from ..scan import describe_left_out, scan_images
 from .format import Export, ExportedFields
 from .labels import table_line
@@ -94,13 +94,20 @@ def write_folders(pack: RecordPack, paths: Sequence[str], settings: argparse.Nam
     with new_folder(paths[0]) as folder, open(os.path.join(folder, TABLE), "wb") as table:
         table.write(table_line(["path", "id", "labels"], []))
         made: set[tuple[str, ...]] = set()
-        for record in pack:
+
+        def place(record: Record) -> tuple[list[str], list[FieldRecord]]:
             if record.kind not in IMAGE_KINDS:
+                held = "nothing" if record.kind == "empty" else record.kind
+                if record.kind == "empty" and len(record.labels) == 2:
+                    held += " but two labels, like the records that list identities of faces"
                 raise RecordIOError(
-                    f"it holds {record.kind}, not an image; choose another format with --to",
+                    f"it holds {held}, no image: choose another format with --to, or leave "
+                    "such records out with --skip-errors",
                     **pack.location(record),
                 )
-            parts = folder_of(record, classes, pack)
+            return folder_of(record, classes, pack), list(pack.fields_of(record))
+
+        for record, (parts, beside) in pack.made(place):
             name = os.path.basename(name_of(record, names, suffixes_of(record.kind)))
             spare = f"{record.key}{suffixes_of(record.kind)[0]}"
             if tuple(parts) not in made:
@@ -109,7 +116,7 @@ def write_folders(pack: RecordPack, paths: Sequence[str], settings: argparse.Nam
             where = os.path.join(folder, *parts)
             name = name if safe_parts(name) else spare
             name = write_new(where, name, spare, record, record.content)
-            for one in pack.fields_of(record):
+            for one in beside:
                 end = f".{one.name}{one.suffix}"
                 stem, other = (os.path.splitext(path)[0] + end for path in (name, spare))
                 write_new(where, stem, other, record, one.stored)

@@ -27,7 +27,7 @@ from ..im2rec_options import PackOptions, SampleOptions, Together
 from ..outputs import replacing
 from ..pack_source import SourceReport, pack_source
 from ..record_pack import RecordPack
-from .exporting import ExportReport, export_records
+from .exporting import ExportReport, ExportSettings, export_records
 from .format import Import, options_of_format
 from .importing import ImportReport, convert
 from .registry import EXPORTS, IMPORTS
@@ -212,6 +212,7 @@ _EXPORT = _joined(
             ),
         ),
     },
+    ExportSettings,
     RunSettings,
 )
 
@@ -260,6 +261,7 @@ def export(*values: Any, **keywords: Any) -> ExportReport:
         chosen = family(**other)
         vars(settings).update(chosen.values(*(item.name for item in fields(family))))
     opened = RecordPack(given.pack, given.progress, given.cancelled)
+    opened.skip_errors = given.skip_errors
     return export_records(opened, given.target, row, settings)
 
 

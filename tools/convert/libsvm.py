@@ -20,7 +20,7 @@ from recordio.keywords.options import Options, option
 
 from ..npy import SPARSE_FIELDS, decode_npy, encode_npy, is_sparse, sparse_dtype
 from ..payloads import number_text, numbers_text
-from ..record_pack import RecordPack
+from ..record_pack import Record, RecordPack
 from .csv import exact_label, one_file
 from .format import (
     ArrayLimit,
@@ -111,22 +111,25 @@ def read_items(data: object, labels: np.ndarray) -> Items:
 def write_libsvm(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
     """Write one line for each record; a dense array gives its elements that are not zero."""
     count = 0
-    with AtomicOutput(paths[0]) as output:
-        for record in pack:
-            location = pack.location(record)
-            if record.kind != "npy":
-                raise RecordIOError(f"it holds {record.kind}, not an array", **location)
-            if len(record.labels) != 1:
-                raise RecordIOError(
-                    f"a line has one label, and it has {len(record.labels)}", **location
-                )
-            indices, values = entries_of(decode_npy(record.content, **location), location)
-            indices = indices + int(settings.one_based)
-            words = [number_text(record.labels[0])]
-            words += (
-                f"{index}:{value}"
-                for index, value in zip(indices.tolist(), numbers_text(values), strict=True)
+
+    def row(record: Record) -> list[str]:
+        location = pack.location(record)
+        if record.kind != "npy":
+            raise RecordIOError(f"it holds {record.kind}, not an array", **location)
+        if len(record.labels) != 1:
+            raise RecordIOError(
+                f"a line has one label, and it has {len(record.labels)}", **location
             )
+        indices, values = entries_of(decode_npy(record.content, **location), location)
+        indices = indices + int(settings.one_based)
+        words = (
+            f"{index}:{value}"
+            for index, value in zip(indices.tolist(), numbers_text(values), strict=True)
+        )
+        return [number_text(record.labels[0]), *words]
+
+    with AtomicOutput(paths[0]) as output:
+        for _, words in pack.made(row):
             output.write(f"{' '.join(words)}\n".encode())
             count += 1
     return count

@@ -14,7 +14,7 @@ from recordio import RecordIOError, read_idx_array
 from recordio.bytes.storage import AtomicOutput
 
 from ..images import decode_content, encode_image
-from ..record_pack import RecordPack
+from ..record_pack import Record, RecordPack
 from .format import ArrayLimit, Export, Import, ImportSource, Item, Items, PixelLimit
 
 __all__ = ["FROM_MNIST", "TO_MNIST"]
@@ -54,28 +54,35 @@ def outputs(target: str) -> list[str]:
 def write_mnist(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
     """Write the images and labels of a pack."""
     size: tuple[int, ...] = ()
+
+    def row(record: Record) -> tuple[np.ndarray, int]:
+        nonlocal size
+        location = pack.location(record)
+        image = decode_content(record.content, max_pixels=settings.max_pixels, **location)
+        if image.ndim != 2 or image.dtype != np.uint8:
+            raise RecordIOError(
+                f"an image of shape {image.shape} and {image.dtype} is not grey with 8 bits",
+                **location,
+            )
+        label = label_byte(record.labels, location)
+        size = size or image.shape
+        if image.shape != size:
+            raise RecordIOError(
+                f"the image is {image.shape[1]} x {image.shape[0]}, and those before are"
+                f" {size[1]} x {size[0]}",
+                **location,
+            )
+        return image, label
+
+    pack = pack.usable(row)  # both files begin with their number
     with AtomicOutput(*paths) as output:
         images, labels = output.files
         labels.write(idx_header(len(pack)))
-        for record in pack:
-            location = pack.location(record)
-            image = decode_content(record.content, max_pixels=settings.max_pixels, **location)
-            if image.ndim != 2 or image.dtype != np.uint8:
-                raise RecordIOError(
-                    f"an image of shape {image.shape} and {image.dtype} is not grey with 8 bits",
-                    **location,
-                )
-            if not size:
-                size = image.shape
+        for number, (_, (image, label)) in enumerate(pack.made(row)):
+            if number == 0:
                 images.write(idx_header(len(pack), *size))
-            if image.shape != size:
-                raise RecordIOError(
-                    f"the image is {image.shape[1]} x {image.shape[0]}, and those before are"
-                    f" {size[1]} x {size[0]}",
-                    **location,
-                )
             images.write(image.tobytes())
-            labels.write(bytes([label_byte(record.labels, location)]))
+            labels.write(bytes([label]))
     return len(pack)
 
 

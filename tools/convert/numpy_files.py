@@ -230,26 +230,33 @@ def write_npy(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespa
     """Write all arrays, or decoded images, as one array; and the labels as another."""
     first: np.ndarray | None = None
     width = 0
+
+    def row(record: Record) -> np.ndarray:
+        nonlocal first, width
+        array = array_of(pack, record, settings.max_pixels)
+        if first is None:
+            first, width = array, len(record.labels)
+        if (array.dtype, array.shape) != (first.dtype, first.shape):
+            raise RecordIOError(
+                f"an array of {array.dtype} {array.shape}, and those before are of"
+                f" {first.dtype} {first.shape}",
+                **pack.location(record),
+            )
+        if len(record.labels) != width:
+            raise RecordIOError(
+                f"it has {len(record.labels)} labels, and those before have {width}",
+                **pack.location(record),
+            )
+        return array
+
+    pack = pack.usable(row)  # the file begins with their number
     with AtomicOutput(*paths) as output:
         data, labels = output.files
-        for record in pack:
-            array = array_of(pack, record, settings.max_pixels)
-            if first is None:
-                first, width = array, len(record.labels)
+        for number, (record, array) in enumerate(pack.made(row)):
+            if number == 0:
                 data.write(npy_header(array.dtype, (len(pack), *array.shape)))
                 shape = (len(pack), width) if width > 1 else (len(pack),)
                 labels.write(npy_header(np.dtype("<f4"), shape))
-            if (array.dtype, array.shape) != (first.dtype, first.shape):
-                raise RecordIOError(
-                    f"an array of {array.dtype} {array.shape}, and those before are of"
-                    f" {first.dtype} {first.shape}",
-                    **pack.location(record),
-                )
-            if len(record.labels) != width:
-                raise RecordIOError(
-                    f"it has {len(record.labels)} labels, and those before have {width}",
-                    **pack.location(record),
-                )
             data.write(array.tobytes())
             labels.write(np.array(record.labels, "<f4").tobytes())
     return len(pack)

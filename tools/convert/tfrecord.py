@@ -15,7 +15,7 @@ from recordio.containers.tfrecord import masked_crc32c
 from recordio.keywords.checks import boolean
 from recordio.keywords.options import option
 
-from ..record_pack import RecordPack
+from ..record_pack import Record, RecordPack
 from .csv import one_file
 from .format import Export, ExportedFields
 from .tf_example import encode_example
@@ -61,7 +61,8 @@ def raw_records(pack: RecordPack) -> Iterator[bytes]:
 def examples(pack: RecordPack, settings: argparse.Namespace) -> Iterator[bytes]:
     """Yield every record as an example."""
     content, label = settings.content or IMAGES[0], settings.label or LABELS[0]
-    for record in pack:
+
+    def example(record: Record) -> bytes:
         labels: list[float] = record.labels
         if all(value.is_integer() and abs(value) < 2**63 for value in labels):
             labels = [int(value) for value in labels]
@@ -74,7 +75,10 @@ def examples(pack: RecordPack, settings: argparse.Namespace) -> Iterator[bytes]:
                     path=pack.path,
                 )
             features[one.name] = [one.stored]
-        yield encode_example(features)
+        return encode_example(features)
+
+    for _, made in pack.made(example):
+        yield made
 
 
 TO_TFRECORD = Export(

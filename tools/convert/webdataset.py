@@ -34,7 +34,7 @@ def write_webdataset(pack: RecordPack, paths: Sequence[str], settings: argparse.
         AtomicOutput(paths[0]) as output,
         tarfile.open(fileobj=output.files[0], mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
-        for record in pack:
+        for record, beside in pack.made(lambda record: list(pack.fields_of(record))):
             suffixes = suffixes_of(record.kind)
             name = name_of(record, names, suffixes)
             if not safe_parts(name):  # unpacking would write elsewhere
@@ -49,7 +49,7 @@ def write_webdataset(pack: RecordPack, paths: Sequence[str], settings: argparse.
                 add_file(archive, f"{key}.cls", number_text(labels[0]).encode())
             else:
                 add_file(archive, f"{key}.json", json.dumps({"labels": labels}).encode())
-            for one in pack.fields_of(record):
+            for one in beside:
                 add_file(archive, f"{key}.{one.name}{one.suffix}", one.stored)
             count += 1
     return count
