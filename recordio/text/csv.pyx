@@ -72,9 +72,9 @@ def read_csv(
     Raises
     ------
     TextFormatError
-        For a row that is too short or too long, an empty field without `missing`, text that is no number, or an
-        integer that does not fit: the first one in the file, with its line and column.  Also beyond
-        a limit, for damaged gzip, and if a pattern matches no file.
+        For a row that is too short or too long, an empty field without `missing`, text that is no
+        number, or an integer that does not fit: the first one in the file, with its line and
+        column.  Also beyond a limit, for damaged gzip, and if a pattern matches no file.
     ValueError
         If a parameter is out of its range.
     OSError
@@ -203,8 +203,8 @@ class CSVReader:
 
     def __init__(
         self, path, shape=None, dtype="float32", delimiter=",", skip_header=0,
-        chunk_bytes=1 << 21, threads=None, *, missing=None, exact=False, max_line_bytes=MAX_LINE_BYTES,
-        max_array_bytes=None, remote_options=None,
+        chunk_bytes=1 << 21, threads=None, *, missing=None, exact=False,
+        max_line_bytes=MAX_LINE_BYTES, max_array_bytes=None, remote_options=None,
     ):
         self._format = CSVFormat(
             path, shape, dtype, delimiter, skip_header, threads, max_line_bytes, max_array_bytes,

@@ -250,7 +250,8 @@ def most_rows(
 ):
     """Return the most rows of a chunk: blank lines are none, and a number takes two bytes.
 
-    With `filling` a field takes one, as it may be empty.  Bad rows count, too: the first one, or with `skipping` as many as are allowed.
+    With `filling` a field takes one, as it may be empty.  Bad rows count, too: the first one, or
+    with `skipping` as many as are allowed.
     """
     cdef int64_t fitting = chunk.length // (columns if filling else 2 * columns) + 1
     cdef const uint8_t[::1] text
@@ -298,15 +299,20 @@ def parse_chunk(
         left = room - rows
         with nogil:
             if kind == c'f' and itemsize == 4:
-                rows += _parse_rows(&at, end, columns, delimiter, <float*>out, left, missing, exact, &fault)
+                rows += _parse_rows(
+                    &at, end, columns, delimiter, <float*>out, left, missing, exact, &fault)
             elif kind == c'f':
-                rows += _parse_rows(&at, end, columns, delimiter, <double*>out, left, missing, exact, &fault)
+                rows += _parse_rows(
+                    &at, end, columns, delimiter, <double*>out, left, missing, exact, &fault)
             elif kind == c'i' and itemsize == 4:
-                rows += _parse_rows(&at, end, columns, delimiter, <int32_t*>out, left, missing, exact, &fault)
+                rows += _parse_rows(
+                    &at, end, columns, delimiter, <int32_t*>out, left, missing, exact, &fault)
             elif kind == c'i':
-                rows += _parse_rows(&at, end, columns, delimiter, <int64_t*>out, left, missing, exact, &fault)
+                rows += _parse_rows(
+                    &at, end, columns, delimiter, <int64_t*>out, left, missing, exact, &fault)
             else:
-                rows += _parse_rows(&at, end, columns, delimiter, <uint8_t*>out, left, missing, exact, &fault)
+                rows += _parse_rows(
+                    &at, end, columns, delimiter, <uint8_t*>out, left, missing, exact, &fault)
         if fault.status == OK:
             if rows_in(at, end, delimiter):
                 raise ValueError("more rows than room")
