@@ -58,7 +58,7 @@ def encode_record(
     """Make the record of an image that was read."""
     if not entry.labels:
         raise LabelError("the list entry has no label")
-    label = entry.labels[0]
+    label: float | tuple[float, ...] = entry.labels[0]
     if options.pack_label and len(entry.labels) > 1:
         label = entry.labels
         check_listed(label)
