@@ -1,4 +1,4 @@
-"""Whether iterators side by side deliver the samples that belong together.
+"""Check that iterators side by side deliver samples that belong together.
 
 Lengths are compared before the first batch, ids of samples in every batch.  Nothing is put right
 here: iterators that drift apart are the business of whoever made them.

@@ -57,7 +57,7 @@ typedef struct tar_scan {
     int64_t want_begin, want_end; /* what is needed to go on */
     int64_t most_content;
     const char* reason;
-    const uint64_t* contents; /* endings of contents, as words */
+    const uint64_t* contents;     /* endings of contents, as words */
     int contents_count, last_dot; /* and where a name is split */
     /* what headers before a member say of it */
     uint8_t name[TAR_LONGEST_NAME + 1], global_name[TAR_LONGEST_NAME + 1];
@@ -151,13 +151,15 @@ static inline int64_t tar_padded(int64_t size) {
 
 /* Whether a part of a path is hidden, or made by a system; see `recordio.containers.names`. */
 static inline int tar_is_system_part(const uint8_t* part, size_t size) {
-    static const char* const known[] = {"#recycle",   "$recycle.bin", "@eadir",     "@recycle", "__macosx",
-                                        "desktop.ini", "lost+found",   "thumbs.db", "system volume information"};
+    static const char* const known[] = {"#recycle",   "$recycle.bin", "@eadir",
+                                        "@recycle",   "__macosx",     "desktop.ini",
+                                        "lost+found", "thumbs.db",    "system volume information"};
     if (part[0] == '.') return size > 2 || (size == 2 && part[1] != '.');
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         size_t j = 0;
         if (strlen(known[i]) != size) continue;
-        while (j < size && (part[j] >= 'A' && part[j] <= 'Z' ? part[j] + 32 : part[j]) == (uint8_t)known[i][j])
+        while (j < size &&
+               (part[j] >= 'A' && part[j] <= 'Z' ? part[j] + 32 : part[j]) == (uint8_t)known[i][j])
             j++;
         if (j == size) return 1;
     }

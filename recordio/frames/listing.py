@@ -1,4 +1,4 @@
-"""Whether an index lists the records of its file once each, as far as a few heads tell.
+"""Check that an index lists the records of its file once each, as far as a few heads tell.
 
 An index whose copy stopped at a line end, or one of another file, would make an epoch shorter
 without a word.  The end of the record that it lists last shows the first, the second is asked of a

@@ -358,9 +358,9 @@ def read_libsvm(
     ------
     TextFormatError
         For a missing label, one that is a whole number without an exact `dtype`, a label, index or
-        value that is no number, a missing value, an index that is negative or not below `num_features`: the first one in the file, with its line and the position of
-        the item in it (the label is 1).  Also beyond a limit, for damaged gzip, and if a pattern
-        matches no file.
+        value that is no number, a missing value, an index that is negative or not below
+        `num_features`: the first one in the file, with its line and the position of the item in it
+        (the label is 1). Also beyond a limit, for damaged gzip, and if a pattern matches no file.
     ValueError
         If a parameter is out of its range.
     ImportError
