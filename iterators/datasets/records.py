@@ -341,8 +341,9 @@ class ImageRecordDataset(DatasetMixin):
         for name in chosen if found else ():
             if chosen[name]:
                 raise ValueError(f"{name} belongs to one pack: give it to that Pack")
-        own_pack = Pack(options.path, path_imgidx=options.index, **chosen)
-        self.packs: tuple[Pack, ...] = found or (own_pack,)
+        self.packs: tuple[Pack, ...] = found or (
+            Pack(options.path, path_imgidx=options.index, **chosen),
+        )
         _refuse_mixing(self.packs)
         settings = options.remote
         self.source: Packs = Packs(self.packs, remote=settings)

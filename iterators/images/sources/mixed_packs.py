@@ -324,7 +324,7 @@ def label_source(source: _Named, pack: Pack, distinct: Callable[[], np.ndarray])
     """Return a pack as `label_changes` takes it; `distinct` reads the different labels."""
     identities = source.num_identities
     return LabelSource(
-        source.name, distinct, pack.labels, pack.classes, identities, lambda: names_of(source)
+        source.name, distinct, pack.labels, pack.classes, identities, partial(names_of, source)
     )
 
 
