@@ -545,7 +545,8 @@ class PlannedProvider(AbstractDataProvider):
 
     def close(self) -> None:
         """Stop the background work; batches handed out stay valid.  Idempotent."""
-        self._make_engine = None  # it may hold much that is freed now
+        self._make_engine = None  # it may hold much that is freed now, and so may the check
+        self._skipped.check = lambda: None
         for chosen in list(self._iterators):
             chosen.close()
         self._finalizer()

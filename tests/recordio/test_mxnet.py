@@ -373,7 +373,7 @@ def test_an_index_that_ends_early_has_to_be_meant(pair, key_type):
         lines = file.read().splitlines(True)
     with open(pair[0], "w") as file:
         file.writelines(lines[:2])
-    with pytest.raises(IndexFileError, match=r"ends at .* recordio index .*some\.rec --force"):
+    with pytest.raises(IndexFileError, match=r"ends at .*recordio index .*some\.rec --force"):
         MXIndexedRecordIO(*pair, "r", key_type)
     record = MXIndexedRecordIO(*pair, "r", key_type, selection=True)
     assert [record.read_idx(key) for key in record.keys] == PAYLOADS[:2]

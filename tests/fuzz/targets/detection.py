@@ -27,16 +27,17 @@ def label_of(record: bytes) -> np.ndarray | None:
         header, _ = unpack(record)
     except RecordIOError:
         return None
-    if header.flag < 7:
+    if header.flag < 2:
         return None
     label = header.label
     head, width = label[:2].tolist()
-    if not (2 <= head <= len(label) and 5 <= width <= len(label)):
+    if not (2 <= head <= len(label) and 5 <= width <= 1 << 20):
         return None
     if (len(label) - int(head)) % int(width):
         return None
-    boxes = label[int(head) :].reshape(-1, int(width))[:, 1:5]
-    return label if np.isfinite(boxes).all() else None
+    objects = label[int(head) :].reshape(-1, int(width))[:, :5]
+    is_inside = (objects[:, 1:] >= -1) & (objects[:, 1:] <= 2)
+    return label if np.isfinite(objects).all() and is_inside.all() else None
 
 
 def check_detection(data: bytes) -> None:

@@ -192,7 +192,7 @@ CSV = Target("csv", check_csv, change_csv, words=TEXT_WORDS)
 def libsvm_row(line: bytes, features: int | None) -> tuple[float, list[tuple[int, float]]] | None:
     """Label and entries of a line by the plainest code; None if they are none."""
     label, *items = re.split(rb"[ \t\r]+", line.strip(b" \t\r"))
-    if not all(map(REAL.fullmatch, label.split(b":"))) or label.count(b":") > 1:
+    if not REAL.fullmatch(label) or loses_digits(float(label)):
         return None
     entries = []
     for item in items:
@@ -206,7 +206,15 @@ def libsvm_row(line: bytes, features: int | None) -> tuple[float, list[tuple[int
         if not 0 <= int(index) < (2**63 - 1 if features is None else features):
             return None
         entries.append((int(index), float(value)))
-    return float(label.split(b":")[0]), entries
+    sums: dict[int, float] = {}
+    for index, value in sorted(entries):
+        sums[index] = np.float32(sums.get(index, 0) + np.float32(value))
+    return float(label), list(sums.items())
+
+
+def loses_digits(label: float) -> bool:
+    """Tell whether a label is a whole number that no 32-bit float is."""
+    return label.is_integer() and abs(label) < 3.4e38 and float(np.float32(label)) != label
 
 
 def libsvm_rows(text: bytes, features: int | None) -> list:

@@ -614,7 +614,7 @@ def test_every_row_has_one_label_that_keeps_its_digits(tmp_path, shuffle):
         label.write_text(text)
         with pytest.raises(TextFormatError, match=words):
             list(
-                CSVIter(data_csv=data, data_shape=1, label_csv=label, batch_size=1, shuffle=shuffle)
+                CSVIter(data_csv=data, data_shape=(1,), label_csv=label, batch_size=1, shuffle=shuffle)
             )
 
 
@@ -622,7 +622,7 @@ def test_every_row_has_one_label_that_keeps_its_digits(tmp_path, shuffle):
 def test_empty_fields_get_a_value(tmp_path, shuffle):
     data = tmp_path / "data"
     data.write_text("1,,3\n4,5,\n,,\n")
-    arguments = {"data_csv": data, "data_shape": 3, "batch_size": 3, "shuffle": shuffle}
+    arguments = {"data_csv": data, "data_shape": (3,), "batch_size": 3, "shuffle": shuffle}
     with pytest.raises(TextFormatError, match="the field is empty"):
         list(CSVIter(**arguments))
     (batch,) = CSVIter(missing=-1, **arguments)
