@@ -49,7 +49,7 @@ def wrong_encoding(head: bytes) -> tuple[str, str] | None:
 def guessed_encoding(text: bytes) -> str:
     r"""Guess the encoding of bytes that are no UTF-8.
 
-    >>> guessed_encoding("猫/1.jpg".encode("gbk")), guessed_encoding(b"caf\xe9.jpg")
+    >>> guessed_encoding("镕/1.jpg".encode("gbk")), guessed_encoding(b"caf\xe9.jpg")
     ('GBK', 'Latin-1')
     """
     for encoding in GUESSES:

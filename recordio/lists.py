@@ -186,5 +186,5 @@ def check_labels(labels: Iterable[float]) -> None:
 
 def _is_exact(label: int) -> bool:
     with np.errstate(over="ignore"):
-        stored = float(np.float32(label)) if abs(label) < 1 << 64 else float("inf")
+        stored = float(np.float32(float(label))) if abs(label) < 1 << 128 else float("inf")
     return stored != float("inf") and int(stored) == label

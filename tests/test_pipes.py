@@ -6,7 +6,6 @@ import signal
 import pytest
 
 from iterators import datasets, mx_image
-from iterators.datasets.gluon import ImageFolderDataset
 from iterators.images.augment.mean_image import read_mean_image
 from recordio import MXRecordIO, RecordReader, build_index, read_csv, read_idx_array, repair, verify
 from recordio.bytes.mapping import map_file
@@ -50,7 +49,6 @@ DOORS = {
     "ImageDataset": lambda path: datasets.ImageDataset([path])[0],
     "LabeledImageDataset": lambda path: datasets.LabeledImageDataset([(path, 0)])[0],
     "ZippedImageDataset": datasets.ZippedImageDataset,
-    "ImageFolderDataset": lambda path: ImageFolderDataset(path.parents[1])[0],
     "open_pickle_dataset": datasets.open_pickle_dataset,
     "mean image": read_mean_image,
 }

@@ -16,7 +16,6 @@ from recordio.formats.decode import check_whole
 from recordio.formats.image_header import DEFAULT_MAX_PIXELS, read_header
 from recordio.formats.table import IMAGE_KINDS, kind_of
 from recordio.header import IRHeader
-from recordio.lists import EXACT_IN_FLOAT32
 
 from .npy import decode_npy, is_sparse
 
@@ -40,10 +39,10 @@ def labels_of(header: IRHeader) -> list[float]:
 def number_text(value: float) -> str:
     """Return the shortest text of a 32-bit float that reads back as the same.
 
-    Whole numbers have no dot.
+    Whole numbers have all of their digits and no dot, as readers refuse those that lose digits.
     """
-    if value.is_integer() and abs(value) <= EXACT_IN_FLOAT32 and str(value) != "-0.0":
-        return str(int(value))
+    if value.is_integer() and str(value) != "-0.0":
+        return str(int(np.float32(value)))
     return str(np.float32(value))
 
 

@@ -172,9 +172,10 @@ class ImageNames:
             if _field_of(name, stems) is None:
                 ending = suffix_of(name)
                 called = f"that end in {ending}" if ending else "without an ending"
-                self.notes.add(
-                    f"files {called} were left out, as no image that is decoded here does", name
-                )
+                why = "as no image that is decoded here does"
+                if ending in IMAGE_SUFFIXES:
+                    why = "as others were chosen"
+                self.notes.add(f"files {called} were left out, {why}", name)
 
 
 def choose_images(names: Sequence[str], others: Sequence[str], notes: Notes) -> ImageNames:

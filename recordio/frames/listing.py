@@ -34,7 +34,7 @@ def listing_fault(
     >>> ends = {0: 12, 12: 24, 24: 36}
     >>> print(listing_fault(np.array([0, 12, 24]), "a.idx", "a.rec", 36, ends.get))
     None
-    >>> print(listing_fault(np.array([0, 12]), "a.idx", "a.rec", 36, ends.get).reason[:59])
+    >>> print(listing_fault(np.array([0, 12]), "a.idx", "a.rec", 36, ends.get).reason[:58])
     the last record that it lists ends at 24, and a.rec has 36
     """
     if not len(offsets):

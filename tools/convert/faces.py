@@ -225,27 +225,28 @@ def write_faces(
             plan = Plan(f"{prefix}.rec", np.zeros(len(rows), np.int32), rows, companions)
             written = write_packs([images], [plan], identities=people, cancelled=cancelled)
             sizes = np.unique(images.image_sizes, axis=0).tolist()
-    write_property(source, property_file(prefix), people, sizes)
+    notes = [*report.notes, *write_property(property_file(prefix), people, sizes)]
     write_skipped(prefix, report.skipped)
     seconds = time.perf_counter() - start
     size = written.outputs[0].bytes
-    return replace(report, path=f"{prefix}.rec", bytes_written=size, seconds=seconds)
+    return replace(report, path=f"{prefix}.rec", bytes_written=size, notes=notes, seconds=seconds)
 
 
-def write_property(source: ImportSource, path: str, people: int, sizes: list[list[int]]) -> None:
-    """Write the number of people and the size of all images; that of an older pack is removed."""
+def write_property(path: str, people: int, sizes: list[list[int]]) -> list[str]:
+    """Write the number of people and the size of all images, or say why not.
+
+    A file of an older pack is removed.
+    """
     if len(sizes) == 1 and min(sizes[0]) > 0:
         width, height = sizes[0]
         with open_output(path) as output:
             output.write(f"{people},{height},{width}\n".encode())
-        return
+        return []
     remove_output(path)
-    said = source.notes
-    note = (
+    return [
         f"note: {path} is not written: it has one size for all images, and these have {len(sizes)};"
         " scripts that read it need faces that are aligned"
-    )
-    source.notes = lambda: [*said(), note]
+    ]
 
 
 FROM_FACES = Import(

@@ -9,6 +9,7 @@ import random
 import re
 import struct
 import zlib
+from fractions import Fraction
 
 import numpy as np
 
@@ -192,7 +193,7 @@ CSV = Target("csv", check_csv, change_csv, words=TEXT_WORDS)
 def libsvm_row(line: bytes, features: int | None) -> tuple[float, list[tuple[int, float]]] | None:
     """Label and entries of a line by the plainest code; None if they are none."""
     label, *items = re.split(rb"[ \t\r]+", line.strip(b" \t\r"))
-    if not REAL.fullmatch(label) or loses_digits(float(label)):
+    if not REAL.fullmatch(label) or loses_digits(label):
         return None
     entries = []
     for item in items:
@@ -212,9 +213,12 @@ def libsvm_row(line: bytes, features: int | None) -> tuple[float, list[tuple[int
     return float(label), list(sums.items())
 
 
-def loses_digits(label: float) -> bool:
+def loses_digits(label: bytes) -> bool:
     """Tell whether a label is a whole number that no 32-bit float is."""
-    return label.is_integer() and abs(label) < 3.4e38 and float(np.float32(label)) != label
+    if not math.isfinite(float(label)) or abs(float(label)) > 3.4e38:
+        return False
+    number = Fraction(label.decode())
+    return number.denominator == 1 and int(np.float32(float(label))) != number
 
 
 def libsvm_rows(text: bytes, features: int | None) -> list:

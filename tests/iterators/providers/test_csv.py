@@ -613,9 +613,8 @@ def test_every_row_has_one_label_that_keeps_its_digits(tmp_path, shuffle):
     ):
         label.write_text(text)
         with pytest.raises(TextFormatError, match=words):
-            list(
-                CSVIter(data_csv=data, data_shape=(1,), label_csv=label, batch_size=1, shuffle=shuffle)
-            )
+            files = {"data_csv": data, "label_csv": label}
+            list(CSVIter(**files, data_shape=(1,), batch_size=1, shuffle=shuffle))
 
 
 @pytest.mark.parametrize("shuffle", [False, True])

@@ -17,14 +17,14 @@ def test_the_payload_is_an_array_of_pairs(tmp_path, command, contents):
     (first, content), (second, empty) = contents(tmp_path / "t")
     assert (first.label, second.label) == (1, -1)
     array = np.load(io.BytesIO(content), allow_pickle=False)
-    assert array.tolist() == [(3, 0.5), (0, -2)]
+    assert array.tolist() == [(0, -2), (3, 0.5)]
     assert array.dtype == [("index", "<i8"), ("value", "<f4")]
     assert np.load(io.BytesIO(empty)).shape == (0,)
 
 
 def test_what_records_do_not_hold_is_counted(tmp_path, command, capsys):
     (tmp_path / "a").write_text("# head\n1:0.5 qid:7 0:1\n-1:2 qid:7 3:1 # note\n0 qid:8\n\n")
-    assert command("from-libsvm", tmp_path / "a", tmp_path / "t") == 0
+    assert command("from-libsvm", tmp_path / "a", tmp_path / "t", "--label-weights") == 0
     said = "note: not stored: 3 qid, 2 weights of labels, 2 comments\n"
     assert said in capsys.readouterr().err
 
