@@ -124,6 +124,11 @@ def write_annotations(folder, pictures):
     ]
     (folder / "captions.json").write_text(json.dumps({"annotations": captions}))
     (folder / "names.txt").write_text("cat\n")
+    lines = [
+        json.dumps({"source-ref": f"s3://bucket/images/{image['file_name']}", "class": 0})
+        for image in images
+    ]
+    (folder / "output.manifest").write_text("\n".join(lines))
 
 
 def write_datasets(folder):
