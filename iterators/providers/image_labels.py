@@ -168,11 +168,11 @@ class PackClasses:
         )
         check_names(source.members, self.changes, self._listed)
 
-    def unlisted(self, packs: Sequence[Pack]) -> Notes:
+    def unlisted(self) -> Notes:
         """Find the records whose labels are those of a list that has no line for them."""
         notes = Notes()
         for member, pack, table, change in zip(
-            self.source.members, packs, self._listed, self.changes, strict=False
+            self.source.members, self._packs, self._listed, self.changes, strict=False
         ):
             if table is not None and isinstance(member, RecordSource) and not change.absent:
                 member.note_unlisted(table[0], pack.path_imglist, notes)
@@ -213,12 +213,12 @@ class PackClasses:
                     found.setdefault(label, set()).add(name)
         return {label: names.pop() for label, names in found.items() if len(names) == 1}
 
-    def saved(self, options: ImageRecordOptions, packs: Sequence[Pack]) -> dict[str, str]:
+    def saved(self, options: ImageRecordOptions) -> dict[str, str]:
         """Return what, besides files and shares, a saved state must agree with."""
         saved = {}
-        if as_packs(options.path_imgrec) or named_classes(packs[0].classes):
+        if as_packs(options.path_imgrec) or named_classes(self._packs[0].classes):
             changes = ", ".join(map(_described, self.changes))
-            augmentation = [dict(sorted(pack.augmentation.items())) for pack in packs]
+            augmentation = [dict(sorted(pack.augmentation.items())) for pack in self._packs]
             saved["packs"] = f"{changes}; {augmentation}"
         tables = [part for table in self._listed if table is not None for part in table]
         if tables:

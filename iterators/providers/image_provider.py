@@ -232,7 +232,7 @@ class RecordImageProvider(PlannedProvider):
     ) -> None:
         options, packs, recipes = job.options, job.packs, job.recipes
         classes = PackClasses(source, packs, labels, options.on_error)
-        classes.unlisted(packs).say(source.name, strict=options.strict, stacklevel=3)
+        classes.unlisted().say(source.name, strict=options.strict, stacklevel=3)
         if not labels.of_classes:
             refuse_classes(options, packs)
         order, unusable = order_of_images(source, options, packs, classes.read)
@@ -284,7 +284,7 @@ class RecordImageProvider(PlannedProvider):
             settings["recipe"] = named.described()
         if recipes.views:
             settings["views"] = [view.changed() for view in recipes.views]
-        settings |= {**recipes.saved(), **classes.saved(options, packs)}
+        settings |= {**recipes.saved(), **classes.saved(options)}
         if mean_image is not None:
             settings["mean_img"] = check_of(mean_image)
         if fields:

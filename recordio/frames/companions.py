@@ -52,15 +52,6 @@ class Companion:
     believed: bool = False
     kept: bool = False
 
-    @property
-    def beside_others(self) -> str:
-        """Say for people how it fares when the records beside it are replaced."""
-        if self.kept:
-            return "believed: removed by what copies it"
-        if self.believed:
-            return "believed: removed with the old pack"
-        return "noticed: removed with the old records" if self.magic else "replaced"
-
 
 RECORDS = Companion(".rec", "records", "everything", "made anew")
 INDEX = Companion(".idx", "keys and offsets", "everything, `recordio index`", "made anew")
