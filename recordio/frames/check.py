@@ -179,7 +179,9 @@ class Report:
             lines.append(f"{checksums_path(self.path)}: {self.checksums} checksums")
         if self.images is not None:
             lines.append(f"{self.path}: {self.images} images decoded without a warning")
-        lines += [str(problem) for problem in self.problems] or ["no problems"]
+        contents = self.checksums is not None or self.images is not None
+        sound = "no problems" if contents else "no problems; contents not verified"
+        lines += [str(problem) for problem in self.problems] or [sound]
         return "\n".join(lines)
 
 

@@ -85,6 +85,8 @@ class PackDifference:
         content and labels but another id; or with contents that differ and are under no other key.
     moved : int
         Contents under another key in the other pack.
+    moved_labels : int
+        Those of them whose labels differ, too.
     only_a, only_b : int
         Records whose content and key only one of the packs has.
     same_order : bool
@@ -108,6 +110,7 @@ class PackDifference:
     ids: int = 0
     content: int = 0
     moved: int = 0
+    moved_labels: int = 0
     only_a: int = 0
     only_b: int = 0
     same_order: bool = True
@@ -123,6 +126,13 @@ class PackDifference:
         alone = self.fields_a or self.fields_b or self.described
         same = self.same == self.records_a == self.records_b and not alone
         return same and all(found.equal for found in self.fields.values())
+
+    @property
+    def complete(self) -> bool:
+        """True if both hold the same contents with the same labels, under whatever keys."""
+        changed = self.labels + self.content + self.moved_labels + self.only_a + self.only_b
+        alone = self.fields_a or self.fields_b or self.described
+        return not changed and not alone and all(f.complete for f in self.fields.values())
 
     def as_dict(self) -> dict[str, Any]:
         """Return all attributes for JSON; labels that are not finite become texts."""
@@ -141,7 +151,9 @@ class PackDifference:
         ]
         for kind in KINDS:
             if count := getattr(self, kind):
-                lines.append(f"{WORDS[kind].format(a=self.a, b=self.b)}: {count}")
+                labels = kind == "moved" and self.moved_labels
+                other = f", {labels} of them with other labels" if labels else ""
+                lines.append(f"{WORDS[kind].format(a=self.a, b=self.b)}: {count}{other}")
                 shown = [example for example in self.examples if example.kind == kind]
                 lines += [f"  {example}" for example in shown]
                 if count > len(shown) > 0:
@@ -154,6 +166,8 @@ class PackDifference:
                 lines.append(f"fields only in {pack}: {', '.join(names)}")
         if self.described:
             lines.append(f"fields that are described differently: {', '.join(self.described)}")
+        if self.complete and not self.equal:
+            lines.append("nothing lost: both hold the same contents with the same labels")
         return "\n".join(lines)
 
 
@@ -289,7 +303,7 @@ def _compare_packs(
         len(a),
         len(b),
         same=len(same),
-        **{kind: len(pairs[kind]) for kind in KINDS},  # type: ignore[arg-type]
+        **{kind: len(pairs[kind]) for kind in (*KINDS, "moved_labels")},  # type: ignore[arg-type]
         same_order=bool((np.diff(same[:, 1]) > 0).all()),
         examples=tuple(named),
     )
@@ -364,6 +378,7 @@ def _compare(
         pairs = np.stack([positions[0][pairs[:, 0]], positions[1][pairs[:, 1]]], -1)
         moved.append(take(pairs))
     found["moved"] = _in_order(np.concatenate(moved))
+    found["moved_labels"] = moved[1]
     found["content"] = take(by_key[left_a[by_key[:, 0]] & left_b[by_key[:, 1]]])
     only_a, only_b = np.flatnonzero(left_a), np.flatnonzero(left_b)
     found["only_a"] = np.stack([only_a, np.full_like(only_a, -1)], -1)

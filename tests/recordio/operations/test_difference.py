@@ -89,6 +89,26 @@ def test_a_moved_content_takes_the_one_with_its_labels(two):
     assert [(row.key_a, row.key_b) for row in found.examples] == [(0, 9), (1, 8)]
 
 
+def test_nothing_is_lost_by_a_split_and_a_join(two, tmp_path):
+    write(tmp_path / "whole.rec", SAME)
+    halves = {tmp_path / "x.rec": 0.5, tmp_path / "y.rec": 0.5}
+    recordio.split(tmp_path / "whole", halves, seed=1)
+    recordio.join(list(halves), tmp_path / "joined.rec")
+    found = recordio.diff(tmp_path / "whole", tmp_path / "joined")
+    assert found.moved and found.complete and not found.equal and "nothing lost" in str(found)
+
+    found = two(SAME, SAME)
+    assert found.equal and found.complete and "nothing lost" not in str(found)
+    found = two(SAME, SAME[1:])
+    assert found.only_a == 1 and not found.complete and "nothing lost" not in str(found)
+
+
+def test_contents_under_another_key_with_other_labels_are_counted(two):
+    found = two([(0, 1, 0, b"a"), (1, 2, 1, b"b")], [(5, 1, 0, b"a"), (6, 3, 1, b"b")])
+    assert (found.moved, found.moved_labels, found.complete) == (2, 1, False)
+    assert "under another key: 2, 1 of them with other labels" in str(found)
+
+
 def test_renumbered_packs_with_identities(packs):
     a, b = packs.faces("a", [2, 0, 3]), packs.faces("b", [2, 1, 3])
     assert recordio.diff(a, a).equal
