@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from Cython.Build import cythonize
-from setuptools import Extension, setup
+from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
 
 if sys.byteorder != "little":
@@ -347,6 +347,12 @@ def long_description():
     return re.sub(r"\[([^]]*)\]\((?!https:|#)[^)]*\)", r"\1", text)
 
 
+def packages():
+    """Every folder with an ``__init__.py``; ``tools`` is installed as ``recordio.tools``."""
+    tools = ("recordio.tools", *(f"recordio.tools.{name}" for name in find_packages("tools")))
+    return sorted({*find_packages(include=[f"{name}*" for name in PACKAGES]), *tools})
+
+
 def extensions():
     """One extension for every ``.pyx``, and what they share."""
     compiled = os.environ.get("RECORDIO_COMPILED")
@@ -367,6 +373,7 @@ def extensions():
 if __name__ == "__main__":
     setup(
         cmdclass={"build_ext": BuildExt},
+        packages=packages(),
         install_requires=requirements(),
         long_description=long_description(),
         long_description_content_type="text/markdown",

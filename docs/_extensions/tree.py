@@ -1,16 +1,13 @@
-"""`docs/internals/files.md` lists every source file; names in the walks of `architecture.md` exist.
-
-``python tests/test_map.py`` writes the list.
-"""
+"""The directive ``tree``: every source file, each with the first line of its documentation."""
 
 import ast
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-INTERNALS = ROOT / "docs" / "internals"
-PAGE = INTERNALS / "files.md"
-BEGIN, END = "<!-- the tree -->\n```\n", "```\n<!-- end of the tree -->\n"
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("recordio", "iterators", "tools")
 #: Of files with one stem the first is shown; the others are its declarations.
 SUFFIXES = (".py", ".pyx", ".c", ".h", ".pxd")
@@ -29,6 +26,7 @@ def first_line(path):
 
 
 def files_of(folder):
+    """One file of each stem."""
     chosen = {}
     for path in folder.iterdir():
         if path.suffix in SUFFIXES and path.stem not in ("__init__", "__main__"):
@@ -37,44 +35,35 @@ def files_of(folder):
 
 
 def tree_of(folder, depth=0):
+    """One line for the folder, and one for each file in it and below."""
     package = folder / "__init__.py"
     text = f"{'  ' * depth}{folder.name + '/':<{30 - 2 * depth}}{first_line(package)}\n"
     for path in sorted(files_of(folder)):
         text += f"{'  ' * depth}  {path.name:<{28 - 2 * depth}}{first_line(path)}\n"
     for inner in sorted(folder.iterdir()):
-        if (inner / "__init__.py").is_file():
+        if (inner / "__init__.py").is_file() and not inner.is_symlink():
             text += tree_of(inner, depth + 1)
     return text
 
 
 def tree():
+    """Return the lines of all packages."""
     return "".join(tree_of(ROOT / package) for package in PACKAGES)
 
 
-def parts():
-    before, rest = PAGE.read_text().split(BEGIN)
-    shown, after = rest.split(END)
-    return before, shown, after
+class Tree(SphinxDirective):
+    """The tree as a block of text."""
+
+    def run(self):
+        """Read the files; one without a first line is an error of the page."""
+        self.env.note_reread()
+        text = tree()
+        if bare := re.findall(r"(?m)^\s*(\S+)$", text):
+            raise self.error(f"files without a first line: {', '.join(bare)}")
+        return [nodes.literal_block(text, text, language="none")]
 
 
-def test_the_tree_shows_every_file_with_its_first_line():
-    assert parts()[1] == tree()
-    assert not re.search(r"^\s*\S+$", tree(), re.M), "a file without a first line"
-
-
-def test_the_walks_name_what_exists():
-    """``file.py: name`` in backticks; a name may be of Python, Cython or C."""
-    walks = (INTERNALS / "architecture.md").read_text()
-    steps = re.findall(r"`([\w/]+\.(?:pyx|pxd|py|c|h)): (\w+)`", walks)
-    assert len(steps) > 20
-    for file, name in steps:
-        text = (ROOT / file).read_text()
-        definition = (
-            rf"(?m)(?:^ *(?:async )?(?:def|class|cdef|cpdef)\b.*\b{name}\b|^\S.*\b{name}\()"
-        )
-        assert re.search(definition, text), f"{file} has no {name}"
-
-
-if __name__ == "__main__":
-    before, _, after = parts()
-    PAGE.write_text(before + BEGIN + tree() + END + after)
+def setup(app):
+    """Register the directive."""
+    app.add_directive("tree", Tree)
+    return {"parallel_read_safe": True}
