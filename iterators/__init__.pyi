@@ -67,9 +67,9 @@ from .loops import SerialIterator as SerialIterator
 from .loops import OrderSampler as OrderSampler
 from .loops import ShuffleOrderSampler as ShuffleOrderSampler
 from .core.collate import concat_examples as concat_examples
-from .core.converter import ConcatWithAsyncTransfer as ConcatWithAsyncTransfer
-from .core.converter import Converter as Converter
-from .core.converter import converter as converter
+from .datasets.converter import ConcatWithAsyncTransfer as ConcatWithAsyncTransfer
+from .datasets.converter import Converter as Converter
+from .datasets.converter import converter as converter
 from .core.device import get_device as get_device
 from .core.device import to_device as to_device
 

@@ -7,11 +7,11 @@ from typing import Any
 from recordio.keywords.checks import integer, real
 
 from ..core.backend import backend_of, is_stored_sparse
-from ..core.finite_iterator import FiniteDatasetIterator
 from ..core.layout import Layout, plan
-from ..core.order.modes import draw
-from ..core.spec import FieldSpec, Form, SpecError
+from ..spaces.finite_iterator import FiniteDatasetIterator
+from ..spaces.modes import draw
 from ..spaces.space import space_of
+from ..spaces.spec import FieldSpec, Form, SpecError
 from .vector_spaces import FEATURES, TARGETS, FieldDataset
 from .view_converter import DefaultViewConverter, RowsAsImages, converter_for
 

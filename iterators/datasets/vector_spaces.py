@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.finite_iterator import DATASET_SEED, FiniteDatasetIterator, Request, iterate
 from ..core.indexing import resolve_rows
 from ..core.layout import Layout
-from ..core.order.modes import generator
-from ..core.spec import FieldSpec, Form, SpecError, check_data_specs, is_flat_specs
 from ..spaces.composite import CompositeSpace
+from ..spaces.finite_iterator import DATASET_SEED, FiniteDatasetIterator, Request, iterate
+from ..spaces.modes import generator
 from ..spaces.space import space_of
+from ..spaces.spec import FieldSpec, Form, SpecError, check_data_specs, is_flat_specs
 from .mixin import DatasetMixin
 
 __all__ = ["FEATURES", "TARGETS", "FieldDataset", "TransformerDataset", "VectorSpacesDataset"]

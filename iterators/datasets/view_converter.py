@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..core.layout import Layout, plan
-from ..core.spec import FieldSpec, Form, SpecError
 from ..spaces.space import space_of
+from ..spaces.spec import FieldSpec, Form, SpecError
 
 __all__ = ["DefaultViewConverter", "RowsAsImages", "converter_for"]
 

@@ -1,6 +1,5 @@
 """Floor 3: Chainer's iterators, over anything with a length and an index; batches are lists."""
 
-from ..core.order.sweep_orders import OrderSampler, SeededOrderSampler, ShuffleOrderSampler
 from .iterator import Iterator, SerialIterator
 from .multiprocess import MultiprocessIterator, TimeoutWarning
 from .multithread import MultithreadIterator
@@ -13,6 +12,7 @@ from .serializers import (
     save_npz,
     serialize,
 )
+from .sweep_orders import OrderSampler, SeededOrderSampler, ShuffleOrderSampler
 from .worker import WorkerError
 from .worker_pool import WorkerDiedError
 

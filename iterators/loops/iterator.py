@@ -21,9 +21,9 @@ from recordio.keywords.checks import boolean, entries, integer, real
 
 from ..core.fork_safe_lock import ForkSafeLock
 from ..core.indexing import by_position
-from ..core.order.position import Position
-from ..core.order.sweep_orders import ShuffleOrderSampler
-from ..core.order.sweeps import NO_DETAIL, Sweep, advance, checked_order, first_sweep
+from ..core.order.cutting import Position
+from .sweep_orders import ShuffleOrderSampler
+from .sweeps import NO_DETAIL, Sweep, advance, checked_order, first_sweep
 
 __all__ = [
     "DatasetIterator",

@@ -17,8 +17,8 @@ from ..core.backend import backend_of, is_stored_sparse
 from ..core.batch import DataDesc, axes_of
 from ..core.dtypes import BATCH_TYPES
 from ..core.layout import Layout, plan
-from ..core.spec import FieldSpec, SpecError
 from ..spaces import DataSpecsMapping
+from ..spaces.spec import FieldSpec, SpecError
 from .form_batches import FormBatch, form_type, in_form
 
 __all__ = ["BatchForm"]

@@ -29,7 +29,7 @@ from ..core.order import (
     ShuffledOrder,
 )
 from ..core.order.cutting import pieces
-from ..core.order.shaped import DrawnShapePlan, ImageSizePlan
+from ..core.order.plans import DrawnShapePlan, ImageSizePlan
 from ..core.order.tokens import TokenPlan
 from ..images.augment.recipe import BaseRecipe
 from ..images.batch_memory import SeparateArrays

@@ -24,12 +24,12 @@ from recordio.keywords.checks import entries, integer
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import Placement
-from ..core.finite_iterator import DATASET_SEED
 from ..core.fork_safe_lock import ForkSafeLock
 from ..core.order import BatchPlan
-from ..core.order.modes import generator
-from ..core.order.position import Position
+from ..core.order.cutting import Position
 from ..core.prefetch import Prefetcher
+from ..spaces.finite_iterator import DATASET_SEED
+from ..spaces.modes import generator
 from .abstract import AbstractDataProvider, shown_arrays
 from .batch_form import BatchForm
 from .engine import ChosenSamples, ClosedEngine, Engine, MakeEngine, SkippedSamples

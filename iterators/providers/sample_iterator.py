@@ -13,9 +13,9 @@ from typing import Any
 
 from ..core.backend import backend_of
 from ..core.batch import DataDesc
-from ..core.finite_iterator import FiniteDatasetIterator
 from ..core.order import BatchPlan
-from ..core.order.modes import (
+from ..spaces.finite_iterator import FiniteDatasetIterator
+from ..spaces.modes import (
     EvenSequencesSubsetIterator,
     SequentialSubsetIterator,
     SubsetIterator,

@@ -18,7 +18,7 @@ from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
 from ..core.dtypes import array_over
 from ..core.fork_safe_lock import ForkSafeLock
-from ..core.order.position import Position
+from ..core.order.cutting import Position
 from .abstract import AbstractDataProvider
 from .batch_form import BatchForm
 from .form_batches import with_arrays

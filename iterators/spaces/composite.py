@@ -14,8 +14,8 @@ import numpy as np
 
 from ..core.backend import backend_of, is_sparse, is_tensor
 from ..core.layout import plan
-from ..core.spec import FieldSpec, SpecError, check_data_specs
 from .space import Callback, Conversion, Space, in_storage, is_numeric_batch, space_of
+from .spec import FieldSpec, SpecError, check_data_specs
 from .vector import VectorSpace
 
 __all__ = ["CompositeSpace", "DataSpecsMapping", "NullSpace"]

@@ -14,8 +14,8 @@ import numpy as np
 from ..core.backend import backend_of
 from ..core.dtypes import dtype_name
 from ..core.layout import Layout, LayoutPlan, plan
-from ..core.spec import FieldSpec, SpecError
 from .space import Conversion, SimpleSpace, Space, in_storage
+from .spec import FieldSpec, SpecError
 from .vector import SequenceSpace, VectorSequenceSpace, VectorSpace, dimension
 
 __all__ = ["IndexSequenceSpace", "IndexSpace", "OneHotFormatter"]

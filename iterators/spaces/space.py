@@ -19,7 +19,7 @@ from recordio.extras import need
 from ..core.backend import backend_of, is_sparse, is_stored_sparse, is_tensor
 from ..core.dtypes import dtype_name, torch_dtype
 from ..core.layout import Layout, plan
-from ..core.spec import FieldSpec, Form, SpecError
+from .spec import FieldSpec, Form, SpecError
 
 __all__ = [
     "SimpleSpace",

@@ -16,8 +16,8 @@ from recordio.extras import need
 
 from ..core.backend import backend_of, is_stored_sparse
 from ..core.layout import Layout, LayoutError, plan
-from ..core.spec import FieldSpec, SpecError, SpecTypeError
 from .space import Conversion, SimpleSpace, Space, in_storage, positive
+from .spec import FieldSpec, SpecError, SpecTypeError
 
 __all__ = ["Conv2DSpace", "VectorSequenceSpace", "VectorSpace"]
 

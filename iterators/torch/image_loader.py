@@ -17,7 +17,7 @@ import torch
 from recordio.keywords.checks import boolean, entries, integer
 
 from ..core.order import BatchPlan, check_of
-from ..core.order.position import Position
+from ..core.order.cutting import Position
 from ..loops.batch_fetcher import BatchFetcher
 from ..providers.engine import ShapedRows
 from ..providers.image_provider import RecordImageProvider

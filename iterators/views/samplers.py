@@ -2,7 +2,7 @@
 
 A sampler keeps its position, two integers, between epochs, and the rows of the running one that it
 has delivered.  Rows come from
-`iterators.core.order.sampling` and depend on the seed and on nothing else.
+`iterators.views.sampling` and depend on the seed and on nothing else.
 
 Those of texts make batches that continue one another, for recurrent models: row i of a batch goes
 on where row i of the one before stopped; ``batch.sequence_start`` marks the batches where a
@@ -20,8 +20,8 @@ import numpy as np
 
 from recordio.keywords.checks import integer
 
-from ..core.order.position import Position
-from ..core.order.sampling import drawn, in_turn, sentences, streams
+from ..core.order.cutting import Position
+from .sampling import drawn, in_turn, sentences, streams
 from .sets import Batch, DataSet, DataSource
 from .text_sets import SentenceSet, TextSet
 from .view import View

@@ -1,11 +1,10 @@
 """The order of examples, and the end of each batch: every order of this library, side by side.
 
-`cutting` cuts positions into batches, and `position` says where a run is; all others follow these
-two.  Permutations, blocks and weights (`epochs`), several packs as one and classes in turn
-(`mixed`) are dealt to parts (`parts`) and planned as batches (`plans`), of one shape, of the shapes
-of `buckets`, or of as many `tokens` each.  Beside them are the orders
-of the older designs: Pylearn2's modes (`modes`), Chainer's sweeps (`sweeps`, `sweep_orders`) and
-dp's samplers (`sampling`).
+`cutting` says where a run is and cuts positions into batches; all others follow it.  Permutations,
+blocks and weights (`epochs`), several packs as one and classes in turn (`mixed`) are dealt to parts
+(`parts`) and planned as batches (`plans`), of one shape or of many, of the shapes of `buckets`, or
+of as many `tokens` each.  The orders of older designs are in their rooms: `spaces`, `loops` and
+`views`.
 """
 
 from .buckets import BucketPlan, Buckets, Members

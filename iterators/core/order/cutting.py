@@ -1,14 +1,48 @@
-"""The one rule by which positions are cut into batches."""
+"""`Position`, how far a run is, and the one rule by which positions are cut into batches.
+
+A state is a position under the names of its owner; this module knows what such numbers may be.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-__all__ = ["Tail", "bounds", "count_batches", "pieces", "runs"]
+from recordio.keywords.checks import entries, integer
+
+__all__ = ["Position", "Tail", "bounds", "count_batches", "pieces", "runs"]
 
 #: Treatment of a last, short batch: filled from the start, left short, or not delivered.
 Tail = Literal["wrap", "pad", "drop"]
+
+
+class Position(NamedTuple):
+    """Completed epochs, sweeps or cycles, and the positions `done` in the running one.
+
+    `done` is below 0 if some of the epochs before are still to come.
+    """
+
+    epoch: int = 0
+    done: int = 0
+
+    @classmethod
+    def saved(
+        cls,
+        state: Any,
+        *,
+        epoch: str = "epoch",
+        done: str,
+        low: int = 0,
+        high: float = math.inf,
+        last_epoch: float = math.inf,
+    ) -> Position:
+        """Read the position under these names in a state; a ValueError if none is in range."""
+        entries(state, done, epoch)
+        return cls(
+            integer(epoch, state[epoch], low=0, high=last_epoch),
+            integer(done, state[done], low=low, high=high),
+        )
 
 
 def count_batches(count: int, batch_size: int, tail: Tail = "pad") -> int:

@@ -20,13 +20,13 @@ from iterators import (
     split_dataset_random,
 )
 from iterators.core.layout import Layout
-from iterators.core.spec import FieldSpec
 from iterators.datasets import (
     DefaultViewConverter,
     DenseDesignMatrix,
     TransformerDataset,
     VectorSpacesDataset,
 )
+from iterators.spaces.spec import FieldSpec
 
 torch = pytest.importorskip("torch")
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iterators.core.order.sweeps import Sweep, advance
 from iterators.loops import OrderSampler, SeededOrderSampler, SerialIterator, ShuffleOrderSampler
+from iterators.loops.sweeps import Sweep, advance
 
 
 def model(size, batch_size, repeat, batches):

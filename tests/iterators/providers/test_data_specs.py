@@ -32,10 +32,10 @@ from iterators import (
     VectorSpace,
 )
 from iterators.core.layout import Layout
-from iterators.core.spec import SpecError
 from iterators.datasets import DenseDesignMatrix
 from iterators.providers.form_batches import SpecBatch
 from iterators.spaces import SimpleSpace
+from iterators.spaces.spec import SpecError
 
 torch = pytest.importorskip("torch")
 

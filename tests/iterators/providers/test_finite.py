@@ -22,8 +22,8 @@ from iterators import (
     ResizeIter,
     VectorSpace,
 )
-from iterators.core.order.modes import RandomUniformSubsetIterator
 from iterators.datasets import DenseDesignMatrix
+from iterators.spaces.modes import RandomUniformSubsetIterator
 from iterators.testing import encode, write_pack
 
 ROWS = np.arange(7 * 12, dtype=np.float32).reshape(7, 12)

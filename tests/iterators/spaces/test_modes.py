@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iterators.core.order.modes import (
+from iterators.spaces.modes import (
     MODES,
     EvenSequencesSubsetIterator,
     SequentialSubsetIterator,

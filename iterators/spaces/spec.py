@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .layout import Layout
+from ..core.layout import Layout
 
 __all__ = [
     "FieldSpec",

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .collate import concat_examples
-from .device import TorchDevice, get_device
+from ..core.collate import concat_examples
+from ..core.device import TorchDevice, get_device
 
 __all__ = ["ConcatWithAsyncTransfer", "Converter", "converter"]
 

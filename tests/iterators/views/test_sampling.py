@@ -1,5 +1,5 @@
-from iterators.core.order.position import Position
-from iterators.core.order.sampling import in_turn, streams
+from iterators.core.order.cutting import Position
+from iterators.views.sampling import in_turn, streams
 
 
 def test_the_last_rows_of_a_turn():

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .cutting import bounds, count_batches, pieces
+from ..core.order.cutting import bounds, count_batches, pieces
 
 __all__ = [
     "BatchwiseShuffledSequentialIterator",

@@ -1,6 +1,6 @@
 """Batches of stored fields in the requested forms: Pylearn2's dataset iterator.
 
-It joins three things that do not know each other: rows from `iterators.core.order.modes`, stored
+It joins three things that do not know each other: rows from `iterators.spaces.modes`, stored
 batches from a dataset, and the conversion of each by the form that was requested.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from .order.modes import SubsetIterator, generator, resolve_iterator_class
+from .modes import SubsetIterator, generator, resolve_iterator_class
 from .spec import FieldSpec, Form, SpecError, check_data_specs
 
 __all__ = ["FieldStore", "FiniteDatasetIterator", "Request", "iterate"]

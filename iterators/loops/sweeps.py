@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .cutting import runs
-from .position import Position
+from ..core.order.cutting import Position, runs
 
 __all__ = ["NO_DETAIL", "Sweep", "advance", "checked_order", "first_sweep"]
 

@@ -10,10 +10,8 @@ import itertools
 
 import numpy as np
 
-from .cutting import runs
-from .epochs import ShuffledOrder, WeightedOrder
-from .modes import alike
-from .position import Position
+from ..core.order.cutting import Position, pieces, runs
+from ..core.order.epochs import ShuffledOrder, WeightedOrder
 
 __all__ = ["drawn", "in_turn", "sentences", "streams"]
 
@@ -61,4 +59,5 @@ def sentences(cycle: int, lengths: np.ndarray, batch_size: int, seed: int) -> li
     found = np.unique(lengths)
     # Apart from the order of sentences also where there are as many lengths.
     positions = ShuffledOrder(len(found), ~seed).at(cycle, np.arange(len(found)))
-    return list(itertools.chain(*alike(order, lengths, found[positions], batch_size)))
+    alike = (order[lengths[order] == length] for length in found[positions])
+    return list(itertools.chain(*(pieces(rows, batch_size) for rows in alike)))

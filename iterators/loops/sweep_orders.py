@@ -13,7 +13,7 @@ import numpy as np
 
 from recordio.keywords.checks import entries, integer
 
-from .epochs import ShuffledOrder
+from ..core.order.epochs import ShuffledOrder
 
 __all__ = ["OrderSampler", "SeededOrderSampler", "ShuffleOrderSampler"]
 
