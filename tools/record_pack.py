@@ -204,10 +204,6 @@ class RecordPack:
             yield FieldRecord(name, *file)
             check_kept(whole, **field.location(row))
 
-    def names(self) -> dict[int, ListEntry]:
-        """Return the line of each id in the list; a record without one is named by its key."""
-        return self.pack.entries
-
 
 def name_of(record: Record, names: dict[int, ListEntry], suffixes: tuple[str, ...]) -> str:
     """Return the path of the file that a record was made of, or else its key and a suffix.

@@ -256,7 +256,7 @@ class SampleImages:
     def _frames(self) -> dict[str, list[int]]:
         """Find where each record of TFRecord files begins, and their ends."""
         found: dict[str, list[int]] = {}
-        for part in getattr(self.pack.reader, "parts", [self.pack.reader]):
+        for part in self.pack.parts:
             view, edges = part.file.map(), [0]
             for _ in range(len(part)):
                 length = int.from_bytes(view[edges[-1] : edges[-1] + LENGTH], "little")
@@ -280,7 +280,7 @@ class SampleImages:
     def name_of(self, entry: ListEntry) -> str:
         """Name the sample and its file."""
         where = self.pack.reader.location(entry.id)
-        if self.pack.container is not None and self.pack.container.is_folder:
+        if self.pack.is_folder:
             return entry.path or where["path"]
         place = entry.path or "record {}, offset {}".format(where["record"], where["offset"])
         return f"{where['path']}, {place}"

@@ -96,9 +96,7 @@ def _checked(
     problems = [_problem(pack, row, "content", faults[row]) for row in sorted(faults)]
     return Report(
         pack.path,
-        size=int(sizes[whole].sum())
-        if pack.container.is_folder
-        else sum(file.size() for file in pack.files),
+        size=int(sizes[whole].sum()) if pack.is_folder else pack.bytes,
         records=int(whole.sum()),
         payload_bytes=int((sizes + headers)[whole].sum()),
         problems=problems,

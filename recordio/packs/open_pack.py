@@ -114,6 +114,16 @@ class OpenPack:
         return chosen_kind(container_of(self.file), self.choice, self.path)
 
     @property
+    def is_folder(self) -> bool:
+        """True for a container whose contents are files of their own."""
+        return self.container is not None and self.container.is_folder
+
+    @property
+    def parts(self) -> Sequence[Any]:
+        """The reader of each file with records."""
+        return getattr(self.reader, "parts", [self.reader])
+
+    @property
     def samples(self) -> ContainedSamples | None:
         """The samples of a container; None of a record file."""
         return None if self.container is None else self.reader.samples
@@ -268,7 +278,7 @@ class OpenPack:
     def location(self, row: int) -> dict[str, Any]:
         """Name path, offset and number of a record, for errors."""
         if self.container is not None:
-            return self.reader.location(row)
+            return self.reader.location(self.number_of(row))
         offset = int(self.offsets[row])
         return {"path": self.path, "offset": offset, "record": self.number_of(row)}
 
@@ -276,8 +286,7 @@ class OpenPack:
         """List the files whose records have sizes; see `recordio.packs.sizes`."""
         if self.container is None:
             return [SizedRecords(self.file, self.reader, self.all_offsets, self._settings)]
-        parts = self.reader.parts if isinstance(self.reader, JoinedRecords) else [self.reader]
-        return [SizedSamples(part) for part in parts]
+        return [SizedSamples(part) for part in self.parts]
 
     @cached_property
     def all_image_sizes(self) -> np.ndarray:
@@ -359,9 +368,9 @@ class OpenPack:
             return field_names(self.file, self._settings) if named is None else list(named)
         if self.container.fields is None:
             return []
-        parts = getattr(self.reader, "parts", [self.reader])
         found = [
-            self.container.fields(p.file, self._settings, p.samples, self.choice) for p in parts
+            self.container.fields(p.file, self._settings, p.samples, self.choice)
+            for p in self.parts
         ]
         return sorted({name for names in found for name in names})
 
@@ -389,10 +398,17 @@ class OpenPack:
         if len(self.shards) > 1:
             versions = [file.version() for file in self.shards]
             return sum(size for size, _ in versions), zlib.crc32(repr(versions).encode())
-        if self.container is not None and self.container.is_folder:
+        if self.is_folder:
             assert self.samples is not None
             return len(self), zlib.crc32(self.samples.names.data)
         return self.file.version()
+
+    @cached_property
+    def bytes(self) -> int:
+        """Bytes in all files with records."""
+        if self.is_folder:
+            return int(self.reader.content_sizes()[0].clip(0).sum())
+        return sum(file.size() for file in self.shards)
 
     def close(self) -> None:
         """Let the file go."""

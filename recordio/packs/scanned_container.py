@@ -99,7 +99,7 @@ class ScannedContainer(ScannedPack):
         return faults
 
     def _version(self, file: StoredFile) -> Any:
-        if self.container is None or not self.container.is_folder:
+        if not self.is_folder:
             return file.version()
         samples = self.reader.samples
         names = (StoredFile(os.path.join(file.name, samples.name_of(row))) for row in self.numbers)
@@ -139,26 +139,7 @@ class ScannedContainer(ScannedPack):
         self._measure()
         return self._framed(self._content_sizes[self.numbers])
 
-    @property
-    def bytes(self) -> int:
-        """Bytes in all files."""
-        if self.container is not None and self.container.is_folder:
-            return int(self._content_sizes.clip(0).sum())
-        return sum(file.size() for file in self.files)
-
-    def location(self, row: int) -> dict[str, Any]:
-        """Name file, offset and number of a record, for errors."""
-        return self.reader.location(int(self.numbers[row]))
-
     # -- what is in them --------------------------------------------------------------------------
-
-    def problem(self, number: int, kind: str, reason: str) -> None:
-        """Note why a sample is left out."""
-        sample = int(self.numbers[number])
-        where = self.reader.location(sample)
-        self.problems.append(
-            Problem(kind, reason, where.get("offset"), where["record"], key=sample)
-        )
 
     def said(self, problem: Problem) -> str:
         """Say where a problem is, and what it is."""

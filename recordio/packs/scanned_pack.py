@@ -253,11 +253,6 @@ class ScannedPack(OpenPack):
     # -- what is in them --------------------------------------------------------------------------
 
     @property
-    def bytes(self) -> int:
-        """Bytes in the file."""
-        return len(self.data)
-
-    @property
     def frame_sizes(self) -> np.ndarray:
         """Bytes that each record takes in a record file: int64."""
         return self.ends - self.offsets
@@ -287,8 +282,8 @@ class ScannedPack(OpenPack):
 
     def problem(self, number: int, kind: str, reason: str) -> None:
         """Note why a record is left out that is whole."""
-        offset, record, key = self.offsets[number], self.numbers[number], self.keys[number]
-        self.problems.append(Problem(kind, reason, int(offset), int(record), 0, int(key)))
+        where, key = self.location(number), int(self.keys[number])
+        self.problems.append(Problem(kind, reason, where.get("offset"), where["record"], key=key))
 
     @cached_property
     def _heads(self) -> np.ndarray:

@@ -88,7 +88,7 @@ def write_folders(pack: RecordPack, paths: Sequence[str], settings: argparse.Nam
 
     The mask of ``0.jpg`` becomes ``0.mask.png`` beside it, and so on.
     """
-    names = pack.names()
+    names = pack.pack.entries
     classes = pack.pack.classes if settings.classes is None else read_classes(settings.classes)
     count = 0
     with new_folder(paths[0]) as folder, open(os.path.join(folder, TABLE), "wb") as table:

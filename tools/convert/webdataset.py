@@ -27,7 +27,7 @@ def write_webdataset(pack: RecordPack, paths: Sequence[str], settings: argparse.
 
     The field ``mask`` is ``KEY.mask.png``.
     """
-    names = pack.names()
+    names = pack.pack.entries
     count = 0
     keys: set[str] = set()
     with (

@@ -6,7 +6,6 @@ Whether the file belongs to the pack is found out in the background, a block of 
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,13 +16,13 @@ from recordio.errors import RecordIOError
 from recordio.packs.open_pack import OpenPack
 from recordio.packs.sizes import SUFFIX, SizedFile, kept_sizes
 
-from .lines import BLOCK, NotCounted
+from .lines import BLOCK, Background, NotCounted
 from .locations import MOST_SORTED, Locations
 
 __all__ = ["KeptSizes"]
 
 
-class KeptSizes:
+class KeptSizes(Background):
     """Width and height of the images of a pack, as far as they are kept.
 
     When `cancelled` is true the work in the background ends.
@@ -32,20 +31,16 @@ class KeptSizes:
     def __init__(
         self, opened: OpenPack, locations: Locations, cancelled: Callable[[], bool]
     ) -> None:
+        super().__init__()
         self._opened, self._locations, self._cancelled = opened, locations, cancelled
         self._table: np.ndarray | None = None
         #: Offsets in the order of the file, where that of the positions is another one.
         self._sorted: np.ndarray | None = None
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
 
     def found(self, seconds: float | None = None) -> bool:
         """Return True if there are any; False, too, if that takes longer than some seconds."""
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, daemon=True)
-                self._thread.start()
-        self._thread.join(seconds)
+        self.start()
+        self.join(seconds)
         return self._table is not None
 
     def of(self, first: int, table: np.ndarray) -> np.ndarray:
@@ -60,7 +55,8 @@ class KeptSizes:
         sizes = self._table[rows]
         return np.where(sizes > 0, sizes, np.nan)
 
-    def _run(self) -> None:
+    def work(self) -> None:
+        """Find them."""
         # A damaged index is shown where records are read; of a closed pack the files are closed.
         with contextlib.suppress(RecordIOError, NotCounted, OSError, ValueError):
             if self._locations.counted(self._cancelled) is not None:

@@ -1,4 +1,4 @@
-"""Lines of a large text file by number; their positions are counted in the background.
+"""Work in the background, and lines of a large text file by number, which are counted there.
 
 Memory holds the positions of some lines, one of 4096, and the blocks that were read last.  Nothing
 is written, and a line that was not reached yet is an error.
@@ -16,7 +16,7 @@ import numpy as np
 from recordio.bytes.files import StoredFile
 from recordio.errors import RecordIOError
 
-__all__ = ["BLOCK", "Lines", "NotCounted"]
+__all__ = ["BLOCK", "Background", "Lines", "NotCounted"]
 
 #: Lines whose beginning is not remembered, but that of the first of them.
 BLOCK = 4096
@@ -31,6 +31,44 @@ class NotCounted(Exception):
     def __init__(self, share: float) -> None:
         super().__init__(f"{share:.0%} of the file was counted so far")
         self.share = share  # of the file that was looked at, 0 to 1
+
+
+class Background:
+    """Work in a thread of its own: `start` begins it, and `failed` says why it ended early."""
+
+    def __init__(self) -> None:
+        self.failed = ""
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def work(self) -> None:
+        """Do the work."""
+        raise NotImplementedError
+
+    @property
+    def running(self) -> bool:
+        """True while it is under way."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def start(self) -> None:
+        """Begin, unless that was done already."""
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, daemon=True)
+                self._thread.start()
+
+    def join(self, seconds: float | None = None) -> None:
+        """Wait for the end."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    def _run(self) -> None:
+        try:
+            self.work()
+        except (KeyboardInterrupt, NotCounted):
+            self.failed = "the page was closed"
+        except Exception as error:  # shown on the page; there is nobody else to tell
+            self.failed = f"{type(error).__name__}: {error}"
 
 
 class Lines:

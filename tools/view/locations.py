@@ -80,6 +80,13 @@ class Locations:
         rows = self.table(first, stop).tolist()
         return [Location(first + i, key, offset) for i, (key, offset) in enumerate(rows)]
 
+    def from_key(self, key: int, count: int) -> list[Location]:
+        """Read the locations of the next keys from one on, in the order of the keys."""
+        return self.read(max(key, 0), max(key, 0) + count)
+
+    def close(self) -> None:
+        """Let the index go; the reader belongs to the pack."""
+
 
 class IndexLocations(Locations):
     r"""Locations that an index lists: position i is its line i.
@@ -301,13 +308,6 @@ class FrameLocations(Locations):
         row = int(np.searchsorted(offsets, offset))
         return number * BLOCK + row if offset in offsets[row : row + 1] else None
 
-    def from_key(self, key: int, count: int) -> list[Location]:
-        """Read the locations of the next keys from one on, in the order of the keys."""
-        return self.read(max(key, 0), max(key, 0) + count)
-
-    def close(self) -> None:
-        """Do nothing: the reader belongs to the pack."""
-
 
 class SampleLocations(Locations):
     """Locations of the samples of a container: keys are positions."""
@@ -342,10 +342,3 @@ class SampleLocations(Locations):
         """Find the position of the record at an offset."""
         row = int(np.searchsorted(self.offsets, offset))
         return row if offset in self.offsets[row : row + 1] else None
-
-    def from_key(self, key: int, count: int) -> list[Location]:
-        """Read the locations of the next keys from one on."""
-        return self.read(max(key, 0), max(key, 0) + count)
-
-    def close(self) -> None:
-        """Do nothing: the reader belongs to the pack."""

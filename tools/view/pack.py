@@ -94,11 +94,10 @@ class ShownPack:
         #: What addresses of pages call it.
         self.name = name or pack_name(self.path)
         self.samples = self.opened.samples
-        versions = [file.version() for file in self.opened.files if self.index_path != file.name]
-        self.size = sum(size for size, _ in versions)
-        if self.opened.container is not None and self.opened.container.is_folder:
+        self.size = self.opened.bytes
+        versions = [file.version() for file in self.opened.shards]
+        if self.opened.is_folder:
             versions = [self.opened.version()]
-            self.size = int(self.reader.content_sizes()[0].clip(0).sum())
         self.version = f"{zlib.crc32(repr(versions).encode()):08x}"
         self.locations: IndexLocations | FrameLocations | SampleLocations
         if self.samples is not None:

@@ -9,16 +9,17 @@ from __future__ import annotations
 import collections
 import contextlib
 import math
-import threading
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from recordio.errors import ImageDecodeError
 from recordio.formats.image_header import read_header
+from recordio.frames.check import Report
 from recordio.operations.statistics import RecordCounts
+from recordio.packs.check import check_pack
 
-from .lines import BLOCK, NotCounted
+from .lines import BLOCK, Background
 from .pack import ShownPack, ShownRecord
 from .site import Site, address, bytes_text, number_from
 
@@ -52,27 +53,25 @@ class Distribution(NamedTuple):
     most: int
 
 
-class Statistics:
+class Statistics(Background):
     """Counts of a pack."""
 
     def __init__(self, pack: ShownPack) -> None:
+        super().__init__()
         self.pack = pack
         self.done = self.images = self.damaged = 0  # records
-        self.failed = ""  # the reason why counting ended early
-        self.finished = False
         self.counts = RecordCounts(MOST_CLASSES)
         self._fine: dict[str, collections.Counter[int]] = {
             name: collections.Counter() for name in ("width", "height", "ratio", "bytes")
         }
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
+        self._bytes = 0  # of records, with their heads
+        #: What `recordio check` says, where anything is damaged or not listed.
+        self.report: Report | None = None
 
-    def start(self) -> None:
-        """Count in the background, unless that was begun already."""
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, daemon=True)
-                self._thread.start()
+    @property
+    def finished(self) -> bool:
+        """True when nothing is left to count."""
+        return self._thread is not None and not self.running
 
     @property
     def share(self) -> float:
@@ -80,21 +79,8 @@ class Statistics:
         total = self.pack.locations.count
         return 1.0 if self.finished else self.done / total if total else 0.0
 
-    def join(self) -> None:
-        """Wait for the end."""
-        assert self._thread is not None
-        self._thread.join()
-
-    def _run(self) -> None:
-        try:
-            self._count()
-        except NotCounted:
-            pass  # the page is closed
-        except Exception as error:  # shown on the page; there is nobody else to tell
-            self.failed = f"{type(error).__name__}: {error}"
-        self.finished = True
-
-    def _count(self) -> None:
+    def work(self) -> None:
+        """Count the records, and look for those that no position leads to."""
         locations = self.pack.locations
         count = locations.counted(lambda: self.pack.closing)
         if count is None:
@@ -116,6 +102,13 @@ class Statistics:
                 else:
                     sizes = np.array([_sizes_of(record) for record in records]).reshape(-1, 2)
                 self._add(records, sizes)
+        lists_all = self.pack.samples is not None or self._bytes == self.pack.size
+        if self.damaged or not lists_all:
+            self.report = check_pack(self.pack.opened, progress=self._tell)
+
+    def _tell(self, done: int, total: int) -> None:
+        if self.pack.closing:
+            raise KeyboardInterrupt
 
     def _add(self, records: list[ShownRecord], sizes: np.ndarray) -> None:
         with self._lock:
@@ -128,6 +121,7 @@ class Statistics:
                 if record.damage:
                     self.damaged += 1
                     continue
+                self._bytes += record.end - record.offset
                 self._fine["bytes"][_octave(len(record.content))] += 1
                 if record.is_image and width == width:
                     self.images += 1

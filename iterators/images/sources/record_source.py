@@ -311,7 +311,7 @@ class RecordSource:
         """Raise RecordIOError if a container is not the file in which its samples were found."""
         for file in self.files:
             if file.container is not None:
-                for reader in getattr(file.reader, "parts", [file.reader]):
+                for reader in file.parts:
                     reader.check_version()
 
     def fingerprint(self) -> str:
@@ -355,7 +355,7 @@ def _cuts(file: OpenPack, nbytes: int) -> np.ndarray:
     if rows is not None:
         firsts = np.array(rows.edges()[:-1])
         table = firsts * rows.nbytes() // len(file)
-    elif file.container is not None and file.container.is_folder:
+    elif file.is_folder:
         raise ValueError(
             f"blocks of {nbytes} bytes need neighbours in a file: {file.path} is a folder"
         )

@@ -7,8 +7,12 @@ import re
 import pytest
 
 import recordio
+from iterators.testing import write_pack
 from recordio.operations.expression import Condition
+from recordio.operations.statistics import stats
+from recordio.packs.check import check_pack
 from recordio.packs.open_pack import open_pack
+from recordio.tools.info import collect_info
 from recordio.tools.view.damage import Check
 from recordio.tools.view.selection import search
 from recordio.tools.view.site import bytes_text
@@ -31,6 +35,46 @@ def test_everything_is_counted_once(opened, request, name):
     assert statistics.done == total == sum(statistics.counts.kinds.values())
     records = pack.records(pack.locations.read(0, total))
     assert statistics.counts.kinds == collections.Counter(record.kind for record in records)
+
+
+def overwrite_the_middle(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2 : len(data) // 2 + 900] = b"\xff" * 900
+    path.write_bytes(data)
+
+
+def cut_the_tail(path):
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+def cut_the_index(path):
+    index = path.with_suffix(".idx")
+    index.write_text("".join(index.read_text().splitlines(keepends=True)[:13]))
+
+
+@pytest.mark.parametrize("harm", [overwrite_the_middle, cut_the_tail, cut_the_index])
+def test_a_damaged_pack_is_counted_alike_everywhere(opened, tmp_path, command, capsys, harm):
+    path = write_pack(tmp_path / "a.rec", 20)
+    harm(path)
+    report = check_pack(open_pack(str(path), skip_errors=True))
+    assert 0 < report.records <= 20 and report.problems
+    info = collect_info(str(path), progress=False)
+    assert (info.records, info.problems) == (report.records, list(map(str, report.problems)))
+    assert sum(info.kinds.values()) == info.records
+    pack = opened(path)
+    counts = counted(pack)
+    assert (counts.report.records, counts.report.problems) == (report.records, report.problems)
+    whole = counts.done - counts.damaged
+    assert stats(path, skip_errors=True).records == whole <= report.records
+    assert (whole == report.records) == (harm is not cut_the_index)
+    check = Check(pack)
+    check.start()
+    check.join()
+    assert str(check.report) == str(report)
+    assert command("check", path) == 1
+    printed = capsys.readouterr().out
+    assert f": {report.records} records" in printed
+    assert all(str(problem) in printed for problem in report.problems)
 
 
 def test_every_bar_is_a_filter_that_finds_as_many(opened, plain):
