@@ -1,4 +1,4 @@
-"""Parts of data sets: the records of part k of n, by the rules of MXNet's iterators.
+"""Parts of data sets: the records of part k of n, by the rules of MXNet's iterators, and evenly.
 
 Pure functions over sizes, offsets and counts; this module opens no file and draws no random
 numbers.
@@ -15,7 +15,7 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["byte_range", "part_by_bytes", "part_by_count", "part_by_lines"]
+__all__ = ["balanced_part", "byte_range", "part_by_bytes", "part_by_count", "part_by_lines"]
 
 #: Ascending numbers.
 Numbers = Sequence[int] | NDArray[np.int64]
@@ -29,6 +29,17 @@ def part_by_count(count: int, num_parts: SupportsIndex, part_index: SupportsInde
     num_parts, part_index = _check_part(num_parts, part_index)
     step = -(-count // num_parts)
     return range(min(step * part_index, count), min(step * (part_index + 1), count))
+
+
+def balanced_part(count: int, num_parts: SupportsIndex, part_index: SupportsIndex) -> range:
+    """Return the positions of one part whose size differs from that of others by one at most.
+
+    The first parts are the longer ones.
+    """
+    num_parts, part_index = _check_part(num_parts, part_index)
+    size, longer = divmod(count, num_parts)
+    start = size * part_index + min(part_index, longer)
+    return range(start, start + size + (part_index < longer))
 
 
 def byte_range(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Required, TypedDict
+from typing import Any, Literal, Required, TypedDict
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -37,7 +37,7 @@ class ProviderKeywords(TypedDict, total=False):
     seed: int
     num_parts: int
     part_index: int
-    even: bool
+    even: bool | Literal["balanced"]
     prefetch_buffer: int
     data_specs: Any
     device: Any

@@ -259,7 +259,7 @@ def bucket_plan(
             "classes_per_batch, epoch_size, shuffle_chunk_size, and share and repeat of packs; of "
             "large Parquet files make a record file first, with `recordio pack`"
         )
-    if options.even:
+    if options.even is True:
         raise ValueError("buckets give all parts as many batches: drop even")
     return BucketPlan(
         order=order,

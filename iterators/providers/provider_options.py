@@ -7,15 +7,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from recordio.keywords.checks import boolean, choice, integer
 from recordio.keywords.options import Options, Rule, option
 from recordio.text.lines import MAX_LINE_BYTES
 
-__all__ = ["FileOptions", "NamedOptions", "ProviderOptions", "TextOptions"]
+__all__ = ["FileOptions", "NamedOptions", "ProviderOptions", "TextOptions", "evenness"]
 
 MOST_BATCHES = 1 << 16
+
+
+def evenness(name: str, value: Any) -> bool | Literal["balanced"]:
+    """Return True, False, or "balanced"."""
+    if not isinstance(value, str):
+        return boolean(name, value)
+    found = choice(name, value.strip().lower(), ("balanced", "true", "false", "1", "0"))
+    return "balanced" if found == "balanced" else boolean(name, found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,12 +45,13 @@ class ProviderOptions(Options):
     part_index: int = option(
         0, "int", "Which of the parts to deliver, from 0.", partial(integer, low=0)
     )
-    even: bool = option(
+    even: bool | Literal["balanced"] = option(
         False,
-        "bool",
-        """Give every part the same number of samples; for this, a few samples come twice in the
-        epoch.""",
-        boolean,
+        'bool or "balanced"',
+        """True gives every part the same number of samples; for this, fewer than `num_parts`
+        samples come twice in the epoch. "balanced" gives every sample once, and parts that differ
+        by one at most, where blocks by MXNet's rules may differ more, or leave samples out.""",
+        evenness,
     )
     prefetch_buffer: int = option(
         4,

@@ -6,6 +6,7 @@ Batches are made by the provider, which has threads of its own.
 
 from __future__ import annotations
 
+import inspect
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +22,7 @@ from recordio.keywords.checks import integer
 from ..core.batch import DataBatch, shown
 from ..core.device import as_tensor
 from ..providers.abstract import AbstractDataProvider
+from ..providers.provider_options import evenness
 from ..providers.sample_iterator import first_samples
 from .world import World
 
@@ -41,9 +43,10 @@ class RecordBatches(torch.utils.data.IterableDataset):
     ----------
     make : callable or provider
         A class of providers, or a function that makes one from keywords: it is called with
-        `arguments`, and with ``num_parts``, ``part_index`` and, under several ranks, ``even=True``
-        when there are several parts.  Or a provider, which is used as it is: it has been made for
-        its part, and cannot be used in workers.
+        `arguments`, and with ``num_parts``, ``part_index`` and `even` when there are several parts:
+        ``even=True`` under several ranks, and "balanced" in workers or with ``even=False``.  Or a
+        provider, which is used as it is: it has been made for its part, and cannot be used in
+        workers.
     rank, world_size : int, optional
         The part of the data for this process.  By default, rank and world size are those of
         `torch.distributed` if it is initialised; else the environment's ``RANK`` and
@@ -62,7 +65,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
     Each loop is the next epoch, also with workers that start again for every loop; `set_epoch` sets
     the number of the next one, and is not needed for shuffling.  Under several ranks each has as
     many batches as any other, a few samples at the end of an epoch being delivered twice; pass
-    ``even=False`` to have every sample once.
+    ``even=False`` to have every sample once, and batches that differ in number by one at most.
 
     `state_dict` gives the position of the run after every batch.  A state may be loaded under
     another world size if the provider shuffles.  With workers, torchdata's ``StatefulDataLoader``
@@ -140,8 +143,11 @@ class RecordBatches(torch.utils.data.IterableDataset):
         if parts > 1:
             keywords.update(num_parts=parts, part_index=part)
             # Batches of buckets and of patches are as many for all parts by themselves.
-            if ranks > 1 and not any(keywords.get(name) for name in ("buckets", "patches")):
-                keywords.setdefault("even", True)
+            if not any(keywords.get(name) for name in ("buckets", "patches")):
+                if ranks > 1 or _takes(self._make, "even"):
+                    keywords.setdefault("even", ranks > 1)
+                if "even" in keywords:
+                    keywords["even"] = evenness("even", keywords["even"]) or "balanced"
         assert not isinstance(self._make, AbstractDataProvider)
         return self._make(**keywords)
 
@@ -295,6 +301,15 @@ class RecordBatches(torch.utils.data.IterableDataset):
             "_provider_of": None,
             "_running": False,
         }
+
+
+def _takes(make: Callable[..., Any], name: str) -> bool:
+    """Return whether a keyword can be given."""
+    try:
+        found = inspect.signature(make).parameters
+    except (TypeError, ValueError):  # of a builtin
+        return False
+    return name in found or any(one.kind is one.VAR_KEYWORD for one in found.values())
 
 
 def _told(value: Any) -> str:

@@ -197,6 +197,88 @@ def test_ranks_may_have_everything_just_once():
     assert sorted(flat(flat(parts))) == list(range(10))
 
 
+def of_unequal_images(tmp_path, index=False):
+    """Keywords of a pack whose blocks of equal bytes have quite different numbers of images."""
+    sizes = [4 if number < 15 else 60 for number in range(19)]
+    images = [np.random.default_rng(0).integers(0, 256, (n, n, 3)).astype(np.uint8) for n in sizes]
+    path = write_pack(tmp_path / "unequal.rec", images)
+    more = {"path_imgidx": str(path.with_suffix(".idx"))} if index else {}
+    return {"path_imgrec": str(path), "data_shape": (3, 4, 4), **more}
+
+
+UNSHUFFLED = {
+    "arrays": lambda path: (
+        ArrayDataProvider, {"data": np.zeros(19), "label": np.arange(19.0)},
+    ),
+    "index": lambda path: (ImageRecordIter, of_unequal_images(path, index=True)),
+    "bytes": lambda path: (ImageRecordIter, of_unequal_images(path)),
+    "ImageIter": lambda path: (ImageIter, of_unequal_images(path)),
+    "a function": lambda path: (
+        lambda num_parts, part_index, even, **more: ArrayDataProvider(
+            np.zeros(19), np.arange(19.0), num_parts=num_parts, part_index=part_index, even=even,
+            **more,
+        ), {},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("batch_size", [1, 3])
+@pytest.mark.parametrize("world", [4, 8, 16])
+@pytest.mark.parametrize("kind", UNSHUFFLED)
+def test_ranks_without_shuffling_differ_by_one_batch(tmp_path, kind, world, batch_size):
+    make, keywords = UNSHUFFLED[kind](tmp_path)
+
+    def labels(**more):
+        parts = []
+        for rank in range(world):
+            batches = RecordBatches(
+                make, batch_size=batch_size, rank=rank, world_size=world, **keywords, **more
+            )
+            parts.append([batch[1].tolist() for batch in batches])
+            assert len(batches) == len(parts[-1])
+            batches.close()
+        return parts
+
+    once = labels(even=False)
+    counts = [len(part) for part in once]
+    assert max(counts) - min(counts) <= 1
+    assert sorted(flat(flat(once))) == list(range(19))
+    alike = labels()
+    assert len({len(part) for part in alike}) == 1
+    everything = flat(flat(alike))
+    assert set(everything) == set(range(19)) and len(everything) < 19 + world
+
+
+def test_workers_leave_no_image_out(tmp_path):
+    make, keywords = UNSHUFFLED["ImageIter"](tmp_path)
+    found = loader(RecordBatches(make, batch_size=2, **keywords), num_workers=2)
+    assert sorted(label for _, labels in found for label in labels.tolist()) == list(range(19))
+
+
+def test_parts_by_hand_are_those_of_mxnet(tmp_path):
+    make, keywords = UNSHUFFLED["index"](tmp_path)
+    parts = [make(batch_size=1, num_parts=8, part_index=k, **keywords) for k in range(8)]
+    assert [len(part) for part in parts] == [3] * 6 + [1, 0]
+    balanced = make(batch_size=1, num_parts=8, part_index=7, even="balanced", **keywords)
+    assert len(balanced) == 2
+    with pytest.raises(ValueError, match="even='nearly'"):
+        make(batch_size=1, even="nearly", **keywords)
+
+
+def test_a_state_without_shuffling_is_for_the_same_number_of_ranks():
+    batches = dataset(19, 2, shuffle=False, even=False, rank=1, world_size=4)
+    loop = iter(batches)
+    next(loop)
+    state = batches.state_dict()
+    rest = values(loop)
+    again = dataset(19, 2, shuffle=False, even=False, rank=1, world_size=4)
+    again.load_state_dict(state)
+    assert values(again) == rest == [[7.0, 8.0], [9.0]]
+    other = dataset(19, 2, shuffle=False, even=False, rank=1, world_size=2)
+    with pytest.raises(ValueError, match="5 to 10"):
+        other.load_state_dict(state)
+
+
 def test_ranks_and_workers_together():
     parts = [
         values(loader(dataset(24, 2, rank=rank, world_size=2), num_workers=2)) for rank in range(2)

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from recordio.frames.encoder import encode
 from recordio.frames.frame import find_head, scan_offsets
-from recordio.partition import byte_range, part_by_bytes, part_by_count, part_by_lines
+from recordio.partition import (
+    balanced_part,
+    byte_range,
+    part_by_bytes,
+    part_by_count,
+    part_by_lines,
+)
 
 
 @given(st.integers(0, 200), st.integers(1, 60))
@@ -17,6 +23,14 @@ def test_counted_parts_are_disjoint_complete_and_in_order(count, num_parts):
     assert {len(part) for part in parts[: count // max(1, -(-count // num_parts))]} <= {
         -(-count // num_parts)
     }
+
+
+@given(st.integers(0, 200), st.integers(1, 60))
+def test_balanced_parts_are_disjoint_complete_and_differ_by_one(count, num_parts):
+    parts = [balanced_part(count, num_parts, k) for k in range(num_parts)]
+    assert [position for part in parts for position in part] == list(range(count))
+    sizes = [len(part) for part in parts]
+    assert sizes == sorted(sizes, reverse=True) and sizes[0] - sizes[-1] <= 1
 
 
 def test_five_records_in_four_parts():

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from recordio.partition import part_by_count
+from recordio.partition import balanced_part, part_by_count
 
 from .epochs import BlockOrder, EpochOrder, ShuffledOrder, WeightedOrder
 
@@ -204,7 +204,7 @@ def make_order(
     seed: int = 0,
     num_parts: int = 1,
     part_index: int = 0,
-    even: bool = False,
+    even: bool | Literal["balanced"] = False,
     weights: Any = None,
     blocks: tuple[np.ndarray, int] | tuple[np.ndarray, int, int] | None = None,
     whole: EpochOrder | None = None,
@@ -217,7 +217,8 @@ def make_order(
     count : int
         Number of records.
     rule : callable, optional
-        Says which records a part has if all come as they lie in the file.
+        Says which records a part has if all come as they lie in the file, unless that contradicts
+        `even`.
     shuffle, seed, num_parts, part_index, even
         As for the providers.
     weights : array_like of float, optional
@@ -244,11 +245,16 @@ def make_order(
     if whole is None:
         whole = make_epoch_order(count, shuffle=shuffle, seed=seed, weights=weights, blocks=blocks)
     if whole is not None:
-        return DealtOrder(whole, num_parts, part_index, even, unit)
+        return DealtOrder(whole, num_parts, part_index, even is True, unit)
+    positions = -(-count // num_parts)
+    # Blocks of as many bytes have any number of records, and some rules leave records out.
+    if even == "balanced" or (
+        even and max(len(rule(count, num_parts, k)) for k in range(num_parts)) != positions
+    ):
+        rule = balanced_part
     mine = rule(count, num_parts, part_index)
-    if not even:
+    if even is not True:
         return SequentialOrder(mine.start, mine.stop)
-    positions = max(len(rule(count, num_parts, k)) for k in range(num_parts))
     return SequentialOrder(mine.start, mine.stop, positions, count)
 
 

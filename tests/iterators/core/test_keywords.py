@@ -42,6 +42,7 @@ from iterators.providers.libsvm import LibSVMIter, LibSVMOptions
 from iterators.providers.mix_batches import MixBatches, MixOptions
 from iterators.providers.mnist import MNISTIter, MNISTOptions
 from iterators.providers.protobuf import ProtobufOptions, ProtobufRecordIter
+from iterators.providers.provider_options import evenness
 from recordio.keywords.checks import boolean, choice, integers, path, paths
 from recordio.keywords.options import Options
 
@@ -78,7 +79,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Required, TypedDict
+from typing import Any, Literal, Required, TypedDict
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -103,6 +104,7 @@ ACCEPTED = {
     paths: "str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None",
     integers: "Sequence[int]",
     boolean: "bool",
+    evenness: 'bool | Literal["balanced"]',
     choice: "str",
     image_shape: "Sequence[int | None] | Sequence[Sequence[int]] | None",
 }
