@@ -320,6 +320,9 @@ class RecordImageProvider(PlannedProvider):
         self._seed, self._firsts, self._of_classes = options.seed, source.firsts, labels.of_classes
         self._classes: PackClasses | None = classes
         self._shapes, self._as_buffer = job.shapes, options.ragged == "buffer"
+        if self._tail is not None:
+            self._tail_images = self._provider_times.timing("python", self._tail)
+        self._normalised = self._provider_times.timing("normalise", fields.finish)
         if options.verbose:
             logger.info(
                 "%s: %d of %d records, %d threads",
@@ -486,7 +489,7 @@ class RecordImageProvider(PlannedProvider):
             return batch
         arrays, described = ragged_data(data, self.provide_data[0], self._as_buffer)
         _, labels = self._arrays(arrays, label)
-        placed = self._placement.place([*arrays, *labels])
+        placed = self._to_device([*arrays, *labels])
         made, labels = placed[: len(arrays)], placed[len(arrays) :]
         return RaggedBatch(
             made if self._as_buffer else [SeparateArrays(made)],
@@ -506,7 +509,8 @@ class RecordImageProvider(PlannedProvider):
         if self._fields:
             data = self._fields.arrays(data, self._image)
         if self._tail is not None:
-            data = self._tail(data) if not self._fields else [self._tail(data[0]), *data[1:]]
+            call = self._tail_images
+            data = call(data) if not self._fields else [call(data[0]), *data[1:]]
         if not self._stored[1]:
             return super()._arrays(data, label)
         (desc,) = self._stored[1]
@@ -523,7 +527,7 @@ class RecordImageProvider(PlannedProvider):
         return samples if self._shapes is None else self._shapes.joined(samples, self._as_buffer)
 
     def _finish(self, data: Sequence[Any]) -> list[Any]:
-        return self._fields.finish(data, self._normalise) if self._normalise else list(data)
+        return self._normalised(data, self._normalise) if self._normalise else list(data)
 
 
 def undo_normalisation(provider: RecordImageProvider) -> Pixels:
