@@ -127,19 +127,23 @@ cdef class Sections:
                     made += counter_load(&mosaic.made)
         return {"mosaics": made}
 
-    def seconds(self, crews):
-        """Add up the seconds of some threads, by what they did."""
+    def counters(self, crews):
+        """Count the images of some threads, and add up their seconds by what they did."""
         cdef Crew crew
         cdef Renderer renderer
         cdef StepRunner runner
-        cdef double working = 0, on_processor = 0, fields = 0, decode = 0, total = 0
-        cdef double timed = 0, written = 0, changed = 0, transform, spent
+        cdef int64_t images = 0, size = 0
+        cdef double working = 0, rendering = 0, on_processor = 0, fields = 0, decode = 0
+        cdef double total = 0, timed = 0, written = 0, changed = 0, transform, spent
         runners = set()
         for crew in crews:
             working += seconds_load(&crew.working)
+            rendering += seconds_load(&crew.rendering)
             on_processor += seconds_load(&crew.on_processor)
             fields += seconds_load(&crew.on_fields)
             for renderer in crew.renderers:
+                images += counter_load(&renderer.images)
+                size += counter_load(&renderer.bytes)
                 decode += renderer.decode_seconds()
                 total += seconds_load(&renderer.total_seconds)
                 runners.add(renderer.runner)
@@ -152,9 +156,11 @@ cdef class Sections:
         transform = max(total - decode, 0.0)
         spent = max(timed, written + changed, 1e-12)
         return {
+            "images": images,
+            "bytes": size,
             "working_seconds": working,
             "processor_seconds": on_processor,
-            "read_seconds": max(working - total - fields, 0.0),
+            "read_seconds": max(rendering - total - fields, 0.0),
             "decode_seconds": decode,
             "transform_seconds": transform,
             "resample_seconds": transform * (spent - written - changed) / spent,

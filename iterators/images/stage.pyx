@@ -336,14 +336,8 @@ cdef class Stage:
         encoded ones, and `announced` the records that the system was told to read from the disk in
         advance.
         """
-        cdef Renderer renderer
-        cdef int64_t images = 0, size = 0
-        for renderer in self._renderers():
-            images += counter_load(&renderer.images)
-            size += counter_load(&renderer.bytes)
-        return {"images": images, "decoder_warnings": counter_load(&self.damaged), "bytes": size,
-                "threads": self.in_use, **self.sections.seconds([*self.crews, self.spare]),
-                "announced": counter_load(&self.announced),
+        return {**self.sections.counters([*self.crews, self.spare]), "threads": self.in_use,
+                "decoder_warnings": counter_load(&self.damaged), "announced": counter_load(&self.announced),
                 **self.sections.mosaic_stats([*self.crews, self.spare]),
                 **self._cache_stats()}
 
@@ -503,12 +497,14 @@ cdef class Stage:
         cdef Batch* batch
         cdef Py_ssize_t first, last, slot
         cdef Scratch scratch
-        cdef double begin, on_processor
+        cdef double begin, rendering, on_processor
         scratch.bytes, scratch.capacity = NULL, 0
         while self.take_tickets(crew.number, &batch, &first, &last):
             begin, on_processor = sync_now(), sync_thread_seconds()
+            rendering = sync_now()  # asking for the time of a thread lets others go first
             for slot in range(first, last):
                 self.render_slot(crew, batch, slot, &scratch)
+            seconds_add(&crew.rendering, sync_now() - rendering)
             seconds_add(&crew.on_processor, sync_thread_seconds() - on_processor)
             seconds_add(&crew.working, sync_now() - begin)
             self.put_down(batch, last - first)

@@ -32,6 +32,7 @@ from ..images.plan import RenderPlan
 from ..images.sources.mixed_packs import Pack
 from ..images.stored_bits import cuts_of
 from ..images.view_plans import augment_key, with_views
+from .advice import advised
 from .batch_form import BatchForm
 from .device_images import check_on_device, decoded_there
 from .engine import engine_apart, made
@@ -65,6 +66,7 @@ from .mx_data_provider import MXDataProvider
 from .planned import PlannedProvider
 from .python_images import ImageChange
 from .python_tail import PythonTail
+from .report import Report
 from .show import Classes, Pixels, show_batch
 
 if TYPE_CHECKING:
@@ -325,7 +327,7 @@ class RecordImageProvider(PlannedProvider):
         self._normalised = self._provider_times.timing("normalise", fields.finish)
         if options.verbose:
             logger.info(
-                "%s: %d of %d records, %d threads",
+                "%s: %d of %d records, %s threads",
                 self.path_imgrec,
                 self.num_samples,
                 len(source),
@@ -448,6 +450,11 @@ class RecordImageProvider(PlannedProvider):
             batch = whole_images(batch, self._shapes.patch)
         pixels = undo_normalisation(self)
         return show_batch(batch, pixels, title, classes, columns, described=self._fields.said())
+
+    def _provider_advice(self, report: Report) -> Report:
+        tries = None if self._shapes is not None else self._make_engine
+        names = "" if self._tail is None else self._tail.names
+        return advised(report, tries, self._position.epoch, names)  # type: ignore[arg-type]
 
     def _upcoming(self) -> DataBatch:
         """Make the batch that `next` delivers next, and stay where it is; replace no record."""

@@ -18,7 +18,8 @@ __all__ = ["PHASES", "Capacity", "EpochTimes", "Report"]
 #: What time is spent on: first by threads, then by whoever takes a batch.  ``NAME_seconds`` are
 #: counters of engines and of `EpochTimes`.
 PHASES = {
-    "read": "finding records, and waiting for the disk",
+    "stalled": "threads that wait for the disk, or for a processor that others use",
+    "read": "finding records",
     "decode": "decoding images",
     "resample": "resizing and cropping",
     "augment": "warps and changes of pixels",
@@ -279,6 +280,15 @@ class EpochTimes:
             for name in PHASES
             if (key := f"{name}_seconds") in work or key in own
         }
+        on_processor = work.get("processor_seconds", 0.0)
+        if on_processor:
+            # Whoever is stalled does not know it: all phases of threads seem to take longer.
+            measured = sum(work.get(f"{name}_seconds", 0.0) for name in PHASES)
+            factor = min(on_processor / max(measured, 1e-9), 1)
+            for name in phases:
+                phases[name] -= (1 - factor) * work.get(f"{name}_seconds", 0.0) / made
+            stalled = max(work["working_seconds"] - on_processor, 0.0) / made
+            phases = {"stalled": stalled, **phases}
         total = sum(phases.values())
         threads = int(counters.get("threads", 0))
         working = work.get("working_seconds", 0.0)
@@ -286,7 +296,7 @@ class EpochTimes:
         busy = min(working / seconds * min(self._images / made, 1), threads)
         capacity = None
         if threads and working:
-            on_processor = work.get("processor_seconds") or working
+            on_processor = on_processor or working
             others = self._processors[1] - self._processors[0] - on_processor
             capacity = Capacity(
                 threads=threads,
