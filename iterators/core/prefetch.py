@@ -177,9 +177,7 @@ class Prefetcher(Workers):
         while True:
             with self._lock:
                 self._idle += 1
-                while not self._stopping and (
-                    not self._waiting or self._working >= self._in_use
-                ):
+                while not self._stopping and (not self._waiting or self._working >= self._in_use):
                     self._work_came.wait()
                 self._idle -= 1
                 if self._stopping:

@@ -52,7 +52,7 @@ cdef const char* LOST = (
 
 cdef enum:
     ROWS_AHEAD = 4          # of those that lie in memory, each at another address
-    TIMED_EVERY = 16        # of the images of a runner one is timed step by step
+    TIMED_EVERY = 8         # of the images of a runner one is timed step by step
 
 
 cdef class StepRunner:

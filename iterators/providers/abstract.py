@@ -17,7 +17,13 @@ from .report import EpochTimes, Report
 from .sample_iterator import DatasetProtocol
 from .show import pictures
 
-__all__ = ["AbstractDataProvider", "check_announced", "described_size", "sample_count", "shown_arrays"]
+__all__ = [
+    "AbstractDataProvider",
+    "check_announced",
+    "described_size",
+    "sample_count",
+    "shown_arrays",
+]
 
 DataBatch.pictures = staticmethod(pictures)
 

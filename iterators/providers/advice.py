@@ -47,6 +47,9 @@ NO_WAIT = 0.05
 SPARE = 1.15
 #: Phases below this share of the time are not worth a trial.
 LEAST_SHARE = 0.1
+#: Threads that work in Python for the rest of the time keep each other waiting, and without Python
+#: nothing would be left to predict a rate from.
+LEAST_LEFT = 0.1
 #: Seconds of one round of a trial, images in it, and rounds, of which the fastest counts.
 TRIAL_SECONDS, TRIAL_IMAGES, ROUNDS = 0.04, (6, 32), 3
 #: Short side of a packed image by that of what is cut out of it.
@@ -65,13 +68,25 @@ class Change:
 
 
 def advised(
-    report: Report, engines: ImageEngines | None = None, epoch: int = 0, python: str = ""
+    report: Report,
+    engines: ImageEngines | None = None,
+    epoch: int = 0,
+    python: str = "",
+    threads: str = "preprocess_threads",
 ) -> Report:
-    """Return the report with advice; `python` names the functions in Python that it counts."""
+    """Return the report with advice.
+
+    `python` names the functions in Python that it counts, and `threads` the keyword for their
+    number.
+    """
     now = report.capacity
+    nothing = replace(report, advice="nothing was found that is faster")
     if now is None:
-        return report
-    changes = [*_more_threads(now), *_without_python(report, now, python)]
+        return nothing
+    if engines is not None and engines.change is not None:
+        steps = getattr(engines.change(engines.plans[0]()), "steps", ())
+        python = ", ".join(getattr(step, "__name__", type(step).__name__) for step in steps)
+    changes = [*_more_threads(now, threads), *_without_python(now, python)]
     if engines is not None:
         changes += _tried(report, now, engines, epoch)
     most = max((change.capacity.rate for change in changes), default=0.0)
@@ -81,22 +96,25 @@ def advised(
         return replace(report, advice=best.text, keywords=best.keywords, predicted_rate=rate)
     waits = report.waited_for_data > NO_WAIT * report.seconds
     if fewer := _fewer_threads(report, now, waits):
-        text = f"preprocess_threads={fewer}: as fast as {now.threads}, with less memory"
-        return replace(report, advice=text, keywords={"preprocess_threads": fewer})
+        text = f"{threads}={fewer}: as fast as {now.threads}, with less memory"
+        return replace(report, advice=text, keywords={threads: fewer})
+    if waits and now.python > (1 - LEAST_LEFT) * now.working:
+        return replace(report, advice=f"threads are busy with {python or 'functions'} in Python")
     if waits:
-        return report
+        return nothing
     return replace(report, advice="none: the loop takes the time, and a faster loader waits for it")
 
 
-def _more_threads(now: Capacity) -> Iterator[Change]:
+def _more_threads(now: Capacity, name: str) -> Iterator[Change]:
     """Find the smallest number of threads that is as good as one for every processor."""
+    if now.python > (1 - LEAST_LEFT) * now.working:
+        return
     numbers = range(now.threads + 1, now.processors + 1)
     most = max((replace(now, threads=count).rate for count in numbers), default=0.0)
     for count in numbers:
         found = replace(now, threads=count)
         if found.rate >= 0.98 * most:
-            text = f"preprocess_threads={count} in place of {now.threads}"
-            yield Change(text, found, {"preprocess_threads": count})
+            yield Change(f"{name}={count} in place of {now.threads}", found, {name: count})
             return
 
 
@@ -108,18 +126,25 @@ def _fewer_threads(report: Report, now: Capacity, waits: bool) -> int:
     return fewer if fewer < now.threads else 0
 
 
-def _without_python(report: Report, now: Capacity, names: str) -> Iterator[Change]:
-    """Leave out functions in Python, in the threads or in the loop."""
-    if report.shares.get("python", 0) < LEAST_SHARE:
+def _without_python(now: Capacity, names: str) -> Iterator[Change]:
+    """Leave out functions in Python, if enough is left to tell what that costs."""
+    left = max(now.working - now.python, 0)
+    if now.python + now.loop_python == 0 or left < LEAST_LEFT * now.working:
         return
-    seconds = report.microseconds["python"] / 1e6
-    if now.working > seconds and "decode" in report.shares and not report.shares.get("resample"):
-        found = now.scaled(1 - seconds / now.working)
-    else:
-        spared = {name: max(getattr(now, name) - seconds, 0) for name in ("loop",)}
-        spared["loop_on_processor"] = max(now.loop_on_processor - seconds, 0)
-        found = replace(now, **spared)
-    yield Change(f"keywords of the recipe in place of {names or 'Python'}, run in Python", found)
+    found = replace(
+        now.scaled(left / now.working),
+        loop=max(now.loop - now.loop_python, 0),
+        loop_on_processor=max(now.loop_on_processor - now.loop_python, 0),
+        python=0.0,
+        loop_python=0.0,
+    )
+    yield Change(f"keywords of the recipe in place of {names or 'functions'} in Python", found)
+
+
+def _share(report: Report, *names: str) -> float:
+    """Return the share of phases in all work, without that of waiting."""
+    work = max(1 - report.shares.get("stalled", 0), 1e-9)
+    return sum(report.shares.get(name, 0) for name in names) / work
 
 
 # -- changes that are tried -----------------------------------------------------------------------
@@ -169,9 +194,7 @@ class _Trial:
         return time.thread_time() - begin
 
 
-def _tried(
-    report: Report, now: Capacity, engines: ImageEngines, epoch: int
-) -> Iterator[Change]:
+def _tried(report: Report, now: Capacity, engines: ImageEngines, epoch: int) -> Iterator[Change]:
     """Try what suits the provider, the cheapest first."""
     options = engines.options
     one_recipe = len(engines.plans) == 1 and bool(engines.plans[0].args)
@@ -196,7 +219,7 @@ Attempt = Callable[[_Trial, Any, Report, Capacity], Found]
 
 def _scaled(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Found:
     """Decode at the scale that is needed."""
-    if recipe.scaled_decode or report.shares["decode"] < LEAST_SHARE:
+    if recipe.scaled_decode or _share(report, "decode") < LEAST_SHARE:
         return ()
     keywords = {"scaled_decode": True}
     ratio = trial.ratio(trial.renderer(trial.changed(keywords)))
@@ -208,7 +231,7 @@ def _entries(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Found
     options = trial.engines.options
     if not hasattr(options, "entry_points") or trial.engines.entries is not None:
         return ()
-    if report.shares["decode"] < LEAST_SHARE:
+    if _share(report, "decode") < LEAST_SHARE:
         return ()
     store = EntryStore(len(trial.engines.source))
     ratio = trial.ratio(trial.renderer(trial.plan, entries=store))
@@ -222,7 +245,7 @@ def _as_uint8(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Foun
     if (
         not trial.plan.keywords["dtype"].startswith(("float", "bfloat"))
         or options.mean_img
-        or report.shares["normalise"] + report.shares.get("upload", 0) < LEAST_SHARE
+        or _share(report, "normalise", "upload") < LEAST_SHARE
         or {*EXPOSURE_RULE.names.split(), "random_erasing"} & {*recipe.changed()}
     ):
         return ()
@@ -265,7 +288,7 @@ def _cached(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Found:
 
 def _optimized(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Found:
     """Rewrite the pack without loss."""
-    if not _is_plain(trial) or report.shares["decode"] < LEAST_SHARE:
+    if not _is_plain(trial) or _share(report, "decode") < LEAST_SHARE:
         return ()
     records = trial.packed([optimize_jpeg(content) for content in trial.contents])
     ratio = trial.ratio(trial.renderer(trial.plan, entries=trial.engines.entries), records)
@@ -274,7 +297,7 @@ def _optimized(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Fou
 
 def _resized(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Found:
     """Pack the images no larger than they are needed."""
-    if not _is_plain(trial) or not encoder.available() or report.shares["decode"] < LEAST_SHARE:
+    if not _is_plain(trial) or not encoder.available() or _share(report, "decode") < LEAST_SHARE:
         return ()
     _, height, width = recipe.data_shape
     side = recipe.resize if recipe.resize > 0 else round(min(height, width) * PACKED_SIDE)

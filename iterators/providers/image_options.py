@@ -153,8 +153,8 @@ class ImageProviderOptions(NamedOptions, RemoteOptions, LimitOptions):
     preprocess_threads: int | str = option(
         4,
         'int or "auto"',
-        """Threads that decode, at least 1; ``"auto"`` finds as many as the loop can use, at most one
-        for every processor that the process may use. Batches do not depend on it.""",
+        """Threads that decode, at least 1; ``"auto"`` finds as many as the loop can use, at most
+        one for every processor that the process may use. Batches do not depend on it.""",
         check_threads,
     )
     data_name: str = described(NamedOptions, "data_name", check=_name)

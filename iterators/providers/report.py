@@ -49,6 +49,9 @@ class Capacity:
     #: Seconds of processors outside the threads.
     loop_on_processor: float = 0.0
     processors: int = 1
+    #: Of both, seconds in functions in Python.
+    python: float = 0.0
+    loop_python: float = 0.0
 
     @property
     def rate(self) -> float:
@@ -88,7 +91,7 @@ class Report:
     threads_busy : float
         Threads that worked at a time, on average.
     advice : str
-        The change that promises most, or why there is none.
+        The change that promises most, or why there is none; empty if it was not asked for.
     keywords : dict
         Keywords of the provider that follow it; empty for commands, and where there is none.
     predicted_rate : float
@@ -126,9 +129,11 @@ class Report:
             f"  {name:<10}{self.shares[name]:>6.1%}{self.microseconds[name]:>10.1f} us an image"
             for name in self.shares
         ]
-        predicted = f" ({self.predicted_rate:.0f} a second)"
-        changes = abs(self.predicted_rate - self.rate) > 0.005 * self.rate
-        return "\n".join([*lines, f"advice: {self.advice}{predicted if changes else ''}"])
+        if self.advice:
+            predicted = f" ({self.predicted_rate:.0f} a second)"
+            changes = abs(self.predicted_rate - self.rate) > 0.005 * self.rate
+            lines.append(f"advice: {self.advice}{predicted if changes else ''}")
+        return "\n".join(lines)
 
     def prometheus(self, prefix: str = "recordio", **labels: str) -> str:
         """Return the numbers in the text format of Prometheus.
@@ -303,6 +308,8 @@ class EpochTimes:
                 working=working / made,
                 on_processor=on_processor / made,
                 loop=max(seconds - self._waited, 0.0) / self._images,
+                python=work.get("python_seconds", 0.0) / made,
+                loop_python=own.get("python_seconds", 0.0) / self._images,
                 loop_on_processor=max(others, 0.0) / self._images,
                 processors=default_threads(),
             )
@@ -317,7 +324,7 @@ class EpochTimes:
             microseconds={name: 1e6 * value for name, value in phases.items()} if total else {},
             threads=threads,
             threads_busy=busy,
-            advice="nothing was found that is faster",
+            advice="",
             predicted_rate=rate,
             capacity=capacity,
         )
