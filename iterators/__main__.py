@@ -15,6 +15,7 @@ import numpy as np
 from recordio.extras import EXTRAS, PACKAGES, command
 from recordio.formats import general as codec
 from recordio.kernels import resample
+from recordio.ordered import default_threads
 
 #: What every installation has, besides this package, NumPy and OpenCV.
 REQUIRED = ("pillow", "tqdm", "filelock")
@@ -25,13 +26,6 @@ def _version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "not installed"
-
-
-def _usable_cores() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # only Linux knows
-        return os.cpu_count() or 1
 
 
 def _extra(package: str) -> str:
@@ -53,7 +47,7 @@ def report() -> str:
         "decoder": codec.describe(),
         "kernels": f"{resample.variants()[-1]} (of {', '.join(resample.LEVELS)})",
         "cpu": " ".join([*simd.get("baseline", []), *simd.get("found", [])]) or "unknown",
-        "cores": f"{_usable_cores()} usable of {os.cpu_count()}",
+        "cores": f"{default_threads()} usable of {os.cpu_count()}",
         "platform": platform.platform(),
         "python": platform.python_version() + (" (free-threaded)" if free_threaded else ""),
         "numpy": np.__version__,

@@ -9,12 +9,14 @@ waits for the consumer.
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import threading
 import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 __all__ = ["OrderedWork", "Workers", "default_threads", "map_in_order"]
@@ -31,6 +33,8 @@ BLOCKS_PER_THREAD = 8
 HANDOVER_BYTES = 1 << 20
 #: Every result costs at least this, so that small ones are limited in number too.
 RESULT_OVERHEAD = 256
+#: Where the system tells the limits of control groups.
+CGROUPS = "/sys/fs/cgroup"
 
 Item = TypeVar("Item")
 Chunk = TypeVar("Chunk")
@@ -38,10 +42,49 @@ Result = TypeVar("Result")
 
 
 def default_threads() -> int:
-    """Return one thread for every processor that this process may use."""
+    """Return one thread for every processor that this process may use.
+
+    Its affinity counts, ``PYTHON_CPU_COUNT``, and the quota of its control groups: a container with
+    a quota of 2.5 processors gets 3.
+    """
+    usable = getattr(os, "process_cpu_count", os.cpu_count)() or 1
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        usable = min(usable, len(os.sched_getaffinity(0)))
+    return max(math.ceil(min(usable, _processor_quota())), 1)
+
+
+def _processor_quota() -> float:
+    """Return the processors that the control groups of this process allow; infinity for all."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return math.inf
+    found = [math.inf]
+    for line in lines:
+        _, controllers, name = line.split(":", 2)
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        for place in ("", "cpu", "cpu,cpuacct"):
+            # Within a container its own group is the root, whatever its name outside.
+            inner = Path(CGROUPS, place, name.lstrip("/"))
+            found += [
+                _quota_of(folder)
+                for folder in (Path(CGROUPS, place), inner, *inner.parents)
+                if folder.is_relative_to(CGROUPS)
+            ]
+    return min(found)
+
+
+def _quota_of(group: Path) -> float:
+    """Return the processors that one control group allows, of version 2 or 1."""
+    for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
+        try:
+            quota, period = " ".join((group / name).read_text() for name in names).split()
+        except (OSError, ValueError):
+            continue
+        if quota != "max" and int(quota) > 0 and int(period) > 0:
+            return int(quota) / int(period)
+    return math.inf
 
 
 class Workers:

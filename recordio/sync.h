@@ -40,6 +40,15 @@ static inline double sync_now(void) {
     QueryPerformanceFrequency(&frequency);
     return (double)ticks.QuadPart / (double)frequency.QuadPart;
 }
+/* Seconds that this thread has spent on a processor. */
+static inline double sync_thread_seconds(void) {
+    FILETIME begun, ended, system, user;
+    if (!GetThreadTimes(GetCurrentThread(), &begun, &ended, &system, &user)) {
+        return 0;
+    }
+    return 1e-7 * ((double)(((ULONGLONG)system.dwHighDateTime << 32) | system.dwLowDateTime)
+                   + (double)(((ULONGLONG)user.dwHighDateTime << 32) | user.dwLowDateTime));
+}
 #else
 #include <pthread.h>
 #include <time.h>
@@ -82,6 +91,12 @@ static inline void sync_wait_ms(sync_condition* condition, sync_mutex* mutex, in
 static inline double sync_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+/* Seconds that this thread has spent on a processor. */
+static inline double sync_thread_seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 #endif

@@ -15,3 +15,4 @@ cdef extern from "recordio/sync.h" nogil:
     void sync_wait(sync_condition*, sync_mutex*)
     void sync_wait_ms(sync_condition*, sync_mutex*, int)
     double sync_now()
+    double sync_thread_seconds()

@@ -68,6 +68,7 @@ class Prefetcher(Workers):
         self._jobs: deque[_Job] = deque()  # submitted and not collected
         self._waiting: deque[_Job] = deque()  # of those, not begun
         self._working = 0  # threads that make a batch
+        self._in_use = max(threads, 1)  # threads that may
         self._batches = 0
         self._seconds = 0.0
 
@@ -136,7 +137,22 @@ class Prefetcher(Workers):
 
     def stats(self) -> dict[str, float]:
         """Return the batches made, also ahead of the consumer, and their seconds in all threads."""
-        return {"batches": self._batches, "produce_seconds": self._seconds}
+        return {
+            "batches": self._batches,
+            "produce_seconds": self._seconds,
+            "threads": min(len(self._threads), self._in_use),
+            "working_seconds": self._seconds,
+            self._phase: self._seconds,
+        }
+
+    #: The counter of `stats` that has all time of `produce`; subclasses have their own.
+    _phase = "read_seconds"
+
+    def use_threads(self, count: int) -> None:
+        """Have only so many of the threads work, from their next batches on."""
+        with self._lock:
+            self._in_use = count
+            self._work_came.notify_all()
 
     def cancel(self) -> None:
         """Forget all batches under way; waits only for the calls that are running."""
@@ -161,7 +177,7 @@ class Prefetcher(Workers):
         while True:
             with self._lock:
                 self._idle += 1
-                while not self._waiting and not self._stopping:
+                while not self._stopping and (not self._waiting or self._working >= self._in_use):
                     self._work_came.wait()
                 self._idle -= 1
                 if self._stopping:
@@ -172,6 +188,8 @@ class Prefetcher(Workers):
             with self._lock:
                 self._working -= 1
                 self._changed.notify_all()
+                if self._waiting:
+                    self._work_came.notify()
             del job  # an idle thread must not keep a batch alive that its consumer has dropped
 
     def _make(self, job: _Job) -> None:

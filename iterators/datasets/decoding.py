@@ -12,6 +12,7 @@ from typing import Any
 
 from recordio.keywords.checks import integer
 from recordio.keywords.options import Options, option, optional
+from recordio.ordered import default_threads
 
 __all__ = ["DecodingThreads", "ThreadOptions"]
 
@@ -54,7 +55,7 @@ class DecodingThreads:
     def _count(self) -> int:
         if self._threads is not None:
             return self._threads
-        return 1 if parent_process() else _cores()
+        return 1 if parent_process() else default_threads()
 
     def _executor(self) -> ThreadPoolExecutor:
         owner, pool = self._pool
@@ -65,10 +66,3 @@ class DecodingThreads:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_pool": (-1, None)}
-
-
-def _cores() -> int:
-    """Processor cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

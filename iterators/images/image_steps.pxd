@@ -1,4 +1,4 @@
-from libc.stdint cimport uint8_t
+from libc.stdint cimport int64_t, uint8_t
 
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport Geometry, Target
@@ -30,11 +30,24 @@ cdef class StepRunner:
     cdef resampler* resampler
     cdef uint8_t* buffers[BUFFERS]
     cdef size_t capacities[BUFFERS]
+    # Of some images, for all: their time without decoding, and what of it was spent on writing
+    # rows, which normalises them, and on changes of pixels.  Others read it.
+    cdef int64_t runs
+    cdef bint timed                 # the image at work
+    cdef double timed_seconds
+    cdef double write_seconds
+    cdef double change_seconds
 
     # The target is that of the writer; NULL without one.
     cdef int run(self, RowSource* source, const ImageInfo* info, const ImageKey* image,
                  const Geometry* geometry, const Target* target,
                  Outcome* outcome) noexcept nogil
+    cdef int run_steps(self, RowSource* source, const ImageInfo* info, const ImageKey* image,
+                       const Geometry* geometry, const Target* target,
+                       Outcome* outcome) noexcept nogil
+    # The time, 0 unless the image is timed; and what has passed since then went into changes.
+    cdef double clock(self) noexcept nogil
+    cdef void note(self, double begin) noexcept nogil
     # The same for an image of more than 8 bits, which no step resamples.
     cdef int run_deep(self, RowSource* source, const ImageInfo* info, const ImageKey* image,
                       const Geometry* geometry, const Target* target,

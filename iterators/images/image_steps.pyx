@@ -10,7 +10,9 @@ from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
+from recordio.counter cimport seconds_add
 from recordio.kernels.pixel cimport PIXEL_SLACK
+from recordio.sync cimport sync_now
 
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport (
@@ -50,6 +52,7 @@ cdef const char* LOST = (
 
 cdef enum:
     ROWS_AHEAD = 4          # of those that lie in memory, each at another address
+    TIMED_EVERY = 8         # of the images of a runner one is timed step by step
 
 
 cdef class StepRunner:
@@ -81,10 +84,26 @@ cdef class StepRunner:
                  const Geometry* geometry, const Target* target,
                  Outcome* outcome) noexcept nogil:
         """Bring an image from an open source through all steps to its target."""
+        cdef double begin, decoded
+        cdef int status
+        # Clocks between rows would cost a percent or two: some images stand for all.
+        self.timed = self.runs % TIMED_EVERY == 0
+        self.runs += 1
+        if not self.timed:
+            return self.run_steps(source, info, image, geometry, target, outcome)
+        begin, decoded = sync_now(), source.seconds
+        status = self.run_steps(source, info, image, geometry, target, outcome)
+        seconds_add(&self.timed_seconds, sync_now() - begin - (source.seconds - decoded))
+        return status
+
+    cdef int run_steps(self, RowSource* source, const ImageInfo* info, const ImageKey* image,
+                       const Geometry* geometry, const Target* target,
+                       Outcome* outcome) noexcept nogil:
         cdef const Step* step = &geometry.steps[0]
         cdef Pixels pixels
         cdef RowSource memory
         cdef uint8_t* out = NULL
+        cdef double begin, written
         cdef int i, denominator = 1, channels = self.plan.channels
         cdef bint writes, whole, last, on_way = False, at_end = False
         if info.pixel_size > channels:
@@ -115,6 +134,7 @@ cdef class StepRunner:
                               <size_t>step.out_width * step.out_height * channels, outcome)
             if out == NULL:
                 return outcome.status
+            begin, written = self.clock(), self.write_seconds
             if step.kind == STEP_WARP:
                 warp_step(self, step, &pixels, out, writes and not whole, outcome)
             elif step.kind == STEP_PAD:
@@ -127,21 +147,34 @@ cdef class StepRunner:
                 resample_step(self, step, source, denominator, out, writes and not whole, outcome)
             if outcome.status:
                 return outcome.status
+            if step.kind != STEP_RESAMPLE:
+                self.note(begin + self.write_seconds - written)
             pixels.first, pixels.stride = out, <ptrdiff_t>step.out_width * channels
             pixels.x = pixels.y = 0
             pixels.width, pixels.height = step.out_width, step.out_height
             source, denominator = &memory, 1
+            begin = self.clock()
             if on_way and i == geometry.changed:
                 if apply_changes(self, False, out, pixels.width, pixels.height):
                     return outcome_fail(outcome, RENDER_MEMORY, b"")
             if at_end and last:
                 if apply_changes(self, True, out, pixels.width, pixels.height):
                     return outcome_fail(outcome, RENDER_MEMORY, b"")
+            self.note(begin)
             if writes and whole:
-                self.writer.write(out, pixels.stride, pixels.height)
+                put_rows(self, out, pixels.stride, pixels.height)
         if self.writer is not None:
+            begin = self.clock()
             self.writer.end()
+            self.note(begin)
         return RENDER_OK
+
+    cdef double clock(self) noexcept nogil:
+        return sync_now() if self.timed else 0
+
+    cdef void note(self, double begin) noexcept nogil:
+        if self.timed:
+            seconds_add(&self.change_seconds, sync_now() - begin)
 
     cdef int run_deep(self, RowSource* source, const ImageInfo* info, const ImageKey* image,
                       const Geometry* geometry, const Target* target,
@@ -168,7 +201,7 @@ cdef class StepRunner:
             while i < wanted.height:
                 if source.next(source, &rows, outcome):
                     return outcome.status
-                self.writer.write(rows.first, rows.stride, rows.count)
+                put_rows(self, rows.first, rows.stride, rows.count)
                 i += rows.count
         else:
             size = <size_t>wanted.width * wanted.height * info.pixel_size
@@ -185,7 +218,7 @@ cdef class StepRunner:
                 return outcome.status
             orient_image(stored, <ptrdiff_t>wanted.width * info.pixel_size, wanted.width,
                          wanted.height, info.pixel_size, info.orientation, upright, packed)
-            self.writer.write(upright, packed, geometry.steps[geometry.count - 1].out_height)
+            put_rows(self, upright, packed, geometry.steps[geometry.count - 1].out_height)
         self.writer.end()
         if self.writer.lost:
             return outcome_fail(outcome, RENDER_IMAGE, LOST)
@@ -215,6 +248,15 @@ cdef class StepRunner:
             self.buffers[which] = memory
             self.capacities[which] = size + PIXEL_SLACK
         return self.buffers[which]
+
+
+cdef void put_rows(StepRunner runner, const uint8_t* rows, ptrdiff_t stride,
+                   int count) noexcept nogil:
+    """Write finished rows."""
+    cdef double begin = runner.clock()
+    runner.writer.write(rows, stride, count)
+    if runner.timed:
+        seconds_add(&runner.write_seconds, sync_now() - begin)
 
 
 cdef bint only_crops(const Geometry* geometry) noexcept nogil:
@@ -356,7 +398,7 @@ cdef int copy_step(StepRunner runner, const Step* step, RowSource* source, uint8
         if source.next(source, &rows, outcome):
             return outcome.status
         if writes:
-            runner.writer.write(rows.first, rows.stride, rows.count)
+            put_rows(runner, rows.first, rows.stride, rows.count)
         else:
             for i in range(rows.count):
                 memcpy(out + (y + i) * packed, rows.first + i * rows.stride, packed)
@@ -396,7 +438,7 @@ cdef int resample_step(StepRunner runner, const Step* step, RowSource* source, i
                                      wanted.width * channels)
             ready = resampler_push(runner.resampler, rows.first + i * rows.stride)
             if writes and ready > complete:
-                runner.writer.write(out + complete * packed, packed, ready - complete)
+                put_rows(runner, out + complete * packed, packed, ready - complete)
             complete = ready
         y += rows.count
     return RENDER_OK
@@ -416,7 +458,7 @@ cdef int warp_step(StepRunner runner, const Step* step, const Pixels* pixels, ui
     for y in range(step.out_height):
         warp_row(&source, step.left, step.out_width, step.top + y, out + y * packed)
         if writes:
-            runner.writer.write(out + y * packed, packed, 1)
+            put_rows(runner, out + y * packed, packed, 1)
     return RENDER_OK
 
 
@@ -480,7 +522,7 @@ cdef int pad_step(StepRunner runner, const Step* step, const Pixels* pixels, uin
             memcpy(row + first * channels, source + (columns[first] - pixels.x) * channels,
                    <size_t>(last - first) * channels)
         if writes:
-            runner.writer.write(row, packed, 1)
+            put_rows(runner, row, packed, 1)
     return RENDER_OK
 
 
@@ -514,7 +556,7 @@ cdef int transform_step(StepRunner runner, const Step* step, const Pixels* pixel
     if multiplies:
         unpremultiply(out, <ptrdiff_t>step.out_width * step.out_height, out)
     if writes:
-        runner.writer.write(out, <ptrdiff_t>step.out_width * channels, step.out_height)
+        put_rows(runner, out, <ptrdiff_t>step.out_width * channels, step.out_height)
     return RENDER_OK
 
 

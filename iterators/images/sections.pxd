@@ -37,6 +37,13 @@ cdef class Crew:
     cdef readonly list renderers
     cdef readonly list mosaics
     cdef object fields              # its `FieldCrew`; None without
+    cdef Py_ssize_t number          # of the thread
+    # Seconds of the thread at work, those of them on samples, on fields, and on a processor; others
+    # read them.
+    cdef double working
+    cdef double rendering
+    cdef double on_processor
+    cdef double on_fields
     cdef PyObject** table
     cdef PyObject** mosaic_table
 

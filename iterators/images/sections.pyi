@@ -29,13 +29,19 @@ class Sections:
     def __init__(self, sections: tuple[Section, ...]) -> None: ...
     def caches(self) -> list[CachedImages]: ...
     def crew(
-        self, source: Source, strict: bool, fields: Any = None, entries: EntryStore | None = None
+        self,
+        source: Source,
+        strict: bool,
+        fields: Any = None,
+        entries: EntryStore | None = None,
+        number: int = 0,
     ) -> Crew: ...
     def give_up_caches(self) -> None: ...
     def needed(
         self, crew: Crew, records: NDArray[np.int64], epoch: int, draws: NDArray[np.int64]
     ) -> NDArray[np.int64]: ...
     def mosaic_stats(self, crews: list[Crew]) -> dict[str, int]: ...
+    def counters(self, crews: list[Crew]) -> dict[str, float]: ...
 
 class Crew:
     renderers: list[Renderer]
@@ -45,4 +51,5 @@ class Crew:
         renderers: list[Renderer],
         mosaics: list[Mosaic | None],
         fields: Any = None,
+        number: int = 0,
     ) -> None: ...

@@ -4,13 +4,14 @@ from cpython.ref cimport PyObject
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free
 
-from recordio.counter cimport counter_load
+from recordio.counter cimport counter_load, seconds_load
 
 import numpy as np
 
+from iterators.images.image_steps cimport StepRunner
 from iterators.images.mosaic cimport MOSAIC_IMAGES, Mosaic, Partners
 from iterators.images.plan cimport RenderPlan
-from iterators.images.render cimport Renderer
+from iterators.images.render cimport RenderedView, Renderer
 from iterators.images.render_cache cimport CachedImages
 
 cdef class Section:
@@ -52,8 +53,8 @@ cdef class Sections:
         """Return the caches that there are."""
         return [section.cached for section in self.all if section.cached is not None]
 
-    def crew(self, source, strict, fields=None, entries=None):
-        """Make the renderers for one thread, and the workers of a `FieldSet`.
+    def crew(self, source, strict, fields=None, entries=None, number=0):
+        """Make the renderers for the thread of that number, and the workers of a `FieldSet`.
 
         `entries` are entry points of all records.
         """
@@ -69,7 +70,7 @@ cdef class Sections:
             renderers.append(renderer)
             mosaics.append(Mosaic(renderer, section.first, end - section.first)
                            if makes_mosaics(section.plan) else None)
-        return Crew(renderers, mosaics, fields)
+        return Crew(renderers, mosaics, fields, number)
 
     def give_up_caches(self):
         """Refer to no cache any more; nobody may be asking meanwhile."""
@@ -126,11 +127,55 @@ cdef class Sections:
                     made += counter_load(&mosaic.made)
         return {"mosaics": made}
 
+    def counters(self, crews):
+        """Count the images of some threads, and add up their seconds by what they did."""
+        cdef Crew crew
+        cdef Renderer renderer
+        cdef StepRunner runner
+        cdef int64_t images = 0, size = 0
+        cdef double working = 0, rendering = 0, on_processor = 0, fields = 0, decode = 0
+        cdef double total = 0, timed = 0, written = 0, changed = 0, transform, spent
+        runners = set()
+        for crew in crews:
+            working += seconds_load(&crew.working)
+            rendering += seconds_load(&crew.rendering)
+            on_processor += seconds_load(&crew.on_processor)
+            fields += seconds_load(&crew.on_fields)
+            for renderer in crew.renderers:
+                images += counter_load(&renderer.images)
+                size += counter_load(&renderer.bytes)
+                decode += renderer.decode_seconds()
+                total += seconds_load(&renderer.total_seconds)
+                runners.add(renderer.runner)
+                runners.update((<RenderedView>view).runner for view in renderer.views)
+        for runner in runners:
+            timed += seconds_load(&runner.timed_seconds)
+            written += seconds_load(&runner.write_seconds)
+            changed += seconds_load(&runner.change_seconds)
+        # Of images at work the decoding is counted already.
+        transform = max(total - decode, 0.0)
+        spent = max(timed, written + changed, 1e-12)
+        return {
+            "images": images,
+            "bytes": size,
+            "working_seconds": working,
+            "processor_seconds": on_processor,
+            "read_seconds": max(rendering - total - fields, 0.0),
+            "decode_seconds": decode,
+            "transform_seconds": transform,
+            "resample_seconds": transform * (spent - written - changed) / spent,
+            "augment_seconds": transform * changed / spent,
+            "normalise_seconds": transform * written / spent,
+            **({} if crew.fields is None else {"field_seconds": fields}),
+        }
+
 
 cdef class Crew:
     """The renderers of one thread, one for every section."""
 
-    def __init__(self, list renderers not None, list mosaics not None, fields=None):
+    def __init__(self, list renderers not None, list mosaics not None, fields=None,
+                 Py_ssize_t number=0):
+        self.number = number
         self.renderers, self.mosaics = list(renderers), list(mosaics)
         self.table = table_of(self.renderers)
         self.mosaic_table = table_of(self.mosaics)

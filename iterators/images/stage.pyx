@@ -20,10 +20,11 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from recordio.counter cimport counter_add, counter_load, counter_store, seconds_load
+from recordio.counter cimport counter_add, counter_load, counter_store, seconds_add
 from recordio.sync cimport (
     sync_condition, sync_condition_destroy, sync_condition_init, sync_lock, sync_mutex,
-    sync_mutex_destroy, sync_mutex_init, sync_unlock, sync_wait, sync_wait_ms, sync_wake_all,
+    sync_mutex_destroy, sync_mutex_init, sync_now, sync_thread_seconds, sync_unlock, sync_wait,
+    sync_wait_ms, sync_wake_all,
 )
 
 import numpy as np
@@ -102,6 +103,7 @@ cdef class Stage:
     cdef int64_t damaged            # images of batches that were collected
     cdef object on_cut
     cdef Py_ssize_t working         # threads that hold tickets
+    cdef Py_ssize_t in_use          # threads that take some: those of lower numbers
     cdef int64_t stopping           # read without the mutex as well
     cdef sync_mutex mutex
     cdef sync_condition work        # tickets were added, or the stage stops
@@ -145,8 +147,9 @@ cdef class Stage:
         if fields:
             self.fields = FieldSet(fields, batch_size=batch_size, depth=depth, allocate=allocate)
         self.crews = [
-            self.sections.crew(source, strict, self.fields, entries) for _ in range(threads)
+            self.sections.crew(source, strict, self.fields, entries, i) for i in range(threads)
         ]
+        self.in_use = threads
         self.spare = self.sections.crew(source, strict, self.fields, entries)
         self.threads = [
             threading.Thread(target=self._work, args=(self.crews[i],), daemon=True,
@@ -333,19 +336,8 @@ cdef class Stage:
         encoded ones, and `announced` the records that the system was told to read from the disk in
         advance.
         """
-        cdef Renderer renderer
-        cdef int64_t images = 0, size = 0
-        cdef double decode = 0, total = 0
-        for renderer in self._renderers():
-            images += counter_load(&renderer.images)
-            size += counter_load(&renderer.bytes)
-            decode += renderer.decode_seconds()
-            total += seconds_load(&renderer.total_seconds)
-        return {"images": images, "decoder_warnings": counter_load(&self.damaged), "bytes": size,
-                "decode_seconds": decode,
-                # Of images at work the decoding is counted already.
-                "transform_seconds": max(total - decode, 0.0),
-                "announced": counter_load(&self.announced),
+        return {**self.sections.counters([*self.crews, self.spare]), "threads": self.in_use,
+                "decoder_warnings": counter_load(&self.damaged), "announced": counter_load(&self.announced),
                 **self.sections.mosaic_stats([*self.crews, self.spare]),
                 **self._cache_stats()}
 
@@ -354,6 +346,14 @@ cdef class Stage:
             return self.last_cache_stats
         found = [cached.stats() for cached in self.caches]
         return {name: sum(stats[name] for stats in found) for name in found[0]}
+
+    def use_threads(self, Py_ssize_t count):
+        """Have only so many of the threads work, from their next images on."""
+        with nogil:
+            sync_lock(&self.mutex)
+            self.in_use = count
+            sync_wake_all(&self.work)
+            sync_unlock(&self.mutex)
 
     def ready(self):
         """Return True if `collect` would return at once."""
@@ -497,18 +497,26 @@ cdef class Stage:
         cdef Batch* batch
         cdef Py_ssize_t first, last, slot
         cdef Scratch scratch
+        cdef double begin, rendering, on_processor
         scratch.bytes, scratch.capacity = NULL, 0
-        while self.take_tickets(&batch, &first, &last):
+        while self.take_tickets(crew.number, &batch, &first, &last):
+            begin, on_processor = sync_now(), sync_thread_seconds()
+            rendering = sync_now()  # asking for the time of a thread lets others go first
             for slot in range(first, last):
                 self.render_slot(crew, batch, slot, &scratch)
+            seconds_add(&crew.rendering, sync_now() - rendering)
+            seconds_add(&crew.on_processor, sync_thread_seconds() - on_processor)
+            seconds_add(&crew.working, sync_now() - begin)
             self.put_down(batch, last - first)
         free(scratch.bytes)
 
-    cdef bint take_tickets(self, Batch** batch, Py_ssize_t* first, Py_ssize_t* last) noexcept nogil:
+    cdef bint take_tickets(self, Py_ssize_t thread, Batch** batch, Py_ssize_t* first,
+                           Py_ssize_t* last) noexcept nogil:
         """Wait for tickets and take some; False when the stage stops."""
         cdef Py_ssize_t left, share
         sync_lock(&self.mutex)
-        while not counter_load(&self.stopping) and self.taken == self.submitted:
+        while not counter_load(&self.stopping) and (
+                self.taken == self.submitted or thread >= self.in_use):
             sync_wait(&self.work, &self.mutex)
         if counter_load(&self.stopping):
             sync_unlock(&self.mutex)
@@ -552,6 +560,7 @@ cdef class Stage:
                             int64_t* failed, Notes* notes) noexcept nogil:
         cdef Py_ssize_t section = self.sections.section_of(number)
         cdef Partners partners
+        cdef double begin
         cdef int64_t damaged = counter_load(&(<Renderer>crew.table[section]).warned)
         cdef int64_t cut = counter_load(&(<Renderer>crew.table[section]).cut)
         failed[0] = number
@@ -564,8 +573,10 @@ cdef class Stage:
         notes.damaged = counter_load(&(<Renderer>crew.table[section]).warned) - damaged
         notes.cut = counter_load(&(<Renderer>crew.table[section]).cut) - cut
         if target.fields != NULL and fetched[0] == FETCH_OK and outcome.status == RENDER_OK:
+            begin = sync_now()
             (<FieldCrew>crew.fields).render(section, <Renderer>crew.table[section], number, epoch,
                                             draw, target.fields, target.number, outcome)
+            seconds_add(&crew.on_fields, sync_now() - begin)
 
     cdef void render_record(self, Renderer renderer, int64_t number, uint32_t epoch, int64_t draw,
                             const Slot* target, int* fetched, Outcome* outcome,

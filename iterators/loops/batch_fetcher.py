@@ -69,6 +69,11 @@ class BatchFetcher:
             raise error
         return batch.made
 
+    def stats(self) -> dict[str, float]:
+        """Return what a `Prefetcher` counts; its time is that of the data set, in Python."""
+        counts = self._engine.stats()
+        return {"python_seconds": counts.pop("read_seconds"), **counts}
+
     def cancel(self) -> None:
         """Forget all batches under way; waits only for what is being fetched."""
         self._engine.cancel()

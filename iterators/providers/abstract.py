@@ -13,10 +13,17 @@ from typing import Any, Self
 
 from ..core.batch import DataBatch, DataDesc, shown
 from .protocol import AbstractDataProviderState, MXNetJlProtocol, MXNetProtocol, named
+from .report import EpochTimes, Report
 from .sample_iterator import DatasetProtocol
 from .show import pictures
 
-__all__ = ["AbstractDataProvider", "check_announced", "described_size", "shown_arrays"]
+__all__ = [
+    "AbstractDataProvider",
+    "check_announced",
+    "described_size",
+    "sample_count",
+    "shown_arrays",
+]
 
 DataBatch.pictures = staticmethod(pictures)
 
@@ -80,6 +87,11 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
     #: Whether a batch was compared with what is announced.
     _provider_checked = False
 
+    @functools.cached_property
+    def _provider_times(self) -> EpochTimes:
+        """What `report` counts."""
+        return EpochTimes()
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         if cls._provider_keeps_notes:
@@ -103,8 +115,14 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
         if self._provider_batches is None:
             _needs_eachbatch(type(self), "next")
             self._provider_batches = iter(self.eachbatch())
+        times = self._provider_times
+        if not (self._provider_asked and times.begun):
+            times.begin(self._provider_counters())
+        times.ask()
         self._provider_asked = True
-        return next(self._provider_batches)
+        batch = next(self._provider_batches)
+        times.make(sample_count(batch))
+        return batch
 
     def reset(self) -> None:
         """Make sure that the next batch is the first of an epoch."""
@@ -128,6 +146,32 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a saved state; the next loop delivers the rest of that epoch."""
         raise TypeError(f"{type(self).__name__} has no state that could be loaded")
+
+    def report(self, advise: bool = True) -> Report:
+        """Return where the time of the last epoch went, or of the running one so far.
+
+        Parameters
+        ----------
+        advise : bool
+            Also look for the change that promises most, and for the rate that it will have.  A
+            provider of images tries changes on some of its images, for less than two seconds.
+
+        Returns
+        -------
+        Report
+            Print it; before the first batch it has 0 images.  Its `prometheus` has the same
+            numbers for a monitoring system.
+        """
+        found = self._provider_times.report(self._provider_counters())
+        return self._provider_advice(found) if advise and found.images else found
+
+    def _provider_counters(self) -> dict[str, float]:
+        """Return the counters of what makes the batches; see `EpochTimes`."""
+        return {}
+
+    def _provider_advice(self, report: Report) -> Report:
+        """Return a report with advice."""
+        return report
 
     def close(self) -> None:
         """Stop the background work; batches handed out stay valid.  Idempotent."""
@@ -160,10 +204,17 @@ def _noting(method: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def noting(self: AbstractDataProvider, *arguments: Any, **keywords: Any) -> Any:
+        own = name == "next" and type(self).next is noting  # no call of super()
+        times = self._provider_times
+        if own:
+            if not (self._provider_asked and times.begun):
+                times.begin(self._provider_counters())
+            times.ask()
         try:
             result = method(self, *arguments, **keywords)
-            if name == "next" and type(self).next is noting:  # no call of super()
+            if own:
                 _describe(self, result)
+                times.make(sample_count(result))
         except BaseException:  # a batch may be lost; a reset that failed is none
             if asked:
                 self._provider_asked = True
@@ -175,6 +226,14 @@ def _noting(method: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     noting._provider_notes = True  # type: ignore[attr-defined]
     return noting
+
+
+def sample_count(batch: Any) -> int:
+    """Return the samples of a batch that are no padding; 1 for what does not say."""
+    try:
+        return int(batch.count)
+    except (AttributeError, TypeError, ValueError, IndexError):
+        return 1
 
 
 def _describing(method: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -108,6 +108,8 @@ class DeviceImages(Prefetcher):
     as a `DeviceDecoder`.
     """
 
+    _phase = "decode_seconds"
+
     def __init__(
         self,
         source: ImageSource,

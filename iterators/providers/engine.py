@@ -7,6 +7,7 @@ knows how the other does it.  `ChosenSamples` are batches that somebody else put
 from __future__ import annotations
 
 import contextlib
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,6 +20,7 @@ from recordio.keywords.checks import choice, integer, real
 
 from ..core.fork_safe_lock import ForkSafeLock
 from ..core.order import Order
+from .report import EpochTimes
 
 __all__ = [
     "ChosenSamples",
@@ -220,7 +222,7 @@ class ChosenSamples:
     if `in_file_order`, else in the epoch.  With `draws` a sample that comes again has other
     random numbers: those of the number that is taken for it from there.  The
     engine is closed after the last batch, and when nobody refers to this object any more.  Threads
-    may share it: every batch goes to one of them.
+    may share it: every batch goes to one of them.  `times` counts what they wait for.
     """
 
     def __init__(
@@ -232,9 +234,12 @@ class ChosenSamples:
         rows: Iterator[Any],
         in_file_order: bool,
         draws: Iterator[int] | None,
+        times: EpochTimes,
     ) -> None:
         self._finalizer = weakref.finalize(self, engine.close)
         self._engine: Engine = engine
+        self._times = times
+        times.begin(engine.stats())
         self._skipped = skipped
         self._epoch = epoch
         self._rows = rows
@@ -250,25 +255,31 @@ class ChosenSamples:
     def collect(self) -> tuple[Any, Any, int]:
         """Data, label and size of the next batch; StopIteration when there is none."""
         with self._access.lock:
+            self._times.ask()
             if not self._over:
                 self._ask_ahead()
                 self._over = not self._waiting
             if self._over:
                 self.close()
                 raise StopIteration
+            begin = time.perf_counter()
             data, label, ids, failures = self._engine.collect()
+            waited = time.perf_counter() - begin
             chosen = self._waiting.popleft()
             self._ask_ahead()
             for slot, error in failures:
                 others = ((self._records[at], *size) for at, *size in chosen.others(slot))
                 arrays, draw = (data, label, ids), int(chosen.draws[slot])  # type: ignore[index]
                 self._skipped.refill(error, self._engine, others, self._epoch, draw, arrays, slot)
+            self._times.deliver(len(chosen.rows), waited)
             return data, label, len(chosen.rows)
 
     def close(self) -> None:
         """Stop the engine; idempotent."""
-        self._finalizer()
-        self._engine = ClosedEngine(self._engine)
+        if self._finalizer.alive:
+            self._finalizer()
+            self._engine = ClosedEngine(self._engine)
+            self._times.finish(self._engine.stats())
 
     def _ask_ahead(self) -> None:
         engine = self._engine

@@ -29,7 +29,16 @@ from ..images.render_cache import CachedImages, cached_bytes, resizes
 from ..images.sources.mixed_packs import Pack
 from ..images.sources.source import Source
 
-__all__ = ["RAM", "CacheInfo", "cached_recipe", "check_cache", "open_caches", "steady_records"]
+__all__ = [
+    "RAM",
+    "CacheInfo",
+    "available_memory",
+    "cached_recipe",
+    "check_cache",
+    "estimated_bytes",
+    "open_caches",
+    "steady_records",
+]
 
 #: The value of `cache` that is no path.
 RAM = "ram"
@@ -105,7 +114,7 @@ class OpenCache(NamedTuple):
 def check_cache(cache: str, cache_size: int | None) -> None:
     """Refuse a size that has no effect, and memory of unknown size."""
     if cache_size is None:
-        if cache == RAM and not _available_memory():
+        if cache == RAM and not available_memory():
             raise ValueError("cache_size must be given: the free memory of this system is unknown")
     elif not cache:
         raise ValueError(f"cache_size={cache_size!r} has no effect without a cache")
@@ -183,7 +192,7 @@ def _open_cache(
     options: Any,
 ) -> CachedImages:
     """Open one cache, which may take a share of what there is; `cache_size` is that of all."""
-    available = _available_memory() // options.num_parts if cache == RAM else _available_disk(cache)
+    available = available_memory() // options.num_parts if cache == RAM else _available_disk(cache)
     limit = int(share * (available // 2 if cache_size is None else cache_size))
     capacity = min(limit, max(int(MARGIN * estimate), estimate + LEAST_MARGIN))
     made: ImageCache
@@ -262,7 +271,7 @@ def _available_disk(path: str) -> int:
         return free
 
 
-def _available_memory() -> int:
+def available_memory() -> int:
     """Bytes of memory that this process could still use; 0 if the system does not tell."""
     try:
         with open("/proc/meminfo") as file:

@@ -19,6 +19,7 @@ from ..images.plan import RenderPlan
 from ..images.sections import Section
 from ..images.stage import Stage
 from ..images.stored_bits import CutBits
+from .auto_threads import adapting, thread_count
 from .device_images import DeviceImages, decoded_there
 from .engine import Engine
 from .fetched_ahead import fetched_ahead
@@ -53,7 +54,7 @@ class ImageEngines:
         plans = [make() for make in self.plans]
         sizes: dict[str, Any] = {
             "batch_size": batch_size,
-            "threads": options.preprocess_threads,
+            "threads": thread_count(options.preprocess_threads),
             "depth": min(depth, options.prefetch_buffer),
         }
         on_cut = partial(self.cut, self._cuts(plans))
@@ -87,6 +88,8 @@ class ImageEngines:
                 on_cut=on_cut,
                 **sizes,
             )
+        if not decoded_there(options):
+            engine = adapting(engine, options.preprocess_threads)
         return fetched_ahead(engine, source, batch_size, options)
 
     def _cuts(self, plans: list[RenderPlan]) -> list[str]:

@@ -24,6 +24,7 @@ from ..core.order import Buckets
 from ..images.augment.named_recipes import NamedRecipeOptions
 from ..images.limit_options import LimitOptions
 from ..images.sources.mixed_packs import PackOptions, as_packs
+from .auto_threads import check_threads
 from .image_rules import DET_RULES, RECORD_RULES
 from .provider_options import FileOptions, NamedOptions
 
@@ -40,7 +41,6 @@ __all__ = [
 SEED = partial(integer, low=-(1 << 63), high=(1 << 64) - 1)
 MOST_LABELS = MAX_RECORD_LENGTH // 4  # those of the longest record
 MOST_SAMPLES = (1 << 31) - 1
-MOST_THREADS = 1 << 10
 
 Path = str | os.PathLike[str]
 
@@ -150,8 +150,12 @@ class ImageProviderOptions(NamedOptions, RemoteOptions, LimitOptions):
         optional(partial(integer, low=1)),
     )
     seed: int = option(0, "int", "Determines orders and augmentation.", SEED, saved=True)
-    preprocess_threads: int = option(
-        4, "int", "Threads that decode, at least 1.", partial(integer, low=1, high=MOST_THREADS)
+    preprocess_threads: int | str = option(
+        4,
+        'int or "auto"',
+        """Threads that decode, at least 1; ``"auto"`` finds as many as the loop can use, at most
+        one for every processor that the process may use. Batches do not depend on it.""",
+        check_threads,
     )
     data_name: str = described(NamedOptions, "data_name", check=_name)
     label_name: str | None = described(NamedOptions, "label_name", check=_name)

@@ -32,6 +32,7 @@ from ..images.plan import RenderPlan
 from ..images.sources.mixed_packs import Pack
 from ..images.stored_bits import cuts_of
 from ..images.view_plans import augment_key, with_views
+from .advice import advised
 from .batch_form import BatchForm
 from .device_images import check_on_device, decoded_there
 from .engine import engine_apart, made
@@ -65,6 +66,7 @@ from .mx_data_provider import MXDataProvider
 from .planned import PlannedProvider
 from .python_images import ImageChange
 from .python_tail import PythonTail
+from .report import Report
 from .show import Classes, Pixels, show_batch
 
 if TYPE_CHECKING:
@@ -320,9 +322,12 @@ class RecordImageProvider(PlannedProvider):
         self._seed, self._firsts, self._of_classes = options.seed, source.firsts, labels.of_classes
         self._classes: PackClasses | None = classes
         self._shapes, self._as_buffer = job.shapes, options.ragged == "buffer"
+        if self._tail is not None:
+            self._tail_images = self._provider_times.timing("python", self._tail)
+        self._normalised = self._provider_times.timing("normalise", fields.finish)
         if options.verbose:
             logger.info(
-                "%s: %d of %d records, %d threads",
+                "%s: %d of %d records, %s threads",
                 self.path_imgrec,
                 self.num_samples,
                 len(source),
@@ -446,6 +451,11 @@ class RecordImageProvider(PlannedProvider):
         pixels = undo_normalisation(self)
         return show_batch(batch, pixels, title, classes, columns, described=self._fields.said())
 
+    def _provider_advice(self, report: Report) -> Report:
+        tries = None if self._shapes is not None else self._make_engine
+        names = "" if self._tail is None else self._tail.names
+        return advised(report, tries, self._position.epoch, names)  # type: ignore[arg-type]
+
     def _upcoming(self) -> DataBatch:
         """Make the batch that `next` delivers next, and stay where it is; replace no record."""
         epoch, done = self._settle(self._position)
@@ -486,7 +496,7 @@ class RecordImageProvider(PlannedProvider):
             return batch
         arrays, described = ragged_data(data, self.provide_data[0], self._as_buffer)
         _, labels = self._arrays(arrays, label)
-        placed = self._placement.place([*arrays, *labels])
+        placed = self._to_device([*arrays, *labels])
         made, labels = placed[: len(arrays)], placed[len(arrays) :]
         return RaggedBatch(
             made if self._as_buffer else [SeparateArrays(made)],
@@ -506,7 +516,8 @@ class RecordImageProvider(PlannedProvider):
         if self._fields:
             data = self._fields.arrays(data, self._image)
         if self._tail is not None:
-            data = self._tail(data) if not self._fields else [self._tail(data[0]), *data[1:]]
+            call = self._tail_images
+            data = call(data) if not self._fields else [call(data[0]), *data[1:]]
         if not self._stored[1]:
             return super()._arrays(data, label)
         (desc,) = self._stored[1]
@@ -523,7 +534,7 @@ class RecordImageProvider(PlannedProvider):
         return samples if self._shapes is None else self._shapes.joined(samples, self._as_buffer)
 
     def _finish(self, data: Sequence[Any]) -> list[Any]:
-        return self._fields.finish(data, self._normalise) if self._normalise else list(data)
+        return self._normalised(data, self._normalise) if self._normalise else list(data)
 
 
 def undo_normalisation(provider: RecordImageProvider) -> Pixels:

@@ -29,6 +29,7 @@ from ..images.sources.mixed_packs import Pack
 from ..images.stage import Stage
 from ..images.stored_bits import cuts_of
 from ..images.view_plans import same_channels, with_keywords
+from .auto_threads import thread_count
 from .fetched_ahead import fetched_ahead
 from .image_caching import cached_recipe
 from .image_options import ImageRecordOptions
@@ -208,7 +209,7 @@ def _average(source: ImageSource, plan: RenderPlan, options: ImageRecordOptions)
         source.bytes_source(),
         Section(plan),
         batch_size=MEAN_BATCH,
-        threads=options.preprocess_threads,
+        threads=thread_count(options.preprocess_threads),
         depth=2,
         strict=options.strict,
     )

@@ -122,6 +122,7 @@ class PlannedProvider(AbstractDataProvider):
             self.provide_data, self.provide_label = form.bind(data_desc, label_desc)
             self.batch_type = form.batch_type
         self._placement = placement
+        self._to_device = self._provider_times.timing("upload", placement.place)
         # Of the whole epoch: the positions that all parts have taken.
         self._position = Position(integer("epoch", epoch, low=0, high=LAST_EPOCH))
         self._loaded: Position | None = None  # of a state, until the first batch moves on
@@ -201,6 +202,9 @@ class PlannedProvider(AbstractDataProvider):
             **self._engine.stats(),
         }
 
+    def _provider_counters(self) -> dict[str, float]:
+        return self._engine.stats()
+
     # -- iteration ------------------------------------------------------------------------------
 
     def next(self) -> DataBatch:
@@ -231,8 +235,13 @@ class PlannedProvider(AbstractDataProvider):
             self._provider_asked = True  # the rest may be empty; a new loop means the next epoch
             raise StopIteration
         asked = time.perf_counter()
+        if not self._provider_asked:
+            self._provider_times.begin(self._engine.stats())
+        self._provider_times.ask()
         self._keep_busy(position)
+        begin = time.perf_counter()
         data, label, ids, failures = self._engine.collect()
+        waited = time.perf_counter() - begin
         request = self._requests.popleft()
         following = request.behind
         try:
@@ -256,7 +265,9 @@ class PlannedProvider(AbstractDataProvider):
         self._provider_current = batch
         slots = request.shape[1] if request.shape else self._plan.batch_size
         self._filled += request.pad
-        self._count(slots - (0 if self._rolls_over else request.pad), asked)
+        samples = slots - (0 if self._rolls_over else request.pad)
+        self._provider_times.deliver(samples, waited)
+        self._count(samples, asked)
         return batch
 
     def _move(self, position: Position) -> None:
@@ -310,7 +321,10 @@ class PlannedProvider(AbstractDataProvider):
         self._waited += now - asked
         self._samples += samples
         self._returned = now
-        if self._verbose and not self._any_left(self._position.done, self._position.epoch):
+        if self._any_left(self._position.done, self._position.epoch):
+            return
+        self._provider_times.finish(self._engine.stats())
+        if self._verbose:
             logger.info(
                 "epoch %d: %d samples so far, waited %.1f s for data, %d records skipped",
                 self.epoch,
@@ -324,10 +338,10 @@ class PlannedProvider(AbstractDataProvider):
         if self._form is not None:
             if self._rolls_over:
                 pad = 0  # MXNet's number is for who knows MXNet's batches
-            to_device, finish = self._placement.place, self._finish
+            to_device, finish = self._to_device, self._finish
             count = self.batch_size - pad
             return self._form.batch(data, label, count, to_device, finish, pad=pad, index=ids)
-        placed = self._placement.place([*data, *label])
+        placed = self._to_device([*data, *label])
         return self.batch_type(
             self._finish(placed[: len(data)]),
             placed[len(data) :],
@@ -432,7 +446,8 @@ class PlannedProvider(AbstractDataProvider):
         self._provider_loop = None
 
     def _provider_samples(self) -> Samples:
-        to_device, finish = self._placement.another().place, self._finish
+        another = self._placement.another().place
+        to_device, finish = self._provider_times.timing("upload", another), self._finish
         return Samples(
             self._stored, self._form, to_device, finish, self._rng, self._read_samples, self._plan
         )
@@ -466,7 +481,10 @@ class PlannedProvider(AbstractDataProvider):
             depth = min(max(most * self.batch_size // batch_size, 1), most)
             engine = self._make_engine(batch_size, depth)
             epoch, order = self._iterator_epoch, self._plan.order
-            chosen = ChosenSamples(engine, self._skipped, order, epoch, rows, in_file_order, draws)
+            times = self._provider_times
+            chosen = ChosenSamples(
+                engine, self._skipped, order, epoch, rows, in_file_order, draws, times
+            )
             self._iterator_epoch = (epoch + 1) & LAST_EPOCH
             self._iterators.add(chosen)
 

@@ -6,8 +6,10 @@ batches, in a few threads.  It does not know what the functions do.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -104,6 +106,7 @@ class PythonImages(Prefetcher):
         self._source, self._bytes, self._key = source, source.bytes_source(), key
         self._batch_size, self._allocate = batch_size, allocate
         self._on_cut, self._cut = on_cut, False
+        self._spent = dict.fromkeys(("read", "decode", "python", "collate"), 0.0)
         self.reform(plan, changes, label_shape)
 
     def reform(
@@ -135,6 +138,12 @@ class PythonImages(Prefetcher):
             on_cut, self._on_cut = self._on_cut, None
             on_cut()
         return made
+
+    def stats(self) -> dict[str, float]:
+        """Return what every `Prefetcher` counts, with the seconds of all threads by phase."""
+        counts = super().stats()
+        del counts[self._phase]
+        return {**counts, **{f"{name}_seconds": value for name, value in self._spent.items()}}
 
     def retry(
         self, record: int, epoch: int, draw: int, data: Any, label: Any, ids: Any, slot: int
@@ -172,9 +181,11 @@ class PythonImages(Prefetcher):
         rows[slot] = 0
         location, number = self._source.location_of(record), None
         member = int(np.searchsorted(self._source.firsts, record, side="right")) - 1
+        times = [time.perf_counter()]
         try:
             header, content = self._bytes.image(record)
             number = header.id
+            times.append(time.perf_counter())
             if not self._cut:
                 self._cut = has_more_bits(content)
             image = decode_image(
@@ -183,8 +194,10 @@ class PythonImages(Prefetcher):
                 orient=self.plan.recipe.orient,
                 **self._limits,
             )
+            times.append(time.perf_counter())
             with drawing_for(self._key, epoch, record, draw):
                 image, labels = self._changes[member](image, header)
+            times.append(time.perf_counter())
         except RecordIOError as error:
             if error.path is not None:
                 raise
@@ -200,3 +213,7 @@ class PythonImages(Prefetcher):
                 f"channels) = {self._image_shape}; image {number}: {location}"
             )
         rows[slot], label[slot], ids[slot] = image, labels, number
+        times.append(time.perf_counter())
+        with self._lock:
+            for name, (begin, end) in zip(self._spent, pairwise(times), strict=True):
+                self._spent[name] += end - begin

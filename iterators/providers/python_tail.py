@@ -42,7 +42,7 @@ class PythonTail:
                     f"the recipe calls {', '.join(named.tail_names)} in Python, which get one "
                     f"image each, of {layout}: drop {name}, or the functions"
                 )
-        self._calls, self._names = named.tail, ", ".join(named.tail_names)
+        self._calls, self.names = named.tail, ", ".join(named.tail_names)
         self._begin = {"tensor": tensor_over, "image": _picture, "array": _same}[named.tail_of]
         self._named = named.tail_of == "array"
         self._desc: DataDesc | None = None
@@ -51,7 +51,7 @@ class PythonTail:
         """Describe what becomes of a batch, by what becomes of a black image."""
         found, is_tensor = self._one(np.zeros(desc.shape[1:], desc.dtype))
         if found.ndim != 3:
-            raise ValueError(f"{self._names}: returned an array of shape {found.shape}, no image")
+            raise ValueError(f"{self.names}: returned an array of shape {found.shape}, no image")
         layout = "NCHW" if is_tensor else "NHWC"
         self._desc = DataDesc(desc.name, (desc.shape[0], *found.shape), found.dtype, layout)
         return self._desc
@@ -64,7 +64,7 @@ class PythonTail:
             found, _ = self._one(image)
             if found.shape != finished.shape[1:] or found.dtype != finished.dtype:
                 raise ValueError(
-                    f"{self._names}: returned {found.dtype} of shape {found.shape} for an image, "
+                    f"{self.names}: returned {found.dtype} of shape {found.shape} for an image, "
                     f"and {finished.dtype} of shape {finished.shape[1:]} for a black one: a batch "
                     "needs one shape and type"
                 )

@@ -19,7 +19,7 @@ from ..core.device import placement
 from ..core.dtypes import array_over
 from ..core.fork_safe_lock import ForkSafeLock
 from ..core.order.cutting import Position
-from .abstract import AbstractDataProvider
+from .abstract import AbstractDataProvider, sample_count
 from .batch_form import BatchForm
 from .form_batches import with_arrays
 
@@ -101,6 +101,11 @@ class Wrapper(AbstractDataProvider):
         self._provider_current = None
         if self._over:
             raise StopIteration
+        times = self._provider_times
+        if not (self._begun and times.begun):
+            times.begin(self._provider_counters())
+        times.ask()
+        before = self._seconds_inside()
         self._begun = self._provider_asked = True
         try:
             batch = self._advance()
@@ -109,7 +114,26 @@ class Wrapper(AbstractDataProvider):
             raise
         self._number += 1
         self._provider_current = batch
+        inside = math.inf if self._reads_ahead else self._seconds_inside() - before
+        times.make(sample_count(batch), inside)
         return batch
+
+    #: Whether the iterators inside are asked by threads, for which the loop waits.
+    _reads_ahead = False
+
+    def _seconds_inside(self) -> float:
+        """Return the seconds that were spent in `next` of the providers inside."""
+        inside = (it for it in self._inside if isinstance(it, AbstractDataProvider))
+        return sum(it._provider_times.passed for it in inside)
+
+    def _provider_counters(self) -> dict[str, float]:
+        totals: dict[str, float] = {}
+        for it in self._inside:
+            if isinstance(it, AbstractDataProvider):
+                for counters in (it._provider_counters(), it._provider_times.spent):
+                    for name, value in counters.items():
+                        totals[name] = totals.get(name, 0.0) + value
+        return totals
 
     def reset(self) -> None:
         """Make sure that the next batch is the first of an epoch.

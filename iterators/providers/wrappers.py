@@ -176,6 +176,8 @@ class PrefetchingIter(Wrapper):
     >>> provider.close()
     """
 
+    _reads_ahead = True
+
     def __init__(
         self,
         iters: Any,

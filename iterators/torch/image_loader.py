@@ -18,11 +18,11 @@ from recordio.keywords.checks import boolean, entries, integer
 
 from ..core.order import BatchPlan, check_of
 from ..core.order.cutting import Position
-from ..loops.batch_fetcher import BatchFetcher
 from ..providers.engine import ShapedRows
 from ..providers.image_provider import RecordImageProvider
+from ..providers.report import Report
 from ..providers.sample_iterator import chosen_batches, plan_of
-from .collating import can_pin, collated, default_collate, pinned, use_one_core
+from .collating import can_pin, collated, pinned
 from .dlpack import mapped
 from .image_sets import (
     ImageSet,
@@ -43,6 +43,7 @@ from .loader_arguments import (
 )
 from .loader_epochs import Cut, Epochs, LoaderBatch, LoaderSampler, OrderedEpochs, SampledEpochs
 from .map_style import set_epoch_of
+from .python_batches import PythonBatches
 from .world import World, drawn_seed, shared_seed
 
 __all__ = ["ImageLoader"]
@@ -229,6 +230,7 @@ class ImageLoader:
         )
         self._process = os.getpid()
         self._world = World(rank, world_size)
+        self._reported = Report()  # of a provider that was closed
         self._asked = transform, keywords, prefetch_factor, shuffle, boolean("even", even)
         self._provider: RecordImageProvider | None = None
         self._settle()
@@ -243,6 +245,7 @@ class ImageLoader:
         transform, keywords, prefetch_factor, shuffle, even = self._asked
         keywords, dataset = dict(keywords), self.dataset
         self._seen = snapshot(dataset)
+        self._python = PythonBatches(dataset, self.num_workers, self._ahead)
         found = image_set(dataset)
         self.recipe, found, tail = translated(found, transform, keywords)
         self._found = found
@@ -450,10 +453,15 @@ class ImageLoader:
     ) -> Iterator[tuple[Any, int]]:
         """Yield every batch, with the positions that are done behind it."""
         found = (
-            self._fetched(batches) if self._found.open is None else self._read(batches, position)
+            self._python.fetched(batches, self._epochs.largest, self.collate_fn)
+            if self._found.open is None
+            else self._read(batches, position)
         )
+        own = self._provider
+        times = self._python.times if own is None else own._provider_times
+        pin = times.timing("upload", pinned)
         for batch, done in found:
-            yield (mapped(batch, pinned) if self._pins else batch), done
+            yield (mapped(batch, pin) if self._pins else batch), done
 
     def _read(
         self, batches: Iterator[LoaderBatch], position: Position
@@ -470,8 +478,10 @@ class ImageLoader:
         provider.set_epoch(position.epoch)
         draws = self._epochs.draws(position.done)
         labelled = bool(provider.provide_label)
+        phase = "collate" if self.collate_fn is None else "python"
+        collate = provider._provider_times.timing(phase, collated)
         for parts in chosen_batches(provider, rows(), self._epochs.largest, draws):
-            yield collated(parts, labelled, self.collate_fn), waiting.popleft()
+            yield collate(parts, labelled, self.collate_fn), waiting.popleft()
 
     def _chosen(self, batch: LoaderBatch) -> Any:
         """Return the samples of a batch as numbers among all images, with its shape."""
@@ -486,31 +496,6 @@ class ImageLoader:
             lambda slot: ((own(row), *size) for row, *size in others(slot)),
         )
 
-    def _fetched(self, batches: Iterator[LoaderBatch]) -> Iterator[tuple[Any, int]]:
-        """Yield batches of samples that the data set makes."""
-        threads = self.num_workers
-        # Small batches: as many as the threads can work on at once.
-        ahead = max(self._ahead, -(-threads // max(self._epochs.largest, 1))) if threads else 1
-        fetcher = BatchFetcher(
-            self.dataset,
-            self.collate_fn or default_collate,
-            threads=threads,
-            ahead=ahead,
-            name="image-loader",
-            begin=use_one_core,
-        )
-        waiting: deque[int] = deque()
-        try:
-            while True:
-                while len(waiting) < ahead and (found := next(batches, None)) is not None:
-                    fetcher.submit(found.rows.tolist())
-                    waiting.append(found.done)
-                if not waiting:
-                    return
-                yield fetcher.collect(), waiting.popleft()
-        finally:
-            fetcher.close()
-
     def _own_provider(self) -> RecordImageProvider:
         """Return the provider of all images, made in this process."""
         if self._provider is None or self._process != os.getpid():
@@ -518,6 +503,18 @@ class ImageLoader:
             self._provider = self._found.open(self._keywords)
             self._process = os.getpid()
         return self._provider
+
+    def report(self, advise: bool = True) -> Report:
+        """Return where the time of the last epoch went, or of the running one so far.
+
+        Parameters
+        ----------
+        advise : bool
+            As for the `report` of a provider.
+        """
+        if self._found.open is not None:
+            return self._reported if self._provider is None else self._provider.report(advise)
+        return self._python.report(advise)
 
     # -- states -----------------------------------------------------------------------------------
 
@@ -585,6 +582,7 @@ class ImageLoader:
         """Stop all threads; the next loop starts new ones.  Idempotent."""
         provider, self._provider = self._provider, None
         if provider is not None and self._process == os.getpid():
+            self._reported = provider.report(advise=False)
             provider.close()
 
     def __reduce_ex__(self, protocol: Any) -> Any:

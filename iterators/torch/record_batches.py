@@ -23,6 +23,7 @@ from ..core.batch import DataBatch, shown
 from ..core.device import as_tensor
 from ..providers.abstract import AbstractDataProvider
 from ..providers.provider_options import evenness
+from ..providers.report import Report
 from ..providers.sample_iterator import first_samples
 from .world import World
 
@@ -117,6 +118,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
         self._epoch = int(self._loops[0])
         self._running = False  # a loop of this process has begun and not ended
         self._length: tuple[tuple[int, int], int] | None = None
+        self._reported = Report()  # of a provider that was closed
 
     @property
     def world(self) -> tuple[int, int]:
@@ -209,9 +211,11 @@ class RecordBatches(torch.utils.data.IterableDataset):
         self._loops[1 + worker] = epoch + 1 - self._loops[0]
         self._epoch, self._running = epoch, True
         # If its last batch had been delivered when it was saved, nothing is left of the epoch.
+        phase = "collate" if self._convert is tensors else "python"
+        convert = provider._provider_times.timing(phase, self._convert)
         if resume is None or resume["provider"].get("epoch", epoch) <= epoch:
             for batch in provider:
-                yield self._convert(batch)
+                yield convert(batch)
         self._epoch, self._running = epoch + 1, False
 
     def __len__(self) -> int:
@@ -226,6 +230,15 @@ class RecordBatches(torch.utils.data.IterableDataset):
             self._length = world, len(provider)  # type: ignore[arg-type]
             provider.close()
         return self._length[1]
+
+    def report(self, advise: bool = True) -> Report:
+        """Return where the time of the last epoch went, or of the running one so far.
+
+        The parameter is that of a provider's `report`.  Epochs of the workers of a ``DataLoader``
+        are theirs: here there are 0 images.
+        """
+        provider = self._given or self._provider
+        return self._reported if provider is None else provider.report(advise)
 
     # -- states -----------------------------------------------------------------------------------
 
@@ -275,6 +288,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
         """Stop the threads of the provider in this process; the next loop makes a new one."""
         provider, self._provider = self._provider, None
         if provider is not None and self._provider_of and self._provider_of[0] == os.getpid():
+            self._reported = provider.report(advise=False)
             provider.close()
         if self._given is not None:
             self._given.close()

@@ -54,5 +54,5 @@ cdef bint finish_pixels(RowSource* source) noexcept nogil:
 
 
 cdef void read_pixels(RowSource* source, Pixels* pixels) noexcept nogil:
-    source.state = pixels
+    source.state, source.seconds = pixels, 0
     source.start, source.next, source.finish = start_pixels, next_pixels, finish_pixels

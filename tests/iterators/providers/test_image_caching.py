@@ -487,13 +487,13 @@ def test_keywords(pack, tmp_path, monkeypatch):
             provider_of(pack, **arguments)
     with provider_of(pack, cache="ram", scaled_decode=True, resize=40):
         pass
-    monkeypatch.setattr(image_caching, "_available_memory", lambda: 0)
+    monkeypatch.setattr(image_caching, "available_memory", lambda: 0)
     with pytest.raises(ValueError, match="cache_size must be given"):
         provider_of(pack, cache="ram")
 
 
 def test_the_default_size_is_half_of_what_there_is(pack, tmp_path, monkeypatch):
-    monkeypatch.setattr(image_caching, "_available_memory", lambda: 400_000)
+    monkeypatch.setattr(image_caching, "available_memory", lambda: 400_000)
     with provider_of(pack, cache="ram", resize=40) as provider:
         assert provider.cache_info().capacity == 200_000
     with provider_of(pack, cache="ram", resize=40, num_parts=4, shuffle=True) as provider:
