@@ -24,6 +24,7 @@ extensions = [
     "keywords",
     "pictures",
     "ratios",
+    "tree",
     "sphinx_llms_txt",
 ]
 exclude_patterns = ["_build", "_pictures/*.md"]
