@@ -23,7 +23,7 @@ from recordio.content import read_payload
 from recordio.errors import IndexFileError, RecordIOError
 from recordio.formats.transcode.transcode import rewrite
 from recordio.frames.encoder import MAX_RECORD_LENGTH, encode
-from recordio.frames.index_file import format_index, read_index
+from recordio.frames.index_file import read_index
 from recordio.operations.kept_keys import KeptKeys
 from recordio.ordered import map_in_order
 
@@ -142,18 +142,17 @@ def optimize_records(
         written = np.empty(len(offsets), np.int64)
         with (
             naming_output(report.path),
-            KeptKeys(path, outputs) as output,
+            KeptKeys(path, *outputs) as output,
             contextlib.closing(records),
             progress_bar(len(offsets), os.path.basename(path), "records", progress) as advance,
         ):
             for record in records:
-                written[report.records] = report.bytes_written
-                report.bytes_written += output.write(encode(record))
+                frame = encode(record)
+                written[report.records] = output.write_frames(frame, [len(frame)])[0]
                 report.records += 1
                 advance(1)
-            for piece in format_index(keys, written[lines]):
-                output.files[1].write(piece)
-            output.finish()
+            output.list_records(keys, written[lines])
+            report.bytes_written = output.tell()
     report.seconds = time.perf_counter() - start
     return report
 

@@ -24,7 +24,7 @@ from recordio.formats import by_opencv
 from recordio.lists import ListEntry
 from recordio.ordered import default_threads, map_in_order
 from recordio.packs.fields_meta import FieldMeta
-from recordio.packs.set_writer import SetWriter
+from recordio.packs.pack_writer import PackWriter
 
 from .console import progress_bar
 from .encode import EncodeOptions, encode_record, loses_bits
@@ -225,7 +225,7 @@ def pack_together(
             fields = images.of_fields(options or EncodeOptions())
             report.without = {name: [] for name in fields.names}
             writer = publication.enter_context(
-                SetWriter(report.path, f"{prefix}.idx", fields.names, checksums, fields.described)
+                PackWriter(report.path, f"{prefix}.idx", fields.names, checksums, fields.described)
             )
             try:
                 _write_records(
@@ -268,7 +268,7 @@ def _size(found: _Encoded | Skipped) -> int:
 
 
 def _write_records(
-    writer: SetWriter,
+    writer: PackWriter,
     fields: Fields,
     listed: ImageList,
     images: Images,

@@ -18,9 +18,9 @@ from recordio.bytes.files import open_output, remove_output
 from recordio.bytes.remote.settings import is_url
 from recordio.containers.container import Container
 from recordio.errors import RecordIOError
-from recordio.frames.companions import LIST, pack_paths
+from recordio.frames.companions import CLASSES, LIST, pack_paths
 from recordio.lists import ListEntry
-from recordio.packs.classes import SUFFIX, format_classes
+from recordio.packs.classes import format_classes
 from recordio.packs.names import Names, one_name
 
 from .console import progress_bar
@@ -28,7 +28,7 @@ from .convert.importing import ImportReport, convert
 from .convert.manifest import FROM_MANIFEST, ManifestOptions
 from .im2rec_options import EncodeOptions, note_on_bits
 from .im2rec_shards import divided, make_shards
-from .image_list import split_entries, write_list
+from .image_list import format_line, split_entries
 from .pack import Progress, pack_together
 from .pack_shards import IMAGES_PER_SHARD, finish, tasks_of
 from .samples import SampleImages, Selection, cut_samples
@@ -210,17 +210,14 @@ def _begun(images: SampleImages) -> SourceReport:
 
 def _write_companions(prefix: str, entries: Sequence[ListEntry], images: SampleImages) -> None:
     """Write the list and the names of classes, or remove those of an older pack."""
-    named = [entry for entry in entries if entry.path]
-    if named:
-        write_list(prefix + LIST.ending, named)
-    else:
-        remove_output(prefix + LIST.ending)
-    classes = images.pack.classes
-    if classes:
-        with open_output(prefix + SUFFIX) as output:
-            output.write(format_classes(classes))
-    else:
-        remove_output(prefix + SUFFIX)
+    names = "".join(format_line(entry) for entry in entries if entry.path)
+    listed = names.encode("utf-8", "surrogateescape")
+    for row, content in ((LIST, listed), (CLASSES, format_classes(images.pack.classes))):
+        if content:
+            with open_output(prefix + row.ending) as output:
+                output.write(content)
+        else:
+            remove_output(prefix + row.ending)
 
 
 def _in_shards(

@@ -207,11 +207,18 @@ class AtomicOutput(Output):
                     size += file.write(end_with)
         return size
 
+    def leave_out(self, number: int) -> None:
+        """Publish all files but this one, of which an existing one is removed."""
+        _close_unflushed(self.files[number])
+        self._temporary[number].remove()
+
     def commit(self) -> None:
         """Publish all files; on an error publish nothing and remove the temporary files."""
         self.check_usable()
         try:
             for file in self.files:
+                if file.closed:
+                    continue
                 file.flush()
                 if self._durable:
                     os.fsync(file.fileno())

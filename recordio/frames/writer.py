@@ -123,6 +123,9 @@ class RecordWriter:
     ['0', '0', '20', '16', '21', '32']
     """
 
+    #: Number of its first file among those of the output.
+    _first = 0
+
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -292,7 +295,7 @@ class RecordWriter:
 
     def _write_out(self, file: int, data: bytes | memoryview) -> None:
         try:
-            self._output.files[file].write(data)
+            self._output.files[self._first + file].write(data)
         except BaseException:
             self._output.discard()
             raise
@@ -311,10 +314,14 @@ class RecordWriter:
         self._output.check_usable()
         with self._lock:
             if not self._output.closed:
-                self._flush()
-                if self._has_checksums:
-                    self._write_checksums()
+                self._finish()
                 self._output.commit()
+
+    def _finish(self) -> None:
+        """Write what is left."""
+        self._flush()
+        if self._has_checksums:
+            self._write_checksums()
 
     def _write_checksums(self) -> None:
         pairs = np.array(self._checked, np.int64).reshape(-1, 2)

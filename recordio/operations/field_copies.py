@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from ..errors import FieldError, LabelError
-from ..frames.index_file import format_index
 from ..packs.fields_meta import SUFFIX, agreed, format_fields
 from ..packs.labels import LabelChange
+from ..packs.pack_writer import FrameWriter
 from ..packs.row_tables import rows_of
 from ..packs.scanned_container import scan_field
 from ..packs.scanned_pack import ScannedPack
 from .copying import Copier, Edit
 
-__all__ = ["FieldCopies", "check_beside", "common_fields", "described_fields"]
+__all__ = ["FieldCopies", "common_fields", "described_fields"]
 
 #: Values of a key point.
 POINT = 3
@@ -60,17 +60,6 @@ def described_fields(
         tables.append((source.path, table))
     found = agreed(names, tables)
     return {SUFFIX: format_fields(found)} if found else {}
-
-
-def check_beside(prefix: str, names: Sequence[str], there: Sequence[str]) -> None:
-    """Refuse a new pack beside fields that it does not replace."""
-    for name in there:
-        if name not in names:
-            raise FieldError(
-                "it lies there, a field of another pack or of an older one: remove it, or give "
-                "another output",
-                path=f"{prefix}.{name}.rec",
-            )
 
 
 class FieldCopies:
@@ -172,21 +161,18 @@ class FieldCopies:
         packs: np.ndarray,
         records: np.ndarray,
         keys: np.ndarray,
-        files: Sequence[IO[bytes]],
+        writer: FrameWriter,
         keys_are_ids: bool = False,
     ) -> Iterator[None]:
-        """Write the record file and the index of the field of some records, block by block."""
+        """Write the field of some records, block by block."""
         rows = self.chosen(packs, records)
         there = rows >= 0
-        ends, size = [np.empty(0, np.int64)], 0
-        ids = keys[there] if keys_are_ids else None
+        keys = keys[there]
+        ids = keys if keys_are_ids else None
         for frames, lengths in self._copier.blocks(packs[there], rows[there], 0, ids):
-            files[0].write(frames)
-            ends.append(size + np.cumsum(lengths) - lengths)
-            size += int(lengths.sum())
+            writer.write_frames(frames, lengths, keys[: len(lengths)])
+            keys = keys[len(lengths) :]
             yield
-        for piece in format_index(keys[there], np.concatenate(ends)):
-            files[1].write(piece)
 
     def close(self) -> None:
         """Let the files go."""

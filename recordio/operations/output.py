@@ -11,22 +11,23 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from ..bytes.files import StoredFile
 from ..bytes.storage import AtomicOutput, naming_output
 from ..errors import EmptyRecordFileError, LabelError, RecordIOError
-from ..frames.companions import FIELDS, INDEX, set_paths, stale_files
+from ..frames.companions import FIELDS, INDEX, set_paths
 from ..frames.frame import scan_offsets
-from ..frames.index_file import format_index
-from ..packs.field_files import left_fields
+from ..packs.field_files import check_left
 from ..packs.identity_frames import face_keys, identity_frames
 from ..packs.labels import LabelChange
 from ..packs.names import pack_prefix
+from ..packs.pack_writer import PackWriter
 from ..packs.scanned_pack import ScannedPack
 from .copying import Copier, Edit
-from .field_copies import FieldCopies, check_beside, common_fields, described_fields
+from .field_copies import FieldCopies, common_fields, described_fields
 from .journal import Journal
 from .options import Progress
 
@@ -224,18 +225,20 @@ def write_packs(
             sealed.write(
                 seal.content(
                     [output.report() for output in outputs],
-                    [output.unpublished() for output in outputs],
+                    [output.writer.output.unpublished for output in outputs],
                 )
             )
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(seal.path)  # the packs that it speaks of are about to be replaced
         for output in outputs:
-            output.files.commit()
+            output.writer.output.commit()
         if sealed is not None:
             sealed.commit()
     except BaseException:
-        for files in [*(output.files for output in outputs), *filter(None, [sealed])]:
-            files.discard()
+        for output in outputs:
+            output.writer.discard()
+        if sealed is not None:
+            sealed.discard()
         raise
     finally:
         journal.remove()
@@ -258,8 +261,7 @@ def _check_files(sources: Sequence[ScannedPack], plans: Sequence[Plan]) -> None:
     for plan in plans:
         if not len(plan.records):
             raise EmptyRecordFileError("no record would be in it", path=plan.path)
-        left = left_fields(StoredFile(plan.path), FIELDS.ending in plan.companions)
-        check_beside(plan.prefix, plan.fields, left)
+        check_left(StoredFile(plan.path), plan.fields, FIELDS.ending in plan.companions)
         for path in plan.paths:
             real = os.path.realpath(path)
             with contextlib.suppress(FileNotFoundError):
@@ -358,23 +360,26 @@ class _Output:
         self.keys, self.ranges = keys
         self.identities = identities
         self.size = self.done = self.noted = 0
-        self.frames = [np.empty(0, np.int64)]  # where records begin, those of identities too
-        without = stale_files(plan.path, plan.paths, believed=True)
-        for name in plan.fields:
-            without += stale_files(f"{plan.prefix}.{name}.rec", plan.paths)
+        self.found = np.empty(0, np.int64)  # where records of a killed run begin
+        companions = {plan.prefix + end: content for end, content in plan.companions.items()}
+        ways: Any = {"companions": companions, "believed": True, "go_on": self._found}
         with naming_output(plan.path):
-            self.files = AtomicOutput(*plan.paths, without=without, go_on=self._found)
+            self.writer = PackWriter(plan.path, plan.prefix + INDEX.ending, plan.fields, **ways)
+        before, rest = [0] * bool(identities), np.arange(identities) + len(self.keys) + 1
+        #: Keys of all records in the file, those that list identities, too.
+        self.all_keys = np.concatenate([before, self.keys, rest]).astype(np.int64)
+        self.writer.go_on_with(self.all_keys[: len(self.found)], self.found, self.noted)
 
     def _found(self, path: str) -> int:
         """Return the bytes to keep of those of a killed run; take note of the records in them."""
         size = self.journal.size_of(self.number, path)
         try:
-            offsets = scan_offsets(StoredFile(path).map()[:size]) if size else self.frames[0]
+            offsets = scan_offsets(StoredFile(path).map()[:size]) if size else self.found
         except RecordIOError:  # it is not what was written
             return 0
         before = int(bool(self.identities))
         if size and before <= len(offsets) <= len(self.plan.records) + before:
-            self.frames, self.size, self.noted = [offsets], size, size
+            self.found, self.noted = offsets, size
             self.done = len(offsets) - before
             return size
         return 0
@@ -385,55 +390,34 @@ class _Output:
         with naming_output(plan.path):
             if self.identities:
                 first, rest = identity_frames(self.ranges, len(plan.records))
-            if self.identities and not self.size:
-                self._append(first, np.array([len(first)]))
+            if self.identities and not self.noted:
+                self.writer.write_frames(first, [len(first)], [0])
             ids = self.keys if self.identities else None
+            keys = self.keys[self.done :]
             for frames, lengths in copier.blocks(plan.packs, plan.records, self.done, ids):
-                self._append(frames, lengths)
-                if self.size - self.noted >= STEP:
+                self.writer.write_frames(frames, lengths, keys[: len(lengths)])
+                keys = keys[len(lengths) :]
+                if self.writer.tell() - self.noted >= STEP:
                     self._note()
                 yield len(lengths)
             self._note()  # the identities are written again in any case
             if self.identities:
-                self._append(rest, np.full(self.identities, len(rest) // self.identities))
-            self._write_companions()
-
-    def _append(self, frames: memoryview | bytes, lengths: np.ndarray) -> None:
-        self.files.files[0].write(frames)
-        ends = np.cumsum(lengths)
-        self.frames.append(self.size + ends - lengths)
-        self.size += int(ends[-1])
+                lengths = np.full(self.identities, len(rest) // self.identities)
+                self.writer.write_frames(rest, lengths, self.all_keys[-self.identities :])
+            self.size = self.writer.tell()
 
     def _note(self) -> None:
-        self.journal.note(self.number, self.files, self.size)
-        self.noted = self.size
-
-    def _write_companions(self) -> None:
-        keys, offsets = self.keys, np.concatenate(self.frames)
-        if self.identities:
-            rest = np.arange(self.identities) + len(keys) + 1
-            keys = np.concatenate([[0], keys, rest])
-        companions = self.files.files[2 : 2 + len(self.plan.companions)]
-        index = self.files.files[1]
-        for piece in format_index(keys, offsets):
-            index.write(piece)
-        for file, content in zip(companions, self.plan.companions.values(), strict=True):
-            file.write(content)
+        self.noted = self.writer.tell()
+        self.journal.note(self.number, self.writer.output, self.noted)
 
     def write_fields(self, copies: Sequence[FieldCopies]) -> Iterator[None]:
         """Write the fields of its records, block by block; those of a killed run are made anew."""
-        plan, files = self.plan, iter(self.files.files[2 + len(self.plan.companions) :])
+        plan, is_faces = self.plan, bool(self.identities)
         with naming_output(plan.path):
             for copy in copies:
-                pair = next(files), next(files)
-                is_faces = bool(self.identities)
-                yield from copy.write(plan.packs, plan.records, self.keys, pair, is_faces)
-
-    def unpublished(self) -> list[str]:
-        """Return where the files of its plan are as long as they do not have their names."""
-        for file in self.files.files:
-            file.flush()
-        return list(self.files.unpublished)
+                writer = self.writer.fields[copy.name]
+                yield from copy.write(plan.packs, plan.records, self.keys, writer, is_faces)
+            self.writer.finish()
 
     def report(self) -> PackWritten:
         plan = self.plan

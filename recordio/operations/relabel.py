@@ -11,8 +11,6 @@ import numpy as np
 from ..bytes.storage import naming_output
 from ..errors import LabelError, RecordHeaderError, RecordIOError
 from ..frames.companions import INDEX
-from ..frames.encoder import encode
-from ..frames.index_file import format_index
 from ..header import pack, unpack
 from ..keywords.functions import checked
 from ..keywords.options import option
@@ -215,35 +213,32 @@ def narrow(
     with scan_pack(path, skip_errors, everything=True) as source:
         check_target(source, target)
         need_records(source)
-        keys, offsets, size = array("q"), array("q"), 0
-        paths = [target, pack_prefix(target) + INDEX.ending]
+        keys, index = array("q"), pack_prefix(target) + INDEX.ending
         name = source.file.name
         with (
             naming_output(target),
-            KeptKeys(name, paths, run["fields"], left_out=skip_errors) as output,
+            KeptKeys(name, target, index, run["fields"], left_out=skip_errors) as output,
         ):
             for number in range(len(source)):
                 if number % STEP == 0 and cancelled():
                     raise KeyboardInterrupt
                 try:
-                    frame = encode(_narrowed(source.record(number)))
+                    record = _narrowed(source.record(number))
                 except (RecordHeaderError, LabelError) as error:
                     if not skip_errors:
                         raise error.at(**source.location(number)) from None
                     source.problem(number, "no_header", error.reason)
                 else:
                     keys.append(int(source.keys[number]))
-                    offsets.append(size)
-                    size += output.write(frame)
+                    output.write(record, keys[-1])
                 if progress is not None and number % STEP == STEP - 1:
                     progress(number + 1, len(source))
             if not keys:
                 raise RecordIOError("no record has a header of 32 bytes", path=source.path)
-            for piece in format_index(np.array(keys), np.array(offsets)):
-                output.files[1].write(piece)
-            found = output.finish(np.array(keys))
+            found = output.copy_fields(np.array(keys))
+            size = output.tell()
         problems = (*map(source.said, source.problems), *map(str, found))
-        written = PackWritten(target, len(keys), size, fields=output.fields)
+        written = PackWritten(target, len(keys), size, fields=tuple(output.copied_fields))
         return PackReport((written,), len(problems), problems)
 
 

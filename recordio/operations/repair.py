@@ -85,9 +85,11 @@ def repair(
     table = None if checksums is None else read_checksums(checksums)
     # Without an index keys are counted anew, and those of fields are not.
     names: list[str] | None = [] if index is None else None
-    with KeptKeys(report.path, outputs, names, left_out=True) as output:
-        keys = copy_whole(report, listed, table, output.files)
-        report.problems += output.finish(keys)
+    with KeptKeys(
+        report.path, out, out_index, names, left_out=True, checksums=table is not None
+    ) as output:
+        keys = copy_whole(report, listed, table, output)
+        report.problems += output.copy_fields(keys)
     for name in field_names(StoredFile(report.path)) if index is None else ():
         reason = "it is not copied: without an index nobody knows which record belongs to which"
         report.problems.append(Problem("field", f"field {name}: {reason}"))

@@ -10,7 +10,7 @@ from ..bytes.remote.settings import RemoteSettings
 from ..errors import FieldError
 from .fields_meta import FieldMeta, check_name, read_fields
 
-__all__ = ["field_file", "field_names", "left_fields", "without_fields"]
+__all__ = ["check_left", "field_file", "field_names", "without_fields"]
 
 SUFFIX = ".rec"
 
@@ -34,20 +34,28 @@ def field_names(file: StoredFile, settings: RemoteSettings | None = None) -> lis
     return _lying(file, settings) if described is None else list(described)
 
 
-def left_fields(
-    file: StoredFile, described: bool, settings: RemoteSettings | None = None
-) -> list[str]:
-    """List the fields that would be left beside a new pack, unless it replaces them.
+def check_left(
+    file: StoredFile,
+    names: Sequence[str],
+    described: bool,
+    settings: RemoteSettings | None = None,
+) -> None:
+    """Refuse a new pack beside fields that it does not replace; `names` are its own.
 
     One that is not described would have all that lie there; beside one that is, those of the pack
     that is replaced would be nobody's.
     """
     try:
-        if described:
-            return field_names(file, settings) if file.exists(settings) else []
+        there = field_names(file, settings) if described and file.exists(settings) else []
     except FieldError:  # a damaged description, which is replaced as well
-        pass
-    return _lying(file, settings)
+        described = False
+    for name in there if described else _lying(file, settings):
+        if name not in names:
+            raise FieldError(
+                "it lies there, a field of another pack or of an older one: remove it, or give "
+                "another output",
+                path=field_file(file, name).name,
+            )
 
 
 def _lying(file: StoredFile, settings: RemoteSettings | None) -> list[str]:

@@ -162,8 +162,8 @@ def test_a_killed_run_leaves_the_old_set(folder):
     before = {path.name: path.read_bytes() for path in folder.glob("out*")}
     program = (
         "import os, signal, sys\n"
-        "from recordio.packs.set_writer import SetWriter\n"
-        "SetWriter.close = lambda self: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "from recordio.packs.pack_writer import PackWriter\n"
+        "PackWriter.close = lambda self: os.kill(os.getpid(), signal.SIGKILL)\n"
         "from recordio.tools import im2rec\n"
         f"im2rec.main([{str(folder / 'out')!r}, {str(folder / 'images')!r}, {masks!r}])\n"
     )

@@ -11,24 +11,21 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from recordio import IRHeader, RecordReader, pack
-from recordio.bytes.storage import AtomicOutput, naming_output
+from recordio.bytes.storage import naming_output
 from recordio.errors import LabelError, RecordIOError, RecordTooLargeError
 from recordio.frames.companions import CLASSES, LIST, pack_paths, set_paths
 from recordio.lists import UNLISTED, ListEntry, check_labels, safe_name
-from recordio.packs.set_writer import SetWriter
+from recordio.packs.classes import format_classes
+from recordio.packs.pack_writer import PackWriter
 
 from ..console import progress_bar
-from ..image_list import (
-    Skipped,
-    format_line,
-    write_classes,
-    write_skipped,
-)
+from ..image_list import Skipped, format_line, write_skipped
 from ..outputs import temporary_folder
 from .format import Counts, Import, ImportSource, Item, LeftOut
 
@@ -143,24 +140,14 @@ def import_records(
     report = ImportReport(f"{prefix}.rec")
     with contextlib.ExitStack() as stack:
         stack.enter_context(naming_output(report.path))
-        names = stack.enter_context(_NameList(prefix + LIST.ending))
         items = _watched(source, report, strict, progress, cancelled)
         if shuffle is None:
-            with SetWriter(
-                report.path, f"{prefix}.idx", source.fields, describe=source.describe
-            ) as writer:
-                _write(items, writer, report, names.add)
+            with _pack_writer(source, prefix) as writer:
+                _write(items, writer, report, partial(_add_name, writer))
                 _check_any(report)
         else:
             folder = stack.enter_context(temporary_folder(prefix))
-            _write_shuffled(
-                source, items, folder, prefix, report, names, shuffle, progress, cancelled
-            )
-    if source.classes:
-        write_classes(prefix + CLASSES.ending, source.classes)
-    else:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(prefix + CLASSES.ending)
+            _write_shuffled(source, items, folder, prefix, report, shuffle, progress, cancelled)
     write_skipped(prefix, report.skipped)
     report.notes = list(source.notes())
     report.seconds = time.perf_counter() - start
@@ -227,7 +214,7 @@ def _with_header(number: int, labels: Sequence[float], content: bytes) -> bytes:
 
 def _write(
     items: Iterator[tuple[int, Item, bytes]],
-    writer: SetWriter,
+    writer: PackWriter,
     report: ImportReport,
     add_name: Callable[[int, Item], None],
 ) -> None:
@@ -248,7 +235,6 @@ def _write_shuffled(
     folder: str,
     prefix: str,
     report: ImportReport,
-    names: _NameList,
     seed: int,
     progress: bool | None,
     cancelled: Callable[[], bool],
@@ -263,13 +249,13 @@ def _write_shuffled(
             named[number] = item._replace(content=b"", fields={})
 
     path = os.path.join(folder, "ordered.rec")
-    with SetWriter(path, f"{folder}/ordered.idx", fields) as writer:
+    with PackWriter(path, f"{folder}/ordered.idx", fields) as writer:
         _write(items, writer, report, remember)
     _check_any(report)
     with (
         contextlib.ExitStack() as stack,
         RecordReader(path, f"{folder}/ordered.idx") as reader,
-        SetWriter(report.path, f"{prefix}.idx", fields, describe=source.describe) as writer,
+        _pack_writer(source, prefix) as writer,
         progress_bar(len(reader), "shuffling", "records", progress) as advance,
     ):
         beside = {
@@ -289,7 +275,7 @@ def _write_shuffled(
                 if key in keys:
                     writer.fields[name].write(beside[name].by_key(key), key)
             if key in named:
-                names.add(key, named[key])
+                _add_name(writer, key, named[key])
             advance(1)
 
 
@@ -308,29 +294,24 @@ def _check_any(report: ImportReport) -> None:
     )
 
 
-class _NameList:
-    """File ``.lst`` that is begun with the first name; without any, an old one is removed."""
+def _pack_writer(source: ImportSource, prefix: str) -> PackWriter:
+    """Open the output, with a list if items have names, and those of classes if there are any."""
+    companions = {
+        prefix + LIST.ending: lambda: b"",
+        prefix + CLASSES.ending: lambda: format_classes(dict(enumerate(source.classes))),
+    }
+    return PackWriter(
+        f"{prefix}.rec",
+        f"{prefix}.idx",
+        source.fields,
+        describe=source.describe,
+        companions=companions,
+    )
 
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._output: AtomicOutput | None = None
 
-    def add(self, number: int, item: Item) -> None:
-        name = safe_name(item.name)
-        if not name:
-            return  # a list line cannot hold it; the record will be named after its key
-        if self._output is None:
-            self._output = AtomicOutput(self._path)
-        labels = tuple(item.labels or (0.0,))
-        line = format_line(ListEntry(number, labels, name))
-        self._output.write(line.encode("utf-8", "surrogateescape"))
-
-    def __enter__(self) -> _NameList:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *exception: Any) -> None:
-        if self._output is not None:
-            self._output.__exit__(kind, *exception)
-        elif kind is None:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._path)
+def _add_name(writer: PackWriter, number: int, item: Item) -> None:
+    """Write the line of an item in the list; a name that no line can hold is left out."""
+    if name := safe_name(item.name):
+        line = format_line(ListEntry(number, tuple(item.labels or (0.0,)), name))
+        names = os.path.splitext(writer.path)[0] + LIST.ending
+        writer.companion(names).write(line.encode("utf-8", "surrogateescape"))

@@ -10,7 +10,7 @@ from recordio import FieldError, IRHeader, RecordWriter, narrow, pack, repair
 from recordio.packs.check import check_pack
 from recordio.packs.fields_meta import FieldMeta, format_fields
 from recordio.packs.open_pack import open_pack
-from recordio.packs.set_writer import SetWriter
+from recordio.packs.pack_writer import PackWriter
 from recordio.tools.optimize import optimize_records
 
 NAMES = "0\tcat\n1\tdog\n"
@@ -19,7 +19,7 @@ NAMES = "0\tcat\n1\tdog\n"
 def write_set(path, classes, field=None, wide=False, checksums=False):
     """Write a pack of four images, with everything beside it."""
     field_names = [field] if field else []
-    with SetWriter(
+    with PackWriter(
         path,
         path.with_suffix(".idx"),
         field_names,

@@ -19,7 +19,7 @@ from recordio.packs.fields_meta import (
     read_fields,
 )
 from recordio.packs.open_pack import open_listed, open_pack
-from recordio.packs.set_writer import SetWriter
+from recordio.packs.pack_writer import PackWriter
 
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,9}", fullmatch=True)
 words = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S"]), max_size=12)
@@ -221,13 +221,13 @@ def test_a_check_counts_points(tmp_path, labels, points, reason):
 def test_a_writer_publishes_the_file_with_the_set(tmp_path):
     path, beside = tmp_path / "a.rec", tmp_path / "a.fields.json"
     described = {"text": FieldMeta(kind="text")}
-    with SetWriter(path, tmp_path / "a.idx", ["text"], True, lambda: described) as writer:
+    with PackWriter(path, tmp_path / "a.idx", ["text"], True, lambda: described) as writer:
         writer.write(b"image", 0)
         writer.fields["text"].write(b"text", 0)
         assert not beside.exists()
     assert open_pack(path).fields_meta == described
     assert (tmp_path / "a.text.crc").exists()
-    with SetWriter(path, tmp_path / "a.idx") as writer:
+    with PackWriter(path, tmp_path / "a.idx") as writer:
         writer.write(b"image", 0)
     assert not beside.exists()
 
