@@ -349,6 +349,8 @@ class ImageRecordDataset(DatasetMixin):
         self.source: Packs = Packs(self.packs, remote=settings)
         self.source.say_notes(options.fields, stacklevel=3)
         self._add_fields(options)
+        if self._examples is not None:
+            self._examples.count = len(self)
         self._lists = [_labels_of_list(pack.path_imglist, settings) for pack in self.packs]
         unlisted = Notes()
         for member, pack, table in zip(self.source.members, self.packs, self._lists, strict=True):

@@ -450,7 +450,9 @@ class ImageLoader:
     ) -> Iterator[tuple[Any, int]]:
         """Yield every batch, with the positions that are done behind it."""
         found = (
-            self._fetched(batches) if self._found.open is None else self._read(batches, position)
+            self._fetched(batches, position.epoch)
+            if self._found.open is None
+            else self._read(batches, position)
         )
         for batch, done in found:
             yield (mapped(batch, pinned) if self._pins else batch), done
@@ -486,7 +488,7 @@ class ImageLoader:
             lambda slot: ((own(row), *size) for row, *size in others(slot)),
         )
 
-    def _fetched(self, batches: Iterator[LoaderBatch]) -> Iterator[tuple[Any, int]]:
+    def _fetched(self, batches: Iterator[LoaderBatch], epoch: int) -> Iterator[tuple[Any, int]]:
         """Yield batches of samples that the data set makes."""
         threads = self.num_workers
         # Small batches: as many as the threads can work on at once.
@@ -503,7 +505,7 @@ class ImageLoader:
         try:
             while True:
                 while len(waiting) < ahead and (found := next(batches, None)) is not None:
-                    fetcher.submit(found.rows.tolist())
+                    fetcher.submit(found.rows.tolist(), [epoch] * len(found.rows))
                     waiting.append(found.done)
                 if not waiting:
                     return
