@@ -255,6 +255,8 @@ class ImageRecordDataset(DatasetMixin):
 
     Attributes
     ----------
+    given : dict
+        The keywords with which it was made.
     source : RecordSource
         The files; ``source.labels()`` reads all labels without decoding an image.
     fields : dict of str to field
@@ -311,6 +313,7 @@ class ImageRecordDataset(DatasetMixin):
     def __init__(self, *values: Any, **keywords: Unpack[ImageRecordDatasetParameters]) -> None:
         owner = type(self).__name__
         given = by_name(owner, keywords, ImageRecordDatasetOptions, values)
+        self.given: dict[str, Any] = dict(given)
         own = {item.name for item in fields(ImageRecordDatasetOptions)}
         augmentation = {name: given.pop(name) for name in AUGMENTATION & given.keys() - own}
         options = ImageRecordDatasetOptions.of(owner, given, also=AUGMENTATION)

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 from torch.utils.data import ConcatDataset, DataLoader, Subset
 
 from iterators import (
@@ -53,7 +54,7 @@ def both(image, label):
 WRAPPED = {
     "as it is": lambda data: data,
     "Subset": lambda data: Subset(data, range(COUNT)),
-    "ConcatDataset": lambda data: ConcatDataset([Subset(data, range(9)), Subset(data, range(9, 18))]),
+    "ConcatDataset": lambda data: ConcatDataset([Subset(data, range(k, k + 9)) for k in (0, 9)]),
     "TransformDataset": lambda data: TransformDataset(data, same),
     "TupleDataset": lambda data: TransformDataset(TupleDataset(data, range(COUNT)), first_of),
     "gluon": lambda data: SimpleDataset(data).transform(both),
@@ -206,3 +207,41 @@ def test_threads_of_a_data_set_know_the_epoch(pack):
     batches = SerialIterator(data, COUNT, shuffle=False)
     found = [[image for image, _ in next(batches)] for _ in range(2)]
     assert np.array_equal(found[1], expected(of_records(pack), 1))
+
+
+FORMS = {
+    "floats": {},
+    "views": {"views": [{}, {"scale": 0.5}]},
+    "bytes, channels last": {"dtype": "uint8", "layout": "HWC", "channels": 3, "threads": 2},
+    "labels": {"label_dtype": "int64"},
+    "rows of classes": {"multi_hot": COUNT},
+    "recipe": {"recipe": {"scale": 1 / 255}},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_loader_makes_the_images_of_records_in_threads(pack, form):
+    data = ImageRecordDataset(pack, **CROPS, **FORMS[form])
+    chosen = Subset(data, [5, 2, 9, 11, 3])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fast = ImageLoader(chosen, 3, shuffle=False)
+    assert fast.provider is not None
+    for epoch in range(2):
+        data.set_epoch(epoch)
+        for mine, theirs in zip(fast, DataLoader(chosen, 3), strict=True):
+            assert len(mine) == len(theirs)
+            for one, other in zip(mine, theirs, strict=True):
+                assert one.dtype == other.dtype and torch.equal(one, other)
+
+
+def test_labels_of_several_numbers_stay_vectors(tmp_path):
+    path = write_pack(tmp_path / "b.rec", 4, lambda i: [i, 7])
+    data = ImageRecordDataset(path, data_shape=(3, 8, 8))
+    assert next(iter(ImageLoader(data, 4)))[1].tolist() == [[i, 7] for i in range(4)]
+
+
+@pytest.mark.parametrize("keywords", [{}, {**CROPS, "transform": same}])
+def test_what_only_python_makes_is_told(pack, keywords):
+    with pytest.warns(UserWarning, match="data_shape|transform of examples"):
+        ImageLoader(ImageRecordDataset(pack, **keywords))
