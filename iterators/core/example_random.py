@@ -3,6 +3,9 @@
 A function such as ``augment(image)`` cannot be handed a generator.  Its caller names the example
 with `drawing_for`, and the function draws from `example_random`.  The numbers depend on the example
 alone, never on earlier draws or on the thread.
+
+In the same way loops name the epoch with `in_epoch` to data sets inside of any others, whose images
+differ from epoch to epoch.
 """
 
 from __future__ import annotations
@@ -16,11 +19,19 @@ import numpy as np
 
 from .random import derive_key
 
-__all__ = ["drawing_for", "example_normal", "example_random", "example_uniform"]
+__all__ = [
+    "drawing_for",
+    "epoch_at_hand",
+    "example_normal",
+    "example_random",
+    "example_uniform",
+    "in_epoch",
+]
 
 
 class _AtHand(threading.local):
     generator: random.Random | None = None
+    epoch: int | None = None
 
 
 _at_hand = _AtHand()
@@ -39,6 +50,21 @@ def drawing_for(key: int, *example: int) -> Iterator[None]:
         yield
     finally:
         _at_hand.generator = before
+
+
+@contextmanager
+def in_epoch(epoch: int | None) -> Iterator[None]:
+    """Have data sets make the examples of an epoch in this thread."""
+    before, _at_hand.epoch = _at_hand.epoch, epoch
+    try:
+        yield
+    finally:
+        _at_hand.epoch = before
+
+
+def epoch_at_hand() -> int | None:
+    """Return the epoch whose examples are made in this thread; None where nobody counts them."""
+    return _at_hand.epoch
 
 
 def example_random() -> random.Random:

@@ -95,6 +95,7 @@ class AugmentedDataset(DatasetMixin):
         if "dtype" in augmentation:
             augmentation["dtype"] = dtype_name(augmentation["dtype"])
         self._examples = AugmentedExamples(owner, augmentation)
+        self._examples.count = len(self._dataset)
 
     @property
     def epoch(self) -> int:

@@ -14,6 +14,8 @@ from recordio.keywords.checks import integer
 from recordio.keywords.options import Options, option, optional
 from recordio.ordered import default_threads
 
+from ..core.example_random import epoch_at_hand, in_epoch
+
 __all__ = ["DecodingThreads", "ThreadOptions"]
 
 #: Images decoded together before the next ones are begun, for each thread.
@@ -49,7 +51,13 @@ class DecodingThreads:
         if min(self._count(), -(-len(items) // RUN)) < 2:
             return [function(item) for item in items]
         runs = [items[start : start + RUN] for start in range(0, len(items), RUN)]
-        found = self._executor().map(lambda run: [function(item) for item in run], runs)
+        epoch = epoch_at_hand()
+
+        def made(run: Sequence[Any]) -> list[Any]:
+            with in_epoch(epoch):
+                return [function(item) for item in run]
+
+        found = self._executor().map(made, runs)
         return [result for run in found for result in run]
 
     def _count(self) -> int:

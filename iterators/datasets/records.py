@@ -255,6 +255,8 @@ class ImageRecordDataset(DatasetMixin):
 
     Attributes
     ----------
+    given : dict
+        The keywords with which it was made.
     source : RecordSource
         The files; ``source.labels()`` reads all labels without decoding an image.
     fields : dict of str to field
@@ -311,6 +313,7 @@ class ImageRecordDataset(DatasetMixin):
     def __init__(self, *values: Any, **keywords: Unpack[ImageRecordDatasetParameters]) -> None:
         owner = type(self).__name__
         given = by_name(owner, keywords, ImageRecordDatasetOptions, values)
+        self.given: dict[str, Any] = dict(given)
         own = {item.name for item in fields(ImageRecordDatasetOptions)}
         augmentation = {name: given.pop(name) for name in AUGMENTATION & given.keys() - own}
         options = ImageRecordDatasetOptions.of(owner, given, also=AUGMENTATION)
@@ -349,6 +352,8 @@ class ImageRecordDataset(DatasetMixin):
         self.source: Packs = Packs(self.packs, remote=settings)
         self.source.say_notes(options.fields, stacklevel=3)
         self._add_fields(options)
+        if self._examples is not None:
+            self._examples.count = len(self)
         self._lists = [_labels_of_list(pack.path_imglist, settings) for pack in self.packs]
         unlisted = Notes()
         for member, pack, table in zip(self.source.members, self.packs, self._lists, strict=True):

@@ -26,6 +26,7 @@ from recordio.keywords.options import (
 )
 
 from ..core.dtypes import BATCH_TYPES, quoted
+from ..core.example_random import epoch_at_hand
 from ..core.shared_number import SharedNumber
 from .augment.named_recipes import NamedRecipeOptions, expanded
 from .augment.recipe import Recipe
@@ -86,10 +87,10 @@ EXAMPLE_KEYWORDS = _names(ExampleOptions, Recipe)
 AUGMENTATION = _names(SeededRecipeOptions, Recipe)
 
 
-#: In place of a number: nothing was asked for, and nobody watches any more.
-_NOTHING, _OVER = -1, -2
-#: Other images that lie between the same one in two epochs; who looks at one twice has fewer.
-_BETWEEN = 8
+#: In place of a number: nothing is watched yet, nothing any more, and the epoch has been set.
+_NOTHING, _OVER, _SET = -1, -2, -3
+#: Images that somebody looks at before the first epoch, and between two looks at one, at most.
+_LOOKED_AT, _BETWEEN = 32, 8
 
 
 class AugmentedExamples:
@@ -123,8 +124,10 @@ class AugmentedExamples:
         self.recipes: tuple[Any, ...] = recipes
         self.options: ExampleOptions = options
         self.epoch: SharedNumber = SharedNumber()
-        self._first: SharedNumber = SharedNumber(_NOTHING)  # that was asked for; see `_watch`
-        self._others: SharedNumber = SharedNumber()  # asked for since
+        self._watched: SharedNumber = SharedNumber(_NOTHING)  # the image; see `_watch`
+        self._asked: SharedNumber = SharedNumber()  # images that were asked for since
+        #: The images of the data set.
+        self.count: int = 2 * _LOOKED_AT
         self._owner = owner
         #: The fields of the records, which `fields_of` makes.
         self.fields: ImageFields | None = None
@@ -136,24 +139,31 @@ class AugmentedExamples:
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch it is, to all processes that share this."""
         self.epoch.value = integer("epoch", epoch, low=0, high=(1 << 32) - 1)
-        self._first.value = _OVER
+        self._watched.value = _SET
+
+    def _epoch(self) -> int:
+        """Return the epoch that was set, or that of the loop."""
+        at_hand = epoch_at_hand()
+        return self.epoch.value if at_hand is None or self._watched.value == _SET else at_hand
 
     def _watch(self, number: int, make: Callable[[int], Any]) -> None:
         """Warn once if an image comes again that another epoch would draw anew.
 
         Loaders of other libraries do not say when an epoch begins.
         """
-        first = self._first.value
-        if first == _NOTHING:
-            self._first.value = number
-        if first != number:
-            self._others.value += first != _OVER
+        watched = self._watched.value
+        if watched < _NOTHING or epoch_at_hand():  # somebody counts epochs
             return
-        if self._others.value < _BETWEEN:
+        asked = self._asked.value = self._asked.value + 1
+        if watched == _NOTHING:
+            if asked > min(_LOOKED_AT, self.count // 2):
+                self._watched.value, self._asked.value = number, 0
+            return
+        if watched != number or asked <= min(_BETWEEN, self.count // 2):
             return
         now, *later = (_copied(make(epoch)) for epoch in range(4))
         if any(not np.array_equal(now, other) for other in later):
-            self._first.value = _OVER
+            self._watched.value = _OVER
             warnings.warn(
                 f"{self._owner}: record {number} is asked for again in epoch 0, and has the same "
                 "random changes: call set_epoch(epoch) in front of every epoch",
@@ -183,7 +193,7 @@ class AugmentedExamples:
         """Return the image of a record, or a tuple of its views, drawn by the record's number."""
         renderer = self._renderer()
         self._watch(number, lambda epoch: renderer.sample(record, epoch, number)[0])
-        data, _, _ = renderer.sample(record, self.epoch.value, number)
+        data, _, _ = renderer.sample(record, self._epoch(), number)
         if renderer.num_cut():
             self._cut(renderer.plan.cuts)
         return self._views(data)
@@ -191,13 +201,13 @@ class AugmentedExamples:
     def fields_of(self, number: int) -> list[Any]:
         """Return the fields of the record that this thread made last, by its number."""
         made: ExampleFields = self._own.fields
-        return made.of(number, self.epoch.value)
+        return made.of(number, self._epoch())
 
     def of_pixels(self, pixels: np.ndarray, number: int) -> np.ndarray | tuple[np.ndarray, ...]:
         """Make them of an image that is decoded already: uint8, (height, width, 1 or 3)."""
         renderer = self._renderer()
         self._watch(number, lambda epoch: renderer.pixels(pixels, epoch, number))
-        return self._views(renderer.pixels(pixels, self.epoch.value, number))
+        return self._views(renderer.pixels(pixels, self._epoch(), number))
 
     def _views(self, data: Any) -> np.ndarray | tuple[np.ndarray, ...]:
         return tuple(view[0] for view in data) if len(self.recipes) > 1 else data[0]

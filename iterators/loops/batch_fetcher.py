@@ -49,13 +49,13 @@ class BatchFetcher:
             self._produce, ahead * self._parts, threads=threads, begin=begin, name=name
         )
 
-    def submit(self, indices: list[int]) -> None:
-        """Start work on a batch and return at once."""
-        parts = shares(indices, self._parts)
-        batch = _Batch(len(parts))
+    def submit(self, indices: list[int], epochs: list[int]) -> None:
+        """Start work on a batch and return at once; `epochs` has the epoch of each index."""
+        parts = shares(indices, self._parts), shares(epochs, self._parts)
+        batch = _Batch(len(parts[0]))
         self._batches.append(batch)
-        for number, part in enumerate(parts):
-            self._engine.submit((batch, number, part), 0)
+        for number, part in enumerate(zip(*parts, strict=True)):
+            self._engine.submit((batch, number, *part), 0)
 
     def collect(self) -> Any:
         """Wait for the oldest batch; raises what the data set or `make` raised, for it alone."""
@@ -85,11 +85,11 @@ class BatchFetcher:
         self._batches.clear()
 
     def _produce(
-        self, share: tuple[_Batch, int, list[int]], _: int
+        self, share: tuple[_Batch, int, list[int], list[int]], _: int
     ) -> tuple[None, None, None, list[Any]]:
         """Fetch a share, and make the batch if it is the last one."""
-        batch, number, indices = share
-        examples = fetch(self._dataset, indices)
+        batch, number, indices, epochs = share
+        examples = fetch(self._dataset, indices, epochs)
         with self._lock:
             batch.examples[number] = examples
             is_last = len(batch.examples) == batch.count

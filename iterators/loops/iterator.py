@@ -13,12 +13,14 @@ import itertools
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, Self
 
 import numpy as np
 
 from recordio.keywords.checks import boolean, entries, integer, real
 
+from ..core.example_random import in_epoch
 from ..core.fork_safe_lock import ForkSafeLock
 from ..core.indexing import by_position
 from ..core.order.cutting import Position
@@ -92,13 +94,14 @@ class Iterator:
 class Planned:
     """A batch that is to come: its indices, and the position behind it.
 
-    `drawn_from` is the state of NumPy's global generator before the order sampler drew from it for
-    this batch, None if it did not.  `parts` belongs to the iterators that fetch in the background:
-    the work under way for the batch, or None.
+    `epochs` has the epoch of each index.  `drawn_from` is the state of NumPy's global generator
+    before the order sampler drew from it for this batch, None if it did not.  `parts` belongs to
+    the iterators that fetch in the background: the work under way for the batch, or None.
     """
 
     indices: list[int]
     after: Sweep
+    epochs: list[int]
     drawn_from: Any = None
     parts: list[Any] | None = None
 
@@ -174,7 +177,9 @@ class DatasetIterator(Iterator):
         if step is None:
             return None
         drawn = step[1].sampler_state is not last.sampler_state
-        self._planned.append(Planned(*step, drawn_from=before if drawn else None))
+        (epoch, done), size = last.position, last.size(length)
+        epochs = [epoch + (done + slot) // size for slot in range(len(step[0]))]
+        self._planned.append(Planned(*step, epochs, drawn_from=before if drawn else None))
         return self._planned[-1]
 
     @property
@@ -366,11 +371,23 @@ class DatasetIterator(Iterator):
         return state
 
 
-def fetch(dataset: Any, indices: list[int]) -> list[Any]:
+def fetch(dataset: Any, indices: list[int], epochs: list[int] | None = None) -> list[Any]:
     """Read examples of a data set, one by one or, where it can, all at once.
 
-    A StopIteration of the data set, which would end the loop in silence, becomes a RuntimeError.
+    `epochs` has the epoch of each.  A StopIteration of the data set, which would end the loop in
+    silence, becomes a RuntimeError.
     """
+    if epochs is None:
+        return _fetch(dataset, indices)
+    examples: list[Any] = []
+    for epoch, run in itertools.groupby(zip(epochs, indices, strict=True), itemgetter(0)):
+        with in_epoch(epoch):
+            examples += _fetch(dataset, [index for _, index in run])
+    return examples
+
+
+def _fetch(dataset: Any, indices: list[int]) -> list[Any]:
+    """Read examples of one epoch."""
     many = getattr(dataset, "__getitems__", None)
     try:
         if many is None:
@@ -426,7 +443,7 @@ class SerialIterator(DatasetIterator):
         if planned is None:
             raise self._stop()
         try:
-            examples = fetch(self.dataset, planned.indices)
+            examples = fetch(self.dataset, planned.indices, planned.epochs)
         except Exception:
             self._delivered()
             raise

@@ -157,8 +157,9 @@ class MultiprocessIterator(PrefetchingIterator):
     def _start(self, planned: Planned) -> None:
         assert self._pool is not None
         planned.parts = []
-        for part in shares(planned.indices, self._sharing()):
-            planned.parts.append(self._pool.submit(part))
+        parts = [shares(items, self._sharing()) for items in (planned.indices, planned.epochs)]
+        for part in zip(*parts, strict=True):
+            planned.parts.append(self._pool.submit(*part))
 
     def _await(self, planned: Planned) -> list[list[Any]]:
         assert self._pool is not None

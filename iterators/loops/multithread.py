@@ -71,7 +71,7 @@ class MultithreadIterator(PrefetchingIterator):
 
     def _start(self, planned: Planned) -> None:
         assert self._fetcher is not None
-        self._fetcher.submit(planned.indices)
+        self._fetcher.submit(planned.indices, planned.epochs)
         planned.parts = []  # the fetcher knows them
 
     def _await(self, planned: Planned) -> list[list[Any]]:

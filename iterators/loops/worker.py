@@ -40,7 +40,7 @@ class Task(NamedTuple):
     """Fetch examples."""
 
     ticket: int
-    indices: bytes  # int64
+    indices: bytes  # int64, and behind them the epoch of each
     #: Slots that nobody refers to any more; of these, those to give back.
     free: tuple[int, ...]
     drop: tuple[int, ...]
@@ -121,7 +121,8 @@ class Worker:
             answer = Answer(task.ticket, failure=self.broken)
         else:
             try:
-                examples = fetch(self.dataset, np.frombuffer(task.indices, np.int64).tolist())
+                asked = np.frombuffer(task.indices, np.int64).reshape(2, -1).tolist()
+                examples = fetch(self.dataset, *asked)
                 answer, segment = self.packed(task.ticket, examples)
             except BaseException as error:
                 answer = Answer(task.ticket, failure=failure(error))

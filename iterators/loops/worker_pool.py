@@ -184,11 +184,12 @@ class WorkerPool:
         """Process ids of the workers."""
         return [worker.process.pid for worker in self._workers]
 
-    def submit(self, indices: list[int]) -> int:
-        """Have examples fetched; returns a ticket to collect them with."""
+    def submit(self, indices: list[int], epochs: list[int] | None = None) -> int:
+        """Have examples fetched, each of an epoch; returns a ticket to collect them with."""
         self._ticket += 1
         self._wanted.add(self._ticket)
-        self._waiting.append((self._ticket, np.array(indices, np.int64).tobytes()))
+        asked = np.array([indices, epochs or [0] * len(indices)], np.int64)
+        self._waiting.append((self._ticket, asked.tobytes()))
         self._hand_out()
         return self._ticket
 

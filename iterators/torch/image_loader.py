@@ -64,8 +64,8 @@ class ImageLoader:
         A torchvision data set: ``ImageFolder``, ``DatasetFolder``, ``ImageNet``, ``CIFAR10``,
         ``MNIST`` or a subclass that keeps their ``__getitem__``; a list of image files or of
         ``(file, label)``; a pack: the path or URL of a record file, a list of ``.rec`` files,
-        `Pack`; or a `torch.utils.data.Subset` of these.  Any other map-style data set works
-        through its ``__getitem__``.
+        `Pack`; an `ImageRecordDataset` with a `data_shape`; or a `torch.utils.data.Subset` of
+        these.  Any other map-style data set works through its ``__getitem__``.
     batch_size : int
         Images in a batch, at least 1.
     shuffle : bool
@@ -453,7 +453,7 @@ class ImageLoader:
     ) -> Iterator[tuple[Any, int]]:
         """Yield every batch, with the positions that are done behind it."""
         found = (
-            self._python.fetched(batches, self._epochs.largest, self.collate_fn)
+            self._python.fetched(batches, position.epoch, self._epochs.largest, self.collate_fn)
             if self._found.open is None
             else self._read(batches, position)
         )

@@ -5,6 +5,7 @@ Classes of torchvision are recognised by names and attributes, so that it need n
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -18,8 +19,11 @@ from recordio.bytes.files import StoredFile
 from recordio.bytes.remote.objects import shown
 from recordio.containers.arrow import columns_and_rows
 from recordio.containers.table import is_contained
+from recordio.errors import RecordIOError
 from recordio.packs.open_pack import OpenPack
 
+from ..core.dtypes import dtype_name
+from ..datasets.records import ImageRecordDataset
 from ..images.augment.named_recipes import NamedRecipe
 from ..images.augment.pipelines.parts import PipelineError, flat
 from ..images.augment.pipelines.torchvision import CONTAINERS
@@ -275,6 +279,8 @@ def _of_class(dataset: Any) -> ImageSet:
     kinds = [kind for kind in type(dataset).__mro__ if "__getitem__" in vars(kind)]
     kind = kinds[0].__name__ if kinds else ""
     try:
+        if getattr(type(dataset), "get_example", None) is ImageRecordDataset.get_example:
+            return _records(dataset)
         if kind in FOLDERS:
             return _described(dataset, _folder(dataset))
         if kind in ARRAYS:
@@ -320,6 +326,41 @@ def _folder(dataset: Any) -> ImageSet:
     pairs = [(label, path[len(root) :] if below else path) for path, label in samples]
     name = f"{type(dataset).__name__}({root!r})"
     return ImageSet(name, _opening(name, pairs, root if below else ""))
+
+
+def _records(dataset: ImageRecordDataset) -> ImageSet:
+    """Recognise an `ImageRecordDataset`, whose images `ImageRecordIter` makes as well."""
+    given = dict(dataset.given)
+    if not {"data_shape", "recipe"} & given.keys():
+        raise _NotKnownError("its images keep their sizes: give it a data_shape")
+    for name in ("transform", "fields"):
+        if given.pop(name, None):
+            raise _NotKnownError(f"{name} of examples are Python's to make")
+    width = 1
+    with contextlib.suppress(RecordIOError):  # the loop tells of it
+        label = dataset[0][-1]
+        if np.ndim(label) and "multi_hot" not in given:
+            width = len(label)
+            if width == 1:
+                raise _NotKnownError("its labels are vectors of one number")
+    keywords: dict[str, Any] = {"label_width": width, "label_dtype": "float32", "seed": 0}
+    path, index = given.pop("path"), given.pop("index", "")
+    for theirs, mine in (("threads", "preprocess_threads"), ("layout", "layout")):
+        value = given.pop(theirs, None)
+        if value is not None:
+            keywords[mine] = value if theirs == "threads" else f"N{value}"
+    given.pop("channels", None)  # those of data_shape
+    keywords |= {name: value for name, value in given.items() if value is not None}
+    if "dtype" in keywords:
+        keywords["dtype"] = dtype_name(keywords["dtype"])
+    keywords["label_dtype"] = np.dtype(keywords["label_dtype"]).name
+
+    def opened(keywords: Mapping[str, Any]) -> RecordImageProvider:
+        return ImageRecordIter(
+            path_imgrec=path, **({"path_imgidx": index} if index else {}), **keywords
+        )
+
+    return ImageSet(f"{type(dataset).__name__}({shown(str(path))!r})", opened, keywords=keywords)
 
 
 def _arrays(dataset: Any) -> ImageSet:

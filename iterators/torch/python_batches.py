@@ -28,6 +28,7 @@ class PythonBatches:
     def fetched(
         self,
         batches: Iterator[LoaderBatch],
+        epoch: int,
         largest: int,
         collate_fn: Callable[[list[Any]], Any] | None,
     ) -> Iterator[tuple[Any, int]]:
@@ -50,7 +51,7 @@ class PythonBatches:
             while True:
                 self.times.ask()
                 while len(waiting) < ahead and (found := next(batches, None)) is not None:
-                    fetcher.submit(found.rows.tolist())
+                    fetcher.submit(found.rows.tolist(), [epoch] * len(found.rows))
                     waiting.append(found)
                 if not waiting:
                     return
