@@ -103,9 +103,7 @@ def _bench(settings: argparse.Namespace, interruption: Interruption) -> int:
     from iterators import ImageRecordIter  # slow to load
 
     try:
-        provider = ImageRecordIter(
-            path_imgrec=settings.path, verbose=False, **_keywords(settings)
-        )
+        provider = ImageRecordIter(path_imgrec=settings.path, verbose=False, **_keywords(settings))
     except RecordIOError:
         raise
     except (TypeError, ValueError) as error:
@@ -135,7 +133,7 @@ def _bench(settings: argparse.Namespace, interruption: Interruption) -> int:
 BENCH = Command(
     "bench",
     "measure the batches of a pack, and say where their time goes",
-    """Run ImageRecordIter over a pack with the keywords of a training, without a training, and print
+    """Run ImageRecordIter over a pack with the keywords of a training, but no training, and print
     its report: waits, the time of an image by what is done to it, threads that are busy, and the
     change that promises most, with the rate that it will have.""",
     _add_bench,
