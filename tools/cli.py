@@ -24,7 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     scout = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     scout.add_argument("--to", nargs="?")
     target = scout.parse_known_args(words)[0].to
-    parser = build_parser(target)
+    asked = next((word for word in words if word in commands()), None)
+    parser = build_parser(target, asked)
     settings = parser.parse_args(words)
     command = commands(target)[settings.command]
     if wrong := command.check(settings):

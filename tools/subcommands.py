@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from recordio.packs.names import pack_prefix
 
+from .bench import BENCH
 from .command import Command, add, wrong_of
 from .completion import add_completion
 from .console import Interruption, Parser, add_version, say
@@ -43,6 +44,7 @@ examples:
   recordio check data/photos --decode
   recordio fetch s3://bucket/train.rec
   recordio view data/photos
+  recordio bench data/photos --data-shape 3,224,224 --batch-size 64 --rand-crop
   recordio optimize data/photos data/photos-optimized
   recordio join data/photos data/more data/both --labels append
   recordio split data/photos data/train=0.8 data/val=0.2 --stratified
@@ -78,14 +80,18 @@ def commands(target: str | None = None) -> dict[str, Command]:
         ),
         PACK_SOURCE,
         *FILE_COMMANDS,
+        BENCH,
         *PACK_COMMANDS.values(),
         _export_command(target if target in EXPORTS else next(iter(EXPORTS))),
     ]
     return {command.name: command for command in all_of_them}
 
 
-def build_parser(target: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser of all sub-commands; ``export`` has the options of one format."""
+def build_parser(target: str | None = None, asked: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser of all sub-commands; ``export`` has the options of one format.
+
+    If it is known which command is `asked` for, that one alone has its options.
+    """
     parser = Parser(
         prog="recordio",
         description=DESCRIPTION,
@@ -97,15 +103,15 @@ def build_parser(target: str | None = None) -> argparse.ArgumentParser:
     parsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, command in commands(target).items():
         summary = command.summary
-        command.add_options(
-            parsers.add_parser(
-                name,
-                help=summary,
-                description=command.description or f"{summary[0].upper()}{summary[1:]}.",
-                formatter_class=argparse.RawDescriptionHelpFormatter,
-                allow_abbrev=False,
-            )
+        added = parsers.add_parser(
+            name,
+            help=summary,
+            description=command.description or f"{summary[0].upper()}{summary[1:]}.",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
         )
+        if asked in (None, name):
+            command.add_options(added)
     return parser
 
 

@@ -6,12 +6,14 @@ keywords, or in another pack, is tried on some images of the provider, in the ca
 
 from __future__ import annotations
 
-import time
+import contextlib
+import os
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,19 +23,22 @@ from recordio.formats.jpeg import encoder
 from recordio.formats.jpeg.entry_store import EntryStore
 from recordio.formats.jpeg.resize import decode_resized
 from recordio.formats.transcode.transcode import optimize_jpeg
+from recordio.frames.writer import RecordWriter
 from recordio.header import pack
 
 from ..images.augment.recipe import Recipe
 from ..images.cache.image_cache import MemoryImageCache
-from ..images.render import Renderer
-from ..images.render_cache import CachedImages, cached_bytes
-from ..images.sections import Section, Sections
+from ..images.render_cache import CachedImages
+from ..images.sections import Section
+from ..images.sources.record_source import RecordSource
+from ..images.stage import Stage
 from .device_images import decoded_there
 from .image_caching import available_memory, cached_recipe, estimated_bytes
 from .image_rules import EXPOSURE_RULE
 from .report import Capacity, Report
 
 if TYPE_CHECKING:
+    from ..images.sources.source import Source
     from .image_engines import ImageEngines
 
 __all__ = ["advised"]
@@ -51,7 +56,7 @@ LEAST_SHARE = 0.1
 #: nothing would be left to predict a rate from.
 LEAST_LEFT = 0.1
 #: Seconds of one round of a trial, images in it, and rounds, of which the fastest counts.
-TRIAL_SECONDS, TRIAL_IMAGES, ROUNDS = 0.04, (6, 32), 3
+TRIAL_SECONDS, TRIAL_IMAGES, ROUNDS = 0.1, (8, 64), 2
 #: Short side of a packed image by that of what is cut out of it.
 PACKED_SIDE = 256 / 224
 #: A source that is larger than it has to be by this factor is worth being packed again.
@@ -88,7 +93,7 @@ def advised(
         python = ", ".join(getattr(step, "__name__", type(step).__name__) for step in steps)
     changes = [*_more_threads(now, threads), *_without_python(now, python)]
     if engines is not None:
-        changes += _tried(report, now, engines, epoch)
+        changes += _tried(report, now, engines, epoch, python)
     most = max((change.capacity.rate for change in changes), default=0.0)
     if most >= LEAST_GAIN * now.rate:
         best = next(change for change in changes if change.capacity.rate >= NEARLY * most)
@@ -129,7 +134,7 @@ def _fewer_threads(report: Report, now: Capacity, waits: bool) -> int:
 def _without_python(now: Capacity, names: str) -> Iterator[Change]:
     """Leave out functions in Python, if enough is left to tell what that costs."""
     left = max(now.working - now.python, 0)
-    if now.python + now.loop_python == 0 or left < LEAST_LEFT * now.working:
+    if now.loop_python == 0 or left < LEAST_LEFT * now.working:
         return
     found = replace(
         now.scaled(left / now.working),
@@ -151,95 +156,144 @@ def _share(report: Report, *names: str) -> float:
 
 
 class _Trial:
-    """Some records of a provider, and what it costs to make samples of them."""
+    """Some records of a provider, in a pack of their own, and what samples of them cost."""
 
-    def __init__(self, engines: ImageEngines, epoch: int, seconds: float) -> None:
-        self.engines, self.epoch = engines, epoch
-        self.source = engines.source.bytes_source()
-        count = len(engines.source)
+    def __init__(self, engines: ImageEngines, epoch: int, seconds: float, folder: str) -> None:
+        self.engines, self.epoch, self._folder = engines, epoch, folder
+        source, count = engines.source.bytes_source(), len(engines.source)
         wanted = int(np.clip(TRIAL_SECONDS / max(seconds, 1e-9), *TRIAL_IMAGES))
-        self.numbers = np.unique(np.linspace(0, count - 1, wanted).astype(np.int64)).tolist()
-        found = [self.source.image(number) for number in self.numbers]
+        numbers = np.unique(np.linspace(0, count - 1, wanted).astype(np.int64))
+        found = [source.image(number) for number in numbers.tolist()]
         self.headers = [header for header, _ in found]
         self.contents = [bytes(content) for _, content in found]
-        self.records = self.packed(self.contents)
+        self.count = len(found)
+        self.repeats = int(np.clip(TRIAL_SECONDS / max(seconds * self.count, 1e-9), 1, 20))
+        self.source = self.packed(self.contents)
         self.plan = engines.plans[0]
 
-    def packed(self, contents: Sequence[bytes]) -> list[bytes]:
-        """Return records of other images, with the labels of these."""
-        return [pack(*pair) for pair in zip(self.headers, contents, strict=True)]
+    def packed(self, contents: Sequence[bytes]) -> Source:
+        """Pack other images with the labels of these, and open them."""
+        path = os.path.join(self._folder, f"{len(os.listdir(self._folder))}.rec")
+        with RecordWriter(path) as writer:
+            for pair in zip(self.headers, contents, strict=True):
+                writer.write(pack(*pair))
+        return RecordSource.open(path).bytes_source()
 
     def changed(self, recipe: dict[str, Any], **keywords: Any) -> partial[Any]:
         """Return the plan with another recipe and other keywords."""
         own = replace(self.plan.args[0], **recipe)
         return partial(self.plan.func, own, **{**self.plan.keywords, **keywords})
 
-    def renderer(self, plan: partial[Any], **keywords: Any) -> Renderer:
-        return Renderer(plan(), strict=self.engines.options.strict, **keywords)
+    def seconds(self, *others: dict[str, Any]) -> list[float]:
+        """Return seconds of a processor for one image, by each of several ways to make it."""
+        with contextlib.ExitStack() as stack:
+            stages = [self._stage(**other) for other in others]
+            for stage in stages:
+                stack.callback(stage.close)
+                self._spent(stage, self.epoch, 1)  # fills entry points, caches and memory
+            rounds = [
+                [self._spent(stage, self.epoch + 1, self.repeats) for stage in stages]
+                for _ in range(ROUNDS)
+            ]
+        return [float(found) for found in np.min(rounds, axis=0)]
 
-    def ratio(self, other: Renderer, records: Sequence[bytes] | None = None) -> float:
-        """Return the time that samples take there, by the time here."""
-        here = self.renderer(self.plan, entries=self.engines.entries)
-        pairs = [(here, self.records), (other, records or self.records)]
-        for pair in pairs:  # entry points and caches are filled, and memory is there
-            self._seconds(*pair, self.epoch)
-        rounds = [[self._seconds(*pair, self.epoch + 1) for pair in pairs] for _ in range(ROUNDS)]
-        before, after = np.min(rounds, axis=0)
-        return float(after / max(before, 1e-9))
+    def _stage(
+        self,
+        plan: partial[Any] | None = None,
+        source: Source | None = None,
+        cache: CachedImages | None = None,
+        entries: EntryStore | None = None,
+    ) -> Stage:
+        return Stage(
+            source or self.source,
+            Section((plan or self.plan)(), cache),
+            batch_size=self.count,
+            threads=1,
+            depth=2,
+            strict=self.engines.options.strict,
+            entries=entries,
+        )
 
-    def _seconds(self, renderer: Renderer, records: Sequence[bytes], epoch: int) -> float:
-        begin = time.thread_time()
-        for number, record in zip(self.numbers, records, strict=True):
-            renderer.sample(record, epoch, number)
-        return time.thread_time() - begin
+    def _spent(self, stage: Stage, epoch: int, repeats: int) -> float:
+        before = stage.stats()["processor_seconds"]
+        for at in range(repeats):
+            stage.submit(np.arange(self.count), epoch + at)
+            for _, error in stage.collect()[3]:
+                raise error
+        return (stage.stats()["processor_seconds"] - before) / repeats / self.count
 
 
-def _tried(report: Report, now: Capacity, engines: ImageEngines, epoch: int) -> Iterator[Change]:
+def _tried(
+    report: Report, now: Capacity, engines: ImageEngines, epoch: int, python: str
+) -> Iterator[Change]:
     """Try what suits the provider, the cheapest first."""
     options = engines.options
     one_recipe = len(engines.plans) == 1 and bool(engines.plans[0].args)
-    if not one_recipe or engines.change is not None or decoded_there(options):
+    # What a thread does besides is not tried: fields, boxes, images on servers or in a cache.
+    more = engines.source.is_remote or engines.fields or any(engines.caches)
+    if not one_recipe or decoded_there(options) or more:
         return
     recipe = engines.plans[0].args[0]
-    # What a thread does besides is not tried: samples with fields, mosaics, images in a cache.
-    if type(recipe) is not Recipe or engines.fields or any(engines.caches):
-        return
-    try:
-        trial = _Trial(engines, epoch, now.on_processor)
+    tries: tuple[Attempt, ...] = ()
+    if engines.change is not None:
+        tries = (partial(_plain, python),)
+    elif type(recipe) is Recipe:
         tries = (_scaled, _entries, _as_uint8, _cached, _optimized, _resized)
-        found = [attempt(trial, recipe, report, now) for attempt in tries]
-    except RecordIOError:
-        return  # a record that the trial cannot use tells nothing
-    yield from chain.from_iterable(found)
+    # A record that the trial cannot use tells nothing, and neither does a full disk.
+    with (
+        contextlib.suppress(RecordIOError, OSError),
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        trial = _Trial(engines, epoch, now.on_processor, folder)
+        found = list(chain.from_iterable(one(trial, recipe, report) for one in tries))
+        # Points that were noted belong to other numbers: they are noted again.
+        own = {} if engines.entries is None else {"entries": EntryStore(trial.count)}
+        before, *after = trial.seconds(own, *({**own, **one.how} for one in found))
+        if engines.change is not None:  # what they cost has nothing to do with the stage
+            before = now.on_processor
+        for one, seconds in zip(found, after, strict=True):
+            then = replace(now.scaled(seconds / max(before, 1e-9)), python=0.0)
+            then = replace(then, loop=max(then.loop - one.spared, 0))
+            yield Change(one.text, then, one.keywords)
 
 
-Found = Sequence[Change]
-Attempt = Callable[[_Trial, Any, Report, Capacity], Found]
+class _Try(NamedTuple):
+    """A change, and how a stage tries it; `spared` are seconds of the loop for one image."""
+
+    text: str
+    how: dict[str, Any]
+    keywords: dict[str, Any] = {}
+    spared: float = 0.0
 
 
-def _scaled(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Found:
+Attempt = Callable[[_Trial, Any, Report], Sequence[_Try]]
+
+
+def _plain(python: str, trial: _Trial, recipe: Any, report: Report) -> Sequence[_Try]:
+    """Leave all to the stage that functions in Python do, for which its crop stands."""
+    return [_Try(f"keywords of the recipe in place of {python} in Python", {})]
+
+
+def _scaled(trial: _Trial, recipe: Any, report: Report) -> Sequence[_Try]:
     """Decode at the scale that is needed."""
     if recipe.scaled_decode or _share(report, "decode") < LEAST_SHARE:
         return ()
     keywords = {"scaled_decode": True}
-    ratio = trial.ratio(trial.renderer(trial.changed(keywords)))
-    return [Change("scaled_decode=True", now.scaled(ratio), keywords)]
+    return [_Try("scaled_decode=True", {"plan": trial.changed(keywords)}, keywords)]
 
 
-def _entries(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Found:
+def _entries(trial: _Trial, recipe: Any, report: Report) -> Sequence[_Try]:
     """Begin within images from the second epoch on."""
     options = trial.engines.options
     if not hasattr(options, "entry_points") or trial.engines.entries is not None:
         return ()
     if _share(report, "decode") < LEAST_SHARE:
         return ()
-    store = EntryStore(len(trial.engines.source))
-    ratio = trial.ratio(trial.renderer(trial.plan, entries=store))
-    text = "entry_points=True, from the second epoch on"
-    return [Change(text, now.scaled(ratio), {"entry_points": True})]
+    how = {"entries": EntryStore(trial.count)}
+    return [_Try("entry_points=True, from the second epoch on", how, {"entry_points": True})]
 
 
-def _as_uint8(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Found:
+def _as_uint8(trial: _Trial, recipe: Any, report: Report) -> Sequence[_Try]:
     """Leave pixels as they are, for a device to normalise them."""
     options = trial.engines.options
     if (
@@ -256,46 +310,40 @@ def _as_uint8(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Foun
         if item.name.startswith(("mean_", "std_")) or item.name == "scale"
     ]
     plain = {item.name: item.default for item in fields(recipe) if item.name in names}
-    ratio = trial.ratio(trial.renderer(trial.changed(plain, dtype="uint8")))
-    found = now.scaled(ratio)
-    if there:
-        upload = report.microseconds.get("upload", 0) / 1e6 * 0.75
-        found = replace(found, loop=max(found.loop - upload, 0))
-        return [Change('normalise_on="device"', found, {"normalise_on": "device"})]
+    how = {"plan": trial.changed(plain, dtype="uint8")}
+    if there:  # a quarter of the bytes is uploaded
+        spared = 0.75 * report.microseconds.get("upload", 0) / 1e6
+        return [_Try('normalise_on="device"', how, {"normalise_on": "device"}, spared)]
     keywords = {name: plain[name] for name in recipe.changed() if name in plain}
     text = 'dtype="uint8", and mean and scale in the model or by normalise_on="device"'
-    return [Change(text, found, {"dtype": "uint8", **keywords})]
+    return [_Try(text, how, {"dtype": "uint8", **keywords})]
 
 
-def _cached(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Found:
+def _cached(trial: _Trial, recipe: Any, report: Report) -> Sequence[_Try]:
     """Keep decoded images, if they fit."""
-    options, source = trial.engines.options, trial.source
+    options, source = trial.engines.options, trial.engines.source
     if recipe.reducing_gap is not None or trial.plan.keywords["dtype"] == "uint16":
         return ()
     own = cached_recipe(recipe, False)
-    needed = estimated_bytes(source, range(len(trial.engines.source)), own)
+    needed = estimated_bytes(source.bytes_source(), range(len(source)), own)
     if not 0 < needed <= available_memory() // 2 // options.num_parts:
         return ()
-    sizes = [read_header(content).size for content in trial.contents]
-    room = sum(cached_bytes(own, *size) for size in sizes)
-    cache = CachedImages(MemoryImageCache(source.count, own.channels, 2 * room + (1 << 20)), own)
-    plan = trial.changed({"scaled_decode": own.scaled_decode})
-    crew = Sections((Section(plan(), cache),)).crew(source, options.strict)
-    ratio = trial.ratio(crew.renderers[0])
+    room = 2 * estimated_bytes(trial.source, range(trial.count), own) + (1 << 20)
+    cache = CachedImages(MemoryImageCache(trial.count, own.channels, room), own)
+    how = {"plan": trial.changed({"scaled_decode": own.scaled_decode}), "cache": cache}
     text = f'cache="ram", {needed / 1e9:.1f} GB, from the second epoch on'
-    return [Change(text, now.scaled(ratio), {"cache": "ram"})]
+    return [_Try(text, how, {"cache": "ram"})]
 
 
-def _optimized(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Found:
+def _optimized(trial: _Trial, recipe: Any, report: Report) -> Sequence[_Try]:
     """Rewrite the pack without loss."""
     if not _is_plain(trial) or _share(report, "decode") < LEAST_SHARE:
         return ()
-    records = trial.packed([optimize_jpeg(content) for content in trial.contents])
-    ratio = trial.ratio(trial.renderer(trial.plan, entries=trial.engines.entries), records)
-    return [Change("recordio optimize PACK PREFIX, once", now.scaled(ratio))]
+    how = {"source": trial.packed([optimize_jpeg(one) for one in trial.contents])}
+    return [_Try("recordio optimize PACK PREFIX, once", how)]
 
 
-def _resized(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Found:
+def _resized(trial: _Trial, recipe: Any, report: Report) -> Sequence[_Try]:
     """Pack the images no larger than they are needed."""
     if not _is_plain(trial) or not encoder.available() or _share(report, "decode") < LEAST_SHARE:
         return ()
@@ -309,9 +357,8 @@ def _resized(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Found
         content if pixels is None else encoder.encode(pixels)
         for pixels, content in zip(smaller, trial.contents, strict=True)
     ]
-    ratio = trial.ratio(trial.renderer(trial.plan), trial.packed(made))
     text = f"im2rec --resize {side}: the images are larger than they are needed"
-    return [Change(text, now.scaled(ratio))]
+    return [_Try(text, {"source": trial.packed(made)})]
 
 
 def _is_plain(trial: _Trial) -> bool:
