@@ -4,6 +4,6 @@ A field lies in a pack of its own, ``PREFIX.name.rec`` beside ``PREFIX.rec``, an
 the keys of the images.
 """
 
-from .core.field_specs import Boxes, Crop, Image, Json, Keypoints, Mask, Size, Text
+from .core.field_specs import Boxes, Crop, Image, Json, Keypoints, Mask, Mirrored, Size, Text
 
-__all__ = ["Boxes", "Crop", "Image", "Json", "Keypoints", "Mask", "Size", "Text"]
+__all__ = ["Boxes", "Crop", "Image", "Json", "Keypoints", "Mask", "Mirrored", "Size", "Text"]

@@ -24,6 +24,7 @@ __all__ = [
     "Json",
     "Keypoints",
     "Mask",
+    "Mirrored",
     "Objects",
     "Size",
     "Text",
@@ -45,6 +46,18 @@ class FieldKind(Options):
     stored: ClassVar[bool] = True
     #: Whether it is an array of a batch; else a list.
     is_array: ClassVar[bool] = True
+
+
+def _pairs(name: str, value: Any, of: str = "point") -> tuple[tuple[int, int], ...]:
+    """Pairs of points or values, each in one of them."""
+    try:
+        pairs = tuple((integer(name, a, low=0), integer(name, b, low=0)) for a, b in value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}={value!r:.60}: expected pairs of numbers of {of}s") from None
+    every = [one for pair in pairs for one in pair]
+    if len(set(every)) < len(every):
+        raise ValueError(f"{name}={value!r:.60}: a {of} is in one pair at most")
+    return pairs
 
 
 @accepts()
@@ -69,7 +82,7 @@ class Mask(FieldKind):
     --------
     >>> from iterators.fields import Mask
     >>> Mask(ignore=-100, dtype="int64")
-    Mask(ignore=-100, dtype='int64')
+    Mask(ignore=-100, dtype='int64', swap=())
     """
 
     ignore: int = option(
@@ -84,12 +97,24 @@ class Mask(FieldKind):
         "Type of the values in the batch; uint8 refuses masks with larger ones.",
         partial(choice, allowed=VALUE_TYPES),
     )
+    swap: Any = option(
+        (),
+        "sequence of pairs of int",
+        """Values that are exchanged when the image is mirrored, such as those of left and right of
+        the same thing; as for `Keypoints`.""",
+        partial(_pairs, of="value"),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         low = 0 if self.dtype.startswith("u") else -LARGEST[self.dtype]
         if not low <= self.ignore <= LARGEST[self.dtype]:
             raise ValueError(f"ignore={self.ignore} does not fit dtype={self.dtype!r}: change one")
+        for value in (value for pair in self.swap for value in pair):
+            if value == self.ignore:
+                raise ValueError(f"swap has {value}, which is the value to ignore: change one")
+            if value > min(LARGEST[self.dtype], LARGEST["uint16"]):
+                raise ValueError(f"swap has {value}, which no mask of {self.dtype} has: drop it")
 
 
 @accepts()
@@ -160,18 +185,6 @@ class Image(FieldKind):
                 f"channels={self.channels}: an image that is normalised as the image is has its "
                 'channels; drop it, or give dtype="uint8"'
             )
-
-
-def _pairs(name: str, value: Any) -> tuple[tuple[int, int], ...]:
-    """Pairs of points, each in one of them."""
-    try:
-        pairs = tuple((integer(name, a, low=0), integer(name, b, low=0)) for a, b in value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name}={value!r:.60}: expected pairs of numbers of points") from None
-    points = [point for pair in pairs for point in pair]
-    if len(set(points)) < len(points):
-        raise ValueError(f"{name}={value!r:.60}: a point is in one pair at most")
-    return pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -326,6 +339,25 @@ class Crop(FieldKind):
     """
 
     stored: ClassVar[bool] = False
+    place: ClassVar[str] = "crop"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mirrored(FieldKind):
+    """A mark of mirrored images: bool (batch,), True for a mirror image of the stored one.
+
+    Left to right and upside down are reflections, by keywords or by `steps`; two of them are a half
+    turn, and give False.
+
+    Examples
+    --------
+    >>> from iterators.fields import Mirrored
+    >>> Mirrored()
+    Mirrored()
+    """
+
+    stored: ClassVar[bool] = False
+    place: ClassVar[str] = "mirrored"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -340,6 +372,7 @@ class Size(FieldKind):
     """
 
     stored: ClassVar[bool] = False
+    place: ClassVar[str] = "size"
 
 
 KINDS: tuple[type[FieldKind], ...] = (
@@ -350,6 +383,7 @@ KINDS: tuple[type[FieldKind], ...] = (
     Text,
     Json,
     Crop,
+    Mirrored,
     Size,
 )
 
@@ -358,7 +392,7 @@ def field_of(name: str, meta: FieldMeta | None) -> FieldKind:
     """Return the field that a pack describes; FieldError if it does not.
 
     >>> field_of("mask", FieldMeta(kind="mask", ignore=0))
-    Mask(ignore=0, dtype='uint8')
+    Mask(ignore=0, dtype='uint8', swap=())
     """
     if meta is None or meta.kind == "bytes":
         what = "is of no kind that a batch has" if meta else "is not described by the pack"
@@ -366,7 +400,7 @@ def field_of(name: str, meta: FieldMeta | None) -> FieldKind:
     if meta.kind == "mask":
         ignore, dtype = 255 if meta.ignore is None else meta.ignore, meta.dtype or "uint8"
         fits = 0 <= ignore <= LARGEST[dtype]
-        return Mask(ignore=ignore, dtype=dtype if fits else "int32")
+        return Mask(ignore=ignore, dtype=dtype if fits else "int32", swap=meta.swap)
     if meta.kind == "image":
         return Image(dtype="uint16" if meta.dtype == "uint16" else None)
     if meta.kind == "keypoints":

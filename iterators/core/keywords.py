@@ -197,7 +197,9 @@ class BaseRecipeKeywords(TypedDict, total=False):
     """Of `BaseRecipe`."""
 
     orient: bool
+    background: tuple[int, int, int] | None
     resize: int | tuple[int, int]
+    max_side: int
     inter_method: int
     resample: str | None
     interpolation: str | None
@@ -310,6 +312,8 @@ class AugmenterKeywords(PolicyKeywords, total=False):
     hue: float
     pca_noise: float
     rand_gray: float
+    background: Any
+    max_side: int
     inter_method: int
     scaled_decode: bool
 

@@ -33,7 +33,9 @@ class PackParameters(PackKeywords, total=False):
 
     data_shape: Any
     orient: bool
+    background: Any
     resize: int | tuple[int, int] | str
+    max_side: int
     inter_method: int
     resample: str | None
     interpolation: str | None

@@ -87,7 +87,7 @@ cdef FirstResize cached_resize(recipe):
     """Return the resize of the images that are cached."""
     cdef FirstResize resize = load_resize(recipe)
     if not resizes(recipe):
-        resize.new_width = -1
+        resize.new_width, resize.most = -1, 0
     return resize
 
 

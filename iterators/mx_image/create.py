@@ -64,10 +64,10 @@ class DescribedSteps(Augmenter, Sequence[ImageAugmenter]):
 
     @cached_property
     def _steps(self) -> tuple[ImageAugmenter, ...]:
-        for item in fields(PolicyOptions):
-            if self.differs(item.name):
+        for name in (*(item.name for item in fields(PolicyOptions)), "background", "max_side"):
+            if self.differs(name):
                 raise ValueError(
-                    f"{item.name} is a step of the image stage, which cannot be called in Python: "
+                    f"{name} is a step of the image stage, which cannot be called in Python: "
                     "pass what CreateAugmenter returns as aug_list itself, not as part of a list"
                 )
         method, (_, height, width) = self.inter_method, self.data_shape

@@ -39,7 +39,7 @@ ON_DEVICE = {
     *("min_random_area", "max_random_area", "min_aspect_ratio", "max_aspect_ratio"),
     *("mirror", "rand_mirror", "mirror_p", "flip_p"),
     *(f"{kind}_{channel}" for kind in ("mean", "std") for channel in "rgba"),
-} - {"reducing_gap"}
+} - {"background", "reducing_gap"}
 #: Keywords of the provider that go with the stage alone, and the values that ask for nothing.
 HOST_ONLY: dict[str, tuple[Any, ...]] = {
     "views": (None,),

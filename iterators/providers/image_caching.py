@@ -255,6 +255,8 @@ def _settings(source: _Versioned, recipe: Any) -> dict[str, str]:
         "decoder": f"{jpeg.library()} and OpenCV {by_opencv.version()}",
         # Only what differs: files that were made before there was a choice stay valid.
         **({} if recipe.orient else {"orient": "False"}),
+        **({"background": str(recipe.background)} if recipe.background else {}),
+        **({"max_side": str(recipe.max_side)} if resized and recipe.max_side != -1 else {}),
     }
 
 

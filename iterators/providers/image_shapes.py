@@ -63,8 +63,16 @@ AT_ONCE = 1 << 20
 #: What a recipe may say of images that keep their size.
 KEEPS_SIZE = frozenset(
     (
-        *("data_shape", "orient", "resize", "inter_method", "resample", "interpolation"),
-        *("reducing_gap", "scale", "scaled_decode", "mirror", "rand_mirror", "mirror_p"),
+        *("data_shape", "orient", "background", "resize", "max_side", "inter_method", "resample"),
+        *(
+            "interpolation",
+            "reducing_gap",
+            "scale",
+            "scaled_decode",
+            "mirror",
+            "rand_mirror",
+            "mirror_p",
+        ),
         *("rand_mirror_prob", "flip_p", "fill_value", "brightness", "contrast", "saturation"),
         *("random_h", "random_s", "random_l", "pca_noise", "max_random_contrast"),
         *("max_random_illumination", "random_hue_prob", "random_saturation_prob"),
@@ -192,8 +200,9 @@ class Shapes:
 
     def _check_patches(self, options: ImageRecordOptions, recipes: Sequence[BaseRecipe]) -> None:
         for recipe in recipes:
-            if recipe.differs("resize"):
-                raise ValueError("patches follow sequence_lengths alone: drop resize")
+            for name in ("resize", "max_side"):
+                if recipe.differs(name):
+                    raise ValueError(f"patches follow sequence_lengths alone: drop {name}")
         if options.num_parts > 1 and not options.shuffle:
             raise ValueError("all parts take batches of patches from one order: give shuffle=True")
         for name in ("weights", "images_per_class", "classes_per_batch", "shuffle_chunk_size"):
@@ -282,6 +291,7 @@ def resized(sizes: np.ndarray, recipe: BaseRecipe, most_pixels: int) -> np.ndarr
     bad = (width * height < 1) | (width * height > most_pixels)
     width[bad] = height[bad] = 1
     across, down = recipe.first_resize
+    own = width, height
     if across != -1 and down:
         width[:], height[:] = across, down
     elif across != -1:
@@ -291,6 +301,14 @@ def resized(sizes: np.ndarray, recipe: BaseRecipe, most_pixels: int) -> np.ndarr
             np.where(upright, across, across * width // side),
             np.where(upright, across * height // side, across),
         )
+    limit, side = recipe.max_side, np.maximum(width, height)
+    if limit != -1:
+        if isinstance(recipe.resize, int) and recipe.resize >= limit:  # exactly so long a side
+            width, height = own
+            side = np.maximum(width, height)
+        limited = (side > limit) | (recipe.resize >= limit)
+        width = np.where(limited, limit * width // side, width)
+        height = np.where(limited, limit * height // side, height)
     return np.stack([height, width], axis=1).astype(np.int32)
 
 

@@ -37,7 +37,7 @@ FORMAT, VERSION = "recordio fields", 1
 LARGEST_FILE = 1 << 24
 #: What each kind has beside its name.
 KINDS: Mapping[str, tuple[str, ...]] = {
-    "mask": ("dtype", "ignore", "classes"),
+    "mask": ("dtype", "ignore", "classes", "swap"),
     "image": ("dtype",),
     "keypoints": ("points", "skeleton", "swap"),
     "boxes": ("format", "classes"),
@@ -74,7 +74,8 @@ class FieldMeta:
     values of a mask or an image, "uint8" or "uint16"; `ignore` the value of the pixels of a mask
     that count for nothing; `classes` names values of a mask or classes of boxes.  `points` names
     the key points of an object; `skeleton` has the pairs of points, from 0 on, that are joined by a
-    line, and `swap` those that change places in a mirror.  The `format` of boxes is "xyxy".
+    line, and `swap` those that change places in a mirror, or the values of a mask that do.  The
+    `format` of boxes is "xyxy".
 
     >>> FieldMeta(kind="mask", ignore=255, classes={0: "ground", 1: "tree"}).entry()
     {'kind': 'mask', 'ignore': 255, 'classes': {'0': 'ground', '1': 'tree'}}
@@ -101,7 +102,11 @@ class FieldMeta:
             if far and self.points:
                 raise ValueError(f"{name} has the point {far[0]}, and there are {len(self.points)}")
         if len({one for pair in self.swap for one in pair}) < 2 * len(self.swap):
-            raise ValueError("swap has a point in two pairs")
+            raise ValueError(
+                f"swap has a {'value' if self.kind == 'mask' else 'point'} in two pairs"
+            )
+        if self.ignore is not None and self.ignore in {one for pair in self.swap for one in pair}:
+            raise ValueError(f"swap has {self.ignore}, which is the value to ignore")
 
     def known(self) -> dict[str, Any]:
         """Return what is known beside the kind, by name."""

@@ -154,6 +154,8 @@ class AugmenterOptions(PolicyOptions):
         0.0, "float", "Standard deviation of the noise along the principal colours of ImageNet."
     )
     rand_gray: float = option(0.0, "float", "Probability of turning an image grey, 0 to 1.")
+    background: Any = described(Recipe, "background")
+    max_side: int = described(Recipe, "max_side")
     inter_method: int = described(Recipe, "inter_method", default=2)
     scaled_decode: bool = described(Recipe, "scaled_decode")
 

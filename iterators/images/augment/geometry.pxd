@@ -104,6 +104,7 @@ cdef enum ResizeTo:
 cdef struct FirstResize:
     int new_width
     int new_height
+    int most                # pixels that the long side has at most, or 0
     int inter_method
 
 

@@ -146,8 +146,16 @@ cdef void keep_rectangle(Geometry* geometry, int x, int y, int width, int height
 cdef FirstResize load_resize(recipe):
     cdef FirstResize resize
     resize.new_width, resize.new_height = recipe.first_resize
+    resize.most = max(recipe.max_side, 0)
     resize.inter_method = recipe.method
     return resize
+
+
+cdef (int64_t, int64_t) limit_sides(int64_t width, int64_t height, int64_t most) noexcept nogil:
+    """Return the size whose long side is `most`; the short one is cut to a whole number."""
+    if height > width:
+        return most * width // height, most
+    return most, most * height // width
 
 
 cdef int resize_first(const FirstResize* resize, const ImageKey* image, int* width, int* height,
@@ -155,8 +163,10 @@ cdef int resize_first(const FirstResize* resize, const ImageKey* image, int* wid
     cdef int64_t new_width = resize.new_width, new_height = resize.new_height
     cdef bint by_width
     if new_width == RESIZE_OFF:
-        return GEOMETRY_OK
-    if new_width == RESIZE_COVER or new_width == RESIZE_CONTAIN:
+        if resize.most == 0 or max(width[0], height[0]) <= resize.most:
+            return GEOMETRY_OK
+        new_width, new_height = limit_sides(width[0], height[0], resize.most)
+    elif new_width == RESIZE_COVER or new_width == RESIZE_CONTAIN:
         # The side whose length is the target's, and the other one rounded, halves up.
         by_width = <int64_t>wanted_width * height[0] >= <int64_t>wanted_height * width[0]
         by_width = by_width == (new_width == RESIZE_COVER)
@@ -174,6 +184,10 @@ cdef int resize_first(const FirstResize* resize, const ImageKey* image, int* wid
             new_height = new_height * height[0] // width[0]
         else:
             new_width = new_width * width[0] // height[0]
+        if resize.most and resize.new_width >= resize.most:
+            new_width, new_height = limit_sides(width[0], height[0], resize.most)
+        elif resize.most and max(new_width, new_height) > resize.most:
+            new_width, new_height = limit_sides(new_width, new_height, resize.most)
     if new_width >= MAX_SIDE or new_height >= MAX_SIDE:
         return GEOMETRY_TOO_LARGE
     cdef int method = choose_method(resize.inter_method, image, METHOD_RESIZE, width[0], height[0],

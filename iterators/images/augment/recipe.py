@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from recordio.keywords.checks import boolean, choice, integer, integers, real
+from recordio.keywords.checks import boolean, choice, colour, integer, integers, real
 from recordio.keywords.options import (
     Options,
     Rule,
@@ -49,7 +49,8 @@ MAX_ANGLES = 64
 
 #: Keywords of a recipe that does no more than to bring images to their size.
 PLAIN = (
-    "data_shape", "orient", "resize", "inter_method", "resample", "interpolation", "reducing_gap",
+    "data_shape", "orient", "background", "resize", "max_side", "inter_method", "resample",
+    "interpolation", "reducing_gap",
 )  # fmt: skip
 
 #: Largest size or position in pixels; products of two fit 64 bits, and no image is that large.
@@ -165,12 +166,28 @@ class BaseRecipe(Options):
         the image after this step.""",
         boolean,
     )
+    background: tuple[int, int, int] | None = option(
+        None,
+        "int or (int, int, int), optional",
+        """Colour, 0 to 255 for R, G and B or one number for all, that transparent images are laid
+        over. Without it their alpha channel is left out, and the colours that lie under it are
+        seen.""",
+        optional(colour),
+    )
     resize: int | tuple[int, int] = option(
         -1,
         "int or (int, int)",
         """Short side after a first resize, in pixels, or height and width; -1 leaves the size
         unchanged.""",
         _resize,
+    )
+    max_side: int = option(
+        -1,
+        "int",
+        """Largest number of pixels of the long side after the first resize; -1 for off. An image
+        with a longer one is made smaller with the same aspect ratio. If `resize` is not below
+        `max_side`, every long side has exactly `max_side` pixels.""",
+        off_or_positive,
     )
     inter_method: int = option(
         1,

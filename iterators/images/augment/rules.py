@@ -50,12 +50,24 @@ CHANNEL_RULES = (
     ),
     Rule("orient", lambda v: v.channels == 4, "has no effect: RGBA images stay as stored"),
     Rule(
+        "background",
+        lambda v: v.channels == 4,
+        "has no effect: RGBA images keep their alpha channel: drop one of them",
+        refused=True,
+    ),
+    Rule(
         "mean_a std_a", lambda v: v.channels < 4, "has no effect: data_shape has no alpha channel"
     ),
 )
 
-#: Pillow's resampling in the place of MXNet's; both kinds of recipes.
+#: The first resize, and Pillow's resampling in the place of MXNet's; both kinds of recipes.
 RESAMPLE_RULES = (
+    Rule(
+        "max_side",
+        lambda v: not isinstance(v.resize, int),
+        "has no effect beside a resize to both sides: drop one of them",
+        refused=True,
+    ),
     Rule(
         "inter_method",
         lambda v: v.resample is not None,

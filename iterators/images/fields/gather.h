@@ -110,6 +110,34 @@ static SIMD_UNUSED void blend_pixels(const value_image* image, const double* xs,
     WRITE_TYPES(xs[i] == xs[i], value_between(image, xs[i], ys[i]))
 }
 
+/* Exchange values: each by the one at its place in `partners`, if it has one there. */
+#define EXCHANGE(of_type)                                                                                    \
+    do {                                                                                                     \
+        of_type* at = (of_type*)row;                                                                         \
+        for (i = 0; i < count; i++)                                                                          \
+            if (at[i] >= 0 && at[i] < num_partners) at[i] = (of_type)partners[(int32_t)at[i]];               \
+    } while (0)
+static SIMD_UNUSED void exchange_values(const int32_t* partners, int32_t num_partners, int count, int type,
+                                        void* row) {
+    int i;
+    switch (type) {
+    case VALUE_UINT8:
+        EXCHANGE(uint8_t);
+        break;
+    case VALUE_UINT16:
+        EXCHANGE(uint16_t);
+        break;
+    case VALUE_INT32:
+        EXCHANGE(int32_t);
+        break;
+    case VALUE_INT64:
+        EXCHANGE(int64_t);
+        break;
+    default:
+        EXCHANGE(float);
+    }
+}
+
 /* Whether a value of two bytes in the rectangle needs both. */
 static SIMD_UNUSED int value_beyond(const value_image* image) {
     uint16_t all = 0;

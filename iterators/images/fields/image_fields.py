@@ -17,13 +17,13 @@ from recordio.packs.fields_meta import FieldMeta
 from ...core.batch import DataDesc
 from ...core.field_specs import (
     Boxes,
-    Crop,
     FieldKind,
     Image,
     Json,
     Keypoints,
     Mask,
     Objects,
+    Size,
     Text,
     field_of,
 )
@@ -49,7 +49,7 @@ def field_names(specs: Mapping[str, FieldKind], views: int = 0) -> list[tuple[st
     """
     found = []
     for name, spec in specs.items():
-        alike = views == 0 or isinstance(spec, (Text, Json)) or type(spec).__name__ == "Size"
+        alike = views == 0 or isinstance(spec, (Text, Json, Size))
         own = [(name, name, 0)] if alike else [(f"{name}{i}", name, i) for i in range(views)]
         found += own
     return found
@@ -210,7 +210,7 @@ class ImageFields:
         if isinstance(spec, (Text, Json)):
             return TextPlan(name, spec, source, view)
         if not spec.stored:
-            return PlacePlan(name, spec, view, isinstance(spec, Crop))
+            return PlacePlan(name, spec, view)
         if isinstance(spec, Mask) or spec.dtype == "uint16":
             size = own.recipe.data_shape[1:]
             return ValuePlan(name, spec, source, view, size, isinstance(spec, Mask))
@@ -229,8 +229,8 @@ class ImageFields:
                 if spec.packed:
                     described.append(DataDesc(f"{plan.name}_offsets", (slots + 1,), np.int64, None))
             elif isinstance(plan, PlacePlan):
-                kind = (np.float32, 4) if plan.is_crop else (np.int32, 2)
-                described.append(DataDesc(plan.name, (slots, kind[1]), kind[0], "NC"))
+                axes = (slots, plan.values)[: 1 + (plan.values > 1)]
+                described.append(DataDesc(plan.name, axes, plan.dtype, "NC"[: len(axes)]))
             elif spec.is_array:
                 own = dtype if dtype and _is_like_the_image(spec) else plan.dtype
                 described.append(DataDesc(plan.name, plan.shape(slots), own, plan.layout))
@@ -304,8 +304,8 @@ def _arrays(plan: FieldPlan, value: Any) -> list[Any]:
     if isinstance(plan, ObjectPlan):
         return _objects(plan, value)
     if isinstance(plan, PlacePlan):
-        kind = (np.float32, 4) if plan.is_crop else (np.int32, 2)
-        return [np.frombuffer(bytearray(b"".join(value)), kind[0]).reshape(-1, kind[1])]
+        found = np.frombuffer(bytearray(b"".join(value)), plan.dtype)
+        return [found.reshape(-1, plan.values) if plan.values > 1 else found]
     return [value]
 
 

@@ -1,6 +1,9 @@
 from collections.abc import Sequence
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..plan import RenderPlan
 from ..render import Renderer
 from ..sources.source import Source
@@ -13,6 +16,8 @@ FORM: tuple[str, ...]
 METHODS: tuple[str, ...]
 OPENCV_METHODS: dict[str, int]
 VALUE_TYPES: tuple[str, ...]
+
+def partners_of(swap: Sequence[tuple[int, int]]) -> NDArray[np.int32]: ...
 
 class ValuePlan(FieldPlan):
     def __init__(

@@ -12,7 +12,7 @@ from iterators.images.augment.geometry cimport (
 from iterators.images.fields.field cimport FieldPlan, FieldTask, FieldWorker
 from iterators.images.fields.path cimport FieldPath, Tracer
 from iterators.images.fields.values cimport (
-    ValueReader, blend_pixels, fill_row, gather_pixels, gather_row, value_beyond, value_image,
+    ValueReader, blend_pixels, exchange_values, fill_row, gather_pixels, gather_row, value_beyond, value_image,
     value_size,
 )
 from iterators.images.image_steps cimport StepRunner
@@ -41,7 +41,7 @@ cdef enum:
 #: Beginnings of keywords that are not those of a further image, and of those that always are.
 ERASING = ("erasing_", "random_erasing")
 FORM = ("data_shape", "mean_", "std_", "scale", "scaled_decode", "reducing_gap", "resample",
-        "interpolation", "inter_method", "orient", "fill_value")
+        "interpolation", "inter_method", "orient", "background", "fill_value")
 #: Numbers of the interpolations of a field in OpenCV's resizes; of moves, see `METHODS`.
 OPENCV_METHODS = {"nearest": 0, "bilinear": 1, "bicubic": 2, "lanczos": 4}
 
@@ -97,6 +97,7 @@ cdef class ValueWorker(FieldWorker):
     cdef int type
     cdef int64_t fill
     cdef bint blends
+    cdef int32_t[::1] partners      # of values, the one that it becomes in a mirrored image
     cdef void* memory       # positions of a row
     cdef size_t capacity
 
@@ -106,6 +107,7 @@ cdef class ValueWorker(FieldWorker):
         self.reader, self.tracer = ValueReader(dict(limits)), Tracer()
         self.type = VALUE_TYPES.index(plan.dtype.name)
         self.fill = plan.padding
+        self.partners = partners_of(plan.spec.swap) if is_mask and plan.spec.swap else None
         self.blends = not is_mask and plan.spec.interpolation == "bilinear"
 
     def __dealloc__(self):
@@ -180,9 +182,25 @@ cdef class ValueWorker(FieldWorker):
             fill_row(path.out_width, self.fill, self.type, row)
         elif y and rows[y] == rows[y - 1]:
             memcpy(row, above, line)
+            return
         else:
             gather_row(image, rows[y], self.tracer.columns, path.out_width, self.fill, self.type,
                        row)
+        if path.reversed and self.partners is not None:
+            exchange_values(&self.partners[0], <int32_t>self.partners.shape[0], path.out_width,
+                            self.type, row)
+
+
+def partners_of(swap):
+    """Return what each value becomes if those of the pairs are exchanged.
+
+    >>> partners_of([(1, 3)]).tolist()
+    [0, 3, 2, 1]
+    """
+    partners = np.arange(max(map(max, swap)) + 1, dtype=np.int32)
+    for a, b in swap:
+        partners[a], partners[b] = b, a
+    return partners
 
 
 cdef void span(const int32_t* positions, int count, int* first, int* length) noexcept nogil:

@@ -4,6 +4,7 @@ from ..sources.source import Source
 from .field import FieldPlan, FieldWorker
 
 LINES: tuple[str, ...]
+PLACES: dict[str, tuple[str, int]]
 
 class TextPlan(FieldPlan):
     def __init__(self, name: str, spec: Any, source: Source, view: int) -> None: ...
@@ -12,8 +13,8 @@ class TextWorker(FieldWorker):
     def __init__(self, lines: int) -> None: ...
 
 class PlacePlan(FieldPlan):
-    is_crop: bool
-    def __init__(self, name: str, spec: Any, view: int, is_crop: bool) -> None: ...
+    values: int
+    def __init__(self, name: str, spec: Any, view: int) -> None: ...
 
 class PlaceWorker(FieldWorker):
-    def __init__(self, is_crop: bool) -> None: ...
+    def __init__(self, place: str) -> None: ...

@@ -1,4 +1,4 @@
-"""Fields that are read as they are, or follow from the image alone: texts, JSON, crop and size."""
+"""Fields that are read as they are, or follow from the image alone: texts, JSON, crop, size."""
 
 from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memchr, memcpy
@@ -12,6 +12,8 @@ from recordio.formats.status cimport RENDER_OK, Outcome
 
 import json
 
+import numpy as np
+
 from recordio.errors import FieldError
 
 #: The lines of a text that are delivered.
@@ -21,6 +23,14 @@ cdef enum Lines:
     LINES_ALL = 0
     LINES_FIRST
     LINES_RANDOM
+
+#: What follows from the image alone: the type of its values, and how many a sample has.
+PLACES = {"size": ("int32", 2), "crop": ("float32", 4), "mirrored": ("bool", 1)}
+
+cdef enum Place:
+    PLACE_SIZE = 0
+    PLACE_CROP
+    PLACE_MIRRORED
 
 
 cdef class TextPlan(FieldPlan):
@@ -91,39 +101,49 @@ cdef class TextWorker(FieldWorker):
 
 
 cdef class PlacePlan(FieldPlan):
-    """What is seen of the image, or the size of all of it."""
+    """What is seen of the image, the size of all of it, or whether it is mirrored.
 
-    cdef readonly bint is_crop
+    A sample has `values` of the type `dtype`.
+    """
 
-    def __init__(self, name, spec, int view, is_crop):
+    cdef readonly int values
+
+    def __init__(self, name, spec, int view):
         FieldPlan.__init__(self, name, spec, None, view)
-        self.is_crop = is_crop
-        self.padding = bytes(16 if is_crop else 8)
+        dtype, self.values = PLACES[spec.place]
+        self.dtype = np.dtype(dtype)
+        self.padding = bytes(self.dtype.itemsize * self.values)
 
     def worker(self, renderer):
         """Make a worker beside a renderer of images."""
-        return PlaceWorker(self.is_crop)
+        return PlaceWorker(self.spec.place)
 
 
 cdef class PlaceWorker(FieldWorker):
     """Notes where the finished image comes from."""
 
-    cdef bint is_crop
+    cdef int place
+    cdef size_t size
 
-    def __init__(self, bint is_crop):
-        self.is_crop = is_crop
+    def __init__(self, place):
+        self.place = list(PLACES).index(place)
+        dtype, values = PLACES[place]
+        self.size = np.dtype(dtype).itemsize * values
 
     cdef int render(self, const Encoded* found, const FieldTask* task,
                     Outcome* outcome) noexcept nogil:
         cdef const FieldPath* path = task.path
-        cdef uint8_t* out = payload_room(task.payload, 16 if self.is_crop else 8, outcome)
+        cdef uint8_t* out = payload_room(task.payload, self.size, outcome)
         cdef double[2] low
         cdef double[2] high
         cdef double x, y
         cdef int i
         if out == NULL:
             return outcome.status
-        if not self.is_crop:
+        if self.place == PLACE_MIRRORED:
+            out[0] = path.reversed
+            return RENDER_OK
+        if self.place == PLACE_SIZE:
             (<int32_t*>out)[0], (<int32_t*>out)[1] = path.width, path.height
             return RENDER_OK
         for i in range(4):

@@ -23,6 +23,8 @@ cdef extern from "iterators/images/fields/gather.h" nogil:
                        int64_t fill, int type, void* out)
     void blend_pixels(const value_image* image, const double* xs, const double* ys, int count,
                       int64_t fill, int type, void* out)
+    void exchange_values(const int32_t* partners, int32_t num_partners, int count, int type,
+                         void* row)
     bint value_beyond(const value_image* image)
 
 

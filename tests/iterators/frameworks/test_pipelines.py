@@ -283,6 +283,7 @@ FAST = {
     "rgb": SOURCES[:2], "grey of v2": SOURCES[:2], "grey of three": SOURCES,
     "perhaps grey": SOURCES, "hue": SOURCES, "turn": SOURCES, "equalize": SOURCES,
     "classification": SOURCES[1:], "apply": SOURCES[1:], "tensors": SOURCES,
+    "long side": SOURCES, "limited": SOURCES,
 }  # fmt: skip
 
 
@@ -320,10 +321,47 @@ def test_presets_of_weights(folders, weights):
         torch.testing.assert_close(one_batch(loader), wanted, rtol=0, atol=1e-5)
 
 
+#: Presets whose images are frames of videos, or pairs.
+OTHER_PRESETS = ("VideoClassification", "OpticalFlow")
+
+
+def test_every_preset(tmp_path):
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (90, 131, 3), np.uint8)).save(
+        tmp_path / "a.png"
+    )
+    image = Image.open(tmp_path / "a.png")
+    models, seen = torchvision.models, set()
+    for weights in [one for name in models.list_models() for one in models.get_model_weights(name)]:
+        preset = weights.transforms()
+        if type(preset).__name__ in OTHER_PRESETS or repr(preset) in seen:
+            continue
+        seen.add(repr(preset))
+        keywords = {} if hasattr(preset, "crop_size") else {"data_shape": None, "orient": True}
+        loader = ImageLoader([(tmp_path / "a.png", 0)], 1, transform=preset, **keywords)
+        wanted, found = preset(image), one_batch(loader)[0]
+        near = 1e-5 * max(1, float(wanted.abs().max()) / 10)
+        torch.testing.assert_close(found, wanted, rtol=0, atol=near, msg=str(weights))
+    assert len(seen) > 20
+
+
+@pytest.mark.parametrize("shape", [(40, 64), (64, 40), (33, 57), (7, 90)])
+@pytest.mark.parametrize("size", [(20, 23), (20, 60), (None, 24)])
+def test_resize_with_a_limit(tmp_path, shape, size):
+    image = np.random.default_rng(0).integers(0, 256, (*shape, 3), np.uint8)
+    Image.fromarray(image).save(tmp_path / "a.png")
+    resize = v2.Resize(size[0], max_size=size[1])
+    transform = v2.Compose([resize, v2.ToImage()])
+    wanted = transform(Image.open(tmp_path / "a.png"))
+    keywords = {"data_shape": None, "orient": True}
+    loader = ImageLoader([(tmp_path / "a.png", 0)], 1, transform=transform, **keywords)
+    torch.testing.assert_close(one_batch(loader)[0], wanted.as_subclass(torch.Tensor))
+
+
 def test_transforms_of_timm_in_a_folder(folders):
     create = pytest.importorskip("timm.data").create_transform
-    for mode in ("center", "squash"):
-        transform = create(24, is_training=False, crop_mode=mode)
+    for mode in ("center", "squash", "border"):
+        means = {"mean": (0.5,) * 3, "std": (0.5,) * 3, "crop_pct": 0.9}
+        transform = create(24, is_training=False, crop_mode=mode, **means)
         dataset = datasets.ImageFolder(folders / "RGB", transform)
         with warnings.catch_warnings():
             warnings.simplefilter("error")

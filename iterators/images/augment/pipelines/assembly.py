@@ -98,9 +98,13 @@ class Assembly(Values):
     # Geometry
 
     def resize(
-        self, part: Part, size: int | tuple[int, int], resampling: Mapping[str, Any]
+        self,
+        part: Part,
+        size: int | tuple[int, int],
+        resampling: Mapping[str, Any],
+        most: int | None = None,
     ) -> None:
-        """Resize to a short side, or to (height, width)."""
+        """Resize to a short side, with at `most` so long a side, or to (height, width)."""
         self._before_resampling(part)
         if self._cropped is not None:
             self._resize_crop(part, size)
@@ -112,20 +116,29 @@ class Assembly(Values):
             self.keywords["resize"] = size
             if not isinstance(size, int):
                 self._size = size
-            elif self._size is not None:  # the long side is cut to a whole number
-                short = min(self._size)
-                height, width = (size * side // short for side in self._size)
-                self._size = height, width
+            elif self._size is not None:  # sides are cut to whole numbers
+                self._size = _resized(self._size, size, most)
             self._short = size if isinstance(size, int) else min(size)
+            if most is not None:
+                self.keywords["max_side"] = most
+                self._short = None if self._size is None else min(self._size)
         self._resampled(part, resampling)
 
     def resize_long(self, part: Part, size: int, resampling: Mapping[str, Any]) -> None:
-        """Resize to a long side, which needs a border around the image then: see `letterbox`."""
+        """Resize to a long side, and round the short one; what pads then is a `letterbox`."""
         self._before_resampling(part)
         if self._size is not None or self._short is not None or self._flips:
             raise part.error('stands behind other changes: give resize="contain" as a keyword')
         self._resampled(part, resampling)
         self._long = size, part
+
+    def _settle_long(self) -> None:
+        """Take a resize to the long side that nothing pads; keywords cut the short one."""
+        if self._long is None:
+            return
+        (side, part), self._long = self._long, None
+        self.keywords |= {"resize": side, "max_side": side}
+        self.note(f"{part.name} rounds the short side, which is cut to a whole number here.")
 
     def letterbox(self, part: Part, size: tuple[int, int], fill: int) -> bool:
         """Pad to a size what was resized to its long side; False if nothing was."""
@@ -167,7 +180,11 @@ class Assembly(Values):
         self, part: Part, size: tuple[int, int], position: str = "", **border: Any
     ) -> None:
         """Crop at the centre, or at that position; `border` is for images that are smaller."""
-        if self._size == size or self.letterbox(part, size, border.get("fill", 0)):
+        if self._size == size:
+            return
+        constant = border.get("padding_mode", "constant") == "constant"
+        if self._long is not None and constant and size == (self._long[0],) * 2:
+            self.letterbox(part, size, border.get("fill", 0))
             return
         self._before_crop(part)
         if self._may_be_smaller(size):
@@ -246,17 +263,14 @@ class Assembly(Values):
     def _crop(self, part: Part, size: tuple[int, int]) -> None:
         self._cropped, self._size, self._short = part, size, min(size)
 
-    def _refuse_alone(self) -> None:
-        """Refuse a resize to the long side without a border."""
-        if self._long is not None:
-            side, part = self._long
-            raise part.error(
-                f"makes images of different sizes: pad them to ({side}, {side}) behind it, which "
-                'is resize="contain"'
-            )
-
     def _before_crop(self, part: Part) -> None:
-        self._refuse_alone()
+        if self._long is not None and "resample" not in self.keywords:
+            side, resize = self._long
+            raise resize.error(
+                f"makes images that may be smaller than {part}: pad them to ({side}, {side}) "
+                'behind it, which is resize="contain"'
+            )
+        self._settle_long()
         if self._cropped is not None:
             raise part.error(f"is a second crop, behind {self._cropped}: keep one")
         if self._colours is not None:
@@ -268,7 +282,7 @@ class Assembly(Values):
             raise part.error("stands behind Normalize: move it in front of that")
 
     def _before_border(self, part: Part) -> None:
-        self._refuse_alone()
+        self._settle_long()
         if self._cropped is None and any(step["op"] not in _FLIPS for step in self.steps):
             raise part.error("stands behind a change of colours: move it in front of that")
         if self._erased is not None:
@@ -361,7 +375,7 @@ class Assembly(Values):
             raise part.error(f"turns hues of tensors, in floats, up to 12 levels apart: {IN_FRONT}")
 
     def _may_change(self, part: Part) -> None:
-        self._refuse_alone()
+        self._settle_long()
         if self._normal is not None:
             raise part.error("stands behind Normalize: move it in front of that")
         if self._erased is not None:
@@ -405,7 +419,7 @@ class Assembly(Values):
 
     def finish(self, rest: Sequence[Any] = ()) -> Translated:
         """Return the keywords of everything so far."""
-        self._refuse_alone()
+        self._settle_long()
         found = self.keywords
         if self.mixing and self._cropped is None and self._size is None and not self.steps:
             return Translated({}, self.mixing)
@@ -491,6 +505,18 @@ def assemble(
             return assembly.finish([one.transform for one in listed[index:]])
         assembly = trial
     return assembly.finish()
+
+
+def _resized(size: tuple[int, int], short: int, most: int | None) -> tuple[int, int]:
+    """Return the height and width that an image gets by a resize to a short side."""
+    if most is not None and most <= short:
+        return _scaled(size, most, max(size))
+    found = _scaled(size, short, min(size))
+    return found if most is None or max(found) <= most else _scaled(found, most, max(found))
+
+
+def _scaled(size: tuple[int, int], side: int, now: int) -> tuple[int, int]:
+    return side * size[0] // now, side * size[1] // now
 
 
 def _chance(step: Mapping[str, Any], p: float) -> dict[str, Any]:

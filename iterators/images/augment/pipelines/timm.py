@@ -81,12 +81,17 @@ def _random_resized_crop(assembly: Assembly, part: Part) -> None:
 
 
 def _resize(assembly: Assembly, part: Part) -> None:
-    """Resize to the short side, without drawing a scale."""
-    size = pair(part, read(part, "size"))
+    """Resize to the short side, or to the long one, without drawing a scale."""
+    size, longest = pair(part, read(part, "size")), number(read(part, "longest"))
     if read(part, "random_scale_prob") or read(part, "random_aspect_prob"):
         raise part.error("draws a scale: use train_crop_mode='rrc'")
-    if read(part, "longest") or size[0] != size[1]:
-        raise part.error("resizes to the long side: use crop_mode='center' or 'squash'")
+    if longest not in (0, 1) or size[0] != size[1]:
+        raise part.error(
+            "resizes to a side between: use crop_mode='squash', or as much height as width"
+        )
+    if longest:
+        assembly.resize_long(part, size[0], _resampling(assembly, part))
+        return
     assembly.resize(part, size[0], _resampling(assembly, part))
     assembly.note("timm's ResizeKeepRatio rounds the long side, which is cut off here.")
 

@@ -89,18 +89,14 @@ def _chance(part: Part) -> float:
 
 def _resize(assembly: Assembly, part: Part) -> None:
     size, most = read(part, "size"), getattr(part.transform, "max_size", None)
-    if size is None:
-        raise part.error(
-            "cuts the short side to a whole number of pixels: give the keyword "
-            'resize="contain", which rounds it and adds a border'
-        )
-    if most is not None:
-        raise part.error(
-            'limits the long side: drop max_size, give (height, width), or resize="contain"'
-        )
-    alone = isinstance(size, int) or len(size) == 1
+    wanted = _side_or_pair(part, most if size is None else size)
+    assembly.resize(part, wanted, _resampling(assembly, part), most)
+
+
+def _side_or_pair(part: Part, size: Any) -> int | tuple[int, int]:
+    """Return the short side, or (height, width)."""
     wanted = pair(part, size)
-    assembly.resize(part, wanted[0] if alone else wanted, _resampling(assembly, part))
+    return wanted[0] if isinstance(size, int) or len(size) == 1 else wanted
 
 
 def _center_crop(assembly: Assembly, part: Part) -> None:
@@ -408,10 +404,8 @@ def _segmentation(assembly: Assembly, part: Part) -> None:
 
 
 def _preset_resize(assembly: Assembly, part: Part) -> None:
-    size = read(part, "resize_size")
-    wanted = pair(part, size)
-    alone = isinstance(size, int) or len(size) == 1
-    assembly.resize(part, wanted[0] if alone else wanted, _resampling(assembly, part))
+    wanted = _side_or_pair(part, read(part, "resize_size"))
+    assembly.resize(part, wanted, _resampling(assembly, part))
 
 
 def _detection(assembly: Assembly, part: Part) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from iterators import ImageRecordIter
 from iterators.images.augment.geometry import drawn_steps
 from iterators.images.augment.recipe import Recipe
+from iterators.providers.image_shapes import resized
 from iterators.testing import encode, noise, write_pack
 
 SIDES = st.integers(1, 3000)
@@ -46,6 +47,49 @@ def test_contain_loses_nothing(width, height, down, across, random):
         assert abs(last["border_x"] - (across - fitted[0]) / 2) <= 1
         assert abs(last["border_y"] - (down - fitted[1]) / 2) <= 1
     assert abs(found[0]["out_width"] - fitted[0]) <= 1 or len(found) == 1
+
+
+def limited(width, height, short, most):
+    """Size by torchvision's `_compute_resized_output_size`; without `short` what exceeds `most`."""
+    if short is None and max(width, height) <= most:
+        return width, height
+    if short is None or most <= short:
+        factor = most, max(width, height)
+    else:
+        width, height = (int(short * side / min(width, height)) for side in (width, height))
+        factor = (most, max(width, height)) if max(width, height) > most else (1, 1)
+    return tuple(int(factor[0] * side / factor[1]) for side in (width, height))
+
+
+@settings(max_examples=300)
+@given(SIDES, SIDES, st.one_of(st.none(), st.integers(1, 900)), st.integers(1, 900))
+def test_max_side(width, height, short, most):
+    expected = limited(width, height, short, most)
+    if min(expected) < 1:
+        return
+    resize = -1 if short is None else short
+    found = steps(resize, (1, 1), width, height, max_side=most, resample="pillow")[0]
+    assert (found["target_width"], found["target_height"]) == expected
+    recipe = Recipe(data_shape=(3, 1, 1), resize=resize, max_side=most)
+    (sizes,) = resized(np.array([[width, height]], np.uint32), recipe, 1 << 40)
+    assert tuple(sizes[::-1]) == expected
+
+
+def test_max_side_of_images_in_their_own_sizes(tmp_path):
+    images = [noise(30 + 20 * i, 50, i) for i in range(4)]
+    path = write_pack(tmp_path / "a.rec", [encode(image) for image in images])
+    keywords = {"path_imgrec": str(path), "batch_size": 4, "data_shape": None, "max_side": 60}
+    sizes = [(30, 50), (50, 50), (60, 42), (60, 33)]
+    for more in ({}, {"cache": "ram"}, {"resample": "pillow", "cache": str(tmp_path / "cache")}):
+        with ImageRecordIter(**keywords, **more) as provider:
+            for _ in range(2):
+                (batch,) = provider
+                assert [one.shape[1:] for one in batch.data[0]] == sizes
+
+
+def test_max_side_beside_both_sides():
+    with pytest.raises(ValueError, match="max_side=9 has no effect beside a resize to both"):
+        Recipe(data_shape=(3, 8, 8), resize=(8, 8), max_side=9)
 
 
 def test_pixels(tmp_path):

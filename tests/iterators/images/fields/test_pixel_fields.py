@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import recordio
-from iterators import ImageDetRecordIter, ImageRecordIter
-from iterators.fields import Image, Mask
+from iterators import ImageDetRecordIter, ImageRecordDataset, ImageRecordIter
+from iterators.fields import Image, Mask, Mirrored
 from recordio import IRHeader
 from recordio.errors import ImageDecodeError, RecordIOError
 
@@ -126,6 +126,84 @@ def test_what_lies_outside_is_ignored(pack):
     assert not batch["depth"][:, 0][outside].any() and not batch["data"][:, 0][outside].any()
     inside = ~outside
     np.testing.assert_array_equal(batch["mask"][inside], batch["data"][:, 0][inside])
+
+
+REFLECTIONS = {
+    "keywords": {"rand_mirror": True, "flip_p": 0.5},
+    "steps": {"steps": [{"op": "hflip", "p": 0.5}, {"op": "vflip", "p": 0.5}]},
+    "turned": {"rand_mirror": True, "rotation": 20, "resize": 40},
+}
+
+
+@pytest.mark.parametrize("how", REFLECTIONS)
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "int32", "int64", "float32"])
+def test_values_change_places_in_a_mirror(pack, how, dtype):
+    ignore = 255 if dtype.startswith("u") else -1
+    kinds = {"ignore": ignore, "dtype": dtype}
+    swap = [(10 * i, 10 * i + 5) for i in range(25)]
+    fields = {"mask": Mask(swap=swap, **kinds), "mirrored": Mirrored()}
+    more = {"rand_crop": True, "epoch": 3, **REFLECTIONS[how]}
+    with provider(pack, fields={"mask": Mask(**kinds)}, **more) as plain:
+        wanted = [batch["mask"] for batch in plain]
+    partners = np.arange(256)
+    for a, b in swap:
+        partners[a], partners[b] = b, a
+    seen = []
+    with provider(pack, fields=fields, **more) as batches:
+        assert {desc.name: desc.shape for desc in batches.provide_data}["mirrored"] == (5,)
+        for batch, before in zip(batches, wanted, strict=True):
+            assert batch["mirrored"].shape == (5,) and batch["mirrored"].dtype == bool
+            for mirrored, found, own in zip(
+                batch["mirrored"], batch["mask"], before, strict=True
+            ):
+                changed = np.where(own == ignore, ignore, partners[own.astype(int)])
+                np.testing.assert_array_equal(found, changed if mirrored else own)
+            seen += batch["mirrored"].tolist()
+    assert {True, False} == set(seen)
+
+
+def test_two_reflections_are_a_half_turn(pack):
+    fields = {"mirrored": Mirrored()}
+    for how, mirrored in (
+        ({"mirror": True}, True),
+        ({"flip_p": 1.0}, True),
+        ({"mirror": True, "flip_p": 1.0}, False),
+        ({"mirror": True, "steps": ["hflip"]}, False),
+        ({"mirror": True, "steps": ["hflip", "vflip"]}, True),
+        ({}, False),
+    ):
+        with provider(pack, fields=fields, **how) as batches:
+            assert next(iter(batches))["mirrored"].tolist() == [mirrored] * 5
+
+
+def test_every_door_says_what_is_mirrored(pack):
+    torch = pytest.importorskip("torch")
+    fields = {"mask": Mask(swap=[(1, 2)]), "mirrored": Mirrored()}
+    data = ImageRecordDataset(pack / "a.rec", data_shape=(3, 32, 32), mirror=True, fields=fields)
+    assert [bool(data[i][2]) for i in range(2)] == [True, True]
+    from iterators.torch import ImageLoader
+
+    loader = ImageLoader(pack / "a.rec", 4, data_shape=(3, 32, 32), mirror=True, fields=fields)
+    _, _, mirrored, _ = next(iter(loader))
+    assert mirrored.dtype == torch.bool and mirrored.all() and mirrored.shape == (4,)
+    views = [{}, {"mirror": True}]
+    with provider(pack, fields={"mirrored": Mirrored()}, views=views) as batches:
+        batch = next(iter(batches))
+    assert not batch["mirrored0"].any() and batch["mirrored1"].all()
+
+
+@pytest.mark.parametrize(
+    ("kinds", "text"),
+    [
+        ({"swap": [(1, 255)]}, "swap has 255, which is the value to ignore"),
+        ({"swap": [(1, 300)]}, "swap has 300, which no mask of uint8 has"),
+        ({"swap": [(1, 2), (2, 3)]}, "a value is in one pair at most"),
+        ({"swap": [1, 2]}, "expected pairs of numbers of values"),
+    ],
+)
+def test_values_that_cannot_be_exchanged(kinds, text):
+    with pytest.raises(ValueError, match=text):
+        Mask(**kinds)
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -171,12 +171,19 @@ def test_a_letterbox():
         ({"area_for_downscale": "image"}, {}, "area_for_downscale='image'"),
         ({"max_size": (9, 8)}, {}, "draws its size"),
         ({}, {"pad_height_divisor": 32}, "pad_height_divisor=32"),
-        ({}, None, 'makes images of different sizes: .*resize="contain"'),
     ],
 )
 def test_what_is_no_letterbox(box, pad, text):
     parts = [fake("albumentations", "LongestMaxSize", **BOX | box)]
-    if pad is not None:
-        parts.append(fake("albumentations", "PadIfNeeded", **PADDED | pad))
+    parts.append(fake("albumentations", "PadIfNeeded", **PADDED | pad))
     with pytest.raises(PipelineError, match=text):
         keywords(*parts)
+
+
+def test_the_long_side_alone():
+    longest = fake("albumentations", "LongestMaxSize", **BOX)
+    found = NamedRecipe.from_albumentations([longest])
+    assert {"resize": 48, "max_side": 48}.items() <= found.keywords.items()
+    assert "rounds the short side" in str(found)
+    with pytest.raises(PipelineError, match='smaller than CenterCrop.*resize="contain"'):
+        keywords(longest, alb("CenterCrop", height=24, width=24))

@@ -225,6 +225,15 @@ def test_an_interpolation_that_is_drawn():
     assert keywords(crop)["interpolation"] == "random"
 
 
+def test_resize_keep_ratio_to_the_long_side():
+    pad = {"fill": (7, 7, 7), "padding_mode": "constant"}
+    found = keywords(ratio(longest=1.0), timm("CenterCropOrPad", size=(40, 40), **pad))
+    assert (found["resize"], found["data_shape"]) == ("contain", (3, 40, 40))
+    assert found["fill_value"] == 7
+    found = keywords(ratio(longest=1.0), timm("CenterCropOrPad", size=(24, 24), **pad))
+    assert (found["resize"], found["max_side"], found["data_shape"]) == (40, 40, (3, 24, 24))
+
+
 def test_resize_keep_ratio_says_that_it_rounds():
     found = NamedRecipe.from_timm([ratio(), tv("CenterCrop", size=(24, 24))])
     assert (found.keywords["resize"], "rounds the long side" in str(found)) == (40, True)
@@ -233,7 +242,7 @@ def test_resize_keep_ratio_says_that_it_rounds():
 @pytest.mark.parametrize(
     ("transform", "text"),
     [
-        (ratio(longest=1.0), "resizes to the long side"),
+        (ratio(longest=0.5), "resizes to a side between"),
         (ratio(random_scale_prob=0.5), "draws a scale: use train_crop_mode='rrc'"),
         (timm("TrimBorder", border_size=4), "has no counterpart"),
         (timm("RandomResizedCropAndInterpolation", size=(2, 2), scale=(1, 1), ratio=(1, 1),

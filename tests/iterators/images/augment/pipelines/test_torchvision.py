@@ -38,6 +38,10 @@ def size(name="CenterCrop", side=24, **more):
 GEOMETRY = [
     ([tv("Resize", size=256), size(side=224)], {"data_shape": (3, 224, 224), "resize": 256}),
     ([tv("Resize", size=[40]), size()], {"data_shape": (3, 24, 24), "resize": 40}),
+    ([tv("Resize", size=40, max_size=60), size()],
+     {"data_shape": (3, 24, 24), "resize": 40, "max_side": 60, "fill_value": 0}),
+    ([tv("Resize", size=None, max_size=60), size(side=60)],
+     {"data_shape": (3, 60, 60), "resize": 60, "max_side": 60, "fill_value": 0}),
     ([tv("Resize", size=20), size()],
      {"data_shape": (3, 24, 24), "resize": 20, "fill_value": 0}),
     ([size(side=224)], {"data_shape": (3, 224, 224), "fill_value": 0}),
@@ -275,6 +279,8 @@ def test_the_images_that_a_pipeline_is_given():
     grey, three = tv("Grayscale"), tv("Grayscale", num_output_channels=3)
     assert shape(digits, TENSOR) == (digits, 0)
     assert shape((3, 30, 41), tv("Resize", size=20), TENSOR) == ((3, 20, 27), 0)
+    assert shape((3, 30, 41), tv("Resize", size=20, max_size=25), TENSOR) == ((3, 18, 25), 0)
+    assert shape((3, 30, 41), tv("Resize", size=None, max_size=25), TENSOR) == ((3, 18, 25), 0)
     assert shape(photos, tv("Pad", padding=2), TENSOR) == ((3, 36, 36), 0)
     assert shape(photos, grey) == ((1, 32, 32), 0) and shape(digits, grey) == (digits, 0)
     assert shape(digits, three) == shape(digits, tv("RGB")) == ((3, 28, 28), 0)
@@ -363,14 +369,12 @@ ERRORS = [
     ([SQUARE, tv("RandomApply", transforms=[FLIP, SQUARE], p=1)], (1, 1), "inside RandomApply"),
     ([SQUARE, TENSOR, tv("RandomErasing", value="random"), NORMALIZE], (2,), "numbers that Normal"),
     ([SQUARE, tv("RandomErasing", value="random")], (1,), "draws normal numbers among integers"),
-    ([tv("Resize", size=None, max_size=300)], (0,), 'resize="contain"'),
     ([tv("ToImage"), tv("Resize", size=(8, 8), antialias=False)], (1,), "has antialias=False"),
     ([TENSOR, tv("Resize", size=(8, 8), interpolation=0)], (1,), "resamples tensors by 'nearest'"),
     ([TENSOR, tv("Resize", size=(8, 8), interpolation=3)], (1,), "resamples floats by bicubic"),
     ([SQUARE, TENSOR, TURN], (2,), "moves pixels of tensors"),
     ([SQUARE, TENSOR, tv("ColorJitter", hue=(0, 0.1))], (2,), "turns hues of tensors"),
     ([SQUARE, tv("ToPILImage", mode="L")], (1,), "has mode='L', and only None has"),
-    ([tv("Resize", size=256, max_size=300)], (0,), "drop max_size"),
     ([tv("Resize", size=9, interpolation="cubic")], (0,), "has the interpolation 'cubic'"),
     ([SQUARE, CROP, SQUARE], (2,), "stands behind a crop"),
     ([SQUARE, SQUARE], (1,), "is the second of its kind"),
