@@ -6,19 +6,24 @@ understood; a data set of its own kind is asked for its samples, in Python.
 
 from __future__ import annotations
 
+import itertools
 import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
+import numpy as np
 import torch
 
 from recordio.keywords.checks import boolean, entries, integer
 
+from ..core.example_seeds import draws_globally, seeding_batches
 from ..core.order import BatchPlan, check_of
 from ..core.order.position import Position
+from ..core.random import derive_key
 from ..loops.batch_fetcher import BatchFetcher
+from ..loops.iterator import fetch
 from ..providers.engine import ShapedRows
 from ..providers.image_provider import RecordImageProvider
 from ..providers.sample_iterator import chosen_batches, plan_of
@@ -43,9 +48,13 @@ from .loader_arguments import (
 )
 from .loader_epochs import Cut, Epochs, LoaderBatch, LoaderSampler, OrderedEpochs, SampledEpochs
 from .map_style import set_epoch_of
+from .seeded_samples import SampleRequest, seeded_batches
 from .world import World, drawn_seed, shared_seed
 
 __all__ = ["ImageLoader"]
+
+SAMPLE_KEY = 0x73616D70  # "samp": keeps the seeds of samples apart from others
+SEED_BITS = (1 << 64) - 1
 
 
 class ImageLoader:
@@ -157,7 +166,7 @@ class ImageLoader:
     -----
     Each loop is the next epoch, with a new order; `set_epoch` sets the number of the next one.  An
     epoch depends on the seed and its number alone, as those of `ImageRecordIter` do, and not on
-    threads.  Random numbers of Python's transforms are not repeated when a run is resumed.
+    threads.  Transforms in Python have a seed for each sample as well, except in threads.
 
     Examples
     --------
@@ -243,6 +252,7 @@ class ImageLoader:
         transform, keywords, prefetch_factor, shuffle, even = self._asked
         keywords, dataset = dict(keywords), self.dataset
         self._seen = snapshot(dataset)
+        self._draws_globally: bool | None = None  # from the generators of the process; not known
         found = image_set(dataset)
         self.recipe, found, tail = translated(found, transform, keywords)
         self._found = found
@@ -450,7 +460,7 @@ class ImageLoader:
     ) -> Iterator[tuple[Any, int]]:
         """Yield every batch, with the positions that are done behind it."""
         found = (
-            self._fetched(batches, position.epoch)
+            self._from_python(batches, position)
             if self._found.open is None
             else self._read(batches, position)
         )
@@ -461,19 +471,26 @@ class ImageLoader:
         self, batches: Iterator[LoaderBatch], position: Position
     ) -> Iterator[tuple[Any, int]]:
         """Yield batches of the provider."""
-        waiting: deque[int] = deque()
+        waiting: deque[tuple[int, list[int]]] = deque()
+        seeds = self._seeds(position)
+        ends = self.recipe is not None and bool(self.recipe.tail)
 
         def rows() -> Iterator[Any]:
             for batch in batches:
-                waiting.append(batch.done)
+                waiting.append((batch.done, seeds(batch.rows) if ends else []))
                 yield self._chosen(batch)
 
         provider = self._own_provider()
         provider.set_epoch(position.epoch)
         draws = self._epochs.draws(position.done)
         labelled = bool(provider.provide_label)
-        for parts in chosen_batches(provider, rows(), self._epochs.largest, draws):
-            yield collated(parts, labelled, self.collate_fn), waiting.popleft()
+        made = chosen_batches(provider, rows(), self._epochs.largest, draws)
+        while True:
+            with seeding_batches(lambda: waiting[0][1]):
+                parts = next(made, None)
+            if parts is None:
+                return
+            yield collated(parts, labelled, self.collate_fn), waiting.popleft()[0]
 
     def _chosen(self, batch: LoaderBatch) -> Any:
         """Return the samples of a batch as numbers among all images, with its shape."""
@@ -487,6 +504,44 @@ class ImageLoader:
             batch.shape,
             lambda slot: ((own(row), *size) for row, *size in others(slot)),
         )
+
+    def _seeds(self, position: Position) -> Callable[[np.ndarray], list[int]]:
+        """Return what gives the seeds of samples, batch by batch from a position on."""
+        draws = self._epochs.draws(position.done) or itertools.repeat(0)
+        key, epoch = derive_key(self._seed & SEED_BITS, SAMPLE_KEY), position.epoch
+        return lambda rows: [
+            derive_key(key, epoch, row, draw)
+            for row, draw in zip(rows.tolist(), draws, strict=False)
+        ]
+
+    def _from_python(
+        self, batches: Iterator[LoaderBatch], position: Position
+    ) -> Iterator[tuple[Any, int]]:
+        """Yield batches of samples that the data set makes, with seeds if it draws."""
+        if self.num_workers:  # threads share these generators with the program around the loop
+            yield from self._fetched(batches, position.epoch)
+            return
+        if self._draws_globally is None:
+            self._draws_globally = self._count > 0 and draws_globally(
+                lambda: fetch(self.dataset, [0], [position.epoch])
+            )
+        if not self._draws_globally:
+            yield from self._fetched(batches, position.epoch)
+            return
+        waiting: deque[int] = deque()
+        seeds = self._seeds(position)
+
+        def requests() -> Iterator[list[SampleRequest]]:
+            for batch in batches:
+                waiting.append(batch.done)
+                yield [
+                    SampleRequest(row, position.epoch, seed)
+                    for row, seed in zip(batch.rows.tolist(), seeds(batch.rows), strict=True)
+                ]
+
+        collate = self.collate_fn or default_collate
+        for batch in seeded_batches(self.dataset, requests(), collate):
+            yield batch, waiting.popleft()
 
     def _fetched(self, batches: Iterator[LoaderBatch], epoch: int) -> Iterator[tuple[Any, int]]:
         """Yield batches of samples that the data set makes."""
