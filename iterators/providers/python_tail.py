@@ -1,12 +1,14 @@
 """Functions in Python that finish the images of a batch after all other steps.
 
 A recipe made of another library's pipeline has them.  They run one image after the other, in the
-thread that takes the batch, and what they draw is not ours to repeat.
+thread that takes the batch.  What they draw from the generators of the process can be repeated
+where the loop gives every image a seed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from recordio.extras import need
 
 from ..core.batch import DataDesc
 from ..core.dtypes import array_over, tensor_over
+from ..core.example_seeds import kept_generators, seed_generators, seeds_at_hand
 from .image_options import ImageRecordOptions
 
 if TYPE_CHECKING:
@@ -49,7 +52,8 @@ class PythonTail:
 
     def described(self, desc: DataDesc) -> DataDesc:
         """Describe what becomes of a batch, by what becomes of a black image."""
-        found, is_tensor = self._one(np.zeros(desc.shape[1:], desc.dtype))
+        with kept_generators():
+            found, is_tensor = self._one(np.zeros(desc.shape[1:], desc.dtype))
         if found.ndim != 3:
             raise ValueError(f"{self.names}: returned an array of shape {found.shape}, no image")
         layout = "NCHW" if is_tensor else "NHWC"
@@ -60,7 +64,18 @@ class PythonTail:
         """Return the finished batch."""
         assert self._desc is not None
         finished = np.empty((len(images), *self._desc.shape[1:]), self._desc.dtype)
+        seeds = seeds_at_hand()
+        with contextlib.nullcontext() if seeds is None else kept_generators():
+            self._finish(images, finished, seeds)
+        return finished
+
+    def _finish(
+        self, images: np.ndarray, finished: np.ndarray, seeds: Sequence[int] | None
+    ) -> None:
+        """Finish the images of a batch, each with its seed; those that fill it have none."""
         for slot, image in enumerate(images):
+            if seeds is not None and slot < len(seeds):
+                seed_generators(seeds[slot])
             found, _ = self._one(image)
             if found.shape != finished.shape[1:] or found.dtype != finished.dtype:
                 raise ValueError(
@@ -69,7 +84,6 @@ class PythonTail:
                     "needs one shape and type"
                 )
             finished[slot] = found
-        return finished
 
     def _one(self, image: np.ndarray) -> tuple[np.ndarray, bool]:
         """Return a finished image, and whether it came as a tensor."""

@@ -6,18 +6,22 @@ understood; a data set of its own kind is asked for its samples, in Python.
 
 from __future__ import annotations
 
+import itertools
 import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
+import numpy as np
 import torch
 
 from recordio.keywords.checks import boolean, entries, integer
 
+from ..core.example_seeds import seeding_batches
 from ..core.order import BatchPlan, check_of
 from ..core.order.cutting import Position
+from ..core.random import derive_key
 from ..providers.engine import ShapedRows
 from ..providers.image_provider import RecordImageProvider
 from ..providers.report import Report
@@ -47,6 +51,9 @@ from .python_batches import PythonBatches
 from .world import World, drawn_seed, shared_seed
 
 __all__ = ["ImageLoader"]
+
+SAMPLE_KEY = 0x73616D70  # "samp": keeps the seeds of samples apart from others
+SEED_BITS = (1 << 64) - 1
 
 
 class ImageLoader:
@@ -158,7 +165,7 @@ class ImageLoader:
     -----
     Each loop is the next epoch, with a new order; `set_epoch` sets the number of the next one.  An
     epoch depends on the seed and its number alone, as those of `ImageRecordIter` do, and not on
-    threads.  Random numbers of Python's transforms are not repeated when a run is resumed.
+    threads.  Transforms in Python have a seed for each sample as well, except in threads.
 
     Examples
     --------
@@ -453,7 +460,13 @@ class ImageLoader:
     ) -> Iterator[tuple[Any, int]]:
         """Yield every batch, with the positions that are done behind it."""
         found = (
-            self._python.fetched(batches, position.epoch, self._epochs.largest, self.collate_fn)
+            self._python.fetched(
+                batches,
+                position.epoch,
+                self._epochs.largest,
+                self.collate_fn,
+                self._seeds(position),
+            )
             if self._found.open is None
             else self._read(batches, position)
         )
@@ -467,11 +480,13 @@ class ImageLoader:
         self, batches: Iterator[LoaderBatch], position: Position
     ) -> Iterator[tuple[Any, int]]:
         """Yield batches of the provider."""
-        waiting: deque[int] = deque()
+        waiting: deque[tuple[int, list[int]]] = deque()
+        seeds = self._seeds(position)
+        ends = self.recipe is not None and bool(self.recipe.tail)
 
         def rows() -> Iterator[Any]:
             for batch in batches:
-                waiting.append(batch.done)
+                waiting.append((batch.done, seeds(batch.rows) if ends else []))
                 yield self._chosen(batch)
 
         provider = self._own_provider()
@@ -480,8 +495,13 @@ class ImageLoader:
         labelled = bool(provider.provide_label)
         phase = "collate" if self.collate_fn is None else "python"
         collate = provider._provider_times.timing(phase, collated)
-        for parts in chosen_batches(provider, rows(), self._epochs.largest, draws):
-            yield collate(parts, labelled, self.collate_fn), waiting.popleft()
+        made = chosen_batches(provider, rows(), self._epochs.largest, draws)
+        while True:
+            with seeding_batches(lambda: waiting[0][1]):
+                parts = next(made, None)
+            if parts is None:
+                return
+            yield collate(parts, labelled, self.collate_fn), waiting.popleft()[0]
 
     def _chosen(self, batch: LoaderBatch) -> Any:
         """Return the samples of a batch as numbers among all images, with its shape."""
@@ -495,6 +515,15 @@ class ImageLoader:
             batch.shape,
             lambda slot: ((own(row), *size) for row, *size in others(slot)),
         )
+
+    def _seeds(self, position: Position) -> Callable[[np.ndarray], list[int]]:
+        """Return what gives the seeds of samples, batch by batch from a position on."""
+        draws = self._epochs.draws(position.done) or itertools.repeat(0)
+        key, epoch = derive_key(self._seed & SEED_BITS, SAMPLE_KEY), position.epoch
+        return lambda rows: [
+            derive_key(key, epoch, row, draw)
+            for row, draw in zip(rows.tolist(), draws, strict=False)
+        ]
 
     def _own_provider(self) -> RecordImageProvider:
         """Return the provider of all images, made in this process."""

@@ -1,4 +1,8 @@
-"""Batches of samples that a data set makes itself, in Python, and where their time goes."""
+"""Batches of samples that a data set makes itself, in Python, and where their time goes.
+
+A data set that draws from the generators of the process gets a seed for each sample in the thread
+of the loop; other threads would share these generators with the program around the loop.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,11 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
+from ..core.example_seeds import draws_globally, kept_generators, seed_generators
 from ..loops.batch_fetcher import BatchFetcher
+from ..loops.iterator import fetch
 from ..providers.advice import advised
 from ..providers.report import EpochTimes, Report
 from .collating import default_collate, use_one_core
@@ -24,6 +32,7 @@ class PythonBatches:
         #: What the loop waits for.
         self.times: EpochTimes = EpochTimes()
         self._counters: Callable[[], dict[str, float]] = dict
+        self._draws: bool | None = None  # from the generators of the process; not known
 
     def fetched(
         self,
@@ -31,14 +40,25 @@ class PythonBatches:
         epoch: int,
         largest: int,
         collate_fn: Callable[[list[Any]], Any] | None,
+        seeds: Callable[[np.ndarray], list[int]],
     ) -> Iterator[tuple[Any, int]]:
-        """Yield an epoch: every batch with the positions that are done behind it."""
-        threads = self._threads
+        """Yield an epoch: every batch with the positions that are done behind it.
+
+        `seeds` gives those of the samples of each batch, in its turn.
+        """
+        threads, collate = self._threads, collate_fn or default_collate
+        if self._draws is None and not threads:
+            self._draws = len(self._dataset) > 0 and draws_globally(
+                lambda: fetch(self._dataset, [0], [epoch])
+            )
+        if self._draws:
+            yield from self._seeded(batches, epoch, collate, seeds)
+            return
         # Small batches: as many as the threads can work on at once.
         ahead = max(self._ahead, -(-threads // max(largest, 1))) if threads else 1
         fetcher = BatchFetcher(
             self._dataset,
-            collate_fn or default_collate,
+            collate,
             threads=threads,
             ahead=ahead,
             name="image-loader",
@@ -63,6 +83,29 @@ class PythonBatches:
         finally:
             fetcher.close()
             self.times.finish(fetcher.stats())
+
+    def _seeded(
+        self,
+        batches: Iterator[LoaderBatch],
+        epoch: int,
+        collate: Callable[[list[Any]], Any],
+        seeds: Callable[[np.ndarray], list[int]],
+    ) -> Iterator[tuple[Any, int]]:
+        """Yield batches of samples with a seed each; the generators of the process stay."""
+        self.times.begin({})
+        try:
+            for batch in batches:
+                self.times.ask()
+                samples: list[Any] = []
+                with kept_generators():
+                    for row, seed in zip(batch.rows.tolist(), seeds(batch.rows), strict=True):
+                        seed_generators(seed)
+                        samples += fetch(self._dataset, [row], [epoch])
+                    found = collate(samples)
+                self.times.make(len(samples))
+                yield found, batch.done
+        finally:
+            self.times.finish({})
 
     def report(self, advise: bool) -> Report:
         """Return where the time of the last epoch went, or of the running one so far."""
