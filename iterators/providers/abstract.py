@@ -112,11 +112,10 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
 
     def next(self) -> DataBatch:
         """Return the next batch of the epoch; after the last, StopIteration until `reset`."""
+        times = self._provider_times
         if self._provider_batches is None:
             _needs_eachbatch(type(self), "next")
             self._provider_batches = iter(self.eachbatch())
-        times = self._provider_times
-        if not (self._provider_asked and times.begun):
             times.begin(self._provider_counters())
         times.ask()
         self._provider_asked = True

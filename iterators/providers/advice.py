@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ from recordio.formats.transcode.transcode import optimize_jpeg
 from recordio.frames.writer import RecordWriter
 from recordio.header import pack
 
+from ..core.order.cutting import pieces
 from ..images.augment.recipe import Recipe
 from ..images.cache.image_cache import MemoryImageCache
 from ..images.render_cache import CachedImages
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from ..images.sources.source import Source
     from .image_engines import ImageEngines
 
-__all__ = ["advised"]
+__all__ = ["advised", "tried"]
 
 #: A change is worth its name from this gain on; of changes nearly as good the cheapest is named.
 LEAST_GAIN = 1.05
@@ -56,7 +57,9 @@ LEAST_SHARE = 0.1
 #: nothing would be left to predict a rate from.
 LEAST_LEFT = 0.1
 #: Seconds of one round of a trial, images in it, and rounds, of which the fastest counts.
-TRIAL_SECONDS, TRIAL_IMAGES, ROUNDS = 0.1, (8, 64), 2
+TRIAL_SECONDS, TRIAL_IMAGES, ROUNDS = 0.1, (8, 256), 2
+#: Images of a batch there: more than a cache of a processor holds.
+TRIAL_BATCH = 32
 #: Short side of a packed image by that of what is cut out of it.
 PACKED_SIDE = 256 / 224
 #: A source that is larger than it has to be by this factor is worth being packed again.
@@ -93,7 +96,7 @@ def advised(
         python = ", ".join(getattr(step, "__name__", type(step).__name__) for step in steps)
     changes = [*_more_threads(now, threads), *_without_python(now, python)]
     if engines is not None:
-        changes += _tried(report, now, engines, epoch, python)
+        changes += tried(report, now, engines, epoch, python)
     most = max((change.capacity.rate for change in changes), default=0.0)
     if most >= LEAST_GAIN * now.rate:
         best = next(change for change in changes if change.capacity.rate >= NEARLY * most)
@@ -207,7 +210,7 @@ class _Trial:
         return Stage(
             source or self.source,
             Section((plan or self.plan)(), cache),
-            batch_size=self.count,
+            batch_size=TRIAL_BATCH,
             threads=1,
             depth=2,
             strict=self.engines.options.strict,
@@ -216,14 +219,15 @@ class _Trial:
 
     def _spent(self, stage: Stage, epoch: int, repeats: int) -> float:
         before = stage.stats()["processor_seconds"]
-        for at in range(repeats):
-            stage.submit(np.arange(self.count), epoch + at)
+        numbers = np.arange(self.count)
+        for at, rows in product(range(repeats), pieces(numbers, TRIAL_BATCH)):
+            stage.submit(rows, epoch + at)
             for _, error in stage.collect()[3]:
                 raise error
         return (stage.stats()["processor_seconds"] - before) / repeats / self.count
 
 
-def _tried(
+def tried(
     report: Report, now: Capacity, engines: ImageEngines, epoch: int, python: str
 ) -> Iterator[Change]:
     """Try what suits the provider, the cheapest first."""
