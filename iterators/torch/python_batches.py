@@ -9,7 +9,7 @@ from typing import Any
 
 from ..loops.batch_fetcher import BatchFetcher
 from ..providers.advice import advised
-from ..providers.report import EpochTimes, Report
+from ..providers.report import EpochTimes, EpochReport
 from .collating import default_collate, use_one_core
 from .loader_epochs import LoaderBatch
 
@@ -63,7 +63,7 @@ class PythonBatches:
             fetcher.close()
             self.times.finish(fetcher.stats())
 
-    def report(self, advise: bool) -> Report:
+    def report(self, advise: bool) -> EpochReport:
         """Return where the time of the last epoch went, or of the running one so far."""
         found = self.times.report(self._counters())
         name = f"{type(self._dataset).__name__}.__getitem__"

@@ -21,7 +21,7 @@ from iterators import (
 from iterators.providers import advice, auto_threads
 from iterators.providers.advice import advised, tried
 from iterators.providers.auto_threads import AutoThreads, wanted
-from iterators.providers.report import PHASES, Capacity, EpochTimes, Report
+from iterators.providers.report import PHASES, Capacity, EpochTimes, EpochReport
 from iterators.testing import copies, encode_jpeg, maker, picture, same, write_pack
 
 COUNT = 22
@@ -186,7 +186,7 @@ def test_times_are_those_of_the_epoch():
 
 
 def test_labels_are_escaped():
-    text = Report(images=1).prometheus(loader='a"b\\c\nd')
+    text = EpochReport(images=1).prometheus(loader='a"b\\c\nd')
     assert r'{loader="a\"b\\c\nd"}' in text and len(metrics(text)) >= 6
 
 
@@ -205,7 +205,7 @@ def test_a_forked_child_may_ask(pack):
 
 def measured(capacity, waited=0.9, rate=None, **more):
     rate = capacity.rate if rate is None else rate
-    return Report(
+    return EpochReport(
         images=1000, seconds=1000 / rate, rate=rate, waited_for_data=waited * 1000 / rate,
         shares={"decode": 1.0}, microseconds={"decode": 1e6 * capacity.working},
         threads=capacity.threads, predicted_rate=rate, capacity=capacity, **more,
@@ -250,7 +250,7 @@ def test_functions_in_the_loop_are_left_out():
 
 
 def test_a_provider_without_threads_has_no_advice():
-    assert "nothing" in advised(Report(images=3, seconds=1, rate=3)).advice
+    assert "nothing" in advised(EpochReport(images=3, seconds=1, rate=3)).advice
 
 
 def texts(provider, epoch=1):
