@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from ..core.batch import DataBatch, DataDesc, shown
 from .protocol import AbstractDataProviderState, MXNetJlProtocol, MXNetProtocol, named
-from .report import EpochTimes, EpochReport
+from .report import EpochReport, EpochTimes
 from .sample_iterator import DatasetProtocol
 from .show import pictures
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..loops.batch_fetcher import BatchFetcher
 from ..providers.advice import advised
-from ..providers.report import EpochTimes, EpochReport
+from ..providers.report import EpochReport, EpochTimes
 from .collating import default_collate, use_one_core
 from .loader_epochs import LoaderBatch
 

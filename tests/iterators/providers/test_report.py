@@ -21,7 +21,7 @@ from iterators import (
 from iterators.providers import advice, auto_threads
 from iterators.providers.advice import advised, tried
 from iterators.providers.auto_threads import AutoThreads, wanted
-from iterators.providers.report import PHASES, Capacity, EpochTimes, EpochReport
+from iterators.providers.report import PHASES, Capacity, EpochReport, EpochTimes
 from iterators.testing import copies, encode_jpeg, maker, picture, same, write_pack
 
 COUNT = 22
