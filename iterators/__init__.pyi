@@ -100,6 +100,7 @@ from .views import View as View
 # Base classes of your own providers, and the objects that providers deliver.
 from .core.batch import AbstractDataBatch as AbstractDataBatch
 from .core.batch import DataBatch as DataBatch
+from .providers.report import EpochReport as EpochReport
 from .core.batch import DataDesc as DataDesc
 from .providers.abstract import AbstractDataProvider as AbstractDataProvider
 from .providers.data_iter import DataIter as DataIter

@@ -33,8 +33,8 @@ BLOCKS_PER_THREAD = 8
 HANDOVER_BYTES = 1 << 20
 #: Every result costs at least this, so that small ones are limited in number too.
 RESULT_OVERHEAD = 256
-#: Where the system tells the limits of control groups.
-CGROUPS = "/sys/fs/cgroup"
+#: Where the system tells the limits of control groups, and those of this process.
+CGROUPS, OWN_GROUPS = "/sys/fs/cgroup", "/proc/self/cgroup"
 
 Item = TypeVar("Item")
 Chunk = TypeVar("Chunk")
@@ -56,7 +56,7 @@ def default_threads() -> int:
 def _processor_quota() -> float:
     """Return the processors that the control groups of this process allow; infinity for all."""
     try:
-        lines = Path("/proc/self/cgroup").read_text().splitlines()
+        lines = Path(OWN_GROUPS).read_text().splitlines()
     except OSError:
         return math.inf
     found = [math.inf]

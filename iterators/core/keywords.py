@@ -129,7 +129,7 @@ class ImageProviderKeywords(NamedKeywords, RemoteKeywords, LimitKeywords, total=
     images_per_class: int | None
     classes_per_batch: int | None
     epoch_size: int | None
-    preprocess_threads: int
+    preprocess_threads: int | str
     verbose: bool
     layout: str
     cache: str | os.PathLike[str] | None

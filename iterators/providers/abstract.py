@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from ..core.batch import DataBatch, DataDesc, shown
 from .protocol import AbstractDataProviderState, MXNetJlProtocol, MXNetProtocol, named
-from .report import EpochTimes, Report
+from .report import EpochReport, EpochTimes
 from .sample_iterator import DatasetProtocol
 from .show import pictures
 
@@ -89,7 +89,7 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
 
     @functools.cached_property
     def _provider_times(self) -> EpochTimes:
-        """What `report` counts."""
+        """Times that `report` shows."""
         return EpochTimes()
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -112,11 +112,10 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
 
     def next(self) -> DataBatch:
         """Return the next batch of the epoch; after the last, StopIteration until `reset`."""
+        times = self._provider_times
         if self._provider_batches is None:
             _needs_eachbatch(type(self), "next")
             self._provider_batches = iter(self.eachbatch())
-        times = self._provider_times
-        if not (self._provider_asked and times.begun):
             times.begin(self._provider_counters())
         times.ask()
         self._provider_asked = True
@@ -147,7 +146,7 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
         """Continue from a saved state; the next loop delivers the rest of that epoch."""
         raise TypeError(f"{type(self).__name__} has no state that could be loaded")
 
-    def report(self, advise: bool = True) -> Report:
+    def report(self, advise: bool = True) -> EpochReport:
         """Return where the time of the last epoch went, or of the running one so far.
 
         Parameters
@@ -158,7 +157,7 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
 
         Returns
         -------
-        Report
+        EpochReport
             Print it; before the first batch it has 0 images.  Its `prometheus` has the same
             numbers for a monitoring system.
         """
@@ -169,7 +168,7 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
         """Return the counters of what makes the batches; see `EpochTimes`."""
         return {}
 
-    def _provider_advice(self, report: Report) -> Report:
+    def _provider_advice(self, report: EpochReport) -> EpochReport:
         """Return a report with advice."""
         return report
 

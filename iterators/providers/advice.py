@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ from recordio.formats.transcode.transcode import optimize_jpeg
 from recordio.frames.writer import RecordWriter
 from recordio.header import pack
 
+from ..core.order.cutting import pieces
 from ..images.augment.recipe import Recipe
 from ..images.cache.image_cache import MemoryImageCache
 from ..images.render_cache import CachedImages
@@ -35,13 +36,13 @@ from ..images.stage import Stage
 from .device_images import decoded_there
 from .image_caching import available_memory, cached_recipe, estimated_bytes
 from .image_rules import EXPOSURE_RULE
-from .report import Capacity, Report
+from .report import Capacity, EpochReport
 
 if TYPE_CHECKING:
     from ..images.sources.source import Source
     from .image_engines import ImageEngines
 
-__all__ = ["advised"]
+__all__ = ["advised", "tried"]
 
 #: A change is worth its name from this gain on; of changes nearly as good the cheapest is named.
 LEAST_GAIN = 1.05
@@ -56,7 +57,9 @@ LEAST_SHARE = 0.1
 #: nothing would be left to predict a rate from.
 LEAST_LEFT = 0.1
 #: Seconds of one round of a trial, images in it, and rounds, of which the fastest counts.
-TRIAL_SECONDS, TRIAL_IMAGES, ROUNDS = 0.1, (8, 64), 2
+TRIAL_SECONDS, TRIAL_IMAGES, ROUNDS = 0.1, (8, 256), 2
+#: Images of a batch there, and batches ahead: as in a loop, and more than a processor caches.
+TRIAL_BATCH, TRIAL_AHEAD = 16, 4
 #: Short side of a packed image by that of what is cut out of it.
 PACKED_SIDE = 256 / 224
 #: A source that is larger than it has to be by this factor is worth being packed again.
@@ -73,12 +76,12 @@ class Change:
 
 
 def advised(
-    report: Report,
+    report: EpochReport,
     engines: ImageEngines | None = None,
     epoch: int = 0,
     python: str = "",
     threads: str = "preprocess_threads",
-) -> Report:
+) -> EpochReport:
     """Return the report with advice.
 
     `python` names the functions in Python that it counts, and `threads` the keyword for their
@@ -93,7 +96,7 @@ def advised(
         python = ", ".join(getattr(step, "__name__", type(step).__name__) for step in steps)
     changes = [*_more_threads(now, threads), *_without_python(now, python)]
     if engines is not None:
-        changes += _tried(report, now, engines, epoch, python)
+        changes += tried(report, now, engines, epoch, python)
     most = max((change.capacity.rate for change in changes), default=0.0)
     if most >= LEAST_GAIN * now.rate:
         best = next(change for change in changes if change.capacity.rate >= NEARLY * most)
@@ -123,7 +126,7 @@ def _more_threads(now: Capacity, name: str) -> Iterator[Change]:
             return
 
 
-def _fewer_threads(report: Report, now: Capacity, waits: bool) -> int:
+def _fewer_threads(report: EpochReport, now: Capacity, waits: bool) -> int:
     """Find a number of threads below the present one that is enough; 0 if there is none."""
     most = now.processors if waits else now.threads
     enough = int(np.ceil(SPARE * report.rate * now.working))
@@ -146,7 +149,7 @@ def _without_python(now: Capacity, names: str) -> Iterator[Change]:
     yield Change(f"keywords of the recipe in place of {names or 'functions'} in Python", found)
 
 
-def _share(report: Report, *names: str) -> float:
+def _share(report: EpochReport, *names: str) -> float:
     """Return the share of phases in all work, without that of waiting."""
     work = max(1 - report.shares.get("stalled", 0), 1e-9)
     return sum(report.shares.get(name, 0) for name in names) / work
@@ -207,24 +210,28 @@ class _Trial:
         return Stage(
             source or self.source,
             Section((plan or self.plan)(), cache),
-            batch_size=self.count,
+            batch_size=TRIAL_BATCH,
             threads=1,
-            depth=2,
+            depth=TRIAL_AHEAD,
             strict=self.engines.options.strict,
             entries=entries,
         )
 
     def _spent(self, stage: Stage, epoch: int, repeats: int) -> float:
         before = stage.stats()["processor_seconds"]
-        for at in range(repeats):
-            stage.submit(np.arange(self.count), epoch + at)
-            for _, error in stage.collect()[3]:
+        batches = product(range(repeats), list(pieces(np.arange(self.count), TRIAL_BATCH)))
+        more: Any = True
+        while more or stage.pending:
+            while stage.pending < stage.depth and (more := next(batches, None)):
+                at, rows = more
+                stage.submit(rows, epoch + at)
+            for _, error in stage.collect()[3] if stage.pending else ():
                 raise error
         return (stage.stats()["processor_seconds"] - before) / repeats / self.count
 
 
-def _tried(
-    report: Report, now: Capacity, engines: ImageEngines, epoch: int, python: str
+def tried(
+    report: EpochReport, now: Capacity, engines: ImageEngines, epoch: int, python: str
 ) -> Iterator[Change]:
     """Try what suits the provider, the cheapest first."""
     options = engines.options
@@ -266,15 +273,15 @@ class _Try(NamedTuple):
     spared: float = 0.0
 
 
-Attempt = Callable[[_Trial, Any, Report], Sequence[_Try]]
+Attempt = Callable[[_Trial, Any, EpochReport], Sequence[_Try]]
 
 
-def _plain(python: str, trial: _Trial, recipe: Any, report: Report) -> Sequence[_Try]:
+def _plain(python: str, trial: _Trial, recipe: Any, report: EpochReport) -> Sequence[_Try]:
     """Leave all to the stage that functions in Python do, for which its crop stands."""
     return [_Try(f"keywords of the recipe in place of {python} in Python", {})]
 
 
-def _scaled(trial: _Trial, recipe: Any, report: Report) -> Sequence[_Try]:
+def _scaled(trial: _Trial, recipe: Any, report: EpochReport) -> Sequence[_Try]:
     """Decode at the scale that is needed."""
     if recipe.scaled_decode or _share(report, "decode") < LEAST_SHARE:
         return ()
@@ -282,7 +289,7 @@ def _scaled(trial: _Trial, recipe: Any, report: Report) -> Sequence[_Try]:
     return [_Try("scaled_decode=True", {"plan": trial.changed(keywords)}, keywords)]
 
 
-def _entries(trial: _Trial, recipe: Any, report: Report) -> Sequence[_Try]:
+def _entries(trial: _Trial, recipe: Any, report: EpochReport) -> Sequence[_Try]:
     """Begin within images from the second epoch on."""
     options = trial.engines.options
     if not hasattr(options, "entry_points") or trial.engines.entries is not None:
@@ -293,7 +300,7 @@ def _entries(trial: _Trial, recipe: Any, report: Report) -> Sequence[_Try]:
     return [_Try("entry_points=True, from the second epoch on", how, {"entry_points": True})]
 
 
-def _as_uint8(trial: _Trial, recipe: Any, report: Report) -> Sequence[_Try]:
+def _as_uint8(trial: _Trial, recipe: Any, report: EpochReport) -> Sequence[_Try]:
     """Leave pixels as they are, for a device to normalise them."""
     options = trial.engines.options
     if (
@@ -319,7 +326,7 @@ def _as_uint8(trial: _Trial, recipe: Any, report: Report) -> Sequence[_Try]:
     return [_Try(text, how, {"dtype": "uint8", **keywords})]
 
 
-def _cached(trial: _Trial, recipe: Any, report: Report) -> Sequence[_Try]:
+def _cached(trial: _Trial, recipe: Any, report: EpochReport) -> Sequence[_Try]:
     """Keep decoded images, if they fit."""
     options, source = trial.engines.options, trial.engines.source
     if recipe.reducing_gap is not None or trial.plan.keywords["dtype"] == "uint16":
@@ -335,7 +342,7 @@ def _cached(trial: _Trial, recipe: Any, report: Report) -> Sequence[_Try]:
     return [_Try(text, how, {"cache": "ram"})]
 
 
-def _optimized(trial: _Trial, recipe: Any, report: Report) -> Sequence[_Try]:
+def _optimized(trial: _Trial, recipe: Any, report: EpochReport) -> Sequence[_Try]:
     """Rewrite the pack without loss."""
     if not _is_plain(trial) or _share(report, "decode") < LEAST_SHARE:
         return ()
@@ -343,7 +350,7 @@ def _optimized(trial: _Trial, recipe: Any, report: Report) -> Sequence[_Try]:
     return [_Try("recordio optimize PACK PREFIX, once", how)]
 
 
-def _resized(trial: _Trial, recipe: Any, report: Report) -> Sequence[_Try]:
+def _resized(trial: _Trial, recipe: Any, report: EpochReport) -> Sequence[_Try]:
     """Pack the images no larger than they are needed."""
     if not _is_plain(trial) or not encoder.available() or _share(report, "decode") < LEAST_SHARE:
         return ()

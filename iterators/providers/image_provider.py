@@ -66,7 +66,7 @@ from .mx_data_provider import MXDataProvider
 from .planned import PlannedProvider
 from .python_images import ImageChange
 from .python_tail import PythonTail
-from .report import Report
+from .report import EpochReport
 from .show import Classes, Pixels, show_batch
 
 if TYPE_CHECKING:
@@ -451,7 +451,7 @@ class RecordImageProvider(PlannedProvider):
         pixels = undo_normalisation(self)
         return show_batch(batch, pixels, title, classes, columns, described=self._fields.said())
 
-    def _provider_advice(self, report: Report) -> Report:
+    def _provider_advice(self, report: EpochReport) -> EpochReport:
         tries = None if self._shapes is not None else self._make_engine
         names = "" if self._tail is None else self._tail.names
         return advised(report, tries, self._position.epoch, names)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """`report()`: where the time of an epoch went, in the threads of a provider and in the loop.
 
-`EpochTimes` belongs to one provider and counts; a `Report` is what it found, with the `Capacity`
-that other settings would have.  `advice` names the settings; nothing here decodes an image.
+`EpochTimes` belongs to one provider and counts; an `EpochReport` has what it found, and the
+`Capacity` from which rates follow.  `advice` names other settings; nothing here decodes an image.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from recordio.ordered import default_threads
 
-__all__ = ["PHASES", "Capacity", "EpochTimes", "Report"]
+__all__ = ["PHASES", "Capacity", "EpochReport", "EpochTimes"]
 
 #: What time is spent on: first by threads, then by whoever takes a batch.  ``NAME_seconds`` are
 #: counters of engines and of `EpochTimes`.
@@ -33,7 +33,7 @@ PHASES = {
 
 @dataclass(frozen=True)
 class Capacity:
-    """What limits a rate: seconds of one image in threads and in the loop, threads, processors.
+    """Limits of a rate: seconds of one image in threads and in the loop, threads, processors.
 
     >>> slow = Capacity(threads=1, working=0.004, on_processor=0.004, loop=0.001, processors=8)
     >>> round(slow.rate), round(replace(slow, threads=8).rate)
@@ -69,8 +69,8 @@ class Capacity:
 
 
 @dataclass(frozen=True)
-class Report:
-    """Where the time of an epoch went, of the last one or of the running one so far.
+class EpochReport:
+    """Time of an epoch by what it was spent on: of the last one, or of the running one so far.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class Report:
 
         Examples
         --------
-        >>> print(Report(images=5).prometheus(loader="train").splitlines()[2])
+        >>> print(EpochReport(images=5).prometheus(loader="train").splitlines()[2])
         recordio_epoch_images{loader="train"} 5
         """
         metrics: list[tuple[str, str, list[tuple[dict[str, str], float]]]] = [
@@ -267,10 +267,10 @@ class EpochTimes:
     def _total(self) -> float:
         return sum(self.spent.values())
 
-    def report(self, counters: Mapping[str, float]) -> Report:
+    def report(self, counters: Mapping[str, float]) -> EpochReport:
         """Return what is known of the epoch, without advice."""
         if not self._images or self._begun is None or self._first is None:
-            return Report(threads=int(counters.get("threads", 0)))
+            return EpochReport(threads=int(counters.get("threads", 0)))
         pairs = zip(self._first, self._last or (counters, self.spent), strict=True)
         work, own = (
             {name: max(value - first.get(name, 0.0), 0.0) for name, value in last.items()}
@@ -314,7 +314,7 @@ class EpochTimes:
                 processors=default_threads(),
             )
         rate = self._images / seconds
-        return Report(
+        return EpochReport(
             images=self._images,
             seconds=seconds,
             rate=rate,

@@ -24,7 +24,7 @@ from ..core.order.cutting import Position
 from ..core.random import derive_key
 from ..providers.engine import ShapedRows
 from ..providers.image_provider import RecordImageProvider
-from ..providers.report import Report
+from ..providers.report import EpochReport
 from ..providers.sample_iterator import chosen_batches, plan_of
 from .collating import can_pin, collated, pinned
 from .dlpack import mapped
@@ -237,7 +237,7 @@ class ImageLoader:
         )
         self._process = os.getpid()
         self._world = World(rank, world_size)
-        self._reported = Report()  # of a provider that was closed
+        self._reported = EpochReport()  # of a provider that was closed
         self._asked = transform, keywords, prefetch_factor, shuffle, boolean("even", even)
         self._provider: RecordImageProvider | None = None
         self._settle()
@@ -533,7 +533,7 @@ class ImageLoader:
             self._process = os.getpid()
         return self._provider
 
-    def report(self, advise: bool = True) -> Report:
+    def report(self, advise: bool = True) -> EpochReport:
         """Return where the time of the last epoch went, or of the running one so far.
 
         Parameters

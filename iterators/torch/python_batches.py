@@ -17,7 +17,7 @@ from ..core.example_seeds import draws_globally, kept_generators, seed_generator
 from ..loops.batch_fetcher import BatchFetcher
 from ..loops.iterator import fetch
 from ..providers.advice import advised
-from ..providers.report import EpochTimes, Report
+from ..providers.report import EpochReport, EpochTimes
 from .collating import default_collate, use_one_core
 from .loader_epochs import LoaderBatch
 
@@ -107,7 +107,7 @@ class PythonBatches:
         finally:
             self.times.finish({})
 
-    def report(self, advise: bool) -> Report:
+    def report(self, advise: bool) -> EpochReport:
         """Return where the time of the last epoch went, or of the running one so far."""
         found = self.times.report(self._counters())
         name = f"{type(self._dataset).__name__}.__getitem__"

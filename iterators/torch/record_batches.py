@@ -23,7 +23,7 @@ from ..core.batch import DataBatch, shown
 from ..core.device import as_tensor
 from ..providers.abstract import AbstractDataProvider
 from ..providers.provider_options import evenness
-from ..providers.report import Report
+from ..providers.report import EpochReport
 from ..providers.sample_iterator import first_samples
 from .world import World
 
@@ -118,7 +118,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
         self._epoch = int(self._loops[0])
         self._running = False  # a loop of this process has begun and not ended
         self._length: tuple[tuple[int, int], int] | None = None
-        self._reported = Report()  # of a provider that was closed
+        self._reported = EpochReport()  # of a provider that was closed
 
     @property
     def world(self) -> tuple[int, int]:
@@ -231,7 +231,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
             provider.close()
         return self._length[1]
 
-    def report(self, advise: bool = True) -> Report:
+    def report(self, advise: bool = True) -> EpochReport:
         """Return where the time of the last epoch went, or of the running one so far.
 
         The parameter is that of a provider's `report`.  Epochs of the workers of a ``DataLoader``

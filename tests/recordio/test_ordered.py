@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from recordio import ordered
 from recordio.ordered import OrderedWork
 
 
@@ -95,3 +96,32 @@ begun.wait()
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stdout) == (0, printed), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("files", "groups", "expected"),
+    [
+        ({}, "0::/", 8),
+        ({"cpu.max": "max 100000"}, "0::/", 8),
+        ({"cpu.max": "250000 100000"}, "0::/", 3),
+        ({"jobs/mine/cpu.max": "50000 100000"}, "0::/jobs/mine", 1),
+        ({"jobs/cpu.max": "200000 100000", "jobs/mine/cpu.max": "max 100000"}, "0::/jobs/mine", 2),
+        (
+            {"cpu/own/cpu.cfs_quota_us": "400000", "cpu/own/cpu.cfs_period_us": "100000"},
+            "7:memory:/other\n3:cpu,cpuacct:/own",
+            4,
+        ),
+        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, "3:cpu:/", 8),
+        ({"cpu.max": "nonsense"}, "0::/", 8),
+    ],
+)
+def test_threads_are_those_that_the_process_may_use(tmp_path, monkeypatch, files, groups, expected):
+    for name, text in files.items():
+        (tmp_path / "fs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "fs" / name).write_text(text)
+    (tmp_path / "own").write_text(f"{groups}\n")
+    monkeypatch.setattr(ordered, "CGROUPS", str(tmp_path / "fs"))
+    monkeypatch.setattr(ordered, "OWN_GROUPS", str(tmp_path / "own"))
+    monkeypatch.setattr(ordered.os, "process_cpu_count", lambda: 8, raising=False)
+    monkeypatch.setattr(ordered.os, "sched_getaffinity", lambda _: set(range(16)), raising=False)
+    assert ordered.default_threads() == expected

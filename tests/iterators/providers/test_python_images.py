@@ -95,7 +95,7 @@ def test_the_steps_of_create_augmenter_give_the_pixels_of_the_image_stage(folder
         with of(folder, data_shape=(3, 6, 5), aug_list=steps) as slow:
             for a, b in zip(fast, slow, strict=True):
                 np.testing.assert_allclose(a.data[0], b.data[0], atol=1e-4)
-            assert "decode_seconds" not in slow.stats() and slow.stats()["batches"] >= 3
+            assert "python_seconds" in slow.stats() and slow.stats()["batches"] >= 3
     assert described == CreateAugmenter(
         (3, 6, 5), resize=8, mean=True, std=[2, 3, 4], inter_method=1
     )
