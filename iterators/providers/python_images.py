@@ -181,6 +181,7 @@ class PythonImages(Prefetcher):
                 content,
                 channels=self._image_shape[2],
                 orient=self.plan.recipe.orient,
+                background=self.plan.recipe.background,
                 **self._limits,
             )
             with drawing_for(self._key, epoch, record, draw):

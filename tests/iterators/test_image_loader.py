@@ -29,6 +29,7 @@ from torch.utils.data import (
 from iterators import ImageRecordDataset, ImageRecordIter, NamedRecipe, Pack
 from iterators.testing import write_pack
 from iterators.torch import ImageLoader, MapDataset
+from recordio.errors import ImageDecodeError
 from recordio.packs.open_pack import open_pack
 
 SHAPE = (3, 8, 10)
