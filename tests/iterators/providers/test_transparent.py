@@ -82,7 +82,9 @@ def pack(tmp_path):
 KEYWORDS = {"data_shape": (3, 30, 40), "batch_size": len(IMAGES), "dtype": "uint8"}
 
 
-@pytest.mark.parametrize("more", [{}, {"cache": "ram"}, {"views": [{}, {}]}, {"resample": "pillow"}])
+@pytest.mark.parametrize(
+    "more", [{}, {"cache": "ram"}, {"views": [{}, {}]}, {"resample": "pillow"}]
+)
 def test_providers(pack, more):
     keywords = {**KEYWORDS, "path_imgrec": str(pack), "layout": "NHWC", **more}
     with ImageRecordIter(background=COLOURS[1], **keywords) as provider:

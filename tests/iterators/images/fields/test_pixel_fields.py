@@ -153,9 +153,7 @@ def test_values_change_places_in_a_mirror(pack, how, dtype):
         assert {desc.name: desc.shape for desc in batches.provide_data}["mirrored"] == (5,)
         for batch, before in zip(batches, wanted, strict=True):
             assert batch["mirrored"].shape == (5,) and batch["mirrored"].dtype == bool
-            for mirrored, found, own in zip(
-                batch["mirrored"], batch["mask"], before, strict=True
-            ):
+            for mirrored, found, own in zip(batch["mirrored"], batch["mask"], before, strict=True):
                 changed = np.where(own == ignore, ignore, partners[own.astype(int)])
                 np.testing.assert_array_equal(found, changed if mirrored else own)
             seen += batch["mirrored"].tolist()
