@@ -151,7 +151,7 @@ def _decode(data: bytes, header: ImageHeader, options: EncodeOptions) -> np.ndar
     if options.color < 0:
         return decode_upright(data, options.max_pixels)
     limits = {"max_pixels": options.max_pixels}
-    return decode_as_opencv(data, options.color, limits, "--max-pixels")
+    return decode_as_opencv(data, options.color, limits, "--max-pixels", options.background)
 
 
 def _decode_resized_jpeg(

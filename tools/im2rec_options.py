@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from recordio.formats.image_header import DEFAULT_MAX_PIXELS
 from recordio.formats.table import FORMATS
-from recordio.keywords.checks import boolean, choice, integer, real
+from recordio.keywords.checks import boolean, choice, colour, integer, real
 from recordio.keywords.options import (
     Options,
     Rule,
@@ -44,7 +44,10 @@ __all__ = [
 #: Those of MXNet's tool.
 DEFAULT_EXTENSIONS = (".jpeg", ".jpg", ".png")
 #: Options that matter only where images are changed.
-IMAGE_OPTIONS = ("resize", "center_crop", "quality", "encoding", "color", "inter_method")
+IMAGE_OPTIONS = (
+    *("resize", "center_crop", "quality", "encoding", "color", "background"),
+    "inter_method",
+)
 #: The seed of MXNet's tool.
 SHUFFLE_SEED = 100
 #: No larger contents of samples; the limit of containers.
@@ -201,6 +204,13 @@ class EncodeOptions(Together):
         kept with `encoding` .png. Images are stored upright (default: 1).""",
         partial(choice, allowed=(-1, 0, 1)),
     )
+    background: tuple[int, int, int] | None = option(
+        None,
+        "str, optional",
+        """Colour that transparent images are laid over: R,G,B or one number, 0 to 255, such as 255
+        for white (default: alpha is dropped, and the colours under it are stored).""",
+        optional(colour),
+    )
     inter_method: int = option(
         1,
         "int",
@@ -250,6 +260,12 @@ class EncodeOptions(Together):
             "quality",
             lambda v: v.encoding == "raw",
             "must be left out: raw images have no quality",
+            refused=True,
+        ),
+        Rule(
+            "background",
+            lambda v: v.color < 0,
+            "must be left out: `color` -1 keeps the alpha channel",
             refused=True,
         ),
         Rule(

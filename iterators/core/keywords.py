@@ -464,6 +464,7 @@ class MixKeywords(TypedDict, total=False):
     prob: float
     label_smoothing: float
     classes: int | None
+    unlabelled: str
     seed: int
 
 

@@ -35,7 +35,8 @@ from recordio.formats.status cimport (
 from recordio.header cimport HEADER_FLAG, HEADER_ID, HEADER_LABEL, HEADER_SIZE
 
 from recordio.errors import ImageDecodeError
-from recordio.formats.image_decoder import CODECS
+from recordio.formats.general import wishes
+from recordio.formats.image_decoder import CODECS, SpecialRows
 from recordio.formats.image_header import check_pixels
 
 cdef const char* DAMAGED = (
@@ -132,8 +133,8 @@ cdef class Renderer:
     def __cinit__(self, RenderPlan plan not None, *, bint strict=False, Renderer beside=None,
                   EntryStore entries=None):
         cdef RowDecoder decoder
-        if len(CODECS) > MAX_SOURCES:
-            raise ValueError(f"{len(CODECS)} codecs: at most {MAX_SOURCES} are possible")
+        if len(CODECS) >= MAX_SOURCES:
+            raise ValueError(f"{len(CODECS)} codecs: fewer than {MAX_SOURCES} are possible")
         self.plan, self.strict, self.entries = plan, strict, entries
         self.labels, self.geometry, changes, writer = plan.parts()
         if beside is not None and not beside.shares_form(plan):
@@ -143,14 +144,20 @@ cdef class Renderer:
         else:
             self.runner = StepRunner(plan, changes, writer or RowWriter(plan))
         self.borrows = beside is not None
-        self.decoders = beside.decoders if self.borrows else [
-            codec(plan.channels, upright=plan.recipe.orient, deep=deep, **plan.limits)
-            for deep in [False, True][:1 if plan.cuts else 2] for codec in CODECS
-        ]
-        for decoder in self.decoders[:len(CODECS)]:
+        own = [codec(plan.channels, upright=plan.recipe.orient, deep=deep, **plan.limits)
+               for deep in [False, True][:1 if plan.cuts else 2]
+               for codec in CODECS] if not self.borrows else []
+        wanted = wishes(plan.recipe.background, strict)
+        if wanted and not self.borrows:
+            own.insert(0, SpecialRows(plan.channels, upright=plan.recipe.orient, **wanted,
+                                      **plan.limits))
+        self.decoders = beside.decoders if self.borrows else own
+        first = [one for one in self.decoders if isinstance(one, SpecialRows)]
+        deep = self.decoders[len(first) + len(CODECS):]
+        for decoder in self.decoders[:len(first) + len(CODECS)]:
             self.sources[self.num_sources] = &decoder.source
             self.num_sources += 1
-        for decoder in self.decoders[len(CODECS):]:
+        for decoder in [*first, *deep] if deep else []:
             self.deep_sources[self.num_deep] = &decoder.source
             self.num_deep += 1
         self._add_views(plan)
@@ -179,10 +186,11 @@ cdef class Renderer:
     cdef bint shares_form(self, RenderPlan plan):
         """Return True if images of that plan are decoded and written alike."""
         mine = self.plan
-        return ((mine.channels, not mine.cuts, mine.limits, mine.recipe.orient, mine.layout,
-                 mine.dtype, mine.most_height, mine.most_width)
-                == (plan.channels, not plan.cuts, plan.limits, plan.recipe.orient, plan.layout,
-                    plan.dtype, plan.most_height, plan.most_width)
+        return ((mine.channels, not mine.cuts, mine.limits, mine.recipe.orient,
+                 mine.recipe.background, mine.layout, mine.dtype, mine.most_height, mine.most_width)
+                == (plan.channels, not plan.cuts, plan.limits, plan.recipe.orient,
+                    plan.recipe.background, plan.layout, plan.dtype, plan.most_height,
+                    plan.most_width)
                 and mine.mean_image is plan.mean_image)
 
     def sample(self, const uint8_t[::1] record not None, uint32_t epoch=0, int64_t number=0,

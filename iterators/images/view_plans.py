@@ -48,8 +48,9 @@ def same_channels(recipes: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the recipes of the views of an image; ValueError unless one decoding serves all."""
     if len({recipe.channels for recipe in recipes}) > 1:
         raise ValueError("the views of an image have the same number of channels")
-    if len({recipe.orient for recipe in recipes}) > 1:
-        raise ValueError("the views of an image have the same orient")
+    for name in ("orient", "background"):
+        if len({getattr(recipe, name) for recipe in recipes}) > 1:
+            raise ValueError(f"the views of an image have the same {name}")
     return recipes
 
 

@@ -83,7 +83,14 @@ class DatasetParcel:
         self._pickled: bytes | None = None
 
     def __getstate__(self) -> bytes:
-        return bytes(reduction.ForkingPickler.dumps(self._dataset))
+        try:
+            return bytes(reduction.ForkingPickler.dumps(self._dataset))
+        except (AttributeError, TypeError, pickle.PicklingError) as error:
+            raise TypeError(
+                f"{type(self._dataset).__name__} cannot be sent to worker processes ({error}): "
+                "define its functions with def at the top of a module, in place of a lambda or a "
+                "function inside another, or start the processes by fork"
+            ) from error
 
     def __setstate__(self, pickled: bytes) -> None:
         self._dataset, self._pickled = None, pickled

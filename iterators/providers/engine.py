@@ -191,6 +191,8 @@ class SkippedSamples:
         if isinstance(error, RecordIOError):
             self.check()
         if arrays[0] is None or self.on_error == "raise" or not isinstance(error, RecordIOError):
+            if isinstance(error, RecordIOError) and not isinstance(error, RemoteFileError):
+                error.reason += '; on_error="skip" puts the next good record in its place'
             raise error
         self.add(error)
         for bad, (record, *size) in enumerate(records):

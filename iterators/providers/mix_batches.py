@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recordio.keywords.checks import integer, real
+from recordio.errors import LabelError
+from recordio.keywords.checks import choice, integer, real
 from recordio.keywords.options import Options, accepts, option, optional
 
 from ..core.backend import is_stored_sparse, is_tensor
@@ -103,6 +104,13 @@ class MixOptions(Options):
         the first, float32 ``(batch_size,)``.""",
         optional(partial(integer, low=1)),
     )
+    unlabelled: str = option(
+        "error",
+        '{"error", "zero"}',
+        """With `classes`, what a label of -1 is, which stands for a sample without one: an error, or
+        a row of zeros.""",
+        partial(choice, allowed=("error", "zero")),
+    )
     seed: int = option(
         0,
         "int",
@@ -178,6 +186,8 @@ class MixBatches(Wrapper):
             )
         if not (options.mixup or options.cutmix) or not options.prob:
             raise ValueError("nothing would be mixed: give mixup or cutmix a number above 0")
+        if options.unlabelled == "zero" and options.classes is None:
+            raise ValueError('unlabelled="zero" needs classes, the number of classes')
         if options.label_smoothing and options.classes is None:
             raise ValueError("label_smoothing needs classes, the number of classes")
         for name, kind in getattr(inside, "fields", {}).items():
@@ -280,8 +290,9 @@ class MixBatches(Wrapper):
             shares[:count] = share
             return [label, partner, shares]
         smoothing = self._options.label_smoothing
-        own = _one_hot(label, classes, smoothing)
-        other = _one_hot(partner, classes, smoothing)
+        zero = self._options.unlabelled == "zero"
+        own = _one_hot(label, classes, smoothing, zero)
+        other = _one_hot(partner, classes, smoothing, zero)
         return [own * share + other * (1 - share)]
 
     def _restart(self) -> None:
@@ -297,9 +308,12 @@ class MixBatches(Wrapper):
         return {**self._own_state([inside]), "settings": settings, "inside": inside.state}
 
     def _settings(self) -> dict[str, Any]:
-        return self._options.values(
+        found = self._options.values(
             "mixup", "cutmix", "switch", "prob", "label_smoothing", "classes", "seed"
         )
+        if self._options.differs("unlabelled"):  # states of older releases have no such setting
+            found["unlabelled"] = self._options.unlabelled
+        return found
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a saved state.
@@ -378,16 +392,23 @@ def is_integer(array: Any) -> bool:
     return bool(np.issubdtype(array.dtype, np.integer))
 
 
-def _one_hot(label: Any, classes: int, smoothing: float) -> Any:
-    """Rows of probabilities, float32."""
+def _one_hot(label: Any, classes: int, smoothing: float, zero: bool) -> Any:
+    """Rows of probabilities, float32; of zeros for -1, if that is wanted."""
     off = smoothing / classes
     whole = label if is_integer(label) else label.round()
     if bool((label != whole).any()):
         raise ValueError("the labels are not whole numbers, so they are not classes: drop classes")
     low, high = (int(label.min()), int(label.max())) if len(label) else (0, 0)
-    if low < 0 or high >= classes:
-        wrong = low if low < 0 else high
-        raise ValueError(f"there is a label {wrong}, and classes={classes}")
+    if low < -zero or high >= classes:
+        wrong = high if high >= classes else low
+        advice = '; unlabelled="zero" gives a sample without a label, -1, a row of zeros'
+        raise LabelError(
+            f"there is a label {wrong}, and classes={classes}{advice if wrong == -1 else ''}"
+        )
+    if low < 0:
+        rows = _one_hot(label.clip(0), classes, smoothing, zero)
+        rows[label < 0] = 0
+        return rows
     if is_tensor(label):
         rows = label.float().new_full((len(label), classes), off)
         return rows.scatter_(1, label.long()[:, None], 1 - smoothing + off)

@@ -192,6 +192,7 @@ class PythonImages(Prefetcher):
                 content,
                 channels=self._image_shape[2],
                 orient=self.plan.recipe.orient,
+                background=self.plan.recipe.background,
                 **self._limits,
             )
             times.append(time.perf_counter())

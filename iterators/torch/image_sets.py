@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -112,8 +111,6 @@ def translated(
         return recipe, replace(found, transform=None), reason
     if found.open is None or found.transform is None:
         return None, found, ""
-    if found.shape[1] is None and "on_error" not in keywords and _takes_truncated():
-        return None, in_python(found, TRUNCATED), ""
     try:
         recipe, reason = recipe_of(found.transform, found.shape)
     except (TypeError, ValueError) as error:
@@ -121,18 +118,6 @@ def translated(
     if not _is_shaped(found, recipe, keywords):
         return None, in_python(found, f"its transform {UNSHAPED}"), ""
     return recipe, found, reason
-
-
-#: What Pillow does with files that end early, and nothing here does.
-TRUNCATED = (
-    "PIL.ImageFile.LOAD_TRUNCATED_IMAGES is set, by which Pillow fills the rest of an image "
-    'with grey: give on_error="skip", which puts the next image in its place'
-)
-
-
-def _takes_truncated() -> bool:
-    """Return whether the script has told Pillow to open files that end early."""
-    return bool(getattr(sys.modules.get("PIL.ImageFile"), "LOAD_TRUNCATED_IMAGES", False))
 
 
 #: What is wrong with a transform after which nobody knows how large images are.

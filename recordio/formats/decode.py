@@ -26,6 +26,7 @@ from recordio.formats.image_header import (
 )
 from recordio.formats.png.deep import STORED
 from recordio.formats.table import format_of
+from recordio.keywords.checks import colour
 from recordio.ordered import default_threads
 
 __all__ = [
@@ -71,6 +72,7 @@ def decode_image(
     layout: str = "HWC",
     out: None = None,
     strict: bool = False,
+    background: Any = None,
     **limits: int | None,
 ) -> np.ndarray[Any, Any]: ...
 @overload
@@ -86,6 +88,7 @@ def decode_image(
     layout: str = "HWC",
     out: Given,
     strict: bool = False,
+    background: Any = None,
     **limits: int | None,
 ) -> Given: ...
 def decode_image(
@@ -100,6 +103,7 @@ def decode_image(
     layout: str = "HWC",
     out: Any = None,
     strict: bool = False,
+    background: Any = None,
     **limits: int | None,
 ) -> Any:
     r"""Decode an image of any format into an array.
@@ -138,6 +142,10 @@ def decode_image(
     strict : bool
         Refuse a JPEG image about which the decoder warns: where its data is damaged, pixels are
         invented.
+    background : int or (int, int, int), optional
+        Colour, 0 to 255 for R, G and B or one number for all, that a transparent image is laid
+        over, as by Pillow's ``Image.alpha_composite``. Without it the alpha channel is left out.
+        Only for ``"uint8"`` and for 1 or 3 channels.
     **limits : int or None
         Images with more pixels than `max_pixels` are refused before anything is decoded, and JPEG
         images with more scans than `max_scans`, or more than `max_scan_pixels` in all of them.
@@ -198,21 +206,35 @@ def decode_image(
             raise ValueError(f"size must be 1 to {MOST_PIXELS - 1} pixels a side, not {size}")
     if region is not None:
         region = _pixels("region", region, "(x, y, width, height)", 4)
+    over = None if background is None else colour("background", background)
+    if over is not None and channels == 4:
+        raise ValueError("background: RGBA images keep their alpha channel: drop it, or channels=4")
     checked = complete_limits(limits) if limits else DEFAULT_LIMITS
     if isinstance(data, str):
         raise TypeError("data is a str: pass the bytes of an image file, not its path")
     memory = out if out is None else memory_of(out)
     if dtype != "uint8" and np.dtype(dtype) != np.uint8:
-        if scale != 1 or size is not None:
+        if scale != 1 or size is not None or over is not None:
             raise ValueError(
-                "scale and size are for dtype='uint8': other types hold the stored values"
+                "scale, size and background are for dtype='uint8': other types hold the stored "
+                "values"
             )
         pixels = _decode_values(data, channels, _type_of(dtype), region, orient, strict, checked)
         found = _laid_out(pixels, layout, memory)
     else:
         planar = layout == "CHW"
         found = decode_pixels(
-            data, channels, orient, checked, region, SCALES[scale], size, planar, strict, memory
+            data,
+            channels,
+            orient,
+            checked,
+            region,
+            SCALES[scale],
+            size,
+            planar,
+            strict,
+            memory,
+            over,
         )
     return found if out is None else out
 
@@ -504,12 +526,16 @@ def _laid_out(pixels: np.ndarray, layout: str, out: np.ndarray | None) -> np.nda
 
 
 def decode_as_opencv(
-    data: Any, mode: int, limits: Mapping[str, int | None], lift: str = "max_pixels"
+    data: Any,
+    mode: int,
+    limits: Mapping[str, int | None],
+    lift: str = "max_pixels",
+    background: tuple[int, int, int] | None = None,
 ) -> np.ndarray:
     """Decode an image as ``cv2.imdecode`` does with a mode: grey, BGR or BGRA, 8 bits or as stored.
 
     The pixels are those of `decode_image`, which OpenCV need not be installed for.  `lift` is what
-    raises the limit on pixels, for the error.
+    raises the limit on pixels, for the error.  Grey and BGR images are laid over a `background`.
     """
     header = read_header(data)
     known: dict[str, Any] = complete_limits(limits)
@@ -530,6 +556,7 @@ def decode_as_opencv(
             dtype="uint16" if deep else "uint8",
             scale=1 / by,
             orient=not mode & IGNORE_ORIENTATION,
+            background=background,
             **known,
         )
     if pixels.shape[2] == 1:

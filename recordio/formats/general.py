@@ -8,6 +8,7 @@ users.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,8 +31,10 @@ from recordio.formats.webp import webp
 if TYPE_CHECKING:
     from typing_extensions import Buffer  # nothing of it is installed with the package
 
-__all__ = ["as_type", "decode_other", "describe", "turned"]
+__all__ = ["as_type", "decode_other", "decode_special", "describe", "turned", "wishes"]
 
+#: Formats whose images Pillow completes.
+_END_EARLY = ("jpeg", "png")
 _PHOTOMETRIC, _COLOUR_MAP = 262, 320
 #: The orientation that undoes one.
 _BACK = (1, 1, 2, 3, 4, 5, 8, 7, 6)
@@ -43,6 +46,7 @@ def decode_other(
     *,
     deep: bool = False,
     upright: bool = True,
+    ends_early: bool = False,
     **limits: int | None,
 ) -> NDArray[Any]:
     """Decode an image, upright, to 8 bits per channel or, if `deep`, to the values that are stored.
@@ -50,7 +54,7 @@ def decode_other(
     Three channels are RGB, one is grey, both converted from whatever is stored and turned as the
     orientation says.  Four are RGBA: the image must have them, and is taken as stored.  None (0)
     are those that are stored: grey, RGB or RGBA.  Of several frames the first counts.  Without
-    `upright` an orientation in EXIF data is ignored.
+    `upright` an orientation in EXIF data is ignored.  One that `ends_early` is left to Pillow.
 
     Eight bits are the upper ones of more; `deep` gives uint8, uint16 or whatever else is stored,
     such as the numbers with a sign or floating point of a TIFF: nothing is scaled and no bit is
@@ -63,7 +67,9 @@ def decode_other(
     check_limits(view, known, size=header.size)
     if channels == 4 and header.channels in (1, 3):
         raise _lacks_channels(header.channels)
-    pixels = row.values(view, channels, max_pixels=known["max_pixels"])
+    pixels = None
+    if not ends_early:
+        pixels = row.values(view, channels, max_pixels=known["max_pixels"])
     if pixels is None:
         pixels = _by_libraries(view, row, header, deep)
     if pixels.shape[:2] != (header.height, header.width):
@@ -76,6 +82,51 @@ def decode_other(
     if (upright and channels != 4) or row.is_always_turned:
         pixels = turned(pixels, header.orientation)
     return np.ascontiguousarray(_with_channels(pixels, channels))
+
+
+def wishes(background: tuple[int, int, int] | None, strict: bool) -> dict[str, Any]:
+    """Return what `decode_special` is wanted for, as its keywords; empty if for nothing.
+
+    Images that end early are wanted by a script that told Pillow so, if they need not be sound.
+    """
+    found: dict[str, Any] = {} if background is None else {"background": background}
+    pillow = sys.modules.get("PIL.ImageFile")
+    if not strict and getattr(pillow, "LOAD_TRUNCATED_IMAGES", False):
+        found["truncated"] = True
+    return found
+
+
+def decode_special(
+    data: Buffer,
+    channels: int,
+    *,
+    background: tuple[int, int, int] | None = None,
+    truncated: bool = False,
+    upright: bool = True,
+    **limits: int | None,
+) -> NDArray[Any] | None:
+    """Decode an image as `decode_other` does, if there is a reason; None for all other images.
+
+    The reasons are transparency, which shows the colour of the `background`, and a JPEG or PNG
+    image that ends early, if those are `truncated` as Pillow does it.
+    """
+    view = memoryview(data).cast("B")
+    row = format_of(view)
+    ends_early = truncated and row.kind in _END_EARLY and not row.is_whole(view)
+    if background is None:
+        over = False
+    else:  # codecs give rows without alpha; the header says whether there is some
+        over = row.kind != "jpeg" and (row.rows is None or read_header(view).channels in (2, 4))
+    if not over and not ends_early:
+        return None
+    found = decode_other(
+        view, 0 if over else channels, upright=upright, ends_early=ends_early, **limits
+    )
+    if over and found.shape[2] == 4:
+        colours, alpha = found[:, :, :3].astype(np.uint32), found[:, :, 3:]
+        total = colours * alpha + np.array(background, np.uint32) * (255 - alpha) + 128
+        found = (total + (total >> 8) >> 8).astype(np.uint8)  # the quotient by 255, rounded
+    return np.ascontiguousarray(_with_channels(found, channels))
 
 
 def turned(pixels: NDArray[Any], orientation: int) -> NDArray[Any]:

@@ -6,11 +6,13 @@ from typing_extensions import Buffer
 
 from .row_source import RowDecoder
 
-__all__ = ["CODECS", "GeneralRows", "decode_pixels"]
+__all__ = ["CODECS", "GeneralRows", "SpecialRows", "decode_pixels"]
 
 class GeneralRows(RowDecoder):
     error: Exception | None
     def forget(self) -> None: ...
+
+class SpecialRows(GeneralRows): ...
 
 CODECS: tuple[type[RowDecoder], ...]
 
@@ -25,4 +27,5 @@ def decode_pixels(
     planar: bool,
     strict: bool,
     out: Any,
+    background: tuple[int, int, int] | None = None,
 ) -> NDArray[np.uint8]: ...

@@ -20,7 +20,7 @@ from libc.string cimport memcpy, memset
 
 from recordio.counter cimport seconds_add
 from recordio.formats.row_source cimport (
-    SOURCE_FAILED, SOURCE_OPEN, ImageInfo, Pixels, Rectangle, RowDecoder, Rows, RowSource,
+    SOURCE_FAILED, SOURCE_OPEN, SOURCE_OTHER, ImageInfo, Pixels, Rectangle, RowDecoder, Rows, RowSource,
     open_first, read_pixels,
 )
 from recordio.formats.status cimport RENDER_IMAGE, RENDER_MEMORY, Outcome, outcome_fail
@@ -34,7 +34,7 @@ from recordio.formats import general
 from recordio.formats.image_header import read_header
 from recordio.formats.table import FORMATS
 
-__all__ = ["CODECS", "GeneralRows", "decode_pixels"]
+__all__ = ["CODECS", "GeneralRows", "SpecialRows", "decode_pixels"]
 
 # Of the source of everything else.
 cdef struct GeneralState:
@@ -48,11 +48,12 @@ cdef class GeneralRows(RowDecoder):
     cdef GeneralState state
     cdef int channels
     cdef dict settings          # limits, and whether images are turned upright
+    cdef object decode
     cdef object decoded         # alive while its pixels are read
     cdef readonly object error  # of the last image, whose outcome has no room for all of it
 
     def __cinit__(self, int channels, **settings):
-        self.channels, self.settings = channels, settings
+        self.channels, self.settings, self.decode = channels, settings, general.decode_other
         self.state.owner = <void*>self
         self.state.pixels.pixel_size = channels
         read_pixels(&self.source, &self.state.pixels)
@@ -61,6 +62,13 @@ cdef class GeneralRows(RowDecoder):
     def forget(self):
         """Let the error go, whoever has raised it."""
         self.error = None
+
+
+cdef class SpecialRows(GeneralRows):
+    """A decoder of the images that somebody wants in a special way; it leaves all others."""
+
+    def __cinit__(self, int channels, **settings):
+        self.decode = general.decode_special
 
 
 cdef int open_any(RowSource* source, const uint8_t* data, size_t size, ImageInfo* info,
@@ -73,7 +81,9 @@ cdef int open_any(RowSource* source, const uint8_t* data, size_t size, ImageInfo
         # A copy: the span may be a worker's scratch memory, and Python code can keep it.
         copy = PyBytes_FromStringAndSize(<const char*>data, <Py_ssize_t>size)
         decoder.error = None
-        pixels = general.decode_other(copy, decoder.channels, **decoder.settings)
+        pixels = decoder.decode(copy, decoder.channels, **decoder.settings)
+        if pixels is None:
+            return SOURCE_OTHER
         if pixels.dtype not in (np.uint8, np.uint16):
             pixels = general.as_type(pixels, np.dtype("float32"))
         if not decoder.settings.get("deep"):
@@ -121,12 +131,14 @@ cdef class _Engine:
     cdef int num_sources
     cdef resample.resampler* resampler
 
-    def __cinit__(self, int channels, bint upright, dict limits):
+    def __cinit__(self, int channels, bint upright, dict limits, dict wanted):
         cdef RowDecoder decoder
         self.resampler = NULL
-        if len(CODECS) > MAX_SOURCES:
-            raise ValueError(f"{len(CODECS)} codecs: at most {MAX_SOURCES} are possible")
+        if len(CODECS) >= MAX_SOURCES:
+            raise ValueError(f"{len(CODECS)} codecs: fewer than {MAX_SOURCES} are possible")
         self.decoders = [codec(channels, upright=upright, **limits) for codec in CODECS]
+        if wanted:
+            self.decoders.insert(0, SpecialRows(channels, upright=upright, **wanted, **limits))
         for decoder in self.decoders:
             self.sources[self.num_sources] = &decoder.source
             self.num_sources += 1
@@ -143,10 +155,11 @@ cdef class _Engine:
 
     def raise_outcome(self, int status, message):
         """Raise the error of the last image."""
-        error = self.decoders[self.num_sources - 1].error
-        if error is not None:
-            self.decoders[self.num_sources - 1].forget()
-            raise error
+        for decoder in self.decoders:
+            error = getattr(decoder, "error", None)
+            if error is not None:
+                decoder.forget()
+                raise error
         if status == RENDER_MEMORY:
             raise MemoryError(message or "no memory to decode an image")
         raise ImageDecodeError(message)
@@ -174,7 +187,7 @@ _thread = local()
 
 
 def decode_pixels(data, int channels, bint upright, dict limits, region, int scale, size,
-                  bint planar, bint strict, out):
+                  bint planar, bint strict, out, background=None):
     """Decode an image to 8 bits: a region of it, at 1/scale or at a size, into `out` if given."""
     cdef Py_buffer content, memory
     cdef _Engine engine
@@ -185,11 +198,13 @@ def decode_pixels(data, int channels, bint upright, dict limits, region, int sca
     cdef Target target
     cdef bint sound
     engines = _thread.__dict__
-    key = (channels, upright, tuple(limits.values()), getenv(b"ITERATORS_JPEG") != NULL)
+    wanted = general.wishes(background, strict)
+    key = (channels, upright, tuple(limits.values()), tuple(wanted.items()),
+           getenv(b"ITERATORS_JPEG") != NULL)
     # Taken out while it is in use: a finalizer in this thread may come here as well.
     engine = engines.pop(key, None)
     if engine is None:
-        engine = _Engine(channels, upright, limits)
+        engine = _Engine(channels, upright, limits, wanted)
     outcome.status = outcome.message[0] = 0
     PyObject_GetBuffer(data, &content, PyBUF_SIMPLE)
     try:

@@ -21,6 +21,7 @@ from .synonyms import elsewhere, synonym
 __all__ = [
     "boolean",
     "choice",
+    "colour",
     "did_you_mean",
     "entries",
     "integer",
@@ -148,6 +149,25 @@ def integers(
     if length is not None and len(items) != length:
         raise _refuse(name, value, expected)
     return items
+
+
+def colour(name: str, value: Any) -> tuple[int, int, int]:
+    """Return R, G and B of a colour, or of a grey level.
+
+    >>> colour("background", 255), colour("background", "0,128,255")
+    ((255, 255, 255), (0, 128, 255))
+    """
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = (value,) * 3
+    try:
+        red, green, blue = integers(name, value, 3, 0, 255)
+    except ValueError:
+        raise ValueError(
+            f"{name}={value!r}: expected three numbers from 0 to 255, R, G and B, or one"
+        ) from None
+    return red, green, blue
 
 
 def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError:

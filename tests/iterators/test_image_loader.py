@@ -29,6 +29,7 @@ from torch.utils.data import (
 from iterators import ImageRecordDataset, ImageRecordIter, NamedRecipe, Pack
 from iterators.testing import write_pack
 from iterators.torch import ImageLoader, MapDataset
+from recordio.errors import ImageDecodeError
 from recordio.packs.open_pack import open_pack
 
 SHAPE = (3, 8, 10)
@@ -563,14 +564,24 @@ def test_a_data_set_with_epochs_of_its_own_is_told_which_one_comes(tmp_path):
     assert torch.equal(next(iter(loader))[0], epochs[0])
 
 
-def test_a_script_that_lets_pillow_open_truncated_files_has_its_way(folder, monkeypatch):
+def test_a_script_that_lets_pillow_open_truncated_files_has_its_way(tmp_path, monkeypatch):
+    (tmp_path / "ant").mkdir()
+    for number in range(4):
+        path = tmp_path / "ant" / f"{number}.png"
+        pixels = np.random.default_rng(number).integers(0, 256, (80, 90, 3), np.uint8)
+        Image.fromarray(pixels).save(path)
+        if number == 1:
+            path.write_bytes(path.read_bytes()[:12000])
+    dataset = ImageFolder(tmp_path, PLAIN)
+    with pytest.raises(ImageDecodeError, match='on_error="skip"'):
+        list(fast(dataset, 4))
     monkeypatch.setattr("PIL.ImageFile.LOAD_TRUNCATED_IMAGES", True)
-    dataset = ImageFolder(folder, PLAIN)
-    with pytest.warns(UserWarning, match='LOAD_TRUNCATED_IMAGES is set.*give on_error="skip"'):
-        loader = ImageLoader(dataset, 4)
-    assert loader.provider is None
-    same(loader, DataLoader(dataset, 4))
-    assert len(list(fast(dataset, 4, on_error="skip"))) == 3
+    loader = fast(dataset, 4)
+    assert loader.provider is not None
+    ((images, _),) = loader
+    contents = [Path(path).read_bytes() for path, _ in dataset.samples]
+    ((others, _),) = fast(write_pack(tmp_path / "a.rec", contents), 4, **PLAIN)
+    torch.testing.assert_close(images, others)
 
 
 def test_an_error_of_a_data_set_comes_where_its_batch_does():

@@ -500,3 +500,18 @@ def test_values_that_no_encoding_keeps_are_named(images):
                     numbers=3 if dtype == np.float32 else 2)  # fmt: skip
         with pytest.raises(ImageDecodeError, match=words):
             encode_image(data, EncodeOptions())
+
+
+def test_transparent_images_over_a_colour():
+    pixels = np.random.default_rng(0).integers(0, 256, (20, 30, 4), np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(pixels, "RGBA").save(file, "PNG")
+    content = file.getvalue()
+    beneath = Image.new("RGBA", (30, 20), (9, 200, 255, 255))
+    wanted = Image.alpha_composite(beneath, Image.open(io.BytesIO(content))).convert("RGB")
+    stored = encode_image(content, EncodeOptions(encoding=".png", background="9,200,255"))
+    np.testing.assert_array_equal(decode_image(stored), np.asarray(wanted))
+    plain = encode_image(content, EncodeOptions(encoding=".png"))
+    np.testing.assert_array_equal(decode_image(plain), pixels[:, :, :3])
+    with pytest.raises(ValueError, match="keeps the alpha channel"):
+        EncodeOptions(color=-1, encoding=".png", background=255)

@@ -360,7 +360,7 @@ def test_a_data_set_that_does_not_arrive():
 
 def test_a_data_set_that_cannot_be_sent():
     with MultiprocessIterator([lambda: 1], 1, n_processes=1, context="spawn") as batches:
-        with pytest.raises(Exception, match="lambda|local object"):
+        with pytest.raises(TypeError, match=r"list cannot be sent.*(lambda|local object).*by fork"):
             next(batches)
 
 

@@ -8,6 +8,7 @@ import torch
 from scipy import stats
 
 from iterators import ArrayDataProvider, MixBatches
+from recordio.errors import LabelError
 
 RARE = 1e-4
 
@@ -189,6 +190,23 @@ def test_what_the_provider_gave_stays_as_it_is():
 def test_what_cannot_be_mixed_is_refused(make, text):
     with pytest.raises(ValueError, match=text):
         make()
+
+
+def test_samples_without_a_label():
+    rows, labels = np.eye(4, dtype=np.float32), np.array([0, -1, 2, 1])
+
+    def mixed(**keywords):
+        inside = ArrayDataProvider(rows, labels, batch_size=4)
+        return MixBatches(inside, mixup=1, classes=3, prob=1e-9, **keywords)
+
+    with pytest.raises(LabelError, match='a label -1.*unlabelled="zero"'):
+        mixed().next()
+    wanted = [[1, 0, 0], [0, 0, 0], [0, 0, 1], [0, 1, 0]]
+    np.testing.assert_array_equal(mixed(unlabelled="zero").next().label[0], wanted)
+    smooth = mixed(unlabelled="zero", label_smoothing=0.3).next().label[0]
+    assert not smooth[1].any() and np.allclose(smooth.sum(1), [1, 0, 1, 1])
+    with pytest.raises(ValueError, match='unlabelled="zero" needs classes'):
+        MixBatches(ArrayDataProvider(rows, labels, batch_size=4), mixup=1, unlabelled="zero")
 
 
 def test_an_unknown_keyword_is_refused():

@@ -19,6 +19,8 @@ _METHODS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
 _SAME = {"nearest-exact": "nearest", "nearest_exact": "nearest"}
 #: Names of modules whose classes mean what is written here.
 _LIBRARIES = ("torchvision", "torch")
+#: What reads the transforms of other libraries.
+_READERS = {"timm": "from_timm", "albumentations": "from_albumentations"}
 #: Pillow opens images as they are stored.
 PILLOW = {"orient": False, "resample": "pillow"}
 OTHERWISE = (
@@ -41,6 +43,10 @@ def translation(
     """Return the function that looks a transform up in a table; what else can be done is said."""
 
     def translate(assembly: Assembly, part: Part) -> None:
+        if part.library not in libraries and part.library in _READERS:
+            raise part.error(
+                f"is of {part.library}: give the pipeline to NamedRecipe.{_READERS[part.library]}"
+            )
         if part.library not in libraries or part.name not in table:
             raise part.error(f"has no counterpart {otherwise}")
         known = table[part.name]

@@ -365,6 +365,7 @@ def test_a_recipe_prints_itself_as_keywords():
 ERRORS = [
     ([SQUARE, tv("ElasticTransform")], (1,), "has no counterpart here: drop it, or put it behind"),
     ([SQUARE, fake("mine", "Resize", size=3)], (1,), "has no counterpart here"),
+    ([SQUARE, fake("timm", "ToNumpy")], (1,), "give the pipeline to NamedRecipe.from_timm"),
     ([SQUARE, compose(TENSOR, tv("Lambda"))], (1, 1), "has no counterpart here"),
     ([SQUARE, tv("RandomApply", transforms=[FLIP, SQUARE], p=1)], (1, 1), "inside RandomApply"),
     ([SQUARE, TENSOR, tv("RandomErasing", value="random"), NORMALIZE], (2,), "numbers that Normal"),
