@@ -303,10 +303,11 @@ def resized(sizes: np.ndarray, recipe: BaseRecipe, most_pixels: int) -> np.ndarr
         )
     limit, side = recipe.max_side, np.maximum(width, height)
     if limit != -1:
-        if isinstance(recipe.resize, int) and recipe.resize >= limit:  # exactly so long a side
+        exact = isinstance(recipe.resize, int) and recipe.resize >= limit
+        if exact:
             width, height = own
             side = np.maximum(width, height)
-        limited = (side > limit) | (recipe.resize >= limit)
+        limited = (side > limit) | exact
         width = np.where(limited, limit * width // side, width)
         height = np.where(limited, limit * height // side, height)
     return np.stack([height, width], axis=1).astype(np.int32)

@@ -107,8 +107,8 @@ class MixOptions(Options):
     unlabelled: str = option(
         "error",
         '{"error", "zero"}',
-        """With `classes`, what a label of -1 is, which stands for a sample without one: an error, or
-        a row of zeros.""",
+        """With `classes`, what becomes of a label of -1, which stands for a sample without one: an
+        error, or a row of zeros.""",
         partial(choice, allowed=("error", "zero")),
     )
     seed: int = option(

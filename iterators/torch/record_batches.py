@@ -317,7 +317,7 @@ class RecordBatches(torch.utils.data.IterableDataset):
         }
 
 
-def _takes(make: Callable[..., Any], name: str) -> bool:
+def _takes(make: Any, name: str) -> bool:
     """Return whether a keyword can be given."""
     try:
         found = inspect.signature(make).parameters

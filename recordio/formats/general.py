@@ -47,7 +47,7 @@ def decode_other(
     deep: bool = False,
     upright: bool = True,
     ends_early: bool = False,
-    **limits: int | None,
+    **limits: Any,
 ) -> NDArray[Any]:
     """Decode an image, upright, to 8 bits per channel or, if `deep`, to the values that are stored.
 

@@ -229,8 +229,8 @@ class ImageFields:
                 if spec.packed:
                     described.append(DataDesc(f"{plan.name}_offsets", (slots + 1,), np.int64, None))
             elif isinstance(plan, PlacePlan):
-                axes = (slots, plan.values)[: 1 + (plan.values > 1)]
-                described.append(DataDesc(plan.name, axes, plan.dtype, "NC"[: len(axes)]))
+                sides = (slots, plan.values)[: 1 + (plan.values > 1)]
+                described.append(DataDesc(plan.name, sides, plan.dtype, "NC"[: len(sides)]))
             elif spec.is_array:
                 own = dtype if dtype and _is_like_the_image(spec) else plan.dtype
                 described.append(DataDesc(plan.name, plan.shape(slots), own, plan.layout))
