@@ -490,7 +490,7 @@ def _decode_values(
     if header.numbers == "u" and header.bits is not None and header.bits <= 8:
         pixels = decode_pixels(view, channels, orient, limits, region, 1, None, False, strict, None)
         return pixels.astype(dtype)
-    found = decode_other(view, channels, deep=True, upright=orient, **limits)
+    found = decode_other(view, channels, deep=True, upright=orient, ends_early=False, **limits)
     if region is not None:
         x, y, width, height = region
         if (

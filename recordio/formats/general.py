@@ -47,7 +47,7 @@ def decode_other(
     deep: bool = False,
     upright: bool = True,
     ends_early: bool = False,
-    **limits: Any,
+    **limits: int | None,
 ) -> NDArray[Any]:
     """Decode an image, upright, to 8 bits per channel or, if `deep`, to the values that are stored.
 
@@ -120,7 +120,12 @@ def decode_special(
     if not over and not ends_early:
         return None
     found = decode_other(
-        view, 0 if over else channels, upright=upright, ends_early=ends_early, **limits
+        view,
+        0 if over else channels,
+        deep=False,
+        upright=upright,
+        ends_early=ends_early,
+        **limits,
     )
     if over and found.shape[2] == 4:
         colours, alpha = found[:, :, :3].astype(np.uint32), found[:, :, 3:]
