@@ -337,7 +337,8 @@ cdef class Stage:
         advance.
         """
         return {**self.sections.counters([*self.crews, self.spare]), "threads": self.in_use,
-                "decoder_warnings": counter_load(&self.damaged), "announced": counter_load(&self.announced),
+                "decoder_warnings": counter_load(&self.damaged),
+                "announced": counter_load(&self.announced),
                 **self.sections.mosaic_stats([*self.crews, self.spare]),
                 **self._cache_stats()}
 
