@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -24,13 +23,14 @@ from recordio.formats.transcode.transcode import optimize_jpeg
 from recordio.header import pack
 
 from ..images.augment.recipe import Recipe
+from ..images.augment.rules import EXPOSURE_RULE
 from ..images.cache.image_cache import MemoryImageCache
 from ..images.render import Renderer
 from ..images.render_cache import CachedImages, cached_bytes
 from ..images.sections import Section, Sections
+from ..images.view_plans import PackPlan
 from .device_images import decoded_there
 from .image_caching import available_memory, cached_recipe, estimated_bytes
-from .image_rules import EXPOSURE_RULE
 from .report import Capacity, Report
 
 if TYPE_CHECKING:
@@ -83,8 +83,9 @@ def advised(
     nothing = replace(report, advice="nothing was found that is faster")
     if now is None:
         return nothing
-    if engines is not None and engines.change is not None:
-        steps = getattr(engines.change(engines.plans[0]()), "steps", ())
+    if engines is not None and engines.job.change is not None:
+        change = engines.job.change(engines.plans[0].plan, engines.label_shape)
+        steps = getattr(change, "steps", ())
         python = ", ".join(getattr(step, "__name__", type(step).__name__) for step in steps)
     changes = [*_more_threads(now, threads), *_without_python(now, python)]
     if engines is not None:
@@ -169,13 +170,12 @@ class _Trial:
         """Return records of other images, with the labels of these."""
         return [pack(*pair) for pair in zip(self.headers, contents, strict=True)]
 
-    def changed(self, recipe: dict[str, Any], **keywords: Any) -> partial[Any]:
-        """Return the plan with another recipe and other keywords."""
-        own = replace(self.plan.args[0], **recipe)
-        return partial(self.plan.func, own, **{**self.plan.keywords, **keywords})
+    def changed(self, recipe: dict[str, Any], **keywords: Any) -> PackPlan:
+        """Return the plan with other keywords of the recipe and of its own."""
+        return self.plan.changed(replace(self.plan.recipe, **recipe), **keywords)
 
-    def renderer(self, plan: partial[Any], **keywords: Any) -> Renderer:
-        return Renderer(plan(), strict=self.engines.options.strict, **keywords)
+    def renderer(self, plan: PackPlan, **keywords: Any) -> Renderer:
+        return Renderer(plan.plan, strict=self.engines.job.options.strict, **keywords)
 
     def ratio(self, other: Renderer, records: Sequence[bytes] | None = None) -> float:
         """Return the time that samples take there, by the time here."""
@@ -196,11 +196,10 @@ class _Trial:
 
 def _tried(report: Report, now: Capacity, engines: ImageEngines, epoch: int) -> Iterator[Change]:
     """Try what suits the provider, the cheapest first."""
-    options = engines.options
-    one_recipe = len(engines.plans) == 1 and bool(engines.plans[0].args)
-    if not one_recipe or engines.change is not None or decoded_there(options):
+    options = engines.job.options
+    if len(engines.plans) > 1 or engines.job.change is not None or decoded_there(options):
         return
-    recipe = engines.plans[0].args[0]
+    recipe = engines.plans[0].recipe
     # What a thread does besides is not tried: samples with fields, mosaics, images in a cache.
     if type(recipe) is not Recipe or engines.fields or any(engines.caches):
         return
@@ -228,7 +227,7 @@ def _scaled(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Found:
 
 def _entries(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Found:
     """Begin within images from the second epoch on."""
-    options = trial.engines.options
+    options = trial.engines.job.options
     if not hasattr(options, "entry_points") or trial.engines.entries is not None:
         return ()
     if _share(report, "decode") < LEAST_SHARE:
@@ -241,7 +240,7 @@ def _entries(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Found
 
 def _as_uint8(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Found:
     """Leave pixels as they are, for a device to normalise them."""
-    options = trial.engines.options
+    options = trial.engines.job.options
     if (
         not trial.plan.keywords["dtype"].startswith(("float", "bfloat"))
         or options.mean_img
@@ -249,7 +248,7 @@ def _as_uint8(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Foun
         or {*EXPOSURE_RULE.names.split(), "random_erasing"} & {*recipe.changed()}
     ):
         return ()
-    there = getattr(trial.engines.placement.device, "type", None) == "cuda"
+    there = getattr(trial.engines.job.placement.device, "type", None) == "cuda"
     names = [
         item.name
         for item in fields(recipe)
@@ -269,7 +268,7 @@ def _as_uint8(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Foun
 
 def _cached(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Found:
     """Keep decoded images, if they fit."""
-    options, source = trial.engines.options, trial.source
+    options, source = trial.engines.job.options, trial.source
     if recipe.reducing_gap is not None or trial.plan.keywords["dtype"] == "uint16":
         return ()
     own = cached_recipe(recipe, False)
@@ -280,7 +279,7 @@ def _cached(trial: _Trial, recipe: Any, report: Report, now: Capacity) -> Found:
     room = sum(cached_bytes(own, *size) for size in sizes)
     cache = CachedImages(MemoryImageCache(source.count, own.channels, 2 * room + (1 << 20)), own)
     plan = trial.changed({"scaled_decode": own.scaled_decode})
-    crew = Sections((Section(plan(), cache),)).crew(source, options.strict)
+    crew = Sections((Section(plan.plan, cache),)).crew(source, options.strict)
     ratio = trial.ratio(crew.renderers[0])
     text = f'cache="ram", {needed / 1e9:.1f} GB, from the second epoch on'
     return [Change(text, now.scaled(ratio), {"cache": "ram"})]
