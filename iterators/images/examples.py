@@ -36,7 +36,7 @@ from .fields.image_fields import ImageFields
 from .plan import RenderPlan
 from .render import Renderer
 from .stored_bits import CutBits
-from .view_plans import augment_key, same_channels, with_keywords, with_views
+from .view_plans import PackPlan, augment_key, further_views, same_channels, with_keywords
 
 __all__ = [
     "AUGMENTATION",
@@ -173,16 +173,15 @@ class AugmentedExamples:
 
     def _plan(self) -> RenderPlan:
         options = self.options
-        make = partial(
-            RenderPlan,
-            self.recipes[0],
-            key=augment_key(options.seed),
-            layout=f"N{options.layout}",
-            dtype=options.dtype,
-            label_width=0,
+        keywords = {
+            "key": augment_key(options.seed),
+            "layout": f"N{options.layout}",
+            "dtype": options.dtype,
+            "label_width": 0,
             **self._limits,
-        )
-        return with_views(make, self.recipes, options.seed)()
+        }
+        views = further_views(self.recipes, options.seed)
+        return PackPlan(RenderPlan, self.recipes[0], keywords, views).plan
 
     def plans(self) -> list[RenderPlan]:
         """Return the plan of the image, or those of its views."""

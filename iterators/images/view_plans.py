@@ -1,4 +1,4 @@
-"""Plans for several views of an image that is decoded once, and the keys of what is drawn for them.
+"""Plans of the images of a pack and of several views of an image, and the keys of their draws.
 
 The image stage renders the views; here it is said that each has random numbers of its own.
 """
@@ -6,8 +6,8 @@ The image stage renders the views; here it is said that each has random numbers 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
-from functools import partial
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 from recordio.keywords.checks import unknown_keyword
@@ -15,7 +15,14 @@ from recordio.keywords.checks import unknown_keyword
 from ..core.random import derive_key
 from .plan import RenderPlan
 
-__all__ = ["AUGMENT_KEY", "augment_key", "same_channels", "with_keywords", "with_views"]
+__all__ = [
+    "AUGMENT_KEY",
+    "PackPlan",
+    "augment_key",
+    "further_views",
+    "same_channels",
+    "with_keywords",
+]
 
 #: "augment": keeps the keys of augmentation apart from those of orders.
 AUGMENT_KEY = 0x6175676D656E74
@@ -54,22 +61,33 @@ def same_channels(recipes: tuple[Any, ...]) -> tuple[Any, ...]:
     return recipes
 
 
-def with_views(make: partial[RenderPlan], recipes: Sequence[Any], seed: int) -> partial[RenderPlan]:
-    """Return the call `make`, a plan of the first recipe, with a view for each of the others.
+@dataclass(frozen=True)
+class PackPlan:
+    """A recipe for the images of a pack, and the keywords of their plan, which is of that `kind`.
 
-    Every view but the first draws with a key of its own; the first draws as if it were alone.
+    Each of the `views`, further ones of an image that is decoded once, is a recipe and its key.
     """
-    further = [
+
+    kind: type[RenderPlan]
+    recipe: Any
+    keywords: Mapping[str, Any]
+    views: Sequence[tuple[Any, int]] = ()
+
+    @cached_property
+    def plan(self) -> RenderPlan:
+        """The plan, which any number of engines share."""
+        alone = {**self.keywords, "label_width": 0, "labels": None, "change": None}
+        views = [self.kind(own, **{**alone, "key": key}) for own, key in self.views]
+        return self.kind(self.recipe, views=views, **self.keywords)
+
+    def changed(self, recipe: Any, **keywords: Any) -> PackPlan:
+        """Return it with another recipe and other keywords."""
+        return replace(self, recipe=recipe, keywords={**self.keywords, **keywords})
+
+
+def further_views(recipes: Sequence[Any], seed: int) -> list[tuple[Any, int]]:
+    """Return all recipes but the first, with their keys: the first draws as if it were alone."""
+    return [
         (recipe, derive_key(seed, AUGMENT_KEY, number))
         for number, recipe in enumerate(recipes[1:], 1)
     ]
-    return partial(_viewed, *make.args, plan_class=make.func, further=further, **make.keywords)
-
-
-def _viewed(
-    recipe: Any, *, plan_class: Any, further: list[tuple[Any, int]], **keywords: Any
-) -> RenderPlan:
-    shared = {**keywords, "label_width": 0, "labels": None, "change": None}
-    views = [plan_class(own, **{**shared, "key": key}) for own, key in further]
-    plan: RenderPlan = plan_class(recipe, views=views, **keywords)
-    return plan

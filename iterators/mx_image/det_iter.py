@@ -45,9 +45,10 @@ from ..providers.image_iter import (
     saved_of,
     shape_alone,
 )
+from ..providers.image_job import ImageJob
 from ..providers.image_labels import Labels, distinct_classes
 from ..providers.image_options import ImageDetIterOptions
-from ..providers.image_provider import ImageJob, RecordImageProvider
+from ..providers.image_provider import RecordImageProvider
 from ..providers.image_sources import ImageFileSource, listed_items
 from ..providers.python_images import PythonImages, listed_labels
 from .create import CreateDetAugmenter, DetAugmenterOptions
@@ -177,21 +178,20 @@ class ImageDetIter(ImageIter):
         refuse_for_functions(options)
         scaled_decode = "scaled_decode" in keywords
         job = ImageJob.of(
-            options.for_records(), [recipe], dtypes=FLOAT_TYPES, scaled_decode=scaled_decode
+            options.for_records(),
+            [recipe],
+            scaled_decode=scaled_decode,
+            dtypes=FLOAT_TYPES,
+            plan_class=LinearPlan,
+            tail=TAILS[options.last_batch_handle],
+            change=partial(_det_steps, self._steps),
+            more=saved_of(options, self._steps),
         )
         source = open_images(files, job, boxes=True)
         labels = _labels(source, listed, options)
         self._label_shape = cast(tuple[int, int], labels.shape)
-        RecordImageProvider.__init__(  # that of `ImageIter` is about other keywords
-            self,
-            job,
-            source,
-            labels,
-            plan_class=LinearPlan,
-            tail=TAILS[options.last_batch_handle],
-            change=partial(_det_steps, self._steps, self._label_shape),
-            more=saved_of(options, self._steps),
-        )
+        # That of `ImageIter` is about other keywords.
+        RecordImageProvider.__init__(self, job, source, labels)
 
     @property
     def data_shape(self) -> tuple[int, int, int]:
@@ -234,28 +234,20 @@ class ImageDetIter(ImageIter):
                 self._label_shape = self.check_label_shape(label_shape)
             if data_shape is not None:
                 recipe = shape_alone({"data_shape": data_shape})
-                make_plan = partial(
-                    LinearPlan,
-                    recipe,
-                    layout=plan.layout,
-                    dtype=plan.dtype.name,
-                    label_width=0,
-                    labels=plan.labels,
-                    **plan.limits,
-                )
-                self._make_plans = cast(list[partial[RenderPlan]], [make_plan])
-                plan = make_plan()
+                self._plans = [self._plans[0].changed(recipe)]
+                plan = self._plans[0].plan
                 if self._described is not None:
                     self._described["data_shape"] = recipe.data_shape
                     self._steps = tuple(CreateDetAugmenter(**self._described))
                     self._settings["aug_list"] = str([described_step(step) for step in self._steps])
                 self._settings["data_shape"] = str(recipe.data_shape)
-            change = partial(_det_steps, self._steps, self._label_shape)
-            engine.reform(plan, [change(plan)], self._label_shape)
+            change = partial(_det_steps, self._steps)
+            engine.reform(plan, [change(plan, self._label_shape)], self._label_shape)
+            self._job = replace(self._job, change=change)
             self._make_engine = replace(
                 cast(ImageEngines, self._make_engine),
-                plans=self._make_plans,
-                change=change,
+                job=self._job,
+                plans=self._plans,
                 label_shape=self._label_shape,
             )
             self._requests.clear()
@@ -343,9 +335,9 @@ class ImageDetIter(ImageIter):
                 yield drawn_boxes(bgr, np.asarray(label), color, thickness, id2labels)
 
 
-def _det_steps(steps: Sequence[Any], shape: tuple[int, int], plan: RenderPlan) -> DetSteps:
+def _det_steps(steps: Sequence[Any], plan: RenderPlan, shape: tuple[int, ...]) -> DetSteps:
     """Return what is called for every image."""
-    return DetSteps(steps, shape, plan.labels)
+    return DetSteps(steps, cast(tuple[int, int], shape), plan.labels)
 
 
 def _listed(options: ImageDetIterOptions) -> tuple[ImageFileSource | None, Vectors | None]:

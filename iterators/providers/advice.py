@@ -28,14 +28,15 @@ from recordio.header import pack
 
 from ..core.order.cutting import pieces
 from ..images.augment.recipe import Recipe
+from ..images.augment.rules import EXPOSURE_RULE
 from ..images.cache.image_cache import MemoryImageCache
 from ..images.render_cache import CachedImages
 from ..images.sections import Section
 from ..images.sources.record_source import RecordSource
 from ..images.stage import Stage
+from ..images.view_plans import PackPlan
 from .device_images import decoded_there
 from .image_caching import available_memory, cached_recipe, estimated_bytes
-from .image_rules import EXPOSURE_RULE
 from .report import Capacity, EpochReport
 
 if TYPE_CHECKING:
@@ -91,8 +92,8 @@ def advised(
     nothing = replace(report, advice="nothing was found that is faster")
     if now is None:
         return nothing
-    if engines is not None and engines.change is not None:
-        steps = getattr(engines.change(engines.plans[0]()), "steps", ())
+    if engines is not None and engines.job.change is not None:
+        steps = getattr(engines.job.change(engines.plans[0].plan, engines.label_shape), "steps", ())
         python = ", ".join(getattr(step, "__name__", type(step).__name__) for step in steps)
     changes = [*_more_threads(now, threads), *_without_python(now, python)]
     if engines is not None:
@@ -182,10 +183,9 @@ class _Trial:
                 writer.write(pack(*pair))
         return RecordSource.open(path).bytes_source()
 
-    def changed(self, recipe: dict[str, Any], **keywords: Any) -> partial[Any]:
+    def changed(self, recipe: dict[str, Any], **keywords: Any) -> PackPlan:
         """Return the plan with another recipe and other keywords."""
-        own = replace(self.plan.args[0], **recipe)
-        return partial(self.plan.func, own, **{**self.plan.keywords, **keywords})
+        return self.plan.changed(replace(self.plan.recipe, **recipe), **keywords)
 
     def seconds(self, *others: dict[str, Any]) -> list[float]:
         """Return seconds of a processor for one image, by each of several ways to make it."""
@@ -202,18 +202,18 @@ class _Trial:
 
     def _stage(
         self,
-        plan: partial[Any] | None = None,
+        plan: PackPlan | None = None,
         source: Source | None = None,
         cache: CachedImages | None = None,
         entries: EntryStore | None = None,
     ) -> Stage:
         return Stage(
             source or self.source,
-            Section((plan or self.plan)(), cache),
+            Section((plan or self.plan).plan, cache),
             batch_size=TRIAL_BATCH,
             threads=1,
             depth=TRIAL_AHEAD,
-            strict=self.engines.options.strict,
+            strict=self.engines.job.options.strict,
             entries=entries,
         )
 
@@ -234,15 +234,15 @@ def tried(
     report: EpochReport, now: Capacity, engines: ImageEngines, epoch: int, python: str
 ) -> Iterator[Change]:
     """Try what suits the provider, the cheapest first."""
-    options = engines.options
-    one_recipe = len(engines.plans) == 1 and bool(engines.plans[0].args)
+    options = engines.job.options
+    one_recipe = len(engines.plans) == 1 and not engines.plans[0].views
     # What a thread does besides is not tried: fields, boxes, images on servers or in a cache.
     more = engines.source.is_remote or engines.fields or any(engines.caches)
     if not one_recipe or decoded_there(options) or more:
         return
-    recipe = engines.plans[0].args[0]
+    recipe = engines.plans[0].recipe
     tries: tuple[Attempt, ...] = ()
-    if engines.change is not None:
+    if engines.job.change is not None:
         tries = (partial(_plain, python),)
     elif type(recipe) is Recipe:
         tries = (_scaled, _entries, _as_uint8, _cached, _optimized, _resized)
@@ -256,7 +256,7 @@ def tried(
         # Points that were noted belong to other numbers: they are noted again.
         own = {} if engines.entries is None else {"entries": EntryStore(trial.count)}
         before, *after = trial.seconds(own, *({**own, **one.how} for one in found))
-        if engines.change is not None:  # what they cost has nothing to do with the stage
+        if engines.job.change is not None:  # what they cost has nothing to do with the stage
             before = now.on_processor
         for one, seconds in zip(found, after, strict=True):
             then = replace(now.scaled(seconds / max(before, 1e-9)), python=0.0)
@@ -291,7 +291,7 @@ def _scaled(trial: _Trial, recipe: Any, report: EpochReport) -> Sequence[_Try]:
 
 def _entries(trial: _Trial, recipe: Any, report: EpochReport) -> Sequence[_Try]:
     """Begin within images from the second epoch on."""
-    options = trial.engines.options
+    options = trial.engines.job.options
     if not hasattr(options, "entry_points") or trial.engines.entries is not None:
         return ()
     if _share(report, "decode") < LEAST_SHARE:
@@ -302,7 +302,7 @@ def _entries(trial: _Trial, recipe: Any, report: EpochReport) -> Sequence[_Try]:
 
 def _as_uint8(trial: _Trial, recipe: Any, report: EpochReport) -> Sequence[_Try]:
     """Leave pixels as they are, for a device to normalise them."""
-    options = trial.engines.options
+    options = trial.engines.job.options
     if (
         not trial.plan.keywords["dtype"].startswith(("float", "bfloat"))
         or options.mean_img
@@ -310,7 +310,7 @@ def _as_uint8(trial: _Trial, recipe: Any, report: EpochReport) -> Sequence[_Try]
         or {*EXPOSURE_RULE.names.split(), "random_erasing"} & {*recipe.changed()}
     ):
         return ()
-    there = getattr(trial.engines.placement.device, "type", None) == "cuda"
+    there = getattr(trial.engines.job.placement.device, "type", None) == "cuda"
     names = [
         item.name
         for item in fields(recipe)
@@ -328,7 +328,7 @@ def _as_uint8(trial: _Trial, recipe: Any, report: EpochReport) -> Sequence[_Try]
 
 def _cached(trial: _Trial, recipe: Any, report: EpochReport) -> Sequence[_Try]:
     """Keep decoded images, if they fit."""
-    options, source = trial.engines.options, trial.engines.source
+    options, source = trial.engines.job.options, trial.engines.source
     if recipe.reducing_gap is not None or trial.plan.keywords["dtype"] == "uint16":
         return ()
     own = cached_recipe(recipe, False)

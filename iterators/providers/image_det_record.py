@@ -16,9 +16,10 @@ from ..images.augment.det_recipe import DetRecipe
 from ..images.det_render import DetPlan
 from ..images.sources.mixed_packs import Packs
 from ..images.sources.record_source import RecordSource, read_label_vectors
+from .image_job import ImageJob
 from .image_labels import Labels
 from .image_options import ImageDetOptions
-from .image_provider import ImageJob, RecordImageProvider
+from .image_provider import RecordImageProvider
 from .image_shapes import Shapes
 from .image_sources import open_packs
 
@@ -118,6 +119,7 @@ class ImageDetRecordIter(RecordImageProvider):
             [DetRecipe(**augmentation)],
             scaled_decode="scaled_decode" in keywords,
             shapes=shapes,
+            plan_class=DetPlan,
         )
         for recipe, pack in zip(job.recipes.packs, job.packs, strict=True):
             if recipe.mosaic and (pack.cache or job.options.cache):
@@ -126,7 +128,7 @@ class ImageDetRecordIter(RecordImageProvider):
                     "kept: drop cache"
                 )
         source = open_packs(job.packs, job.options, boxes=True)
-        super().__init__(job, source, _labels(job, source), plan_class=DetPlan)
+        super().__init__(job, source, _labels(job, source))
 
 
 def _labels(job: ImageJob, source: Packs) -> Labels:

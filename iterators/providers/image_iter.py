@@ -25,10 +25,10 @@ from ..images.augment.named_recipes import NamedRecipe
 from ..images.linear_render import LinearPlan
 from ..images.plan import RenderPlan
 from ..images.sources.mixed_packs import Pack
+from .image_job import ImageJob, view_recipes
 from .image_labels import class_labels
 from .image_options import ImageClassIterOptions, ImageIterOptions
-from .image_provider import ImageJob, RecordImageProvider
-from .image_recipes import view_recipes
+from .image_provider import RecordImageProvider
 from .image_sources import (
     FlooredPacks,
     ImageFileSource,
@@ -123,21 +123,16 @@ class ImageIter(RollingProvider, RecordImageProvider):
         job = ImageJob.of(
             records,
             recipes,
+            scaled_decode="scaled_decode" in keywords,
             dtypes=FLOAT_TYPES,
             vary=partial(_varied, described=options.aug_list is None),
-            scaled_decode="scaled_decode" in keywords,
-        )
-        source = open_images(files, job)
-        super().__init__(
-            job,
-            source,
-            class_labels(job.packs, job.options),
             plan_class=LinearPlan,
             tail=TAILS[options.last_batch_handle],
             named=named,
             change=None if steps is None else partial(_image_steps, steps),
             more=saved_of(options, steps),
         )
+        super().__init__(job, open_images(files, job), class_labels(job.packs, job.options))
 
 
 def _expanded(
@@ -230,7 +225,7 @@ def open_images(files: ImageFileSource | None, job: ImageJob, boxes: bool = Fals
     return files
 
 
-def _image_steps(steps: tuple[Any, ...], plan: RenderPlan) -> ImageSteps:
+def _image_steps(steps: tuple[Any, ...], plan: RenderPlan, _: tuple[int, ...]) -> ImageSteps:
     """Return what is called for every image of a pack."""
     return ImageSteps(steps, plan.label_width, plan.labels, plan.change)
 

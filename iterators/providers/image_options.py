@@ -22,10 +22,10 @@ from ..core.dtypes import dtype_name, quoted
 from ..core.field_specs import FieldOptions
 from ..core.order import Buckets
 from ..images.augment.named_recipes import NamedRecipeOptions
+from ..images.augment.rules import EXPOSURE_RULE, PIXEL_RULES, is_integer
 from ..images.limit_options import LimitOptions
 from ..images.sources.mixed_packs import PackOptions, as_packs
 from .auto_threads import check_threads
-from .image_rules import DET_RULES, RECORD_RULES
 from .provider_options import FileOptions, NamedOptions
 
 __all__ = [
@@ -88,6 +88,82 @@ def lengths(name: str, value: Any) -> tuple[int, ...]:
     if len(set(found)) < len(found):
         raise ValueError(f"{name}={value!r}: a length is there twice")
     return found
+
+
+# -- keywords that have no effect, or do not go together -----------------------------------------
+
+MEANS = "mean_r mean_g mean_b mean_a"
+_NEEDS_MEANS = (
+    "needs means of channels: drop mean_img, or erase to the mean or to noise of float pixels"
+)
+
+
+def _erases_pixels(values: Any) -> bool:
+    """Return whether erased pixels need means of channels."""
+    return is_integer(values) or not isinstance(values.erasing_value, str)
+
+
+#: Of all image providers.
+_RULES = (
+    *FileOptions.rules,
+    *PIXEL_RULES,
+    Rule(
+        "mean_img",
+        lambda v: is_integer(v) and v.dtype.startswith("uint"),
+        "has no effect on uint8 and uint16 pixels: drop it or use a float dtype",
+        refused=True,
+    ),
+    Rule("device_id", lambda v: True, "has no effect: `device` says where batches go"),
+    Rule(
+        "shuffle_chunk_seed",
+        lambda v: not v.shuffle_chunk_size,
+        "has no effect without shuffle_chunk_size",
+    ),
+    Rule(
+        "label_dtype",
+        lambda v: v.label_name is None,
+        "has no effect without labels: label_name=None",
+        refused=True,
+    ),
+)
+
+#: Of `ImageRecordIter`.
+RECORD_RULES = (
+    *_RULES,
+    EXPOSURE_RULE,
+    Rule(
+        EXPOSURE_RULE.names,
+        lambda v: v.normalise_on == "device",
+        'differs from image to image: it needs normalise_on="host"',
+        refused=True,
+    ),
+    Rule(MEANS, lambda v: v.mean_img, "has no effect with mean_img"),
+    Rule(
+        "random_erasing",
+        lambda v: v.mean_img and _erases_pixels(v),
+        _NEEDS_MEANS,
+        refused=True,
+    ),
+)
+
+#: Of `ImageDetRecordIter`.
+DET_RULES = (
+    *_RULES,
+    Rule(
+        "mean_img",
+        lambda v: v.means_win,
+        "has no effect with a mean above 0 of mean_r to mean_a, as in MXNet",
+    ),
+    Rule(
+        "random_erasing",
+        lambda v: v.mean_img and not v.means_win and _erases_pixels(v),
+        _NEEDS_MEANS,
+        refused=True,
+    ),
+)
+
+
+# -- the keywords of each provider ----------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)

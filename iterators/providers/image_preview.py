@@ -90,8 +90,7 @@ def samples_of(
     Each epoch is taken to visit the record once.
     """
     pack = int(np.searchsorted(provider._firsts, record, side="right")) - 1
-    plan = provider._make_plans[pack]
-    recipe, key = plan.args[0], plan.keywords["key"]
+    recipe, key = provider._plans[pack].recipe, provider._job.key
     size = _decoded_size(provider, record, recipe) if type(recipe) is Recipe else None
     samples = []
     with engine_apart(provider._make_engine, 1) as engine:

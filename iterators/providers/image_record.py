@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Never, TypeAlias
 from recordio.keywords.options import Options, accepts, divided
 
 from ..core.order import Buckets
-from ..images.augment.named_recipes import NamedRecipe, expanded
+from ..images.augment.named_recipes import expanded
 from ..images.augment.recipe import Recipe
 from ..images.patch_render import PatchPlan
 from ..images.plan import RenderPlan
 from ..images.view_plans import with_keywords
+from .image_job import DTYPES, ImageJob, view_recipes
 from .image_labels import Labels, class_labels, several_classes
 from .image_options import ImageClassOptions
-from .image_provider import DTYPES, ImageJob, RecordImageProvider
-from .image_recipes import view_recipes
+from .image_provider import RecordImageProvider
 from .image_shapes import Shapes
 from .image_sources import ImageSource, open_packs
 
@@ -106,10 +106,9 @@ class ImageRecordIter(RecordImageProvider):
     dtypes: tuple[str, ...] = DTYPES
 
     def __init__(self, *values: Never, **keywords: Unpack[ImageRecordIterParameters]) -> None:
-        job, named = _job(type(self), keywords, values)
+        job = _job(type(self), keywords, values)
         source = open_packs(job.packs, job.options)
-        labels = _labels(job, source)
-        super().__init__(job, source, labels, named=named, plan_class=_plan_class(job))
+        super().__init__(job, source, _labels(job, source))
 
 
 ImageRecordProvider: TypeAlias = ImageRecordIter
@@ -122,9 +121,8 @@ class ImageSourceIter(RecordImageProvider):
         for name in ("path_imgrec", "path_imgidx", "path_imglist", "verify"):
             if name in keywords:
                 raise ValueError(f"{name} is for record files, and {source.name} is none: drop it")
-        job, named = _job(ImageRecordIter, keywords)
-        labels = _labels(job, source)
-        super().__init__(job, source, labels, named=named, plan_class=_plan_class(job))
+        job = _job(ImageRecordIter, keywords)
+        super().__init__(job, source, _labels(job, source))
 
 
 class ImageRecordUInt8Iter(ImageRecordIter):
@@ -155,14 +153,10 @@ class ImageRecordIter_v1(ImageRecordIter):
         super().__init__(**keywords)
 
 
-def _plan_class(job: ImageJob) -> type[RenderPlan]:
-    """Return what plans are made of."""
-    return PatchPlan if job.options.patches else RenderPlan
-
-
-def _labels(job: Any, source: ImageSource) -> Labels:
+def _labels(job: ImageJob, source: ImageSource) -> Labels:
     """Labels of every image: as many for each, or any number."""
     options = job.options
+    assert isinstance(options, ImageClassOptions)
     if options.label_width == "longest" or options.multi_hot is not None:
         return several_classes(job.packs, options, source)
     return class_labels(job.packs, options)
@@ -170,8 +164,8 @@ def _labels(job: Any, source: ImageSource) -> Labels:
 
 def _job(
     kind: type[ImageRecordIter], keywords: Mapping[str, Any], values: Sequence[Any] = ()
-) -> tuple[ImageJob, NamedRecipe | None]:
-    """Check the keywords of a class: what is asked for, and the recipe that was named."""
+) -> ImageJob:
+    """Check the keywords of a class."""
     given = expanded({**keywords}, kind.dtypes[0])
     named_shape = given.get("buckets") is not None or given.get("patches") is not None
     if named_shape and len(values) < 2:
@@ -186,11 +180,12 @@ def _job(
     if options.views is not None:
         changed = partial(with_keywords, "views", recipe)
         recipes = view_recipes(options.views, options, changed)
-    job = ImageJob.of(
+    return ImageJob.of(
         options,
         recipes,
-        dtypes=kind.dtypes,
         scaled_decode="scaled_decode" in keywords,
+        dtypes=kind.dtypes,
         shapes=shapes,
+        plan_class=PatchPlan if options.patches else RenderPlan,
+        named=options.recipe,
     )
-    return job, options.recipe

@@ -33,6 +33,7 @@ from ..core.order.plans import DrawnShapePlan, ImageSizePlan
 from ..core.order.tokens import TokenPlan
 from ..images.augment.recipe import BaseRecipe
 from ..images.batch_memory import SeparateArrays
+from ..images.plan import RenderPlan
 from .image_options import ImageRecordOptions
 from .sample_iterator import Samples
 
@@ -41,10 +42,9 @@ __all__ = [
     "Shapes",
     "bucket_plan",
     "describe_batch",
-    "patch_data",
+    "describe_images",
     "ragged_data",
     "sizes_of",
-    "unknown_size",
     "whole_images",
 ]
 
@@ -234,6 +234,13 @@ class Shapes:
             )
         return ImageSizePlan(order, batch_size, tail, image_sizes=sizes)
 
+    def of_plans(self, sizes: np.ndarray | None) -> dict[str, Any]:
+        """Return what plans are told of the largest image; `sizes` as for `plan`."""
+        if self.patch:
+            side = self.patch * max(self.lengths)
+            return {"largest": (side, side), "patch": self.patch}
+        return {} if sizes is None else {"largest": tuple(sizes.max(0).tolist())}
+
     def joined(self, samples: Samples, as_buffer: bool) -> Samples:
         """Have what is made of images of their own size put together: a list, or arrays by name."""
         if not self.of_images:
@@ -336,6 +343,26 @@ def sizes_of(source: Any, recipes: Sequence[BaseRecipe], options: ImageRecordOpt
     return sizes
 
 
+def describe_images(
+    options: ImageRecordOptions, plan: RenderPlan, shapes: Shapes | None, dtype: Any
+) -> list[DataDesc]:
+    """Describe the images of a batch, if they have that type: an array for each view, or patches.
+
+    A height and width of 0 say that each image has its own.
+    """
+    plans = [plan, *plan.views]
+    name, size = options.data_name, options.batch_size
+    names = [f"{name}{number}" for number in range(len(plans))] if plan.views else [name]
+    sides = (0, 0) if shapes is not None and shapes.of_images else None
+    found = [
+        DataDesc(own, one.shape(size, sides), dtype or one.dtype, one.layout)
+        for own, one in zip(names, plans, strict=True)
+    ]
+    if shapes is None or not shapes.patch:
+        return found
+    return patch_data(shapes, found[0], plan.recipe.channels, size)
+
+
 def patch_data(shapes: Shapes, desc: DataDesc, channels: int, most: int) -> list[DataDesc]:
     """Describe the arrays of a batch in patches: the one with the longest sequences."""
     length = max(shapes.lengths)
@@ -368,12 +395,6 @@ def whole_images(batch: DataBatch, patch: int) -> RaggedBatch:
     whole = RaggedBatch([images], *given)
     whole.source = batch.source
     return whole
-
-
-def unknown_size(desc: DataDesc) -> DataDesc:
-    """Return a description whose height and width are 0: each image has its own."""
-    sides = [0 if axis in "HW" else n for axis, n in zip(str(desc.layout), desc.shape, strict=True)]
-    return DataDesc(desc.name, sides, desc.dtype, desc.layout)
 
 
 class RaggedBatch(DataBatch):

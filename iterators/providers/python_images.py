@@ -1,34 +1,46 @@
-"""Images that functions in Python change, one at a time: an engine beside the image stage.
+"""Images that functions in Python change, one at a time: in place of the image stage, or behind it.
 
-`PythonImages` reads and decodes records, calls what it is given for each, and puts the results into
-batches, in a few threads.  It does not know what the functions do.
+`PythonImages` is an engine: it reads and decodes records, calls what it is given for each, and puts
+the results into batches, in a few threads.  `PythonTail` calls functions for the images of a batch
+that is made.  Neither knows what the functions do.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from recordio.errors import LabelError, RecordIOError
+from recordio.extras import need
 from recordio.formats.decode import decode_image
 from recordio.header import IRHeader
 from recordio.packs.labels import LabelChange
 
+from ..core.batch import DataDesc
+from ..core.dtypes import array_over, tensor_over
 from ..core.example_random import drawing_for
+from ..core.example_seeds import kept_generators, seed_generators, seeds_at_hand
 from ..core.layout import plan as layout_plan
 from ..core.pool import BufferPool
 from ..core.prefetch import Prefetcher
 from ..images.plan import RenderPlan
 from ..images.stored_bits import has_more_bits
+from .image_options import ImageRecordOptions
 from .image_sources import ImageSource
 
-__all__ = ["ImageChange", "ImageSteps", "PythonImages", "listed_labels"]
+if TYPE_CHECKING:
+    from ..images.augment.named_recipes import NamedRecipe
 
+__all__ = ["ImageChange", "ImageSteps", "PythonImages", "PythonTail", "listed_labels"]
+
+#: Layout in which each kind of images is given to the first function behind the image stage.
+_LAYOUTS = {"tensor": "NCHW", "image": "NHWC", "array": "NHWC"}
 
 #: ``change(image, header)`` returns the image in its final size and its labels.
 ImageChange = Callable[[np.ndarray, IRHeader], tuple[Any, Any]]
@@ -218,3 +230,82 @@ class PythonImages(Prefetcher):
         with self._lock:
             for name, (begin, end) in zip(self._spent, pairwise(times), strict=True):
                 self._spent[name] += end - begin
+
+
+class PythonTail:
+    """Calls the functions at the end of a recipe for each image; `desc` describes what it returns.
+
+    A recipe made of another library's pipeline has them.  They run one image after the other, in
+    the thread that takes the batch.  What they draw from the generators of the process can be
+    repeated where the loop gives every image a seed.
+    """
+
+    def __init__(
+        self, named: NamedRecipe, options: ImageRecordOptions, views: bool, desc: DataDesc
+    ) -> None:
+        layout = _LAYOUTS[named.tail_of]
+        for name, wrong in (
+            ("views", views),
+            ("data_specs", options.data_specs is not None),
+            ("normalise_on", options.normalise_on != "host"),
+            ("layout", options.layout != layout),
+        ):
+            if wrong:
+                raise ValueError(
+                    f"the recipe calls {', '.join(named.tail_names)} in Python, which get one "
+                    f"image each, of {layout}: drop {name}, or the functions"
+                )
+        self._calls, self.names = named.tail, ", ".join(named.tail_names)
+        self._begin = {"tensor": tensor_over, "image": _picture, "array": _same}[named.tail_of]
+        self._named = named.tail_of == "array"
+        with kept_generators():
+            found, is_tensor = self._one(np.zeros(desc.shape[1:], desc.dtype))  # a black image
+        if found.ndim != 3:
+            raise ValueError(f"{self.names}: returned an array of shape {found.shape}, no image")
+        layout = "NCHW" if is_tensor else "NHWC"
+        #: What becomes of a batch.
+        self.desc: DataDesc = DataDesc(
+            desc.name, (desc.shape[0], *found.shape), found.dtype, layout
+        )
+
+    def __call__(self, images: np.ndarray) -> np.ndarray:
+        """Return the finished batch."""
+        finished = np.empty((len(images), *self.desc.shape[1:]), self.desc.dtype)
+        seeds = seeds_at_hand()
+        with contextlib.nullcontext() if seeds is None else kept_generators():
+            self._finish(images, finished, seeds)
+        return finished
+
+    def _finish(
+        self, images: np.ndarray, finished: np.ndarray, seeds: Sequence[int] | None
+    ) -> None:
+        """Finish the images of a batch, each with its seed; those that fill it have none."""
+        for slot, image in enumerate(images):
+            if seeds is not None and slot < len(seeds):
+                seed_generators(seeds[slot])
+            found, _ = self._one(image)
+            if found.shape != finished.shape[1:] or found.dtype != finished.dtype:
+                raise ValueError(
+                    f"{self.names}: returned {found.dtype} of shape {found.shape} for an image, "
+                    f"and {finished.dtype} of shape {finished.shape[1:]} for a black one: a batch "
+                    "needs one shape and type"
+                )
+            finished[slot] = found
+
+    def _one(self, image: np.ndarray) -> tuple[np.ndarray, bool]:
+        """Return a finished image, and whether it came as a tensor."""
+        found: Any = self._begin(image)
+        for call in self._calls:
+            found = call(image=found)["image"] if self._named else call(found)
+        is_tensor = hasattr(found, "detach")
+        return (array_over(found) if is_tensor else np.asarray(found)), is_tensor
+
+
+def _same(image: np.ndarray) -> np.ndarray:
+    return image
+
+
+def _picture(image: np.ndarray) -> Any:
+    """Return the image as Pillow's, which is what torchvision's transforms get."""
+    make: Callable[[Any], Any] = need("PIL.Image", "functions that take images of Pillow").fromarray
+    return make(image[..., 0] if image.shape[2] == 1 else image)

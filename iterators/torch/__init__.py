@@ -9,7 +9,7 @@ need("torch", "iterators.torch")
 
 from .dlpack import from_dlpack, to_dlpack  # noqa: E402
 from .image_loader import ImageLoader  # noqa: E402
-from .map_style import MapDataset  # noqa: E402
+from .python_batches import MapDataset  # noqa: E402
 from .record_batches import RecordBatches  # noqa: E402
 
 __all__ = ["ImageLoader", "MapDataset", "RecordBatches", "from_dlpack", "to_dlpack"]

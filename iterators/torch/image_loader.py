@@ -26,7 +26,6 @@ from ..providers.engine import ShapedRows
 from ..providers.image_provider import RecordImageProvider
 from ..providers.report import EpochReport
 from ..providers.sample_iterator import chosen_batches, plan_of
-from .collating import can_pin, collated, pinned
 from .dlpack import mapped
 from .image_sets import (
     ImageSet,
@@ -46,8 +45,7 @@ from .loader_arguments import (
     refuse_shapes,
 )
 from .loader_epochs import Cut, Epochs, LoaderBatch, LoaderSampler, OrderedEpochs, SampledEpochs
-from .map_style import set_epoch_of
-from .python_batches import PythonBatches
+from .python_batches import PythonBatches, can_pin, collated, pinned, set_epoch_of
 from .world import World, drawn_seed, shared_seed
 
 __all__ = ["ImageLoader"]

@@ -1,4 +1,4 @@
-"""iterators.torch.collating: the batches of torch's `default_collate`, and threads of one core."""
+"""iterators.torch.python_batches: batches like those of `default_collate`, threads of one core."""
 
 import threading
 
@@ -8,7 +8,7 @@ import torch
 from torch.utils.data import default_collate as of_torch
 from torch.utils.data._utils.collate import default_collate_fn_map
 
-from iterators.torch.collating import default_collate, use_one_core
+from iterators.torch.python_batches import default_collate, use_one_core
 
 
 class Marked(torch.Tensor):

@@ -8,7 +8,7 @@ import pytest
 
 from iterators import ImageRecordIter, Pack
 from iterators.core import device as devices
-from iterators.providers import image_engines, image_provider
+from iterators.providers import image_engines, image_job
 from iterators.providers.device_images import DeviceImages
 from iterators.testing import encode_jpeg, picture, write_pack
 from recordio import ImageDecodeError, decode_image
@@ -49,9 +49,9 @@ def no_device(monkeypatch):
         def __init__(self, source, plans, device, **sizes):
             super().__init__(source, plans, torch.device("cpu"), decode=decode, **sizes)
 
-    real = image_provider.placement
+    real = image_job.placement
     monkeypatch.setattr(
-        image_provider,
+        image_job,
         "placement",
         lambda device, ring=4: Here(torch) if device == "cuda" else real(device, ring),
     )

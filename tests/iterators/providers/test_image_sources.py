@@ -13,7 +13,7 @@ import pytest
 
 import recordio
 from iterators import ImageRecordInt8Iter, ImageRecordIter, ImageRecordUInt8Iter
-from iterators.providers import image_recipes
+from iterators.providers import image_engines
 from iterators.testing import encode, maker, noise, write_records
 from recordio.errors import (
     CorruptRecordError,
@@ -784,14 +784,14 @@ def test_the_mean_image_is_that_of_all_parts(tmp_path, keywords):
 def test_ranks_that_start_together_make_the_mean_image_once(tmp_path, monkeypatch):
     path = write_records(tmp_path / "a.rec", [image_record(i) for i in range(6)])
     made = []
-    average = image_recipes._average
+    average = image_engines._average
 
     def counted(*arguments):
         made.append(1)
         time.sleep(0.2)
         return average(*arguments)
 
-    monkeypatch.setattr(image_recipes, "_average", counted)
+    monkeypatch.setattr(image_engines, "_average", counted)
 
     def start(part):
         keywords = {"num_parts": 3, "part_index": part, "batch_size": 1}
