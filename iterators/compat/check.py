@@ -44,8 +44,14 @@ DIFFERENCES = {
     "chainer.datasets.get_cifar100": NO_DOWNLOAD,
     "pylearn2.space.is_symbolic_batch": "symbolic batches are torch tensors",
 }
-#: Keywords that are accepted and do nothing.
-KEYWORDS = {("mxnet.gluon.data.DataLoader", "pin_memory"): "has no effect, and a warning says so"}
+SEEDS = "the order follows seed=, 0 by default, and the epoch; not numpy.random.seed or random.seed"
+#: Keywords that do nothing, or something else, unless they are False.
+KEYWORDS = {
+    ("mxnet.gluon.data.DataLoader", "pin_memory"): "has no effect, and a warning says so",
+    ("mxnet.io.NDArrayIter", "shuffle"): SEEDS,
+    ("mxnet.image.ImageIter", "shuffle"): SEEDS,
+    ("mxnet.image.ImageDetIter", "shuffle"): SEEDS,
+}
 #: Names of dp, whose scripts are in Lua.
 LUA_NAME = re.compile(r"\bdp\.([A-Za-z_]\w*)")
 
@@ -172,7 +178,9 @@ class _Names:
         first, _, rest = dotted.partition(".")
         full = self.known.get(first, "") + (f".{rest}" if rest else "")
         for keyword in node.keywords:
-            if text := KEYWORDS.get((_canonical(full), keyword.arg or "")):
+            off = isinstance(keyword.value, ast.Constant) and not keyword.value.value
+            text = KEYWORDS.get((_canonical(full), keyword.arg or ""))
+            if text and not off:
                 name = f"{dotted}({keyword.arg}=)"
                 self.imports.append(Finding(self.path, node.lineno, DIFFERS, name, text))
 

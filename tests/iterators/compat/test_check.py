@@ -55,6 +55,18 @@ def test_names_that_differ_and_imports_that_change():
     ]
 
 
+def test_an_order_that_follows_another_seed_is_named():
+    script = """\
+import mxnet as mx
+mx.io.NDArrayIter(x, y, 4, shuffle=True)
+mx.image.ImageIter(4, (3, 8, 8), path_imgrec="a.rec", shuffle=wanted)
+mx.io.NDArrayIter(x, y, 4, shuffle=False)
+mx.io.NDArrayIter(x, y, 4)
+"""
+    differs = found(script, "differs")
+    assert set(differs) == {2, 3} and "seed=" in differs[2].text
+
+
 @pytest.mark.parametrize(
     ("line", "missing"),
     [
