@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from recordio.frames.encoder import MAX_RECORD_LENGTH
+from recordio.kernels.operations import MOVING
 from recordio.keywords.checks import choice, integer, real
 from recordio.keywords.options import Rule, accepts, option
 
@@ -32,9 +33,6 @@ MOST_LABELS = (MAX_RECORD_LENGTH + 1) // 4
 
 EMIT_MODES = ("center", "overlap")
 RESIZE_MODES = ("force", "shrink", "fit")
-
-#: Operations of policies that move boxes.
-MOVING = ("shear_x", "shear_y", "translate_x", "translate_y", "rotate")
 
 #: Limits of a crop: each has a ``min_crop_...`` and a ``max_crop_...``, one number per sampler.
 CROP_LIMITS = ("scales", "aspect_ratios", "overlaps", "sample_coverages", "object_coverages")
