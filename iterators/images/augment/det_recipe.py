@@ -77,11 +77,11 @@ class DetRecipe(ChangeOptions, BaseRecipe):
     """Geometry, colour, label and normalisation parameters, under MXNet's names with its defaults.
 
     The steps follow each other in this order: mosaic, resize, colour, mirror, pad, crop, resize to
-    the canvas, `auto_augment`, `three_augment`, `color_jitter`, `random_grayscale`,
-    `gaussian_blur`, `solarize_p`, `steps`, normalisation, `random_erasing`.  The canvas has the
-    size of `data_shape`; an image that does not fill it lies at its top left and the rest is 0
-    before normalisation.  MXNet's colours are changed where fewest pixels are: after the last
-    resize, or before the border is added, which keeps `fill_value`.
+    the canvas, `auto_augment`, the keywords of `photometric_steps` in their order, `steps`,
+    normalisation, `random_erasing`.  The canvas has the size of `data_shape`; an image that does
+    not fill it lies at its top left and the rest is 0 before normalisation.  MXNet's colours are
+    changed where fewest pixels are: after the last resize, or before the border is added, which
+    keeps `fill_value`.
     """
 
     label_pad_width: int = option(
