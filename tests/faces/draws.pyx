@@ -7,9 +7,8 @@ import numpy as np
 from iterators.images.augment.draw cimport ImageKey, draw_key
 from iterators.images.augment.erasing cimport Eraser
 from iterators.images.augment.face_changes cimport DrawnFace
-from iterators.images.augment.jitter cimport Jitter
-from iterators.images.augment.linear_colour cimport (
-    ColourRecipe, ColourSteps, compose, draw_colours, linear_colour, load_colours,
+from iterators.images.augment.jitter cimport (
+    ColourRecipe, ColourSteps, Jitter, compose, draw_colours, linear_colour, load_colours,
 )
 from iterators.images.augment.pixel_change cimport PixelChange
 from iterators.images.augment.policy cimport Drawn, PolicyChange
@@ -21,9 +20,8 @@ from iterators.images.augment.step_program cimport (
 from recordio.kernels.normalise cimport normalise_recipe
 from recordio.kernels.transform cimport transform_map
 
-from iterators.images.augment.det_jitter import DetColourJitter
 from iterators.images.augment.face_changes import FaceChange
-from iterators.images.augment.jitter import ColourJitter
+from iterators.images.augment.jitter import ColourJitter, DetColourJitter
 from iterators.images.augment.step_program import OWN
 from recordio.kernels.operations import METHODS, NAMES
 

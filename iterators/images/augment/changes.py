@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .augmenter import Augmenter
-from .det_jitter import DetColourJitter
 from .det_recipe import DetRecipe
 from .face_changes import FaceChange
-from .jitter import ColourJitter
+from .jitter import ColourJitter, DetColourJitter
 from .pixel_change import PixelChange
 from .policy import PolicyChange
 from .recipe import Recipe
