@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint8_t
 
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport Geometry, Target
-from iterators.images.augment.linear_colour cimport (
+from iterators.images.augment.jitter cimport (
     ColourRecipe, ColourSteps, compose, draw_colours, linear_colour, linear_colour_row,
     linear_colour_sums, load_colours,
 )

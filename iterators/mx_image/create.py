@@ -104,7 +104,7 @@ def CreateAugmenter(*values: Any, **keywords: Any) -> DescribedSteps:
     """Describe the steps for the images of an `ImageIter`, with MXNet's names and defaults.
 
     The steps follow each other in this order: resize, crop, those from `crop_on_fill` to
-    `solarize_p` in the order of `Recipe`, mirror, brightness / contrast / saturation in random
+    `steps` in the order of `Recipe`, mirror, brightness / contrast / saturation in random
     order, hue, noise, grey, mean and standard deviation, `random_erasing`.  From brightness on
     colours are changed in float: values may leave the range from 0 to 255, as in MXNet.
 

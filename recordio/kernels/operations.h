@@ -12,29 +12,47 @@
 #include "hue.h"
 #include "point_tables.h"
 
-/* In the order of `operations.NAMES`. */
-typedef enum {
-    OPERATION_IDENTITY = 0,
-    OPERATION_SHEAR_X,     /* pixels to the left for every row further down */
-    OPERATION_SHEAR_Y,     /* pixels upwards for every column further right */
-    OPERATION_TRANSLATE_X, /* pixels to the left */
-    OPERATION_TRANSLATE_Y, /* pixels upwards */
-    OPERATION_ROTATE,      /* degrees, counter-clockwise */
-    OPERATION_BRIGHTNESS,  /* factors: 1 changes nothing */
-    OPERATION_COLOUR,
-    OPERATION_CONTRAST,
-    OPERATION_SHARPNESS,
-    OPERATION_POSTERIZE,    /* bits that are kept, 0 to 8 */
-    OPERATION_SOLARIZE,     /* values from here on are inverted */
-    OPERATION_SOLARIZE_ADD, /* added to values below 128 */
-    OPERATION_AUTOCONTRAST,
-    OPERATION_EQUALIZE,
-    OPERATION_INVERT,
-    OPERATION_GREY,
-    OPERATION_BLUR, /* standard deviation in pixels */
-    OPERATION_HUE,  /* 256 parts of a circle */
-    OPERATION_COUNT
-} operation_kind;
+/* Every operation, with what its value is. */
+#define OPERATIONS(X)                                                                                        \
+    X(IDENTITY, "identity")                                                                                  \
+    /* Pixels to the left for every row further down, upwards for every column further right. */             \
+    X(SHEAR_X, "shear_x")                                                                                    \
+    X(SHEAR_Y, "shear_y")                                                                                    \
+    /* Pixels to the left, upwards. */                                                                       \
+    X(TRANSLATE_X, "translate_x")                                                                            \
+    X(TRANSLATE_Y, "translate_y")                                                                            \
+    /* Degrees, counter-clockwise. */                                                                        \
+    X(ROTATE, "rotate")                                                                                      \
+    /* Factors: 1 changes nothing. */                                                                        \
+    X(BRIGHTNESS, "brightness")                                                                              \
+    X(COLOUR, "colour")                                                                                      \
+    X(CONTRAST, "contrast")                                                                                  \
+    X(SHARPNESS, "sharpness")                                                                                \
+    /* Bits that are kept, 0 to 8. */                                                                        \
+    X(POSTERIZE, "posterize")                                                                                \
+    /* Values from here on are inverted. */                                                                  \
+    X(SOLARIZE, "solarize")                                                                                  \
+    /* Added to values below 128. */                                                                         \
+    X(SOLARIZE_ADD, "solarize_add")                                                                          \
+    X(AUTOCONTRAST, "autocontrast")                                                                          \
+    X(EQUALIZE, "equalize")                                                                                  \
+    X(INVERT, "invert")                                                                                      \
+    X(GREY, "grey")                                                                                          \
+    /* Standard deviation in pixels. */                                                                      \
+    X(BLUR, "blur")                                                                                          \
+    /* 256 parts of a circle. */                                                                             \
+    X(HUE, "hue")
+
+#define OPERATION_NUMBER(number, name) OPERATION_##number,
+#define OPERATION_NAME(number, name)   name,
+
+typedef enum { OPERATIONS(OPERATION_NUMBER) OPERATION_COUNT } operation_kind;
+
+/* The name of an operation. */
+static SIMD_UNUSED const char* operation_name(int kind) {
+    static const char* const names[] = {OPERATIONS(OPERATION_NAME)};
+    return names[kind];
+}
 
 typedef struct {
     operation_kind kind;

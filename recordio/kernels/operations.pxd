@@ -14,24 +14,9 @@ cdef extern from "recordio/kernels/operations.h" nogil:
         PIXEL_SLACK
 
     ctypedef enum operation_kind:
-        OPERATION_IDENTITY
-        OPERATION_SHEAR_X
-        OPERATION_SHEAR_Y
-        OPERATION_TRANSLATE_X
-        OPERATION_TRANSLATE_Y
-        OPERATION_ROTATE
         OPERATION_BRIGHTNESS
         OPERATION_COLOUR
         OPERATION_CONTRAST
-        OPERATION_SHARPNESS
-        OPERATION_POSTERIZE
-        OPERATION_SOLARIZE
-        OPERATION_SOLARIZE_ADD
-        OPERATION_AUTOCONTRAST
-        OPERATION_EQUALIZE
-        OPERATION_INVERT
-        OPERATION_GREY
-        OPERATION_BLUR
         OPERATION_HUE
         OPERATION_COUNT
 
@@ -48,6 +33,7 @@ cdef extern from "recordio/kernels/operations.h" nogil:
         uint8_t fill[4]
         uint8_t* room
 
+    const char* operation_name(int kind)
     size_t operation_room(int width, int height, int channels, double deviation)
     int operation_is_geometric(operation_kind kind)
     void operation_matrix(const operation* done, int width, int height, double* matrix)

@@ -1,9 +1,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["METHODS", "NAMES", "operate"]
+__all__ = ["METHODS", "MOVING", "NAMES", "operate"]
 
 NAMES: tuple[str, ...]
+MOVING: tuple[str, ...]
 METHODS: tuple[str, ...]
 
 def operate(

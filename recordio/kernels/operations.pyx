@@ -16,14 +16,12 @@ import numpy as np
 from recordio.kernels.resample cimport SIMD_LEVEL_AVX512, simd_level
 from recordio.kernels.resample import LEVELS
 
-__all__ = ["METHODS", "NAMES", "operate"]
+__all__ = ["METHODS", "MOVING", "NAMES", "operate"]
 
-#: All operations, in the order of ``operations.h``.
-NAMES = (
-    "identity", "shear_x", "shear_y", "translate_x", "translate_y", "rotate", "brightness",
-    "colour", "contrast", "sharpness", "posterize", "solarize", "solarize_add", "autocontrast",
-    "equalize", "invert", "grey", "blur", "hue",
-)
+#: All operations, in the order of ``operations.h``, and those that move pixels.
+NAMES = tuple([operation_name(kind).decode() for kind in range(OPERATION_COUNT)])
+MOVING = tuple([
+    name for kind, name in enumerate(NAMES) if operation_is_geometric(<operation_kind><int>kind)])
 #: Interpolations of the geometric ones.
 METHODS = ("nearest", "bilinear", "bicubic")
 
@@ -34,8 +32,6 @@ RANGES = {
 }
 #: The largest value of all others: sizes in pixels, degrees, factors.
 LARGEST = 32767
-
-assert len(NAMES) == OPERATION_COUNT
 
 
 def operate(image, name, value=0.0, *, method="nearest", fill=0, variant=None):

@@ -7,22 +7,22 @@ import numpy as np
 from iterators.images.augment.draw cimport ImageKey, draw_key
 from iterators.images.augment.erasing cimport Eraser
 from iterators.images.augment.face_changes cimport DrawnFace
-from iterators.images.augment.jitter cimport Jitter
-from iterators.images.augment.linear_colour cimport (
-    ColourRecipe, ColourSteps, compose, draw_colours, linear_colour, load_colours,
+from iterators.images.augment.jitter cimport (
+    ColourRecipe, ColourSteps, Jitter, compose, draw_colours, linear_colour, load_colours,
 )
 from iterators.images.augment.pixel_change cimport PixelChange
 from iterators.images.augment.policy cimport Drawn, PolicyChange
 from iterators.images.augment.policy cimport State as PolicyState
 from iterators.images.augment.step_program cimport (
-    STEP_AFFINE, STEP_JITTER, STEP_PERSPECTIVE, STEP_POLICY, DrawnStep, StepChange,
+    STEP_AFFINE, STEP_JITTER, STEP_PERSPECTIVE, STEP_POLICY, STEP_ROTATE, DrawnStep, StepChange,
+    StepState, step_map,
 )
 from recordio.kernels.normalise cimport normalise_recipe
+from recordio.kernels.transform cimport transform_map
 
-from iterators.images.augment.det_jitter import DetColourJitter
 from iterators.images.augment.face_changes import FaceChange
-from iterators.images.augment.jitter import ColourJitter
-from iterators.images.augment.changes import photometric_steps
+from iterators.images.augment.jitter import ColourJitter, DetColourJitter
+from iterators.images.augment.step_program import OWN
 from recordio.kernels.operations import METHODS, NAMES
 
 
@@ -138,7 +138,7 @@ def drawn_face(recipe, key, epoch, record, occurrence=0):
 
 def drawn_photometric(recipe, key, epoch, record, occurrence=0):
     """Return the photometric changes drawn for one image: names and values, in their order."""
-    change = StepChange(recipe, photometric_steps(recipe))
+    change = StepChange(recipe, recipe.photometric_steps())
     return [(name, values[0]) for name, *values in steps_of(change, key, epoch, record, occurrence)]
 
 
@@ -157,7 +157,6 @@ def steps_of(StepChange change, key, epoch, record, occurrence=0):
     cdef int i, j, count
     found = []
     draw_change(change, image_key(key, epoch, record, occurrence))
-    names = [None, None, "gaussian_blur", "rotate", "affine", "perspective", None]
     for i in range(change.state.num_drawn):
         done = &change.state.drawn[i]
         if done.node.kind == STEP_POLICY:
@@ -167,12 +166,39 @@ def steps_of(StepChange change, key, epoch, record, occurrence=0):
                               operations.operations[j].value))
             continue
         count = {STEP_AFFINE: 6, STEP_PERSPECTIVE: 8}.get(done.node.kind, 1)
-        name = names[<int>done.node.kind]
         if done.node.kind <= STEP_JITTER:
             name = NAMES[<int>done.operation]
-        elif name is None:
-            name = {2: "hflip", 4: "vflip"}[done.node.orientation]
+        else:
+            name = OWN[<int>done.node.kind - 1]
         found.append((name, *(<float>done.values[j] for j in range(count))))
+    return found
+
+
+def drawn_warps(recipe, key, epoch, record, int width, int height, occurrence=0):
+    """Return the warps drawn for an image of that size: the numbers of torchvision's functions.
+
+    A dict of "rotation", "affine" and "perspective", of those that move its pixels.
+    """
+    cdef ImageKey image = image_key(key, epoch, record, occurrence)
+    cdef StepChange change = StepChange(recipe, recipe.warp_steps())
+    cdef StepState* state = change.draw_for(&image, width, height)
+    cdef const DrawnStep* done
+    cdef transform_map how
+    cdef int i
+    found = {}
+    for i in range(state.num_drawn):
+        done = &state.drawn[i]
+        if not step_map(done, width, height, &how):
+            continue
+        numbers = [done.values[j] for j in range(8)]
+        if done.node.kind == STEP_ROTATE:
+            found["rotation"] = numbers[0]
+        elif done.node.kind == STEP_AFFINE:
+            angle, x, y, scale, *shear = numbers[:6]
+            found["affine"] = angle, (int(x), int(y)), scale, tuple(shear)
+        else:
+            whole = list(map(int, numbers))
+            found["perspective"] = list(zip(whole[::2], whole[1::2]))
     return found
 
 

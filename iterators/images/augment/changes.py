@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any
 
 from .augmenter import Augmenter
-from .det_jitter import DetColourJitter
 from .det_recipe import DetRecipe
 from .face_changes import FaceChange
-from .jitter import ColourJitter
+from .jitter import ColourJitter, DetColourJitter
 from .pixel_change import PixelChange
 from .policy import PolicyChange
 from .recipe import Recipe
@@ -19,38 +18,13 @@ __all__ = ["changes_of"]
 
 Changes = tuple[tuple[Any, Callable[[Any], Any]], ...]
 
-
-def photometric_steps(recipe: Recipe | DetRecipe) -> tuple[dict[str, Any], ...]:
-    """Return the program that the photometric keywords of a recipe are.
-
-    Their random numbers come from other words than those of `steps`: ((block, word) of the chance,
-    (block, word) of the value, first block of the order).
-    """
-    solarize = {"op": "solarize", "threshold": recipe.solarize_threshold}
-    blur = {"op": "blur", "sigma": recipe.blur_sigma}
-    names = ("brightness", "contrast", "saturation", "hue")
-    ranges = cast(Iterable[Any], recipe.color_jitter)
-    jitter = {"op": "color_jitter", **dict(zip(names, ranges, strict=False))}
-    three = ({"op": "grayscale"}, solarize, {**blur, "words": ((0, 0), (3, 1), 0)})
-    return (
-        *([{"op": "choice", "of": three, "words": ((3, 2), (0, 0), 0)}] * recipe.three_augment),
-        *_likely(jitter, recipe.color_jitter_prob if recipe.color_jitter else 0, 0, (1, 0)),
-        *_likely({"op": "grayscale"}, recipe.random_grayscale, 1),
-        *_likely(blur, recipe.gaussian_blur, 2, (3, 0)),
-        *_likely(solarize, recipe.solarize_p, 3),
-    )
-
-
-def _likely(
-    step: dict[str, Any], chance: float, word: int, value: tuple[int, int] = (0, 0)
-) -> tuple[dict[str, Any], ...]:
-    return ({**step, "p": chance, "words": ((0, word), value, 2)},) if chance else ()
-
-
 #: Changes of every recipe that are not MXNet's, each with a test for it.
 _COMMON: Changes = (
     (PolicyChange, lambda recipe: recipe.auto_augment is not None),
-    (lambda recipe: StepChange(recipe, photometric_steps(recipe)), photometric_steps),
+    (
+        lambda recipe: StepChange(recipe, recipe.photometric_steps()),
+        lambda recipe: recipe.photometric_steps(),
+    ),
     (lambda recipe: StepChange(recipe, recipe.steps), lambda recipe: recipe.steps),
 )
 _RECIPE_CHANGES: Changes = ((FaceChange, FaceChange.wanted), *_COMMON)

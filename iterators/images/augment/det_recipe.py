@@ -2,7 +2,7 @@
 
 A `DetRecipe` is the validated set of MXNet's parameters for detection images.  It draws nothing
 itself; the numbers for one image follow from (seed, epoch, record) in `det_geometry` and
-`det_jitter`, and in the modules that `policy_options` names.
+`jitter`, and in the modules that `policy_options` names.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from recordio.frames.encoder import MAX_RECORD_LENGTH
+from recordio.kernels.operations import MOVING
 from recordio.keywords.checks import choice, integer, real
 from recordio.keywords.options import Rule, accepts, option
 
@@ -32,9 +33,6 @@ MOST_LABELS = (MAX_RECORD_LENGTH + 1) // 4
 
 EMIT_MODES = ("center", "overlap")
 RESIZE_MODES = ("force", "shrink", "fit")
-
-#: Operations of policies that move boxes.
-MOVING = ("shear_x", "shear_y", "translate_x", "translate_y", "rotate")
 
 #: Limits of a crop: each has a ``min_crop_...`` and a ``max_crop_...``, one number per sampler.
 CROP_LIMITS = ("scales", "aspect_ratios", "overlaps", "sample_coverages", "object_coverages")
@@ -79,11 +77,11 @@ class DetRecipe(ChangeOptions, BaseRecipe):
     """Geometry, colour, label and normalisation parameters, under MXNet's names with its defaults.
 
     The steps follow each other in this order: mosaic, resize, colour, mirror, pad, crop, resize to
-    the canvas, `auto_augment`, `three_augment`, `color_jitter`, `random_grayscale`,
-    `gaussian_blur`, `solarize_p`, `steps`, normalisation, `random_erasing`.  The canvas has the
-    size of `data_shape`; an image that does not fill it lies at its top left and the rest is 0
-    before normalisation.  MXNet's colours are changed where fewest pixels are: after the last
-    resize, or before the border is added, which keeps `fill_value`.
+    the canvas, `auto_augment`, the keywords of `photometric_steps` in their order, `steps`,
+    normalisation, `random_erasing`.  The canvas has the size of `data_shape`; an image that does
+    not fill it lies at its top left and the rest is 0 before normalisation.  MXNet's colours are
+    changed where fewest pixels are: after the last resize, or before the border is added, which
+    keeps `fill_value`.
     """
 
     label_pad_width: int = option(

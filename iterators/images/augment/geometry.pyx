@@ -17,9 +17,7 @@ from iterators.images.augment.draw cimport (
     draw_between, draw_integer, draw_key, philox_block, philox_unit,
 )
 from iterators.core.order.image_shapes cimport patch_size
-from iterators.images.augment.random_warps cimport (
-    WARP_KINDS, DrawnWarp, WarpKind, WarpRecipe, draw_warp, load_warps,
-)
+from iterators.images.augment.step_program cimport StepChange, StepState, step_map
 from recordio.kernels.operations cimport AFFINE_LARGEST_SIDE
 from recordio.kernels.transform cimport transform_map
 from recordio.kernels.warp cimport WARP_LARGEST_SIDE, affine_forward, warp_invert
@@ -86,7 +84,6 @@ cdef struct GeometryRecipe:
     double max_scale
     double min_size
     double max_size
-    WarpRecipe moves        # torchvision's warps
     int pad
     Padding padding
     Position position
@@ -232,15 +229,15 @@ cdef int warp(const GeometryRecipe* recipe, const ImageKey* image, int* width, i
     return GEOMETRY_OK
 
 
-cdef int move(const GeometryRecipe* recipe, const ImageKey* image, int* width, int* height,
+cdef int move(StepChange moves, const ImageKey* image, int* width, int* height,
               Geometry* geometry) noexcept nogil:
     """Turn, move and tilt as torchvision does; the size stays."""
-    cdef DrawnWarp drawn
+    cdef StepState* state = moves.draw_for(image, width[0], height[0])
     cdef transform_map found
     cdef Step* step
-    cdef int kind
-    for kind in range(<int>WARP_KINDS):
-        if not draw_warp(&recipe.moves, <WarpKind>kind, image, width[0], height[0], &drawn, &found):
+    cdef int i
+    for i in range(state.num_drawn):
+        if not step_map(&state.drawn[i], width[0], height[0], &found):
             continue
         if width[0] > AFFINE_LARGEST_SIDE or height[0] > AFFINE_LARGEST_SIDE:
             return GEOMETRY_TOO_LARGE
@@ -508,7 +505,6 @@ cdef void load_recipe(GeometryRecipe* target, recipe):
     target.max_shear = recipe.max_shear_ratio
     target.min_scale, target.max_scale = recipe.min_random_scale, recipe.max_random_scale
     target.min_size, target.max_size = recipe.min_img_size, recipe.max_img_size
-    load_warps(&target.moves, recipe)
     target.pad, target.padding = recipe.pad, <Padding><int>PADDING_MODES.index(recipe.padding_mode)
     target.position = POSITION_NONE
     if recipe.crop_position is not None:
@@ -529,9 +525,12 @@ cdef class RecipeGeometry(GeometryDrawer):
     """The geometry of a `Recipe`."""
 
     cdef GeometryRecipe recipe
+    cdef StepChange moves       # torchvision's warps; None without any
 
     def __init__(self, recipe):
         load_recipe(&self.recipe, recipe)
+        steps = recipe.warp_steps()
+        self.moves = StepChange(recipe, steps) if steps else None
 
     cdef int draw_steps(self, const ImageKey* image, int width, int height, const Target* target,
                         Geometry* geometry) noexcept nogil:
@@ -555,9 +554,10 @@ cdef class RecipeGeometry(GeometryDrawer):
             status = warp(recipe, image, &width, &height, geometry)
             if status:
                 return status
-        status = move(recipe, image, &width, &height, geometry)
-        if status:
-            return status
+        if self.moves is not None:
+            status = move(self.moves, image, &width, &height, geometry)
+            if status:
+                return status
         if recipe.pad:
             step = add_step(geometry, STEP_PAD, recipe.padding, &width, &height,
                             <int64_t>width + 2 * recipe.pad, <int64_t>height + 2 * recipe.pad)

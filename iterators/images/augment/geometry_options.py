@@ -1,6 +1,6 @@
 """The keywords of geometry that MXNet does not have: torchvision's warps, borders and flips.
 
-`GeometryOptions` describes possible changes and their ranges; `random_warps` and `geometry` draw.
+`GeometryOptions` describes possible changes and their ranges; `step_program` and `geometry` draw.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from recordio.keywords.checks import choice, real
 from recordio.keywords.options import Options, Rule, option, optional
 
 from .ranges import chance, ends, listed, shares
+from .steps import CORNERS, LEAN, ROTATION
 
 __all__ = ["CROP_POSITIONS", "PADDING_MODES", "GeometryOptions"]
 
@@ -170,3 +171,19 @@ class GeometryOptions(Options):
     def moves(self) -> bool:
         """True if images may be turned, moved or seen in perspective as torchvision does it."""
         return bool(self.rotation or self.affine or self.perspective)
+
+    def warp_steps(self) -> tuple[dict[str, Any], ...]:
+        """Return the program that the keywords of `moves` are, for the whole image."""
+        turn = {"op": "rotate", "degrees": self.rotation}
+        parts = {name: part for name, part in (self.affine or {}).items() if part is not None}
+        tilt = {"op": "perspective", "distortion_scale": self.perspective, "p": self.perspective_p}
+        rows = (
+            (self.rotation, turn, (0, 0), (ROTATION, 0)),
+            (self.affine, {"op": "affine", **parts}, (0, 0), (ROTATION, 1)),
+            (self.perspective, tilt, (LEAN, 3), (CORNERS, 0)),
+        )
+        return tuple(
+            {**step, "interpolation": self.warp_interpolation, "words": (chance, values, 0)}
+            for wanted, step, chance, values in rows
+            if wanted
+        )

@@ -1,6 +1,17 @@
-from libc.stdint cimport uint8_t
+from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport int64_t, uint8_t
 
 from iterators.images.augment.draw cimport ImageKey
+
+
+cdef extern from "iterators/images/augment/linear_colour.h" nogil:
+    ctypedef struct linear_colour:
+        float[3][3] matrix
+        float[3] offset
+    void linear_colour_sums(const uint8_t* pixels, ptrdiff_t count, int64_t* sums)
+    void linear_colour_row(
+        const linear_colour* colour, int dtype, const uint8_t* row, int width, int mirror,
+        void* slot_row, ptrdiff_t pixel_stride, ptrdiff_t channel_stride)
 
 
 # Numbers drawn for one image.
@@ -11,7 +22,7 @@ cdef struct Jitter:
     bint noises
     bint exposes
     int order[3]            # of brightness 0, contrast 1, saturation 2
-    float factor[3]
+    double factor[3]
     int hue
     int lightness
     int saturation
@@ -25,6 +36,28 @@ cdef struct Jitter:
 # state that begins with a Jitter.
 cdef int jitter_image(void* state, uint8_t* pixels, int channels, int width,
                       int height) noexcept nogil
-# Noise of R, G and B along the principal colours of ImageNet.
-cdef void draw_principal_noise(const ImageKey* image, double deviation,
-                               double* noise) noexcept nogil
+
+
+# The changes of one image that are made in float, in their order.
+cdef struct ColourSteps:
+    int order[3]            # as above
+    double factor[3]
+    double hue              # radians
+    double noise[3]
+    bint grey
+
+
+# The largest changes of a recipe.
+cdef struct ColourRecipe:
+    double change[3]        # brightness, contrast, saturation
+    double hue              # share of a half turn
+    double noise
+    double grey             # probability
+
+
+cdef void load_colours(ColourRecipe* target, recipe)
+cdef void draw_colours(const ColourRecipe* recipe, const ImageKey* image,
+                       ColourSteps* steps) noexcept nogil
+# The one map that all steps make, followed by (x - mean) * factor; `average` is the mean pixel.
+cdef void compose(const ColourSteps* steps, const double* average, const float* mean,
+                  const float* factor, linear_colour* colour) noexcept nogil

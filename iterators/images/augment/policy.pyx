@@ -12,11 +12,13 @@ from libc.string cimport memcpy, memset
 from iterators.images.augment.draw cimport (
     DRAW_MIX, DRAW_OPERATION, ImageKey, draw, draw_between, draw_integer, philox_block, philox_unit,
 )
-from iterators.images.augment.pixel_change cimport PixelChange
+from iterators.images.augment.pixel_change cimport PixelChange, take_map
 from recordio.kernels.normalise cimport normalise_recipe
 from recordio.kernels.operations cimport (
-    AFFINE_BICUBIC, AFFINE_BILINEAR, operation, operation_apply, operation_kind, operation_room,
+    AFFINE_BICUBIC, AFFINE_BILINEAR, operation, operation_apply, operation_is_geometric,
+    operation_kind, operation_matrix, operation_room,
 )
+from recordio.kernels.transform cimport transform_map
 
 from recordio.kernels.operations import METHODS, NAMES
 from .policies import MOST_DEPTH, MOST_LAYERS, MOST_WIDTH
@@ -264,6 +266,19 @@ cdef int apply_policy(void* state, uint8_t* pixels, int channels, int width,
     return 0
 
 
+cdef void follow_policy(void* state, int width, int height, take_map take,
+                        void* path) noexcept nogil:
+    cdef const Drawn* drawn = &(<State*>state).drawn
+    cdef transform_map how
+    cdef int i
+    memset(&how, 0, sizeof(transform_map))
+    for i in range(drawn.count):
+        if operation_is_geometric(drawn.operations[i].kind):
+            how.method = drawn.operations[i].method
+            operation_matrix(&drawn.operations[i], width, height, how.matrix)
+            take(path, &how)
+
+
 cdef int load_choice(Choice* target, choice) except -1:
     scale = choice.scale
     target.kind = <operation_kind><int>NAMES.index(scale.operation)
@@ -328,6 +343,11 @@ cdef class PolicyChange(PixelChange):
         self.change.state, self.change.finished = state, True
         self.change.expect = expect_size
         self.change.draw, self.change.apply = draw_policy, apply_policy
+        self.change.follow = follow_policy
+        for i in range(state.recipe.count):
+            self.change.mixes = self.change.mixes or (
+                state.recipe.kind == MIX
+                and operation_is_geometric(state.recipe.choices[i].kind))
 
     cdef const Drawn* draw_for(self, const ImageKey* image, int width, int height) noexcept nogil:
         expect_size(&self.state, width, height)

@@ -17,7 +17,7 @@ from recordio.keywords.options import Options, Rule, option, optional
 
 from .policies import POLICY_CHECKS, Policy, policy_of
 from .ranges import chance, interval, listed
-from .step_options import check_for, steps_of
+from .steps import PHOTOMETRIC, PUBLIC, STEPS, check_for, steps_of
 
 __all__ = ["ERASING_VALUES", "ChangeOptions", "PolicyOptions"]
 
@@ -26,6 +26,12 @@ ERASING_VALUES = ("mean", "colour", "pixel")
 
 #: Most rectangles that are erased in an image: each has random numbers of its own.
 MOST_RECTANGLES = 16
+
+#: The names of `steps`, without those that hold further ones.
+OPERATIONS = ", ".join(f'"{name}"' for name in PUBLIC if "of" not in STEPS[name].parameters)
+
+#: Blocks of random numbers of the photometric keywords: whether each happens, factors, order.
+CHANCES, FACTORS, ORDER, SIGMAS = range(PHOTOMETRIC, PHOTOMETRIC + 4)
 
 #: Largest standard deviation of a blur, in pixels.
 LARGEST_SIGMA = 1000
@@ -106,6 +112,13 @@ RULES = (
 )
 
 
+def _likely(
+    step: dict[str, Any], chance: float, word: int, values: int = 0
+) -> tuple[dict[str, Any], ...]:
+    """Return a step that happens with a probability, which this word of `CHANCES` decides."""
+    return ({**step, "p": chance, "words": ((CHANCES, word), (values, 0), ORDER)},) * bool(chance)
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ChangeOptions(Options):
     """Options of torchvision's and timm's recipes for images of every kind."""
@@ -170,12 +183,10 @@ class ChangeOptions(Options):
     steps: Sequence[str | Mapping[str, Any]] = option(
         (),
         "sequence of str or dict",
-        """Operations on the finished crop, in this order, after those of all other keywords. Each
-        is a dictionary with "op", its parameters, and its probability "p" (1): "color_jitter",
-        "grayscale", "gaussian_blur", "solarize", "posterize", "equalize", "autocontrast",
-        "sharpness", "invert", "rotate", "affine", "perspective", "hflip", "vflip", "auto_augment",
-        and "apply", "choice" and "order" with further steps in "of". A name alone is an operation
-        with its defaults.""",
+        f"""Operations on the finished crop, in this order, after those of all other keywords. Each
+        is a dictionary with "op", its parameters, and its probability "p" (1): {OPERATIONS}, and
+        "apply", "choice" and "order" with further steps in "of". A name alone is an operation with
+        its defaults.""",
         steps_of,
     )
     three_augment: bool = option(
@@ -212,10 +223,10 @@ class ChangeOptions(Options):
         chance,
     )
     solarize_threshold: float = option(
-        128.0,
+        STEPS["solarize"].parameters["threshold"].default,
         "float",
         "Values of at least this are inverted; 0 to 256.",
-        partial(real, low=0, high=256),
+        STEPS["solarize"].parameters["threshold"].check,
     )
     random_erasing: float = option(
         0.0,
@@ -258,6 +269,21 @@ class ChangeOptions(Options):
         """Refuse a policy that does not exist, and steps that images of this shape cannot have."""
         self.policy()
         check_for(self.steps, shape, self.has_boxes)  # type: ignore[arg-type]
+
+    def photometric_steps(self) -> tuple[dict[str, Any], ...]:
+        """Return the program that the photometric keywords are, in their order."""
+        solarize = {"op": "solarize", "threshold": self.solarize_threshold}
+        blur = {"op": "blur", "sigma": self.blur_sigma}
+        ranges = zip(STEPS["color_jitter"].draws, self.color_jitter, strict=False)  # type: ignore[arg-type]
+        three = ({"op": "grayscale"}, solarize, {**blur, "words": ((0, 0), (SIGMAS, 1), 0)})
+        one = {"op": "choice", "of": three, "words": ((SIGMAS, 2), (0, 0), 0)}
+        return (
+            *([one] if self.three_augment else []),
+            *_likely({"op": "color_jitter", **dict(ranges)}, self.color_jitter_prob, 0, FACTORS),
+            *_likely({"op": "grayscale"}, self.random_grayscale, 1),
+            *_likely(blur, self.gaussian_blur, 2, SIGMAS),
+            *_likely(solarize, self.solarize_p, 3),
+        )
 
     def policy(self) -> Policy | None:
         """Policy of `auto_augment`; None without one."""

@@ -277,9 +277,8 @@ class Recipe(GeometryOptions, PolicyOptions, BaseRecipe):
 
     The steps follow each other in this order: resize, affine warp or `rotation`, `affine`,
     `perspective`, then pad, crop, brightness / contrast / saturation, hue / saturation /
-    lightness, lighting noise, `crop_on_fill`, `low_resolution`, `auto_augment`, `three_augment`,
-    `color_jitter`, `random_grayscale`, `gaussian_blur`, `solarize_p`, `steps`, normalisation,
-    mirror and flip, `random_erasing`.
+    lightness, lighting noise, `crop_on_fill`, `low_resolution`, `auto_augment`, the keywords of
+    `photometric_steps` in their order, `steps`, normalisation, mirror and flip, `random_erasing`.
     """
 
     resize: int | tuple[int, int] | str = described(  # type: ignore[assignment]

@@ -6,6 +6,7 @@ from recordio.kernels.operations cimport operation_image, operation_kind
 from recordio.kernels.transform cimport transform_map
 
 cdef enum:
+    AFFINE_NUMBERS = 6
     MOST_RANGES = 10
     MOST_VALUES = 8
 
@@ -17,11 +18,12 @@ cdef enum StepKind:
     STEP_ROTATE = 3
     STEP_AFFINE = 4
     STEP_PERSPECTIVE = 5
-    STEP_FLIP = 6
-    STEP_POLICY = 7
-    STEP_APPLY = 8
-    STEP_CHOICE = 9
-    STEP_ORDER = 10
+    STEP_HFLIP = 6
+    STEP_VFLIP = 7
+    STEP_POLICY = 8
+    STEP_APPLY = 9
+    STEP_CHOICE = 10
+    STEP_ORDER = 11
 
 
 # Where a random number comes from: a word of the block of a purpose.
@@ -41,8 +43,8 @@ cdef struct Node:
     uint32_t order          # the first of the blocks that bring parts in order
     operation_kind operation
     double ranges[MOST_RANGES]  # of an affine map: angle, shares, scale, shears
+    bint inwards            # the numbers of a perspective are those of pixels inwards
     int kernel[2]
-    int orientation         # of a flip
     int method
     uint8_t fill[4]
     Change* policy
@@ -69,6 +71,9 @@ cdef class StepChange(PixelChange):
     cdef StepState state
     cdef list policies      # owners of what the nodes refer to
 
+    # Steps for an image of that size; valid until the next call.
+    cdef StepState* draw_for(self, const ImageKey* image, int width, int height) noexcept nogil
 
-# Where the pixels of a drawn step come from, in an image of that size; False if none moves.
+
+# Where the pixels of a drawn step come from, in an image of that size; False if all stay.
 cdef bint step_map(const DrawnStep* done, int width, int height, transform_map* how) noexcept nogil

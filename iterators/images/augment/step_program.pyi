@@ -2,15 +2,19 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from .pixel_change import PixelChange
-from .step_options import parameters_of as parameters_of
-from .step_options import step_policy as step_policy
-from .step_options import walk as walk
+from .steps import CORNERS as CORNERS
+from .steps import LEAN as LEAN
+from .steps import PHOTOMETRIC as PHOTOMETRIC
+from .steps import ROTATION as ROTATION
+from .steps import STEPS as STEPS
+from .steps import parameters_of as parameters_of
+from .steps import ranges_of as ranges_of
+from .steps import step_policy as step_policy
+from .steps import walk as walk
 
-FLIPS: dict[str, int]
-KINDS: dict[str, int]
 METHODS: tuple[str, ...]
 NAMES: tuple[str, ...]
-OPERATIONS: dict[str, tuple[str, str | None]]
+OWN: tuple[str, ...]
 
 class StepChange(PixelChange):
     def __new__(cls, recipe: Any, steps: Sequence[dict[str, Any]]) -> Self: ...

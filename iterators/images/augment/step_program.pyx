@@ -1,21 +1,21 @@
 """Steps of a program, drawn for one image and applied to its pixels in order, without the GIL.
 
-The photometric keywords of a recipe are a program as well, with random numbers from words of their
-own.  Every step has its own, so that none depends on what others draw.  The arithmetic is Pillow's,
-except that of "gaussian_blur", which is torchvision's.  (`jitter` has MXNet's colours, whose grey
-and rounding differ.)
+The photometric keywords of a recipe are a program as well, and so are torchvision's warps; their
+random numbers are words of their own.  Every step has its own, so that none depends on what others
+draw.  The arithmetic is Pillow's, except that of "gaussian_blur", which is torchvision's.
+(`jitter` has MXNet's colours, whose grey and rounding differ.)
 """
 
-from libc.math cimport rint
+from libc.math cimport fmod, rint
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from iterators.images.augment.draw cimport (
-    DRAW_PHOTOMETRIC, DRAW_STEP, ImageKey, draw, draw_between, draw_integer, philox_block,
-    philox_unit,
+    DRAW_CORNERS, DRAW_LEAN, DRAW_PHOTOMETRIC, DRAW_ROTATION, DRAW_STEP, ImageKey, draw,
+    draw_between, draw_integer, philox_block, philox_unit,
 )
-from iterators.images.augment.pixel_change cimport PixelChange
+from iterators.images.augment.pixel_change cimport PixelChange, take_map
 from iterators.images.augment.policy cimport PolicyChange
 from recordio.kernels.gaussian cimport gaussian_blur, gaussian_of, gaussian_room, gaussian_taps
 from recordio.kernels.normalise cimport normalise_recipe
@@ -31,12 +31,17 @@ from recordio.kernels.transform cimport (
 )
 
 from recordio.kernels.operations import METHODS, NAMES
-from .step_options import parameters_of, step_policy, walk
+from .steps import (
+    CORNERS, LEAN, PHOTOMETRIC, ROTATION, STEPS, parameters_of, ranges_of, step_policy, walk,
+)
 
 cdef enum:
     JITTERS = 4
-    ORIENTATION_MIRRORED = 2
+    CORNER_NUMBERS = 8
     MOST_PARTS = 64         # of an order
+    # Orientations of EXIF whose images a flip turns upright.
+    ORIENTATION_MIRRORED = 2
+    ORIENTATION_FLIPPED = 4
 
 # Blocks of random numbers of a step, of which it has this many.
 cdef enum Block:
@@ -45,25 +50,20 @@ cdef enum Block:
     ORDER = 4               # one word for each part of up to 64
     BLOCKS = 32
 
-#: Steps that are one operation of `recordio.kernels.operations`, and the parameter that it takes.
-OPERATIONS = {
-    "grayscale": ("grey", None), "solarize": ("solarize", "threshold"),
-    "posterize": ("posterize", "bits"), "equalize": ("equalize", None),
-    "autocontrast": ("autocontrast", None), "sharpness": ("sharpness", "factor"),
-    "invert": ("invert", None), "blur": ("blur", "sigma"),
-}
-KINDS = {
-    "color_jitter": STEP_JITTER, "gaussian_blur": STEP_GAUSSIAN, "rotate": STEP_ROTATE,
-    "affine": STEP_AFFINE, "perspective": STEP_PERSPECTIVE, "hflip": STEP_FLIP,
-    "vflip": STEP_FLIP, "auto_augment": STEP_POLICY, "apply": STEP_APPLY, "choice": STEP_CHOICE,
-    "order": STEP_ORDER,
-}
-#: Orientations of EXIF whose images a flip turns upright.
-FLIPS = {"hflip": ORIENTATION_MIRRORED, "vflip": 4}
+#: Steps that are no operation of `recordio.kernels.operations`, in the order of `StepKind`.
+OWN = (
+    "color_jitter", "gaussian_blur", "rotate", "affine", "perspective", "hflip", "vflip",
+    "auto_augment", "apply", "choice", "order",
+)
+assert len(OWN) == STEP_ORDER and all(bool(row.kernel) != (op in OWN) for op, row in STEPS.items())
+assert (ROTATION, LEAN) == (DRAW_ROTATION, DRAW_LEAN)
+assert (CORNERS, PHOTOMETRIC) == (DRAW_CORNERS, DRAW_PHOTOMETRIC)
 
 
-cdef uint32_t word_at(const ImageKey* image, Word word) noexcept nogil:
-    return draw(image, word.purpose).word[word.number]
+cdef uint32_t word_at(const ImageKey* image, Word word, int more=0) noexcept nogil:
+    """Return a random number, or one that comes `more` words later."""
+    cdef int number = word.number + more
+    return draw(image, word.purpose + number // 4).word[number % 4]
 
 
 cdef float drawn_between(uint32_t word, double low, double high) noexcept nogil:
@@ -121,32 +121,31 @@ cdef void draw_jitter(StepState* state, const ImageKey* image, const Node* node)
 cdef void draw_affine(const StepState* state, const ImageKey* image, const Node* node,
                       DrawnStep* done) noexcept nogil:
     """Draw angle, shifts in whole pixels, scale and shears, in torchvision's order."""
-    cdef philox_block words = draw(image, node.value_at.purpose)
-    cdef philox_block more = draw(image, node.value_at.purpose + 1)
-    cdef double[2] most = [node.ranges[2] * state.image.width, node.ranges[3] * state.image.height]
-    cdef int i
-    done.values[0] = drawn_between(words.word[0], node.ranges[0], node.ranges[1])
-    for i in range(2):
-        done.values[1 + i] = rint(drawn_between(words.word[1 + i], -most[i], most[i]))
-    done.values[3] = drawn_between(words.word[3], node.ranges[4], node.ranges[5])
-    done.values[4] = drawn_between(more.word[0], node.ranges[6], node.ranges[7])
-    done.values[5] = drawn_between(more.word[1], node.ranges[8], node.ranges[9])
+    cdef double most
+    cdef uint32_t word
+    cdef int i, at
+    for i in range(AFFINE_NUMBERS):
+        word = word_at(image, node.value_at, i)
+        if i == 1 or i == 2:    # by a share of a side, either way
+            most = node.ranges[1 + i] * (state.image.width if i == 1 else state.image.height)
+            done.values[i] = rint(drawn_between(word, -most, most))
+        else:
+            at = 2 * i - 2 if i else 0
+            done.values[i] = drawn_between(word, node.ranges[at], node.ranges[at + 1])
 
 
 cdef void draw_perspective(const StepState* state, const ImageKey* image, const Node* node,
                            DrawnStep* done) noexcept nogil:
     """Draw x and y of the corners, clockwise from the top left one."""
     cdef int[2] sides = [state.image.width, state.image.height]
-    cdef philox_block words
-    cdef int i, side, most, least
-    for i in range(8):
-        if i % 4 == 0:
-            words = draw(image, node.value_at.purpose + i // 4)
+    cdef int i, side, most, inwards
+    for i in range(CORNER_NUMBERS):
         side = sides[i % 2]
         most = <int>(node.ranges[0] * (side // 2))
-        # Corners 1 and 2 are on the right, 2 and 3 at the bottom.
-        least = side - most - 1 if i in (2, 4, 5, 7) else 0
-        done.values[i] = draw_integer(words.word[i % 4], least, least + most)
+        inwards = draw_integer(word_at(image, node.value_at, i), 0, most)
+        done.values[i] = inwards
+        if i in (2, 4, 5, 7):   # corners 1 and 2 are on the right, 2 and 3 at the bottom
+            done.values[i] = side - 1 - (inwards if node.inwards else most - inwards)
 
 
 cdef int picked(const StepState* state, const ImageKey* image, int number) noexcept nogil:
@@ -238,19 +237,18 @@ cdef bint step_map(const DrawnStep* done, int width, int height, transform_map* 
     how.method = done.node.method
     if done.node.kind == STEP_ROTATE:
         transform_rotation(values[0], width, height, False, how)
-    elif done.node.kind == STEP_AFFINE:
+        return fmod(values[0], 360) != 0
+    if done.node.kind == STEP_AFFINE:
         transform_affine(values[0], values[1], values[2], values[3], values[4], values[5], width,
                          height, how)
     elif done.node.kind == STEP_PERSPECTIVE:
-        for i in range(8):
+        for i in range(CORNER_NUMBERS):
             ends[i // 2][i % 2] = <int>values[i]
         return transform_perspective(ends, width, height, how) == 0
-    elif done.node.kind == STEP_FLIP:
-        how.matrix[0] = how.matrix[4] = 1
-        if done.node.orientation == ORIENTATION_MIRRORED:
-            how.matrix[0], how.matrix[2] = -1, width
-        else:
-            how.matrix[4], how.matrix[5] = -1, height
+    elif done.node.kind == STEP_HFLIP:
+        how.matrix[0], how.matrix[2], how.matrix[4] = -1, width, 1
+    elif done.node.kind == STEP_VFLIP:
+        how.matrix[0], how.matrix[4], how.matrix[5] = 1, -1, height
     else:
         return False
     return True
@@ -288,16 +286,31 @@ cdef int apply_steps(void* state, uint8_t* pixels, int channels, int width,
             for j in range(2):
                 taps[j] = gaussian_of(done.node.kernel[j], done.values[0])
             gaussian_blur(found.level, taps, pixels, width, height, channels, found.image.room)
-        elif done.node.kind == STEP_FLIP:
+        elif done.node.kind == STEP_HFLIP or done.node.kind == STEP_VFLIP:
             memcpy(found.image.room, pixels, stride * height)
-            orient_image(found.image.room, stride, width, height, channels, done.node.orientation,
-                         pixels, stride)
+            orient_image(found.image.room, stride, width, height, channels,
+                         ORIENTATION_MIRRORED if done.node.kind == STEP_HFLIP
+                         else ORIENTATION_FLIPPED, pixels, stride)
         elif done.node.kind == STEP_POLICY:
             if done.node.policy.apply(done.node.policy.state, pixels, channels, width, height):
                 return -1
         else:
             move(found, done, pixels, width, height)
     return 0
+
+
+cdef void follow_steps(void* state, int width, int height, take_map take,
+                       void* path) noexcept nogil:
+    cdef StepState* found = <StepState*>state
+    cdef const DrawnStep* done
+    cdef transform_map how
+    cdef int i
+    for i in range(found.num_drawn):
+        done = &found.drawn[i]
+        if done.node.kind == STEP_POLICY:
+            done.node.policy.follow(done.node.policy.state, width, height, take, path)
+        elif step_map(done, width, height, &how):
+            take(path, &how)
 
 
 cdef void expect_size(void* state, int width, int height) noexcept nogil:
@@ -311,47 +324,31 @@ cdef void expect_size(void* state, int width, int height) noexcept nogil:
             policy.expect(policy.state, width, height)
 
 
-cdef int load_ranges(Node* node, step, values) except -1:
-    """Copy what the numbers of a step are drawn from."""
-    cdef int i
-    if step["op"] == "color_jitter":
-        for i, name in enumerate(("brightness", "contrast", "saturation", "hue")):
-            still = (0, 0) if name == "hue" else (1, 1)
-            node.ranges[2 * i], node.ranges[2 * i + 1] = values[name] or still
-    elif step["op"] == "affine":
-        found = [*values["degrees"], *values["translate"], *values["scale"], *values["shear"], 0, 0]
-        for i in range(MOST_RANGES):
-            node.ranges[i] = found[i]
-    elif step["op"] == "perspective":
-        node.ranges[0] = values["distortion_scale"]
-    else:
-        name = OPERATIONS[step["op"]][1] if step["op"] in OPERATIONS else {
-            "rotate": "degrees", "gaussian_blur": "sigma"}.get(step["op"])
-        value = values[name] if name else 0
-        node.ranges[0], node.ranges[1] = value if isinstance(value, tuple) else (value, value)
-    return 0
-
-
 cdef int load_step(Node* node, step, int number) except -1:
     """Copy a step; `number` counts the steps before it."""
     values = parameters_of(step)
     chance, value, order = values.get("words") or ((CHANCE, 0), (VALUES, 0), ORDER)
-    cdef uint32_t first = DRAW_PHOTOMETRIC if "words" in values else DRAW_STEP + BLOCKS * number
+    cdef uint32_t first = 0 if "words" in values else DRAW_STEP + BLOCKS * number
+    cdef int i
     node.chance_at.purpose, node.chance_at.number = first + <uint32_t>chance[0], chance[1]
     node.value_at.purpose, node.value_at.number = first + <uint32_t>value[0], value[1]
     node.order = first + <uint32_t>order
+    # A keyword draws how far a corner moves, and a step where it moves to, as torchvision does.
+    node.inwards = "words" in values
     node.chance, node.weight = values["p"], 1
     node.last = number + 1 + sum(1 for _ in walk("", step.get("of", ())))
-    node.kind = <StepKind><int>KINDS.get(step["op"], STEP_OPERATION)
-    if node.kind == STEP_OPERATION:
-        node.operation = <operation_kind><int>NAMES.index(OPERATIONS[step["op"]][0])
+    if STEPS[step["op"]].kernel:
+        node.operation = <operation_kind><int>NAMES.index(STEPS[step["op"]].kernel)
+    else:
+        node.kind = <StepKind><int>(1 + OWN.index(step["op"]))
+    for i, end in enumerate(ranges_of(step)):
+        node.ranges[i] = end
     if "interpolation" in values:
         node.method = METHODS.index(values["interpolation"])
         node.fill = [*values["fill"], 0]
     if "kernel_size" in values:
         node.kernel = values["kernel_size"]
-    node.orientation = FLIPS.get(step["op"], 0)
-    return load_ranges(node, step, values)
+    return 0
 
 
 cdef class StepChange(PixelChange):
@@ -377,6 +374,7 @@ cdef class StepChange(PixelChange):
                 policy = PolicyChange(recipe, step_policy(step))
                 self.policies.append(policy)
                 state.nodes[i].policy = &policy.change
+                self.change.mixes = self.change.mixes or policy.change.mixes
             elif step["op"] == "gaussian_blur":
                 room = max(room, gaussian_room(width, height, channels, max(step["kernel_size"])))
             elif step["op"] == "blur":
@@ -395,6 +393,12 @@ cdef class StepChange(PixelChange):
         self.change.state, self.change.finished = state, True
         self.change.expect = expect_size
         self.change.draw, self.change.apply = draw_steps, apply_steps
+        self.change.follow = follow_steps
+
+    cdef StepState* draw_for(self, const ImageKey* image, int width, int height) noexcept nogil:
+        expect_size(&self.state, width, height)
+        draw_steps(&self.state, image, NULL)
+        return &self.state
 
     def __dealloc__(self):
         free(self.state.nodes)

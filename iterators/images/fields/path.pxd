@@ -1,5 +1,5 @@
 from iterators.images.augment.geometry cimport MAX_STEPS, Geometry, Step
-from iterators.images.image_steps cimport MAX_CHANGES, StepRunner
+from iterators.images.image_steps cimport StepRunner
 from recordio.formats.status cimport Outcome
 from libc.stdint cimport int32_t
 
@@ -28,7 +28,6 @@ cdef struct FieldPath:
 
 # Finds the paths of the images that a runner renders: what was drawn for the last one.
 cdef class PathFinder:
-    cdef int kinds[MAX_CHANGES]
     cdef Geometry drawn
     cdef int width
     cdef int height

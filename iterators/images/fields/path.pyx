@@ -13,15 +13,11 @@ from libc.string cimport memcpy, memset
 from iterators.images.augment.geometry cimport (
     STEP_AFFINE, STEP_PAD, STEP_PERSPECTIVE, STEP_RESAMPLE, STEP_WARP, Geometry, Step,
 )
-from iterators.images.augment.policy cimport MIX, Drawn, PolicyChange, State
-from iterators.images.augment.step_program cimport (
-    STEP_POLICY, DrawnStep, StepChange, StepState, step_map,
-)
+from iterators.images.augment.pixel_change cimport Change
 from iterators.images.image_steps cimport StepRunner, padded_from
 from recordio.formats.status cimport (
     RENDER_GEOMETRY, RENDER_MEMORY, RENDER_OK, Outcome, outcome_fail,
 )
-from recordio.kernels.operations cimport operation_is_geometric, operation_matrix
 from recordio.kernels.transform cimport transform_map
 
 cdef enum:
@@ -32,41 +28,11 @@ cdef enum:
 cdef double ROUNDING = 1e-3
 
 
-# What a change of pixels is.
-cdef enum ChangeKind:
-    CHANGE_COLOURS = 0
-    CHANGE_POLICY
-    CHANGE_STEPS
-
-
-cdef bint mixes_moved(const State* policy) noexcept nogil:
-    """Return True if a policy mixes images that lie differently."""
-    cdef int i
-    for i in range(policy.recipe.count):
-        if policy.recipe.kind == MIX and operation_is_geometric(policy.recipe.choices[i].kind):
-            return True
-    return False
-
-
 cdef class PathFinder:
     """Notes what is drawn for each image that `runner` makes, and finds its path."""
 
     def __init__(self, StepRunner runner not None):
-        cdef int i, j
-        cdef StepState* steps
-        mixed = False
-        for i, change in enumerate(runner.owners):
-            self.kinds[i] = CHANGE_COLOURS
-            if isinstance(change, PolicyChange):
-                self.kinds[i] = CHANGE_POLICY
-                mixed = mixed or mixes_moved(<State*>runner.changes[i].state)
-            elif isinstance(change, StepChange):
-                self.kinds[i] = CHANGE_STEPS
-                steps = <StepState*>runner.changes[i].state
-                for j in range(steps.count):
-                    if steps.nodes[j].kind == STEP_POLICY:
-                        mixed = mixed or mixes_moved(<State*>steps.nodes[j].policy.state)
-        if mixed:
+        if any([runner.changes[i].mixes for i in range(runner.num_changes)]):
             raise ValueError(
                 "auto_augment mixes several moved copies of an image, and no field can lie under "
                 "all of them: drop fields, or use a policy that mixes none, such as randaugment")
@@ -79,6 +45,7 @@ cdef class PathFinder:
 
     cdef int find(self, StepRunner runner, FieldPath* path, Outcome* outcome) noexcept nogil:
         cdef int i
+        cdef const Change* change
         cdef const Step* last
         path.width, path.height, path.count = self.width, self.height, self.drawn.count
         path.mirror, path.flip = self.drawn.mirror, self.drawn.flip
@@ -90,12 +57,9 @@ cdef class PathFinder:
         for i in range(path.count):
             path.straight = path.straight and is_straight(&path.steps[i])
         for i in range(runner.num_changes):
-            if not runner.drawn[i] or self.kinds[i] == CHANGE_COLOURS:
-                continue
-            if self.kinds[i] == CHANGE_POLICY:
-                add_operations(path, &(<State*>runner.changes[i].state).drawn)
-            else:
-                add_program(path, <const StepState*>runner.changes[i].state)
+            change = &runner.changes[i]
+            if runner.drawn[i] and change.follow != NULL:
+                change.follow(change.state, path.out_width, path.out_height, add_map, path)
         if path.count > MAX_PATH:
             return outcome_fail(outcome, RENDER_GEOMETRY,
                                 b"more operations move the image than its fields can follow")
@@ -110,8 +74,9 @@ cdef void map_of(const Step* step, double* map) noexcept nogil:
         map[5] = map[5] + 0.5 - 0.5 * (map[3] + map[4])
 
 
-cdef void add_map(FieldPath* path, const transform_map* how) noexcept nogil:
+cdef void add_map(void* found, const transform_map* how) noexcept nogil:
     """Add a step that moves the finished image."""
+    cdef FieldPath* path = <FieldPath*>found
     cdef Step* step
     if path.count >= MAX_PATH:
         path.count = MAX_PATH + 1
@@ -127,29 +92,6 @@ cdef void add_map(FieldPath* path, const transform_map* how) noexcept nogil:
     path.straight = False
     if how.matrix[0] * how.matrix[4] - how.matrix[1] * how.matrix[3] < 0:
         path.reversed = not path.reversed
-
-
-cdef void add_operations(FieldPath* path, const Drawn* drawn) noexcept nogil:
-    cdef transform_map how
-    cdef int i
-    memset(&how, 0, sizeof(transform_map))
-    for i in range(drawn.count):
-        if operation_is_geometric(drawn.operations[i].kind):
-            how.method = drawn.operations[i].method
-            operation_matrix(&drawn.operations[i], path.out_width, path.out_height, how.matrix)
-            add_map(path, &how)
-
-
-cdef void add_program(FieldPath* path, const StepState* steps) noexcept nogil:
-    cdef transform_map how
-    cdef const DrawnStep* done
-    cdef int i
-    for i in range(steps.num_drawn):
-        done = &steps.drawn[i]
-        if done.node.kind == STEP_POLICY:
-            add_operations(path, &(<State*>done.node.policy.state).drawn)
-        elif step_map(done, path.out_width, path.out_height, &how):
-            add_map(path, &how)
 
 
 cdef inline bint is_straight(const Step* step) noexcept nogil:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from faces.draws import drawn_warps
 from iterators import ImageDetRecordIter, ImageIter, ImageRecordIter
 from iterators.images.augment.geometry import drawn_steps
-from iterators.images.augment.random_warps import drawn_warps
 from iterators.images.augment.recipe import Recipe
 from iterators.providers.image_preview import (
     corners_of,

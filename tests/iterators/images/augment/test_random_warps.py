@@ -16,9 +16,9 @@ from PIL import Image
 from scipy import stats
 
 import recordio
+from faces.draws import drawn_warps
 from iterators.images.augment.augmenter import Augmenter
 from iterators.images.augment.geometry import drawn_steps
-from iterators.images.augment.random_warps import drawn_warps
 from iterators.images.augment.recipe import Recipe
 from iterators.images.linear_render import LinearPlan
 from iterators.images.plan import RenderPlan

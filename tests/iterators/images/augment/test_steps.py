@@ -13,8 +13,8 @@ from faces.draws import drawn_steps, steps_of
 from iterators import ImageRecordIter
 from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.recipe import Recipe
-from iterators.images.augment.step_options import MOST_DEPTH, OPERATIONS
 from iterators.images.augment.step_program import StepChange
+from iterators.images.augment.steps import MOST_DEPTH, PUBLIC
 from recordio.kernels.gaussian import blur
 from recordio.kernels.operations import operate
 from recordio.kernels.transform import affine_map, perspective_map, rotation_map, transform
@@ -288,5 +288,5 @@ nested = st.recursive(
 def test_a_program_is_what_it_is_as_json(steps):
     once = recipe(*steps)
     assert recipe(*json.loads(json.dumps(once.steps))) == once
-    assert once.steps == () or set(OPERATIONS) >= {step["op"] for step in once.steps}
+    assert once.steps == () or set(PUBLIC) >= {step["op"] for step in once.steps}
     assert rendered(once, picture()).shape == (40, 48, 3)

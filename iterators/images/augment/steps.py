@@ -1,7 +1,8 @@
-"""The keyword `steps`: operations on the finished crop, in the order given, as dictionaries.
+"""The steps of programs: one row for each operation, and the check of the keyword `steps`.
 
-One table names the operations and the check of each parameter.  `step_program` draws and applies
-them.
+A row says all that differs between an operation and the others, `step_program` draws and applies
+it.  Keywords of a recipe that change pixels are programs as well, with random numbers from fixed
+`words`: (block and word of the chance, those of the first value, first block of an order).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from recordio.keywords.options import optional
 from .policies import POLICY_CHECKS, Policy, policy_of
 from .ranges import chance, ends, interval, listed, shares
 
-__all__ = ["COMBINATORS", "MOVING", "check_for", "step_policy", "steps_of"]
+__all__ = ["STEPS", "Step", "check_for", "step_policy", "steps_of"]
 
 #: Most operations and combinators of a program, and how deep they may be nested: each has random
 #: numbers of its own.
@@ -25,9 +26,8 @@ MOST_STEPS, MOST_DEPTH, MOST_ORDERED = 256, 8, 64
 #: Largest side of a blur's kernel.
 LARGEST_KERNEL = 255
 
-COMBINATORS = ("apply", "choice", "order")
-#: Operations that move pixels, and what is in their place with boxes.
-MOVING = ("rotate", "affine", "perspective", "hflip", "vflip", "auto_augment")
+#: Blocks of random numbers that keywords have for their steps; `draw.pxd` names all of them.
+ROTATION, LEAN, CORNERS, PHOTOMETRIC = 12, 13, 14, 64
 
 Check = Callable[[str, Any], Any]
 _REQUIRED: Any = object()
@@ -38,6 +38,25 @@ class Parameter(NamedTuple):
 
     check: Check
     default: Any = _REQUIRED
+    #: Range that changes nothing, of a parameter that may be missing.
+    still: tuple[float, float] = (0, 0)
+
+
+class Step(NamedTuple):
+    """An operation, or a combinator of other steps."""
+
+    #: Its parameters, beside "p".
+    parameters: Mapping[str, Parameter] = {}
+    #: Name in `recordio.kernels.operations`; "" for code of its own in `step_program`.
+    kernel: str = ""
+    #: Parameters from whose ranges its numbers are drawn, in this order.
+    draws: tuple[str, ...] = ()
+    #: True if pixels move, which masks and points have to follow.
+    moves: bool = False
+    #: Parameters that need RGB images; "op" for the operation itself.
+    colours: tuple[str, ...] = ()
+    #: False for a step that only keywords make.
+    public: bool = True
 
 
 def _numbers(
@@ -71,61 +90,86 @@ def _weights(name: str, value: Any) -> tuple[float, ...]:
 
 
 _PARTS = {"of": Parameter(lambda name, value: value)}  # checked one floor deeper, by `_steps`
-_FACTORS = Parameter(optional(partial(_numbers, low=0, high=1e3)), None)
-_DEGREES = partial(_numbers, low=-32767, high=32767)
+_FACTORS = Parameter(optional(partial(_numbers, low=0, high=1e3)), None, (1, 1))
+_TURN = {"degrees": Parameter(partial(_numbers, low=-32767, high=32767))}
 _MOVED = {
     "interpolation": Parameter(partial(choice, allowed=METHODS), "nearest"),
     "fill": Parameter(POLICY_CHECKS["augment_fill"], (0, 0, 0)),
 }
 
-#: The parameters of every operation, beside "p".
-OPERATIONS: dict[str, dict[str, Parameter]] = {
-    "color_jitter": {
-        "brightness": _FACTORS,
-        "contrast": _FACTORS,
-        "saturation": _FACTORS,
-        "hue": Parameter(optional(partial(_numbers, low=-0.5, high=0.5)), None),
-    },
-    "grayscale": {},
-    "gaussian_blur": {
-        "kernel_size": Parameter(_kernel),
-        "sigma": Parameter(partial(interval, low=1e-3, high=1e3), (0.1, 2.0)),
-    },
-    "solarize": {"threshold": Parameter(partial(real, low=0, high=256), 128.0)},
-    "posterize": {"bits": Parameter(partial(integer, low=1, high=8))},
-    "equalize": {},
-    "autocontrast": {},
-    "sharpness": {"factor": Parameter(partial(real, low=0, high=1e3))},
-    "invert": {},
-    "rotate": {"degrees": Parameter(_DEGREES), **_MOVED},
-    "affine": {
-        "degrees": Parameter(_DEGREES),
-        "translate": Parameter(shares, (0.0, 0.0)),
-        "scale": Parameter(partial(_numbers, low=1e-3, high=1e3), (1.0, 1.0)),
-        "shear": Parameter(partial(_numbers, low=-89, high=89, counts=(2, 4)), (0.0, 0.0)),
-        **_MOVED,
-    },
-    "perspective": {
-        "distortion_scale": Parameter(chance, 0.5),
-        **_MOVED,
-        "interpolation": _MOVED["interpolation"]._replace(default="bilinear"),
-    },
-    "hflip": {},
-    "vflip": {},
-    "auto_augment": {
-        "policy": Parameter(POLICY_CHECKS["auto_augment"]),
-        "magnitude_std": Parameter(POLICY_CHECKS["magnitude_std"], 0.0),
-        "increasing": Parameter(POLICY_CHECKS["increasing"], False),
-        "augment_table": Parameter(POLICY_CHECKS["augment_table"], "torchvision"),
-        **{
-            name: Parameter(optional(POLICY_CHECKS[name]), None)
-            for name in ("num_ops", "magnitude", "augment_interpolation", "augment_fill")
+#: Every operation; one with a kernel of its own is this row and that kernel.
+STEPS: dict[str, Step] = {
+    "color_jitter": Step(
+        {
+            "brightness": _FACTORS,
+            "contrast": _FACTORS,
+            "saturation": _FACTORS,
+            "hue": Parameter(optional(partial(_numbers, low=-0.5, high=0.5)), None),
         },
-    },
-    "apply": _PARTS,
-    "choice": {**_PARTS, "weights": Parameter(_weights, None)},
-    "order": _PARTS,
+        draws=("brightness", "contrast", "saturation", "hue"),
+        colours=("saturation", "hue"),
+    ),
+    "grayscale": Step(kernel="grey", colours=("op",)),
+    "gaussian_blur": Step(
+        {
+            "kernel_size": Parameter(_kernel),
+            "sigma": Parameter(partial(interval, low=1e-3, high=1e3), (0.1, 2.0)),
+        },
+        draws=("sigma",),
+    ),
+    "solarize": Step(
+        {"threshold": Parameter(partial(real, low=0, high=256), 128.0)}, "solarize", ("threshold",)
+    ),
+    "posterize": Step({"bits": Parameter(partial(integer, low=1, high=8))}, "posterize", ("bits",)),
+    "equalize": Step(kernel="equalize"),
+    "autocontrast": Step(kernel="autocontrast"),
+    "sharpness": Step(
+        {"factor": Parameter(partial(real, low=0, high=1e3))}, "sharpness", ("factor",)
+    ),
+    "invert": Step(kernel="invert"),
+    "rotate": Step({**_TURN, **_MOVED}, draws=("degrees",), moves=True),
+    "affine": Step(
+        {
+            **_TURN,
+            "translate": Parameter(shares, (0.0, 0.0)),
+            "scale": Parameter(partial(_numbers, low=1e-3, high=1e3), (1.0, 1.0)),
+            "shear": Parameter(partial(_numbers, low=-89, high=89, counts=(2, 4)), (0.0, 0.0)),
+            **_MOVED,
+        },
+        draws=("degrees", "translate", "scale", "shear"),
+        moves=True,
+    ),
+    "perspective": Step(
+        {
+            "distortion_scale": Parameter(chance, 0.5),
+            **_MOVED,
+            "interpolation": _MOVED["interpolation"]._replace(default="bilinear"),
+        },
+        draws=("distortion_scale",),
+        moves=True,
+    ),
+    "hflip": Step(moves=True),
+    "vflip": Step(moves=True),
+    "auto_augment": Step(
+        {
+            "policy": Parameter(POLICY_CHECKS["auto_augment"]),
+            "magnitude_std": Parameter(POLICY_CHECKS["magnitude_std"], 0.0),
+            "increasing": Parameter(POLICY_CHECKS["increasing"], False),
+            "augment_table": Parameter(POLICY_CHECKS["augment_table"], "torchvision"),
+            **{
+                name: Parameter(optional(POLICY_CHECKS[name]), None)
+                for name in ("num_ops", "magnitude", "augment_interpolation", "augment_fill")
+            },
+        },
+        moves=True,
+    ),
+    "apply": Step(_PARTS),
+    "choice": Step({**_PARTS, "weights": Parameter(_weights, None)}),
+    "order": Step(_PARTS),
+    "blur": Step(kernel="blur", draws=("sigma",), public=False),  # Pillow's, by boxes
 }
+#: Names for the keyword `steps`.
+PUBLIC = tuple(name for name, row in STEPS.items() if row.public)
 #: Those that always happen: `apply` around one gives it a probability.
 _CERTAIN = ("choice", "order")
 
@@ -152,12 +196,12 @@ def _step(name: str, value: Any, depth: int) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise TypeError(f"{name}={value!r:.80}: expected a dictionary, or a name alone")
     if "op" not in given:
-        raise TypeError(f'{name} needs "op": one of {", ".join(OPERATIONS)}')
+        raise TypeError(f'{name} needs "op": one of {", ".join(PUBLIC)}')
     kind = given["op"]
-    if not isinstance(kind, str) or kind not in OPERATIONS:
-        hint = did_you_mean(str(kind), OPERATIONS) or f"expected one of {', '.join(OPERATIONS)}"
+    if not isinstance(kind, str) or kind not in PUBLIC:
+        hint = did_you_mean(str(kind), PUBLIC) or f"expected one of {', '.join(PUBLIC)}"
         raise ValueError(f'{name}["op"]={kind!r:.80}: {hint}')
-    parameters = dict(OPERATIONS[kind])
+    parameters = dict(STEPS[kind].parameters)
     if kind not in _CERTAIN:
         parameters["p"] = Parameter(chance, 1.0)
     for key in given:
@@ -165,7 +209,7 @@ def _step(name: str, value: Any, depth: int) -> dict[str, Any]:
             hint = did_you_mean(str(key), parameters) or f"it has {', '.join(parameters) or 'none'}"
             raise TypeError(f"{name}, {kind!r}, has no parameter {key!r:.80}; {hint}")
     found = {"op": kind}
-    for key, (check, default) in parameters.items():
+    for key, (check, default, _) in parameters.items():
         if key in given:
             item = check(f'{name}["{key}"]', given[key])
             if key == "of":
@@ -179,7 +223,7 @@ def _step(name: str, value: Any, depth: int) -> dict[str, Any]:
 
 def _whole(name: str, step: dict[str, Any]) -> dict[str, Any]:
     """Return a step whose parameters agree with one another."""
-    if step["op"] in COMBINATORS and not step["of"]:
+    if not step.get("of", True):
         raise ValueError(f'{name}["of"] is empty: expected a step at least')
     if step["op"] == "order" and len(step["of"]) > MOST_ORDERED:
         raise ValueError(f'{name}["of"] has {len(step["of"])} steps: expected up to {MOST_ORDERED}')
@@ -206,8 +250,18 @@ def walk(name: str, steps: tuple[dict[str, Any], ...]) -> Any:
 
 def parameters_of(step: dict[str, Any]) -> dict[str, Any]:
     """Return all parameters of a checked step, with their defaults."""
-    found = {key: item.default for key, item in OPERATIONS.get(step["op"], {}).items()}
+    found = {key: item.default for key, item in STEPS[step["op"]].parameters.items()}
     return {"p": 1.0, **found, **step}
+
+
+def ranges_of(step: dict[str, Any]) -> list[float]:
+    """Return the ends of the ranges from which the numbers of a checked step are drawn."""
+    row, values = STEPS[step["op"]], parameters_of(step)
+    found: list[float] = []
+    for name in row.draws:
+        value = row.parameters[name].still if values[name] is None else values[name]
+        found += value if isinstance(value, tuple) else (value, value)
+    return found
 
 
 def step_policy(step: dict[str, Any]) -> Policy:
@@ -228,16 +282,17 @@ def check_for(
     """Refuse steps that images of this shape (channels, height, width), or boxes, cannot have."""
     channels, height, width = shape
     for name, step in walk("steps", steps):
-        if boxes and step["op"] in MOVING:
+        row = STEPS[step["op"]]
+        if boxes and row.moves:
             keyword = "auto_augment=" if step["op"] == "auto_augment" else "rand_mirror_prob="
             raise ValueError(
                 f'{name}["op"]={step["op"]!r} moves pixels and leaves the boxes where they were: '
                 f"{keyword} and the crops of this iterator move both"
             )
-        coloured = [key for key in ("saturation", "hue") if key in step]
-        if channels == 1 and (step["op"] == "grayscale" or coloured):
-            what = f'{name}["{coloured[0]}"]' if coloured else f"{name}, 'grayscale',"
-            raise ValueError(f"{what} needs RGB images: data_shape with 3 channels")
+        coloured = [key for key in row.colours if key in step]
+        if channels == 1 and coloured:
+            what = f", {step['op']!r}," if coloured == ["op"] else f'["{coloured[0]}"]'
+            raise ValueError(f"{name}{what} needs RGB images: data_shape with 3 channels")
         for side, kernel in zip((width, height), step.get("kernel_size", ()), strict=False):
             if kernel // 2 >= side:
                 raise ValueError(
