@@ -23,11 +23,11 @@ from ..core.order import Order
 from .report import EpochTimes
 
 __all__ = [
+    "ChosenBatch",
     "ChosenSamples",
     "ClosedEngine",
     "Engine",
     "MakeEngine",
-    "ShapedRows",
     "SkippedSamples",
     "engine_apart",
     "made",
@@ -204,23 +204,26 @@ class SkippedSamples:
         raise error
 
 
-class ShapedRows(NamedTuple):
-    """Chosen samples of a batch that has a shape of its own."""
+class ChosenBatch(NamedTuple):
+    """The samples of a batch that somebody chose, and its shape, if batches have one each."""
 
-    #: Their positions, in the file.
+    #: Their numbers: positions in the file or in the epoch.
     rows: np.ndarray
-    #: Numbers that tell occurrences of a sample apart; None for those of other batches.
-    draws: np.ndarray | None
+    #: Numbers that tell occurrences of a sample apart; None for those that are usual.
+    draws: np.ndarray | None = None
     #: What `Engine.submit` takes behind the draws.
-    shape: tuple[Any, ...]
-    #: Positions of what may take the place of the sample in a slot, as `refill` takes records.
-    others: Callable[[int], Iterable[tuple[Any, ...]]]
+    shape: tuple[Any, ...] = ()
+    #: Numbers of what may take the place of the sample in a slot, as `refill` takes records; None
+    #: for the samples that follow.
+    others: Callable[[int], Iterable[tuple[Any, ...]]] | None = None
+    #: Positions of the epoch that are done behind it, where somebody counts them.
+    done: int = 0
 
 
 class ChosenSamples:
     """Batches of chosen samples of one epoch, made ahead of the consumer by an engine of their own.
 
-    `rows` gives the positions of the samples of each batch, or `ShapedRows`, in the file or array
+    `rows` gives the positions of the samples of each batch, or `ChosenBatch`, in the file or array
     if `in_file_order`, else in the epoch.  With `draws` a sample that comes again has other
     random numbers: those of the number that is taken for it from there.  The
     engine is closed after the last batch, and when nobody refers to this object any more.  Threads
@@ -251,7 +254,7 @@ class ChosenSamples:
         self._draws = order.draws(0, order.count())
         self._over = False
         #: The samples of each batch under way.
-        self._waiting: deque[ShapedRows] = deque()
+        self._waiting: deque[ChosenBatch] = deque()
         self._access = ForkSafeLock()
 
     def collect(self) -> tuple[Any, Any, int]:
@@ -270,7 +273,7 @@ class ChosenSamples:
             chosen = self._waiting.popleft()
             self._ask_ahead()
             for slot, error in failures:
-                others = ((self._records[at], *size) for at, *size in chosen.others(slot))
+                others = self._others(chosen, slot)
                 arrays, draw = (data, label, ids), int(chosen.draws[slot])  # type: ignore[index]
                 self._skipped.refill(error, self._engine, others, self._epoch, draw, arrays, slot)
             self._times.deliver(len(chosen.rows), waited)
@@ -294,26 +297,24 @@ class ChosenSamples:
             part = next(self._rows, None)
             if part is None:
                 return
-            chosen = part if isinstance(part, ShapedRows) else self._plain(part)
+            if isinstance(part, slice):
+                part = np.arange(part.start, part.stop)
+            chosen = part if isinstance(part, ChosenBatch) else ChosenBatch(part)
             if chosen.draws is None:
                 chosen = chosen._replace(draws=self._drawn(chosen.rows))
             self._waiting.append(chosen)
             self._submit(chosen)
 
-    def _submit(self, chosen: ShapedRows) -> None:
+    def _submit(self, chosen: ChosenBatch) -> None:
         records = self._records[chosen.rows]
         self._engine.submit(records, self._epoch, chosen.draws, *chosen.shape)  # type: ignore[arg-type]
 
-    def _plain(self, part: Any) -> ShapedRows:
-        """Describe a batch of the shape that all have; others are the samples that follow."""
-        rows = np.arange(part.start, part.stop) if isinstance(part, slice) else part
-        count = len(self._records)
-
-        def others(slot: int) -> Iterator[tuple[Any, ...]]:
-            first = int(rows[slot]) + 1
-            return ((at % count,) for at in range(first, first + count))
-
-        return ShapedRows(rows, None, (), others)
+    def _others(self, chosen: ChosenBatch, slot: int) -> Iterable[tuple[Any, ...]]:
+        """Return what may take the place of the sample in a slot: records, and their sizes."""
+        if chosen.others is not None:
+            return ((self._records[at], *size) for at, *size in chosen.others(slot))
+        first, count = int(chosen.rows[slot]) + 1, len(self._records)
+        return ((self._records[at % count],) for at in range(first, first + count))
 
     def _drawn(self, rows: np.ndarray) -> np.ndarray:
         if self._next_draws is None:

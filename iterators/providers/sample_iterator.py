@@ -102,7 +102,7 @@ class Samples:
     #: ``read(rows, batch_size, in_file_order, draws, shaped)`` begins an epoch beside all others.
     #: `rows` are the positions of the samples of each batch, at most `batch_size` of them, in the
     #: order in which they are stored or in that of the epoch; with `draws`, not None, a sample that
-    #: comes again has other random numbers.  If they are `shaped`, `rows` are `ShapedRows`.  The
+    #: comes again has other random numbers.  If they are `shaped`, `rows` are `ChosenBatch`.  The
     #: result gives data, label and number of samples of the next batch.
     read: Callable[..., Callable[[], tuple[list[Any], list[Any], int]]]
     #: What the epochs of the provider itself are cut by.
@@ -144,7 +144,7 @@ def chosen_batches(
     """Yield batches of the samples with these numbers, as they are stored: data, then labels.
 
     The epoch is that of the provider's next `iterator`; see `Samples.read`.  The `rows` of a
-    provider of several shapes are `ShapedRows`.
+    provider of several shapes are `ChosenBatch`.
     """
     samples: Samples = provider._provider_samples()
     request = _Request(None, *samples.stored, samples.form)

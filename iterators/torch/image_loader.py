@@ -22,7 +22,7 @@ from ..core.example_seeds import seeding_batches
 from ..core.order import BatchPlan, check_of
 from ..core.order.cutting import Position
 from ..core.random import derive_key
-from ..providers.engine import ShapedRows
+from ..providers.engine import ChosenBatch
 from ..providers.image_provider import RecordImageProvider
 from ..providers.report import EpochReport
 from ..providers.sample_iterator import chosen_batches, plan_of
@@ -44,7 +44,7 @@ from .loader_arguments import (
     refuse_rest,
     refuse_shapes,
 )
-from .loader_epochs import Cut, Epochs, LoaderBatch, LoaderSampler, OrderedEpochs, SampledEpochs
+from .loader_epochs import Cut, Epochs, LoaderSampler, OrderedEpochs, SampledEpochs
 from .python_batches import PythonBatches, can_pin, collated, pinned, set_epoch_of
 from .world import World, drawn_seed, shared_seed
 
@@ -454,7 +454,7 @@ class ImageLoader:
             self._position, self._begun = Position(position.epoch + 1), None
 
     def _made(
-        self, batches: Iterator[LoaderBatch], position: Position
+        self, batches: Iterator[ChosenBatch], position: Position
     ) -> Iterator[tuple[Any, int]]:
         """Yield every batch, with the positions that are done behind it."""
         found = (
@@ -475,7 +475,7 @@ class ImageLoader:
             yield (mapped(batch, pin) if self._pins else batch), done
 
     def _read(
-        self, batches: Iterator[LoaderBatch], position: Position
+        self, batches: Iterator[ChosenBatch], position: Position
     ) -> Iterator[tuple[Any, int]]:
         """Yield batches of the provider."""
         waiting: deque[tuple[int, list[int]]] = deque()
@@ -501,18 +501,16 @@ class ImageLoader:
                 return
             yield collate(parts, labelled, self.collate_fn), waiting.popleft()[0]
 
-    def _chosen(self, batch: LoaderBatch) -> Any:
-        """Return the samples of a batch as numbers among all images, with its shape."""
-        own = (lambda row: row) if self._indices is None else self._indices.__getitem__
-        if batch.others is None:
-            return own(batch.rows)
-        others = batch.others
-        return ShapedRows(
-            own(batch.rows),
-            batch.draws,
-            batch.shape,
-            lambda slot: ((own(row), *size) for row, *size in others(slot)),
-        )
+    def _chosen(self, batch: ChosenBatch) -> ChosenBatch:
+        """Return a batch with the numbers that its samples have among all images."""
+        if self._indices is None:
+            return batch
+        own, others = self._indices.__getitem__, batch.others
+        if others is not None:
+            batch = batch._replace(
+                others=lambda slot: ((own(row), *size) for row, *size in others(slot))
+            )
+        return batch._replace(rows=own(batch.rows))
 
     def _seeds(self, position: Position) -> Callable[[np.ndarray], list[int]]:
         """Return what gives the seeds of samples, batch by batch from a position on."""

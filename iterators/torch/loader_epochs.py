@@ -9,31 +9,17 @@ import base64
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 
 from ..core.order import BatchPlan, DealtOrder, PlainOrder, ShuffledOrder, Tail, check_of
 from ..core.order.cutting import count_batches, pieces
+from ..providers.engine import ChosenBatch
 from .world import World
 
-__all__ = ["Epochs", "LoaderBatch", "LoaderSampler", "OrderedEpochs", "SampledEpochs", "table"]
-
-
-class LoaderBatch(NamedTuple):
-    """The samples of a batch, and its shape, if batches have one each."""
-
-    #: Numbers of the samples.
-    rows: np.ndarray
-    #: The positions that are done behind it.
-    done: int
-    #: Numbers that tell occurrences of a sample apart; None for those that are usual.
-    draws: np.ndarray | None = None
-    #: What an engine takes of the shape, and what may take the place of the sample in a slot; see
-    #: `ShapedRows`.
-    shape: tuple[Any, ...] = ()
-    others: Callable[[int], Iterator[tuple[Any, ...]]] | None = None
+__all__ = ["Epochs", "LoaderSampler", "OrderedEpochs", "SampledEpochs", "table"]
 
 
 class Epochs(Protocol):
@@ -55,7 +41,7 @@ class Epochs(Protocol):
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch comes next."""
 
-    def batches(self, epoch: int, done: int) -> Iterator[LoaderBatch]:
+    def batches(self, epoch: int, done: int) -> Iterator[ChosenBatch]:
         """Yield the batches behind the first `done` positions of the epoch that was begun."""
 
     def draws(self, done: int) -> Iterator[int] | None:
@@ -136,14 +122,14 @@ class OrderedEpochs:
     def set_epoch(self, epoch: int) -> None:
         """Do nothing: `batches` is told."""
 
-    def batches(self, epoch: int, done: int) -> Iterator[LoaderBatch]:
+    def batches(self, epoch: int, done: int) -> Iterator[ChosenBatch]:
         """Yield the batches behind the first `done` positions."""
         plan = self._plan()
         while plan.any_left(done, epoch):
             rows, _ = plan.rows(epoch, 0, done)
             draws = plan.draws(0, done, epoch) if plan.shaped else None
             after = plan.behind(epoch, done)
-            yield LoaderBatch(rows, after, draws, *shape_of(plan, epoch, 0, done, rows))
+            yield ChosenBatch(rows, draws, done=after, **shape_of(plan, epoch, 0, done, rows))
             done = after
 
     def draws(self, done: int) -> None:
@@ -254,14 +240,14 @@ class SampledEpochs:
                 )
         return [batch for batch in found if len(batch)]
 
-    def batches(self, epoch: int, done: int) -> Iterator[LoaderBatch]:
+    def batches(self, epoch: int, done: int) -> Iterator[ChosenBatch]:
         """Yield the batches behind the first `done` samples."""
         behind = 0
         plan = self._plan(DealtOrder(PlainOrder(self._count)), self.largest, "pad")
         for number, rows in enumerate(self._drawn):
             behind += len(rows)
             if behind > done:
-                yield LoaderBatch(rows, behind, None, *shape_of(plan, epoch, number, 0, rows))
+                yield ChosenBatch(rows, done=behind, **shape_of(plan, epoch, number, 0, rows))
 
     def draws(self, done: int) -> Iterator[int]:
         """Yield the position of every sample in the epoch, as samplers deal it out to the ranks."""
@@ -280,10 +266,10 @@ class SampledEpochs:
 
 def shape_of(
     plan: BatchPlan, epoch: int, number: int, done: int, rows: np.ndarray
-) -> tuple[Any, ...]:
-    """Return what an engine is told of the shape of a batch, and what may stand in; or nothing."""
+) -> dict[str, Any]:
+    """Return what `ChosenBatch` is told of the shape of a batch, and of what may stand in."""
     if not plan.shaped:
-        return ()
+        return {}
     sizes = plan.sizes(epoch, number, done, rows)
     own_sizes = np.ndim(sizes) == 2
     length = plan.length(epoch, number, done)
@@ -295,10 +281,8 @@ def shape_of(
             size = plan.sizes(epoch, number, done, np.array([found]))[:1] if own_sizes else ()
             yield found, *size
 
-    return (
-        (sizes[: len(rows)] if own_sizes else sizes, len(rows), *([length] if length else [])),
-        others,
-    )
+    own = sizes[: len(rows)] if own_sizes else sizes
+    return {"shape": (own, len(rows), *([length] if length else [])), "others": others}
 
 
 def table(name: str, indices: Any) -> np.ndarray:

@@ -23,8 +23,8 @@ from ..core.example_seeds import draws_globally, kept_generators, seed_generator
 from ..loops.batch_fetcher import BatchFetcher
 from ..loops.iterator import fetch
 from ..providers.advice import advised
+from ..providers.engine import ChosenBatch
 from ..providers.report import EpochReport, EpochTimes
-from .loader_epochs import LoaderBatch
 
 __all__ = [
     "MapDataset",
@@ -171,7 +171,7 @@ class PythonBatches:
 
     def fetched(
         self,
-        batches: Iterator[LoaderBatch],
+        batches: Iterator[ChosenBatch],
         epoch: int,
         largest: int,
         collate_fn: Callable[[list[Any]], Any] | None,
@@ -199,7 +199,7 @@ class PythonBatches:
             name="image-loader",
             begin=use_one_core,
         )
-        waiting: deque[LoaderBatch] = deque()
+        waiting: deque[ChosenBatch] = deque()
         self.times.begin(fetcher.stats())
         self._counters = fetcher.stats
         try:
@@ -221,7 +221,7 @@ class PythonBatches:
 
     def _seeded(
         self,
-        batches: Iterator[LoaderBatch],
+        batches: Iterator[ChosenBatch],
         epoch: int,
         collate: Callable[[list[Any]], Any],
         seeds: Callable[[np.ndarray], list[int]],
