@@ -196,7 +196,7 @@ class ImageDetIter(ImageIter):
     @property
     def data_shape(self) -> tuple[int, int, int]:
         """Channels, height and width of an image."""
-        return cast(PythonImages, self._engine).plan.recipe.data_shape
+        return cast(tuple[int, int, int], self._plans[0].recipe.data_shape)
 
     @property
     def label_shape(self) -> tuple[int, int]:
@@ -228,20 +228,18 @@ class ImageDetIter(ImageIter):
             object, which stay as many.
         """
         with self._access.lock:
-            engine = cast(PythonImages, self._engine)
-            plan = engine.plan
             if label_shape is not None:
                 self._label_shape = self.check_label_shape(label_shape)
             if data_shape is not None:
                 recipe = shape_alone({"data_shape": data_shape})
                 self._plans = [self._plans[0].changed(recipe)]
-                plan = self._plans[0].plan
                 if self._described is not None:
                     self._described["data_shape"] = recipe.data_shape
                     self._steps = tuple(CreateDetAugmenter(**self._described))
                     self._settings["aug_list"] = str([described_step(step) for step in self._steps])
                 self._settings["data_shape"] = str(recipe.data_shape)
-            change = partial(_det_steps, self._steps)
+            plan, change = self._plans[0].plan, partial(_det_steps, self._steps)
+            engine = cast(PythonImages, self._engine)
             engine.reform(plan, [change(plan, self._label_shape)], self._label_shape)
             self._job = replace(self._job, change=change)
             self._make_engine = replace(
@@ -322,7 +320,7 @@ class ImageDetIter(ImageIter):
         colours = Augmenter(
             data_shape=(3, 1, 1), **per_channel("mean", mean), **per_channel("std", std)
         )
-        rows = layout_plan(cast(PythonImages, self._engine).plan.layout, "NHWC")
+        rows = layout_plan(self._job.options.layout, "NHWC")
         while self.iter_next():
             batch = self.current
             for image, label in zip(

@@ -114,8 +114,6 @@ class ClosedEngine:
         self.depth: int = engine.depth
         self.pending: int = 0
         self._stats = engine.stats()
-        #: How images were made, where they are made in Python.
-        self.plan: Any | None = getattr(engine, "plan", None)
 
     def stats(self) -> dict[str, float]:
         """The counters as they were in the end."""

@@ -158,6 +158,4 @@ def _decoded_size(provider: RecordImageProvider, record: int, recipe: Recipe) ->
 
 
 def _source(provider: RecordImageProvider) -> Any:
-    if provider._classes is None:
-        raise ValueError("the provider is closed")
-    return provider._classes.source
+    return provider._open_classes().source

@@ -163,6 +163,12 @@ class RecordImageProvider(PlannedProvider):
     def _shown(self) -> list[str]:
         return [self.path_imgrec, *super()._shown()]
 
+    def _open_classes(self) -> PackClasses:
+        """Return the classes of the packs, with their source."""
+        if self._classes is None:
+            raise ValueError("the provider is closed")
+        return self._classes
+
     @property
     def identities(self) -> np.ndarray | None:
         """The keys ``[first, end)`` of every identity's images; None for an ordinary pack.
@@ -176,9 +182,7 @@ class RecordImageProvider(PlannedProvider):
         ValueError
             If the provider is closed.
         """
-        if self._classes is None:
-            raise ValueError("the provider is closed")
-        return self._classes.source.identities
+        return self._open_classes().source.identities
 
     @property
     def num_classes(self) -> int:
@@ -191,9 +195,7 @@ class RecordImageProvider(PlannedProvider):
         ValueError
             If a label is not a whole number of at least 0, or the provider is closed.
         """
-        if self._classes is None:
-            raise ValueError("the provider is closed")
-        return self._classes.count()
+        return self._open_classes().count()
 
     @property
     def class_to_idx(self) -> dict[str, int]:
@@ -206,9 +208,7 @@ class RecordImageProvider(PlannedProvider):
         ValueError
             If the provider is closed.
         """
-        if self._classes is None:
-            raise ValueError("the provider is closed")
-        return labels_of_names(self._classes.names())
+        return labels_of_names(self._open_classes().names())
 
     @property
     def classes(self) -> list[str]:
