@@ -255,8 +255,8 @@ class ChosenSamples:
         self._waiting: deque[ChosenBatch] = deque()
         self._access = ForkSafeLock()
 
-    def collect(self) -> tuple[Any, Any, int]:
-        """Data, label and size of the next batch; StopIteration when there is none."""
+    def collect(self) -> tuple[Any, Any, ChosenBatch]:
+        """Data, label and samples of the next batch; StopIteration when there is none."""
         with self._access.lock:
             self._times.ask()
             if not self._over:
@@ -275,7 +275,7 @@ class ChosenSamples:
                 arrays, draw = (data, label, ids), int(chosen.draws[slot])  # type: ignore[index]
                 self._skipped.refill(error, self._engine, others, self._epoch, draw, arrays, slot)
             self._times.deliver(len(chosen.rows), waited)
-            return data, label, len(chosen.rows)
+            return data, label, chosen
 
     def close(self) -> None:
         """Stop the engine; idempotent."""

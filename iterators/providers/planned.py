@@ -32,7 +32,7 @@ from ..spaces.finite_iterator import DATASET_SEED
 from ..spaces.modes import generator
 from .abstract import AbstractDataProvider, shown_arrays
 from .batch_form import BatchForm
-from .engine import ChosenSamples, ClosedEngine, Engine, MakeEngine, SkippedSamples
+from .engine import ChosenBatch, ChosenSamples, ClosedEngine, Engine, MakeEngine, SkippedSamples
 from .sample_iterator import Samples
 
 __all__ = ["FullBatch", "PlannedProvider", "RollingProvider"]
@@ -464,7 +464,7 @@ class PlannedProvider(AbstractDataProvider):
         in_file_order: bool,
         draws: Iterator[int] | None,
         shaped: bool = False,
-    ) -> Callable[[], tuple[list[Any], list[Any], int]]:
+    ) -> Callable[[], tuple[list[Any], list[Any], ChosenBatch]]:
         """Begin an epoch of chosen samples; see `Samples.read`."""
         with self._access.lock:
             if self._make_engine is None:
@@ -488,11 +488,11 @@ class PlannedProvider(AbstractDataProvider):
             self._iterator_epoch = (epoch + 1) & LAST_EPOCH
             self._iterators.add(chosen)
 
-        def read() -> tuple[list[Any], list[Any], int]:
-            data, label, count = chosen.collect()
+        def read() -> tuple[list[Any], list[Any], ChosenBatch]:
+            data, label, batch = chosen.collect()
             with self._access.lock:
-                self._samples += count
-            return *self._arrays(data, label), count
+                self._samples += len(batch.rows)
+            return *self._arrays(data, label), batch
 
         return read
 

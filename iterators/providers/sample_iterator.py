@@ -23,6 +23,7 @@ from ..spaces.modes import (
     resolve_iterator_class,
 )
 from .batch_form import BatchForm, Transfer
+from .engine import ChosenBatch
 from .form_batches import FormBatch, with_arrays
 
 __all__ = ["DatasetProtocol", "Samples", "chosen_batches", "first_samples", "plan_of"]
@@ -103,8 +104,8 @@ class Samples:
     #: `rows` are the positions of the samples of each batch, at most `batch_size` of them, in the
     #: order in which they are stored or in that of the epoch; with `draws`, not None, a sample that
     #: comes again has other random numbers.  If they are `shaped`, `rows` are `ChosenBatch`.  The
-    #: result gives data, label and number of samples of the next batch.
-    read: Callable[..., Callable[[], tuple[list[Any], list[Any], int]]]
+    #: result gives data, label and samples of the next batch.
+    read: Callable[..., Callable[[], tuple[list[Any], list[Any], ChosenBatch]]]
     #: What the epochs of the provider itself are cut by.
     plan: BatchPlan
 
@@ -135,30 +136,34 @@ def _chosen(
     size = subsets.batch_size or provider.batch_size
     draws = itertools.count() if stochastic else None
     read = samples.read(iter(subsets), size, mode is not None, draws)
-    return subsets, lambda: request.parts(*read(), samples.to_device, samples.finish)
+
+    def parts() -> tuple[Any, ...]:
+        data, label, batch = read()
+        return request.parts(data, label, len(batch.rows), samples.to_device, samples.finish)
+
+    return subsets, parts
 
 
 def chosen_batches(
-    provider: Any, rows: Iterator[Any], batch_size: int, draws: Iterator[int] | None = None
-) -> Iterator[tuple[Any, ...]]:
-    """Yield batches of the samples with these numbers, as they are stored: data, then labels.
+    provider: Any, batches: Iterator[ChosenBatch], largest: int, draws: Iterator[int] | None
+) -> Iterator[tuple[tuple[Any, ...], int]]:
+    """Yield batches of samples in the order of the file, data, then labels, with what is `done`.
 
-    The epoch is that of the provider's next `iterator`; see `Samples.read`.  The `rows` of a
-    provider of several shapes are `ChosenBatch`.
+    The epoch is that of the provider's next `iterator`; see `Samples.read`.
     """
     samples: Samples = provider._provider_samples()
     request = _Request(None, *samples.stored, samples.form)
     shaped = samples.plan.shaped
-    read = samples.read(rows, batch_size, True, draws, shaped)
+    read = samples.read(batches, largest, True, draws, shaped)
     while True:
         try:
-            data, label, count = read()
+            data, label, batch = read()
         except StopIteration:
             return
         if not shaped:  # else it has as many slots as samples
-            data, label = request.samples(data, label, count)
+            data, label = request.samples(data, label, len(batch.rows))
         placed = samples.to_device([*data, *label])
-        yield (*samples.finish(placed[: len(data)]), *placed[len(data) :])
+        yield (*samples.finish(placed[: len(data)]), *placed[len(data) :]), batch.done
 
 
 def plan_of(provider: Any) -> BatchPlan:

@@ -478,13 +478,12 @@ class ImageLoader:
         self, batches: Iterator[ChosenBatch], position: Position
     ) -> Iterator[tuple[Any, int]]:
         """Yield batches of the provider."""
-        waiting: deque[tuple[int, list[int]]] = deque()
-        seeds = self._seeds(position)
+        seeds, of_batches = self._seeds(position), deque[list[int]]()
         ends = self.recipe is not None and bool(self.recipe.tail)
 
-        def rows() -> Iterator[Any]:
+        def chosen() -> Iterator[ChosenBatch]:
             for batch in batches:
-                waiting.append((batch.done, seeds(batch.rows) if ends else []))
+                of_batches.append(seeds(batch.rows) if ends else [])
                 yield self._chosen(batch)
 
         provider = self._own_provider()
@@ -493,13 +492,15 @@ class ImageLoader:
         labelled = bool(provider.provide_label)
         phase = "collate" if self.collate_fn is None else "python"
         collate = provider._provider_times.timing(phase, collated)
-        made = chosen_batches(provider, rows(), self._epochs.largest, draws)
+        made = chosen_batches(provider, chosen(), self._epochs.largest, draws)
         while True:
-            with seeding_batches(lambda: waiting[0][1]):
-                parts = next(made, None)
-            if parts is None:
+            with seeding_batches(lambda: of_batches[0]):
+                found = next(made, None)
+            if found is None:
                 return
-            yield collate(parts, labelled, self.collate_fn), waiting.popleft()[0]
+            of_batches.popleft()
+            parts, done = found
+            yield collate(parts, labelled, self.collate_fn), done
 
     def _chosen(self, batch: ChosenBatch) -> ChosenBatch:
         """Return a batch with the numbers that its samples have among all images."""
