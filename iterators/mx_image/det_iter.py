@@ -253,12 +253,7 @@ class ImageDetIter(ImageIter):
             data = DataDesc(data.name, plan.shape(self.batch_size), data.dtype, data.layout)
             shape = (self.batch_size, *self._label_shape)
             label = [DataDesc(desc.name, shape, desc.dtype, desc.layout) for desc in label]
-            self._stored = [data], label
-            self.provide_data: Sequence[DataDesc]
-            self.provide_label: Sequence[DataDesc]
-            self.provide_data, self.provide_label = self._stored
-            if self._form is not None:
-                self.provide_data, self.provide_label = self._form.bind(*self._stored)
+            self._describe([data], label)
 
     def sync_label_shape(self, it: ImageDetIter, verbose: bool = False) -> ImageDetIter:
         """Give two iterators room for the same number of objects, the larger of both.

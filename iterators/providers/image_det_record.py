@@ -121,7 +121,7 @@ class ImageDetRecordIter(RecordImageProvider):
             shapes=shapes,
             plan_class=DetPlan,
         )
-        for recipe, pack in zip(job.recipes.packs, job.packs, strict=True):
+        for recipe, pack in zip(job.pack_recipes, job.packs, strict=True):
             if recipe.mosaic and (pack.cache or job.options.cache):
                 raise ValueError(
                     f"mosaic={recipe.mosaic:g} decodes images at other sizes than those that are "
@@ -133,7 +133,7 @@ class ImageDetRecordIter(RecordImageProvider):
 
 def _labels(job: ImageJob, source: Packs) -> Labels:
     """Rows that have room for the objects of every image, or for those of a mosaic."""
-    options, recipe = job.options, job.recipes.common
+    options, recipe = job.options, job.recipe
     tables, most = [], 0
     for pack, member in zip(job.packs, source.members, strict=True):
         path = pack.path_imglist
@@ -148,7 +148,7 @@ def _labels(job: ImageJob, source: Packs) -> Labels:
             f"and objects, at most {name}={limit} values",
             path=job.packs[0].path_imglist or source.paths[0],
         )
-    if any(own.mosaic for own in job.recipes.packs) and recipe.label_pad_width <= 0:
+    if any(own.mosaic for own in job.pack_recipes) and recipe.label_pad_width <= 0:
         most += (MOSAIC_IMAGES - 1) * (most - LEAST_HEADER)
     width = max(most, recipe.label_pad_width) + ROW_PREFIX
     told = {"label_width": width, "raw_width": options.label_width}

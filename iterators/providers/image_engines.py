@@ -140,7 +140,7 @@ def mean_image_of(source: ImageSource, job: ImageJob) -> np.ndarray | None:
 
     Processes that start together and share the file make it once.
     """
-    options, recipe = job.options, job.recipes.common
+    options, recipe = job.options, job.recipe
     path = options.mean_img
     if not path or recipe.means_win:
         return None

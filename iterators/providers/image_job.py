@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from .image_shapes import Shapes
 from .image_sources import packs_of
 from .python_images import ImageChange
 
-__all__ = ["DTYPES", "ImageJob", "Recipes", "varied", "view_recipes"]
+__all__ = ["DTYPES", "ImageJob", "varied", "view_recipes"]
 
 #: Element types of images; the first one when none is asked for.
 DTYPES = tuple(BATCH_TYPES)
@@ -45,20 +45,14 @@ DTYPES = tuple(BATCH_TYPES)
 SHARED = ("data_shape", "label_pad_width", "label_pad_value", "max_label_width")
 
 
-class Recipes(NamedTuple):
-    """Recipes of a provider: as it was asked for them, and those of every pack."""
-
-    common: Any
-    #: Of every view of an image, `common` being the first; empty if there is one alone.
-    views: tuple[Any, ...]
-    #: Of the images of every pack.
-    packs: list[Any]
-    #: Of their views.
-    views_of_packs: list[list[Any]]
-
-    def saved(self) -> dict[str, Any]:
-        """Return what a saved state must agree with."""
-        return (self.packs[0] if len(self.packs) == 1 else self.common).changed()
+def varied(recipe: Any, pack: Pack) -> Any:
+    """Return the recipe of a pack: that of the provider, with the keywords of the `Pack`."""
+    if not pack.augmentation:
+        return recipe
+    for name in SHARED:
+        if name in pack.augmentation and hasattr(recipe, name):
+            raise ValueError(f"{name} is the same for all packs: give it to the provider")
+    return with_keywords("Pack", recipe, pack.augmentation)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +61,12 @@ class ImageJob:
 
     options: ImageRecordOptions
     packs: tuple[Pack, ...]
-    recipes: Recipes
+    #: The recipe as it was asked for, and that of every pack.
+    recipe: Any
+    pack_recipes: list[Any]
+    #: Of every view of an image, `recipe` being the first, and of every pack; empty without views.
+    views: tuple[Any, ...]
+    pack_views: list[list[Any]]
     form: BatchForm | None
     #: Element type of the images that threads make: uint8 if a device does the rest.
     dtype: str
@@ -95,7 +94,7 @@ class ImageJob:
         *,
         scaled_decode: bool,
         dtypes: Sequence[str] = DTYPES,
-        vary: Callable[[Any, Pack], Any] | None = None,
+        vary: Callable[[Any, Pack], Any] = varied,
         shapes: Shapes | None = None,
         tail: str = "",
         **more: Any,
@@ -103,7 +102,8 @@ class ImageJob:
         """Find packs, form and recipes; the parameters are those of `recipes_of`, or attributes."""
         packs = packs_of(options)
         options, form = _in_form(options, recipes[0].data_shape, dtypes)
-        found = recipes_of(options, packs, recipes, vary or varied, scaled_decode)
+        views = tuple(recipes) if len(recipes) > 1 else ()
+        own, own_views = recipes_of(options, packs, recipes[0], views, vary, scaled_decode)
         if shapes is None and options.patches:
             raise ValueError(
                 "patches follow the sizes of the images: give data_shape=None, or (channels, None, "
@@ -113,19 +113,23 @@ class ImageJob:
             raise ValueError("sequence_lengths and batch_patches need patches, 16 for example")
         if shapes is not None:
             shapes = shapes.in_patches(options)
-            shapes.check(options, found.packs)
+            shapes.check(options, own)
         if options.ragged != "list" and (shapes is None or not shapes.of_images):
             raise ValueError(f"ragged={options.ragged!r} needs data_shape=None")
         device = placement(options.device, ring=options.prefetch_buffer)
         if decoded_there(options):
-            check_on_device(options, found.packs, device.device, shapes is not None)
+            check_on_device(options, own, device.device, shapes is not None)
         dtype, normalise = str(options.dtype), None
         if options.normalise_on == "device" or (decoded_there(options) and dtype != "uint8"):
-            dtype, normalise = "uint8", device_normalisation(found, options)
+            every = [*own, *chain.from_iterable(own_views)]
+            dtype, normalise = "uint8", device_normalisation(every, options)
         return cls(
             options=options,
             packs=packs,
-            recipes=found,
+            recipe=recipes[0],
+            pack_recipes=own,
+            views=views,
+            pack_views=own_views,
             form=form,
             dtype=dtype,
             normalise=normalise,
@@ -158,7 +162,6 @@ class ImageJob:
             **self.options.limits,
             **({} if self.shapes is None else self.shapes.of_plans(sizes)),
         }
-        views = self.recipes.views_of_packs
         return [
             PackPlan(
                 self.plan_class,
@@ -167,7 +170,7 @@ class ImageJob:
                 further_views(of_pack, self.seed_aug),
             )
             for own, of_pack, change, label in zip(
-                self.recipes.packs, views, changes, labels.plans, strict=True
+                self.pack_recipes, self.pack_views, changes, labels.plans, strict=True
             )
         ]
 
@@ -180,23 +183,24 @@ class ImageJob:
             saved["shapes"] = self.shapes.described()
         if self.named is not None:
             saved["recipe"] = self.named.described()
-        if self.recipes.views:
-            saved["views"] = [view.changed() for view in self.recipes.views]
-        return saved | self.recipes.saved()
+        if self.views:
+            saved["views"] = [view.changed() for view in self.views]
+        single = self.pack_recipes[0] if len(self.pack_recipes) == 1 else self.recipe
+        return saved | single.changed()
 
 
 def recipes_of(
     options: ImageRecordOptions,
     packs: Sequence[Pack],
-    recipes: Sequence[Any],
+    common: Any,
+    views: Sequence[Any],
     vary: Callable[[Any, Pack], Any],
     scaled_decode: bool,
-) -> Recipes:
-    """Make the recipes of every pack; ``vary(recipe, pack)`` returns one.
+) -> tuple[list[Any], list[list[Any]]]:
+    """Make the recipe of every pack, and those of its views; ``vary(recipe, pack)`` returns one.
 
-    There are several `recipes` for several views.  `scaled_decode` is True if the caller named it.
+    `scaled_decode` is True if the caller named it.
     """
-    common, views = recipes[0], tuple(recipes) if len(recipes) > 1 else ()
     of_packs = [vary(common, pack) for pack in packs]
     for own in of_packs:
         refuse_ineffective(options, own)
@@ -218,17 +222,7 @@ def recipes_of(
     views_of_packs = [[vary(view, pack) for view in views] for pack in packs]
     for own in chain.from_iterable(views_of_packs):
         refuse_ineffective(options, own)
-    return Recipes(common, views, of_packs, views_of_packs)
-
-
-def varied(recipe: Any, pack: Pack) -> Any:
-    """Return the recipe of a pack: that of the provider, with the keywords of the `Pack`."""
-    if not pack.augmentation:
-        return recipe
-    for name in SHARED:
-        if name in pack.augmentation and hasattr(recipe, name):
-            raise ValueError(f"{name} is the same for all packs: give it to the provider")
-    return with_keywords("Pack", recipe, pack.augmentation)
+    return of_packs, views_of_packs
 
 
 def view_recipes(
@@ -253,11 +247,12 @@ def view_recipes(
     return recipes
 
 
-def device_normalisation(recipes: Recipes, options: ImageRecordOptions) -> DeviceNormalisation:
+def device_normalisation(
+    recipes: Sequence[Any], options: ImageRecordOptions
+) -> DeviceNormalisation:
     """Return what the device has to do when the images are moved as uint8."""
-    recipe = recipes.packs[0]
-    every = [*recipes.packs, *chain.from_iterable(recipes.views_of_packs)]
-    if len({(own.scale, own.std, own.mean) for own in every}) > 1:
+    recipe = recipes[0]
+    if len({(own.scale, own.std, own.mean) for own in recipes}) > 1:
         raise ValueError('packs that differ in mean, std or scale need normalise_on="host"')
     if options.device is None:
         raise ValueError('normalise_on="device" needs a device')

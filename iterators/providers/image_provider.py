@@ -77,7 +77,7 @@ class RecordImageProvider(PlannedProvider):
     """Base class of the providers of images: the `job`, done with a `source` and its `labels`."""
 
     def __init__(self, job: ImageJob, source: ImageSource, labels: Labels) -> None:
-        options, packs, recipes, shapes = job.options, job.packs, job.recipes, job.shapes
+        options, packs, shapes = job.options, job.packs, job.shapes
         classes = PackClasses(source, packs, labels, options.on_error)
         classes.unlisted().say(source.name, strict=options.strict, stacklevel=3)
         if not labels.of_classes:
@@ -85,22 +85,22 @@ class RecordImageProvider(PlannedProvider):
         order, unusable = order_of_images(source, options, packs, classes.read)
         sizes = None
         if shapes is not None and shapes.of_images and not shapes.patch:
-            sizes = sizes_of(source, recipes.packs, options)
+            sizes = sizes_of(source, job.pack_recipes, options)
         mean_image = mean_image_of(source, job)
         plans = job.plans(labels, classes.changes, mean_image, sizes)
         caches = open_caches(
-            source, steady_records(order, len(source)), packs, recipes.packs, options
+            source, steady_records(order, len(source)), packs, job.pack_recipes, options
         )
         self._entries = open_entries(source, options)
         fields = ImageFields(
             options.fields,
             source,
-            len(recipes.views),
+            len(job.views),
             labels.objects,
             (options.data_name, options.label_name),
             3 if options.patches else None,
         )
-        fields.refuse_mosaics(recipes.packs)
+        fields.refuse_mosaics(job.pack_recipes)
         engines = ImageEngines(
             job,
             source,
@@ -115,7 +115,7 @@ class RecordImageProvider(PlannedProvider):
         data = describe_images(options, plan, shapes, dtype)
         self._tail = None
         if job.named is not None and job.named.tail:
-            self._tail = PythonTail(job.named, options, bool(recipes.views), data[0])
+            self._tail = PythonTail(job.named, options, bool(job.views), data[0])
             data = [self._tail.desc]
         slots = data[0].shape[0] if options.patches else options.batch_size
         own_order = batches.described() if isinstance(batches, BucketPlan) else None
@@ -284,15 +284,16 @@ class RecordImageProvider(PlannedProvider):
 
     def _upcoming(self) -> DataBatch:
         """Make the batch that `next` delivers next, and stay where it is; replace no record."""
-        epoch, done = self._settle(self._position)
+        position = self._settle(self._position)
         if self._empty:
             raise StopIteration
-        rows, pad = self._plan.rows(epoch, 0, done)
+        request = self._request(position)
         with engine_apart(self._make_engine, self.batch_size) as engine:
-            shape = self._batch_shape(epoch, done, rows)
-            data, label, ids = made(engine, rows, epoch, self._plan.draws(0, done, epoch), *shape)
-            batch = self._batch(data, label, ids, pad)
-        batch.source = self._sources(rows, len(ids))
+            data, label, ids = made(
+                engine, request.rows, position.epoch, request.draws, *request.shape
+            )
+            batch = self._batch(data, label, ids, request.pad)
+        batch.source = self._sources(request.rows, len(ids))
         return batch
 
     def close(self) -> None:

@@ -114,12 +114,8 @@ class PlannedProvider(AbstractDataProvider):
         self._engine: Engine = engine
         self._make_engine: MakeEngine | None = make_engine
         self._form = form
-        #: What the engine makes; what is handed out may have another form.
-        self._stored = (data_desc, label_desc)
-        self.provide_data: Sequence[DataDesc] = data_desc
-        self.provide_label: Sequence[DataDesc] = label_desc
+        self._describe(data_desc, label_desc)
         if form is not None:
-            self.provide_data, self.provide_label = form.bind(data_desc, label_desc)
             self.batch_type = form.batch_type
         self._placement = placement
         self._to_device = self._provider_times.timing("upload", placement.place)
@@ -169,6 +165,13 @@ class PlannedProvider(AbstractDataProvider):
     def skipped(self) -> list[tuple[int | None, str]]:
         """(id, reason) of every record that was replaced, in the order of their discovery."""
         return list(self._skipped.records.values())
+
+    def _describe(self, data: list[DataDesc], label: list[DataDesc]) -> None:
+        """Note what the engine makes; what is handed out may have another form."""
+        self._stored = data, label
+        provided = (data, label) if self._form is None else self._form.bind(data, label)
+        self.provide_data: Sequence[DataDesc] = provided[0]
+        self.provide_label: Sequence[DataDesc] = provided[1]
 
     def _shown(self) -> list[str]:
         counts = {"samples": self.num_samples, "batches": len(self), "epoch": self.epoch}
@@ -380,20 +383,20 @@ class PlannedProvider(AbstractDataProvider):
         while len(self._requests) < depth:
             if self._requests:
                 following = self._settle(self._requests[-1].behind)
-            epoch, done = following
-            behind = Position(epoch, self._plan.behind(epoch, done))
-            rows, pad = self._plan.rows(epoch, 0, done)
-            draws = self._plan.draws(0, done, epoch)
-            shape = self._batch_shape(epoch, done, rows)
-            self._engine.submit(rows, epoch, draws, *shape)
-            self._requests.append(_Request(following, behind, rows, pad, draws, shape))
+            request = self._request(following)
+            self._engine.submit(request.rows, following.epoch, request.draws, *request.shape)
+            self._requests.append(request)
 
-    def _batch_shape(self, epoch: int, done: int, rows: np.ndarray) -> tuple[Any, ...]:
-        """Return sizes and number of slots of a batch, nothing for one like all others."""
-        if not self._plan.shaped:
-            return ()
-        sizes, length = self._plan.sizes(epoch, 0, done, rows), self._plan.length(epoch, 0, done)
-        return (sizes, self._plan.slots(epoch, 0, done), *([length] if length else []))
+    def _request(self, position: Position) -> _Request:
+        """Find the samples of the batch at a position, and its shape, if it has one of its own."""
+        plan, (epoch, done) = self._plan, position
+        rows, pad = plan.rows(epoch, 0, done)
+        shape: tuple[Any, ...] = ()
+        if plan.shaped:
+            sizes, length = plan.sizes(epoch, 0, done, rows), plan.length(epoch, 0, done)
+            shape = (sizes, plan.slots(epoch, 0, done), *([length] if length else []))
+        behind = Position(epoch, plan.behind(epoch, done))
+        return _Request(position, behind, rows, pad, plan.draws(0, done, epoch), shape)
 
     def _settle(self, position: Position) -> Position:
         """Return the position, or, behind the last batch of an epoch, the start of the next one."""
