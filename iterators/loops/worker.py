@@ -128,7 +128,8 @@ class Worker:
             answer = Answer(task.ticket, failure=self.broken)
         else:
             try:
-                asked = np.frombuffer(task.indices, np.int64).reshape(2, -1).tolist()
+                both = np.frombuffer(task.indices, np.int64).tolist()
+                asked = both[: len(both) // 2], both[len(both) // 2 :]
                 examples = fetch(self.dataset, *asked)
                 answer, segment = self.packed(task.ticket, examples)
             except BaseException as error:

@@ -417,10 +417,10 @@ def record_of(content):
 
 
 def test_records_are_decoded_without_python(monkeypatch):
-    renderer = Renderer(RenderPlan(Recipe(data_shape=(3, 10, 9))))
     wanted = by_opencv(ORDINARY, 3)
     with monkeypatch.context() as patch:
         patch.setattr(general, "decode_other", None)
+        renderer = Renderer(RenderPlan(Recipe(data_shape=(3, 10, 9))))
         sample = renderer.sample(record_of(ORDINARY))[0]
         turned = renderer.sample(record_of(with_chunks(PASSED_OVER["turned"])))[0]
         with pytest.raises(ImageDecodeError, match="NoneType"):  # others need it
