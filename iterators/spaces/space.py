@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import functools
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -311,6 +312,9 @@ class Space(Form):
 
 def space_of(spec: FieldSpec | tuple[FieldSpec, ...]) -> Space:
     """Return the space in which data is stored; a composite one for a tuple."""
+    package = sys.modules[__package__]
+    for name in package.__all__:
+        getattr(package, name)  # a kind is known when its file is loaded
     for kind in Space._kinds:
         found = kind.describing(spec)
         if found is not None:
