@@ -170,7 +170,7 @@ def steps_of(StepChange change, key, epoch, record, occurrence=0):
             name = NAMES[<int>done.operation]
         else:
             name = OWN[<int>done.node.kind - 1]
-        found.append((name, *(<float>done.values[j] for j in range(count))))
+        found.append((name, *(done.values[j] for j in range(count))))
     return found
 
 

@@ -40,7 +40,7 @@ cdef struct Node:
     double weight           # of a part of a choice
     Word chance_at          # also of the choice itself
     Word value_at
-    uint32_t order          # the first of the blocks that bring parts in order
+    Word order_at           # the first of the words that bring parts in order
     operation_kind operation
     double ranges[MOST_RANGES]  # of an affine map: angle, shares, scale, shears
     bint inwards            # the numbers of a perspective are those of pixels inwards
@@ -54,7 +54,8 @@ cdef struct Node:
 cdef struct DrawnStep:
     const Node* node
     operation_kind operation
-    double values[MOST_VALUES]
+    # float32 as torchvision's; gcc 12 leaves rounding out where it stores two of them as doubles.
+    float values[MOST_VALUES]
 
 
 cdef struct StepState:

@@ -60,10 +60,21 @@ assert (ROTATION, LEAN) == (DRAW_ROTATION, DRAW_LEAN)
 assert (CORNERS, PHOTOMETRIC) == (DRAW_CORNERS, DRAW_PHOTOMETRIC)
 
 
-cdef uint32_t word_at(const ImageKey* image, Word word, int more=0) noexcept nogil:
-    """Return a random number, or one that comes `more` words later."""
-    cdef int number = word.number + more
-    return draw(image, word.purpose + number // 4).word[number % 4]
+cdef uint32_t word_at(const ImageKey* image, Word word) noexcept nogil:
+    return draw(image, word.purpose).word[word.number]
+
+
+cdef void words_from(const ImageKey* image, Word first, int count, uint32_t* words) noexcept nogil:
+    """Copy words that follow one another, in as many blocks as they take."""
+    cdef philox_block block
+    cdef int i, at = first.number
+    for i in range(count):
+        if i == 0 or at == 4:
+            block = draw(image, first.purpose)
+            first.purpose += 1
+            at %= 4
+        words[i] = block.word[at]
+        at += 1
 
 
 cdef float drawn_between(uint32_t word, double low, double high) noexcept nogil:
@@ -71,16 +82,13 @@ cdef float drawn_between(uint32_t word, double low, double high) noexcept nogil:
     return <float>draw_between(word, low, high)
 
 
-cdef void draw_order(const ImageKey* image, uint32_t purpose, int count, int* order) noexcept nogil:
+cdef void draw_order(const ImageKey* image, Word first, int count, int* order) noexcept nogil:
     """Bring up to 64 numbers in a random order: that of their words."""
     cdef uint32_t[MOST_PARTS] words
     cdef bint[MOST_PARTS] done
-    cdef philox_block block
     cdef int i, j, next
-    for i in range(count):
-        if i % 4 == 0:
-            block = draw(image, purpose + i // 4)
-        words[i], done[i] = block.word[i % 4], False
+    words_from(image, first, count, words)
+    memset(done, 0, sizeof(done))
     for i in range(count):
         next = -1
         for j in range(count):
@@ -99,20 +107,21 @@ cdef DrawnStep* add(StepState* state, const Node* node) noexcept nogil:
 
 cdef void draw_jitter(StepState* state, const ImageKey* image, const Node* node) noexcept nogil:
     """Draw each change once, in random order."""
-    cdef philox_block factors = draw(image, node.value_at.purpose)
+    cdef uint32_t[JITTERS] words
     cdef operation_kind[JITTERS] kinds = [
         OPERATION_BRIGHTNESS, OPERATION_CONTRAST, OPERATION_COLOUR, OPERATION_HUE]
     cdef int[JITTERS] order
     cdef DrawnStep* done
     cdef double low, high, value
     cdef int i, which
-    draw_order(image, node.order, JITTERS, order)
+    draw_order(image, node.order_at, JITTERS, order)
+    words_from(image, node.value_at, JITTERS, words)
     for i in range(JITTERS):
         which = order[i]
         low, high = node.ranges[2 * which], node.ranges[2 * which + 1]
         if low == high == (0 if kinds[which] == OPERATION_HUE else 1):
             continue
-        value = drawn_between(factors.word[which], low, high)
+        value = drawn_between(words[which], low, high)
         done = add(state, node)
         done.operation = kinds[which]
         done.values[0] = <int>(255 * value) if kinds[which] == OPERATION_HUE else value
@@ -121,28 +130,30 @@ cdef void draw_jitter(StepState* state, const ImageKey* image, const Node* node)
 cdef void draw_affine(const StepState* state, const ImageKey* image, const Node* node,
                       DrawnStep* done) noexcept nogil:
     """Draw angle, shifts in whole pixels, scale and shears, in torchvision's order."""
+    cdef uint32_t[AFFINE_NUMBERS] words
     cdef double most
-    cdef uint32_t word
     cdef int i, at
+    words_from(image, node.value_at, AFFINE_NUMBERS, words)
     for i in range(AFFINE_NUMBERS):
-        word = word_at(image, node.value_at, i)
         if i == 1 or i == 2:    # by a share of a side, either way
             most = node.ranges[1 + i] * (state.image.width if i == 1 else state.image.height)
-            done.values[i] = rint(drawn_between(word, -most, most))
+            done.values[i] = rint(drawn_between(words[i], -most, most))
         else:
             at = 2 * i - 2 if i else 0
-            done.values[i] = drawn_between(word, node.ranges[at], node.ranges[at + 1])
+            done.values[i] = drawn_between(words[i], node.ranges[at], node.ranges[at + 1])
 
 
 cdef void draw_perspective(const StepState* state, const ImageKey* image, const Node* node,
                            DrawnStep* done) noexcept nogil:
     """Draw x and y of the corners, clockwise from the top left one."""
     cdef int[2] sides = [state.image.width, state.image.height]
+    cdef uint32_t[CORNER_NUMBERS] words
     cdef int i, side, most, inwards
+    words_from(image, node.value_at, CORNER_NUMBERS, words)
     for i in range(CORNER_NUMBERS):
         side = sides[i % 2]
         most = <int>(node.ranges[0] * (side // 2))
-        inwards = draw_integer(word_at(image, node.value_at, i), 0, most)
+        inwards = draw_integer(words[i], 0, most)
         done.values[i] = inwards
         if i in (2, 4, 5, 7):   # corners 1 and 2 are on the right, 2 and 3 at the bottom
             done.values[i] = side - 1 - (inwards if node.inwards else most - inwards)
@@ -186,7 +197,7 @@ cdef void draw_parts(StepState* state, const ImageKey* image, int number,
         count += 1
         part = state.nodes[part].last
     if node.kind == STEP_ORDER:
-        draw_order(image, node.order, count, order)
+        draw_order(image, node.order_at, count, order)
         for i in range(count):
             draw_node(state, image, parts[order[i]], normalise)
 
@@ -230,7 +241,7 @@ cdef bint draw_steps(void* state, const ImageKey* image,
 
 
 cdef bint step_map(const DrawnStep* done, int width, int height, transform_map* how) noexcept nogil:
-    cdef double* values = <double*>done.values
+    cdef const float* values = done.values
     cdef int[4][2] ends
     cdef int i
     memset(how, 0, sizeof(transform_map))
@@ -280,7 +291,7 @@ cdef int apply_steps(void* state, uint8_t* pixels, int channels, int width,
     for i in range(found.num_drawn):
         done = &found.drawn[i]
         if done.node.kind <= STEP_JITTER:
-            change.kind, change.value, change.method = done.operation, <float>done.values[0], 0
+            change.kind, change.value, change.method = done.operation, done.values[0], 0
             operation_apply_at(found.level, &change, &found.image)
         elif done.node.kind == STEP_GAUSSIAN:
             for j in range(2):
@@ -332,7 +343,7 @@ cdef int load_step(Node* node, step, int number) except -1:
     cdef int i
     node.chance_at.purpose, node.chance_at.number = first + <uint32_t>chance[0], chance[1]
     node.value_at.purpose, node.value_at.number = first + <uint32_t>value[0], value[1]
-    node.order = first + <uint32_t>order
+    node.order_at.purpose = first + <uint32_t>order
     # A keyword draws how far a corner moves, and a step where it moves to, as torchvision does.
     node.inwards = "words" in values
     node.chance, node.weight = values["p"], 1

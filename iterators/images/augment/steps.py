@@ -18,7 +18,7 @@ from recordio.keywords.options import optional
 from .policies import POLICY_CHECKS, Policy, policy_of
 from .ranges import chance, ends, interval, listed, shares
 
-__all__ = ["STEPS", "Step", "check_for", "step_policy", "steps_of"]
+__all__ = ["STEPS", "StepRow", "check_for", "step_policy", "steps_of"]
 
 #: Most operations and combinators of a program, and how deep they may be nested: each has random
 #: numbers of its own.
@@ -42,7 +42,7 @@ class Parameter(NamedTuple):
     still: tuple[float, float] = (0, 0)
 
 
-class Step(NamedTuple):
+class StepRow(NamedTuple):
     """An operation, or a combinator of other steps."""
 
     #: Its parameters, beside "p".
@@ -98,8 +98,8 @@ _MOVED = {
 }
 
 #: Every operation; one with a kernel of its own is this row and that kernel.
-STEPS: dict[str, Step] = {
-    "color_jitter": Step(
+STEPS: dict[str, StepRow] = {
+    "color_jitter": StepRow(
         {
             "brightness": _FACTORS,
             "contrast": _FACTORS,
@@ -109,26 +109,28 @@ STEPS: dict[str, Step] = {
         draws=("brightness", "contrast", "saturation", "hue"),
         colours=("saturation", "hue"),
     ),
-    "grayscale": Step(kernel="grey", colours=("op",)),
-    "gaussian_blur": Step(
+    "grayscale": StepRow(kernel="grey", colours=("op",)),
+    "gaussian_blur": StepRow(
         {
             "kernel_size": Parameter(_kernel),
             "sigma": Parameter(partial(interval, low=1e-3, high=1e3), (0.1, 2.0)),
         },
         draws=("sigma",),
     ),
-    "solarize": Step(
+    "solarize": StepRow(
         {"threshold": Parameter(partial(real, low=0, high=256), 128.0)}, "solarize", ("threshold",)
     ),
-    "posterize": Step({"bits": Parameter(partial(integer, low=1, high=8))}, "posterize", ("bits",)),
-    "equalize": Step(kernel="equalize"),
-    "autocontrast": Step(kernel="autocontrast"),
-    "sharpness": Step(
+    "posterize": StepRow(
+        {"bits": Parameter(partial(integer, low=1, high=8))}, "posterize", ("bits",)
+    ),
+    "equalize": StepRow(kernel="equalize"),
+    "autocontrast": StepRow(kernel="autocontrast"),
+    "sharpness": StepRow(
         {"factor": Parameter(partial(real, low=0, high=1e3))}, "sharpness", ("factor",)
     ),
-    "invert": Step(kernel="invert"),
-    "rotate": Step({**_TURN, **_MOVED}, draws=("degrees",), moves=True),
-    "affine": Step(
+    "invert": StepRow(kernel="invert"),
+    "rotate": StepRow({**_TURN, **_MOVED}, draws=("degrees",), moves=True),
+    "affine": StepRow(
         {
             **_TURN,
             "translate": Parameter(shares, (0.0, 0.0)),
@@ -139,7 +141,7 @@ STEPS: dict[str, Step] = {
         draws=("degrees", "translate", "scale", "shear"),
         moves=True,
     ),
-    "perspective": Step(
+    "perspective": StepRow(
         {
             "distortion_scale": Parameter(chance, 0.5),
             **_MOVED,
@@ -148,9 +150,9 @@ STEPS: dict[str, Step] = {
         draws=("distortion_scale",),
         moves=True,
     ),
-    "hflip": Step(moves=True),
-    "vflip": Step(moves=True),
-    "auto_augment": Step(
+    "hflip": StepRow(moves=True),
+    "vflip": StepRow(moves=True),
+    "auto_augment": StepRow(
         {
             "policy": Parameter(POLICY_CHECKS["auto_augment"]),
             "magnitude_std": Parameter(POLICY_CHECKS["magnitude_std"], 0.0),
@@ -163,10 +165,10 @@ STEPS: dict[str, Step] = {
         },
         moves=True,
     ),
-    "apply": Step(_PARTS),
-    "choice": Step({**_PARTS, "weights": Parameter(_weights, None)}),
-    "order": Step(_PARTS),
-    "blur": Step(kernel="blur", draws=("sigma",), public=False),  # Pillow's, by boxes
+    "apply": StepRow(_PARTS),
+    "choice": StepRow({**_PARTS, "weights": Parameter(_weights, None)}),
+    "order": StepRow(_PARTS),
+    "blur": StepRow(kernel="blur", draws=("sigma",), public=False),  # Pillow's, by boxes
 }
 #: Names for the keyword `steps`.
 PUBLIC = tuple(name for name, row in STEPS.items() if row.public)

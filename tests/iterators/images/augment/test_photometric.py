@@ -77,6 +77,19 @@ def test_changes_come_as_often_as_asked(keywords, name):
         assert (values == 99).all()
 
 
+def test_an_image_gets_the_changes_that_it_always_got():
+    """Saved states and old runs count on it: every number has a word of its own."""
+    recipe = Recipe(
+        data_shape=(3, 8, 8), three_augment=True, color_jitter=(0.4, 0.3, 0.2, 0.1),
+        random_grayscale=1, gaussian_blur=1, solarize_p=1,
+    )  # fmt: skip
+    names, values = zip(*drawn_photometric(recipe, 7, 2, 3), strict=True)
+    jitter = ("contrast", "colour", "brightness", "hue")
+    assert names == ("solarize", *jitter, "grey", "blur", "solarize")
+    wanted = [128, 1.2754197, 0.8427171, 1.2955724, 20, 0, 0.4285206, 128]
+    assert values == pytest.approx(wanted, rel=1e-6)
+
+
 def test_three_augment_does_one_of_three():
     images = drawn(three_augment=True)
     assert {len(image) for image in images} == {1}

@@ -342,6 +342,18 @@ def test_flips_are_drawn_as_torchvision_draws_them():
     compare([[1.0] if flip else [] for flip in upside_down], json.loads(GOLDEN.read_text())[text])
 
 
+def test_an_image_gets_the_warps_that_it_always_got():
+    """Saved states and old runs count on it: every number has a word of its own."""
+    affine = {"degrees": 20, "translate": (0.2, 0.3), "scale": (0.5, 1.5), "shear": (-9, 9, -5, 5)}
+    recipe = Recipe(
+        data_shape=(3, 8, 8), rotation=30, affine=affine, perspective=0.5, perspective_p=1
+    )
+    drawn = drawn_warps(recipe, 7, 2, 3, 100, 80)
+    wanted = [11.519822, 15.715795, 3, -9, 0.587283, -0.1305176, 1.9732237]
+    assert flat([drawn["rotation"], drawn["affine"]]) == pytest.approx(wanted, rel=1e-6)
+    assert drawn["perspective"] == [(17, 5), (95, 9), (86, 63), (24, 78)]
+
+
 def test_one_draw_does_not_depend_on_another():
     recipe = Recipe(
         data_shape=(3, 8, 8), rotation=10, perspective=0.5, affine={"degrees": 10, "shear": 10}
