@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
 
-from recordio.keywords.checks import real
 from recordio.keywords.options import Options, accepts, described, option
 
 from ..images.augment.augmenter import Augmenter, AugmenterOptions, described_augmenter
 from ..images.augment.policy_options import PolicyOptions
+from ..images.augment.ranges import chance
 from .augmenters import (
     CastAug,
     CenterCropAug,
@@ -39,8 +39,6 @@ from .detection import (
 )
 
 __all__ = ["CreateAugmenter", "CreateDetAugmenter", "DescribedSteps", "DetAugmenterOptions"]
-
-PROBABILITY = partial(real, low=0, high=1)
 
 #: The principal colours of ImageNet, in columns, and how much its images vary along each.
 IMAGENET_VALUES = np.array([55.46, 4.794, 1.148])
@@ -150,12 +148,8 @@ class DetAugmenterOptions(Options):
         kind="tuple of int", text="(channels, height, width) of the result; 3 channels."
     )
     resize: int = described(AugmenterOptions, "resize")
-    rand_crop: float = option(
-        0.0, "float", "Probability of a `DetRandomCropAug`, 0 to 1.", PROBABILITY
-    )
-    rand_pad: float = option(
-        0.0, "float", "Probability of a `DetRandomPadAug`, 0 to 1.", PROBABILITY
-    )
+    rand_crop: float = option(0.0, "float", "Probability of a `DetRandomCropAug`, 0 to 1.", chance)
+    rand_pad: float = option(0.0, "float", "Probability of a `DetRandomPadAug`, 0 to 1.", chance)
     rand_gray: float = described(AugmenterOptions, "rand_gray")
     rand_mirror: bool = described(AugmenterOptions, "rand_mirror")
     mean: Any = described(AugmenterOptions, "mean")

@@ -7,7 +7,7 @@ itself; the numbers for one image follow from (seed, epoch, record) in `det_geom
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ from recordio.keywords.checks import choice, integer, real
 from recordio.keywords.options import Rule, accepts, option
 
 from .policy_options import ChangeOptions
-from .ranges import interval
+from .ranges import chance, interval, listed
 from .recipe import MAX_SHIFT, PLAIN, BaseRecipe
 from .rules import DET_RULES
 
@@ -39,28 +39,22 @@ CROP_LIMITS = ("scales", "aspect_ratios", "overlaps", "sample_coverages", "objec
 
 
 def _sequence(name: str, value: Any, check: Callable[[str, Any], Any]) -> tuple[Any, ...]:
-    if isinstance(value, str):
-        value = [item for item in value.strip("()[] ").split(",") if item.strip()]
-    items = tuple(value) if isinstance(value, Iterable) else (value,)
+    items = listed(name, value)
     if not items:
         raise ValueError(f"{name}={value!r}: expected at least one number")
     return tuple(check(name, item) for item in items)
 
 
 def _shares(name: str, value: Any) -> tuple[float, ...]:
-    return _sequence(name, value, lambda name, item: real(name, item, 0, 1))
+    return _sequence(name, value, chance)
 
 
 def _ratios(name: str, value: Any) -> tuple[float, ...]:
-    return _sequence(name, value, lambda name, item: real(name, item, 0))
+    return _sequence(name, value, _not_negative)
 
 
 def _trials(name: str, value: Any) -> tuple[int, ...]:
     return _sequence(name, value, lambda name, item: integer(name, item, 0, MAX_TRIALS))
-
-
-def _probability(name: str, value: Any) -> float:
-    return real(name, value, 0, 1)
 
 
 def _not_negative(name: str, value: Any) -> float:
@@ -161,7 +155,7 @@ class DetRecipe(ChangeOptions, BaseRecipe):
         """Share of an object's area for ``crop_emit_mode="overlap"``, at least 0.""",
         partial(real, low=0),
     )
-    rand_pad_prob: float = option(0.0, "float", "Probability of a border, 0 to 1.", _probability)
+    rand_pad_prob: float = option(0.0, "float", "Probability of a border, 0 to 1.", chance)
     max_pad_scale: float = option(
         1.0,
         "float",
@@ -185,13 +179,13 @@ class DetRecipe(ChangeOptions, BaseRecipe):
         partial(real, low=0),
     )
     random_hue_prob: float = option(
-        0.0, "float", "Probability of each of these changes, 0 to 1.", _probability
+        0.0, "float", "Probability of each of these changes, 0 to 1.", chance
     )
-    random_saturation_prob: float = option(0.0, "float", ..., _probability)
-    random_illumination_prob: float = option(0.0, "float", ..., _probability)
-    random_contrast_prob: float = option(0.0, "float", ..., _probability)
+    random_saturation_prob: float = option(0.0, "float", ..., chance)
+    random_illumination_prob: float = option(0.0, "float", ..., chance)
+    random_contrast_prob: float = option(0.0, "float", ..., chance)
     rand_mirror_prob: float = option(
-        0.0, "float", "Probability of mirroring horizontally, 0 to 1.", _probability
+        0.0, "float", "Probability of mirroring horizontally, 0 to 1.", chance
     )
     fill_value: int = option(
         127,
@@ -213,7 +207,7 @@ class DetRecipe(ChangeOptions, BaseRecipe):
         its pack. They meet at a point of an area twice as wide and high as `data_shape`, each as
         large as fits into `data_shape`, and the area is then treated as one image. If a row has no
         room for all objects, some are left out, those of the last image first.""",
-        _probability,
+        chance,
     )
     mosaic_center: float | tuple[float, float] = option(
         (0.5, 1.5),
