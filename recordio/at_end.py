@@ -11,8 +11,6 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["at_end"]
-
 
 def at_end(
     obj: Any, function: Callable[..., object], *arguments: Any

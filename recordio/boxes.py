@@ -8,19 +8,6 @@ import numpy as np
 
 from .errors import LabelError
 
-__all__ = [
-    "FAULTS",
-    "LEAST_HEADER",
-    "LEAST_OBJECT",
-    "ROW_PREFIX",
-    "are_objects",
-    "boxes_of",
-    "check_listed",
-    "check_objects",
-    "faults_of",
-    "objects_of",
-]
-
 #: Fewest values of a header and of an object.
 LEAST_HEADER, LEAST_OBJECT = 2, 5
 #: Values before the labels in a row of a batch; the last says how many labels follow.

@@ -13,14 +13,6 @@ from recordio.errors import RecordHeaderError
 from recordio.formats.table import kind_of
 from recordio.header import WIDE_HEADER, IRHeader, unpack
 
-__all__ = [
-    "WIDE",
-    "Payload",
-    "has_wide_header",
-    "read_payload",
-    "rests_on_labels",
-]
-
 
 class Payload(NamedTuple):
     """A record taken apart: its header, if it seems to have one, the content, and the kind of that.

@@ -11,8 +11,6 @@ import os
 import unicodedata
 from typing import Literal
 
-__all__ = ["guessed_encoding", "missing_name", "not_utf8", "path_of_name", "wrong_encoding"]
-
 #: Marks in front of UTF-16 and UTF-32 text.
 MARKS = (
     (codecs.BOM_UTF32_LE, "UTF-32"),

@@ -10,36 +10,6 @@ import os
 import struct
 from typing import Any, Self
 
-__all__ = [
-    "ArrayFileError",
-    "CacheFileError",
-    "ChecksumError",
-    "ChecksumFileError",
-    "CorruptRecordError",
-    "EmptyRecordFileError",
-    "ErrorBudgetError",
-    "ExpressionError",
-    "FieldError",
-    "FileKindError",
-    "ImageDecodeError",
-    "ImageFileError",
-    "IndexFileError",
-    "KeyNotFoundError",
-    "LabelError",
-    "ManifestError",
-    "ProtobufRecordError",
-    "RecordHeaderError",
-    "RecordIOError",
-    "RecordTooLargeError",
-    "RemoteChangedError",
-    "RemoteFileError",
-    "RemoteMissingError",
-    "TextFormatError",
-    "TruncatedArrayError",
-    "TruncatedRecordError",
-    "VerificationFileError",
-]
-
 
 class RecordIOError(ValueError):
     """A record file, or something stored in one, cannot be used.

@@ -9,8 +9,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["EXTRAS", "PACKAGES", "command", "need"]
-
 #: Packages, by the names under which they are imported -> the extra of ours that brings them.
 EXTRAS = {
     "torch": "torch",

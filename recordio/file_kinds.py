@@ -16,8 +16,6 @@ from .encodings import wrong_encoding
 from .errors import FileKindError
 from .formats.table import FORMATS, format_of, kind_of
 
-__all__ = ["kind_and_remedy", "other_text", "refuse_other_files"]
-
 #: What every record file begins with.
 RECORD = struct.pack("<I", 0xCED7230A)
 

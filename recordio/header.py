@@ -13,8 +13,6 @@ import numpy as np
 
 from recordio.errors import RecordHeaderError
 
-__all__ = ["IRHeader", "pack", "unpack"]
-
 
 class IRHeader(NamedTuple):
     """Header of an image record, stored in 24 bytes.

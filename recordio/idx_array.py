@@ -21,8 +21,6 @@ from recordio.bytes.storage import AtomicOutput
 from recordio.errors import ArrayFileError, TruncatedArrayError
 from recordio.limits import check_array_bytes
 
-__all__ = ["read_idx_array", "write_idx_array"]
-
 #: Third byte of a file -> element type; numbers are big-endian.
 _TYPES: dict[int, np.dtype[Any]] = {
     0x08: np.dtype("u1"),

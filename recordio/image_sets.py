@@ -22,8 +22,6 @@ from recordio.idx_array import read_idx_array
 from recordio.limits import SMALLEST_LIMIT
 from recordio.pickled import array_of, bytes_of, read_pickle
 
-__all__ = ["read_cifar", "read_mnist"]
-
 #: Pictures of CIFAR: channels, rows, columns.
 _CIFAR_IMAGE = (3, 32, 32)
 #: Names of the files by number of classes, and of their labels, in the order of binary files.

@@ -14,8 +14,6 @@ from typing import TextIO
 from recordio.encodings import not_utf8, wrong_encoding
 from recordio.errors import RecordIOError
 
-__all__ = ["EXPANSION", "LONGEST_LINE", "SMALLEST_LIMIT", "bounded_lines", "check_array_bytes"]
-
 #: Without another limit an array may have this many bytes for each byte as it is stored ...
 EXPANSION = 64
 #: ... or this many in all, if that is more.

@@ -22,21 +22,6 @@ from .values import number
 if TYPE_CHECKING:
     from .bytes.remote.settings import RemoteSettings
 
-__all__ = [
-    "EXACT_IN_FLOAT32",
-    "UNLISTED",
-    "ListEntry",
-    "check_labels",
-    "entries_among",
-    "entry_lines",
-    "is_list",
-    "names_image",
-    "open_list",
-    "parse_line",
-    "read_entries",
-    "safe_name",
-]
-
 #: Image headers have 64 bits for an id.
 LARGEST_ID = 2**64 - 1
 LARGEST_FLOAT32 = 3.4028235677973366e38  # the first double that rounds to infinity

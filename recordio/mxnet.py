@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer  # nothing of it is installed with the package
 
-__all__ = ["MXIndexedRecordIO", "MXRecordIO"]
-
 
 class MXRecordIO:
     """Read or write a record file in order, as ``mxnet.recordio.MXRecordIO`` does.

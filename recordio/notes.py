@@ -12,8 +12,6 @@ from typing import Any
 
 from .errors import RecordIOError
 
-__all__ = ["Notes"]
-
 #: Names that are kept of each kind, and characters of one.
 MOST_NAMES, LONGEST_NAME = 3, 80
 #: Kinds that are told apart.

@@ -19,8 +19,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-__all__ = ["OrderedWork", "Workers", "default_threads", "map_in_order"]
-
 #: Seconds between two looks for Ctrl-C while waiting, for systems where it does not end a wait.
 SIGNAL_INTERVAL = 0.1
 #: Seconds for which the end of the process waits for work that is going on.

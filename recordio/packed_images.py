@@ -15,8 +15,6 @@ from recordio.header import IRHeader, pack, unpack
 if TYPE_CHECKING:
     from typing_extensions import Buffer  # nothing of it is installed with the package
 
-__all__ = ["pack_img", "unpack_img"]
-
 
 def pack_img(
     header: tuple[Any, ...], img: NDArray[Any], quality: int = 95, img_fmt: str = ".jpg"

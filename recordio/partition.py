@@ -15,8 +15,6 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["balanced_part", "byte_range", "part_by_bytes", "part_by_count", "part_by_lines"]
-
 #: Ascending numbers.
 Numbers = Sequence[int] | NDArray[np.int64]
 

@@ -18,8 +18,6 @@ import numpy as np
 
 from recordio.errors import RecordIOError
 
-__all__ = ["Call", "array_of", "bytes_of", "is_pickle", "read_pickle"]
-
 #: Opcodes of a pickle at most: so many in any case, and one for so many bytes of a larger file.
 #: Each makes an object, so that a file cannot take many times its own size.
 FEWEST_OPCODES, BYTES_FOR_OPCODE = 1 << 16, 8

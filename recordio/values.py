@@ -10,8 +10,6 @@ import math
 import numbers
 from typing import Any
 
-__all__ = ["is_true", "number", "whole_number"]
-
 #: Texts that say no, in lower case; "unspecified" is what VOC's own files write.
 NO = frozenset(["", "0", "false", "no", "n", "f", "none", "null", "nan", "unspecified", "-"])
 #: No longer texts are taken for numbers; Python refuses longer ones with an error of its own.

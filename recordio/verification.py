@@ -18,8 +18,6 @@ from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import VerificationFileError
 from recordio.pickled import Call, array_of, bytes_of, is_pickle, read_pickle
 
-__all__ = ["VerificationSet", "is_verification_set"]
-
 #: First bytes that tell a pickle from other files.
 START = 4
 

@@ -28,15 +28,6 @@ from .im2rec_options import (
 )
 from .outputs import local_path, output_target
 
-__all__ = [
-    "LIST_OPTIONS",
-    "PACK_OPTIONS",
-    "build_parser",
-    "given_options",
-    "modern_spelling",
-    "parse_arguments",
-]
-
 OPTIONS = {item.name: item for item in fields(Im2recOptions)}
 #: Options without a value.  Older versions of MXNet's tool took one: ``--list True``, ``--list=1``.
 FLAGS = tuple(flag_of(name) for name, item in OPTIONS.items() if is_flag(item))

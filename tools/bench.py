@@ -15,8 +15,6 @@ from recordio.keywords.options import divided
 from .command import Command, add, is_flag, show
 from .console import Interruption, say
 
-__all__ = ["BENCH"]
-
 #: Keywords that the command sets itself.
 OWN = ("path_imgrec", "verbose")
 
@@ -45,6 +43,7 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "keywords of ImageRecordIter", "as in Python: --data-shape 3,224,224 --rand-crop"
     )
+    given: dict[str, Any] = {"nargs": "?", "const": True}
     for item in (item for family in _families() for item in dataclasses.fields(family)):
         if item.name not in OWN:
             group.add_argument(
@@ -55,7 +54,7 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
                 required=item.default is dataclasses.MISSING,
                 type=_value(item.name, item.metadata["check"]),
                 help=item.metadata["kind"].replace("%", "%%"),
-                **({"nargs": "?", "const": True} if is_flag(item) else {}),
+                **(given if is_flag(item) else {}),
             )
 
 

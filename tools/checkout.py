@@ -5,8 +5,6 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-__all__ = ["run"]
-
 FOLDER = Path(__file__).resolve().parent
 
 

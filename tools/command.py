@@ -16,20 +16,6 @@ from recordio.keywords.options import Options
 from .console import Interruption, printable, progress_bar, with_commands
 from .outputs import local_path, path_or_url
 
-__all__ = [
-    "Command",
-    "add",
-    "add_option",
-    "as_flags",
-    "flag_of",
-    "is_flag",
-    "natural",
-    "positive",
-    "show",
-    "showing_progress",
-    "wrong_of",
-]
-
 
 class Command(NamedTuple):
     """Sub-command of ``recordio``; the texts are those of ``--help``."""

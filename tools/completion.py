@@ -10,8 +10,6 @@ from typing import Any
 
 from recordio.extras import need
 
-__all__ = ["add_completion"]
-
 SHELLS = ("bash", "zsh")
 
 

@@ -18,20 +18,6 @@ from recordio.keywords.synonyms import synonym
 
 from .image_list import Skipped, skipped_path
 
-__all__ = [
-    "UNNOTICED",
-    "Interruption",
-    "Parser",
-    "add_version",
-    "printable",
-    "progress_bar",
-    "run_command",
-    "say",
-    "say_skipped",
-    "say_written",
-    "with_commands",
-]
-
 SHOWN_SKIPPED = 10
 #: Dashes that editors and web pages make of hyphens, before an option or a number.
 DASH = re.compile("-?[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]+-?(?=\\w)")

@@ -24,8 +24,6 @@ from .console import progress_bar
 from .images import check_decodes, one_opencv_thread
 from .npy import decode_npy
 
-__all__ = ["check_contents"]
-
 
 def check_contents(
     report: Report,

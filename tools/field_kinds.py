@@ -15,8 +15,6 @@ from recordio.formats.image_header import read_header
 from recordio.formats.table import IMAGE_KINDS, kind_of, suffixes_of
 from recordio.packs.fields_meta import FieldMeta
 
-__all__ = ["FoundKinds", "file_of", "kind_of_value"]
-
 #: Where the colour type stands in a PNG file, and the one of a palette.
 COLOUR_TYPE, PALETTE = 25, 3
 #: Values of a box, and bits of a value that needs 16 of them.

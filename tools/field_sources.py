@@ -28,8 +28,6 @@ from .encode import EncodeOptions, crop_square, resized_size
 from .field_kinds import FoundKinds
 from .images import decode_upright
 
-__all__ = ["FieldSources", "Value", "fitted"]
-
 #: Labels and content of a record of a field.
 Value = tuple[Sequence[float], bytes]
 SUFFIXES = (".png", ".webp", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg")

@@ -33,8 +33,6 @@ from .outputs import check_outputs, local_path, url
 from .pairs_info import PairsInfo, collect_pairs, format_pairs
 from .show import head_lines, save_records, write_records
 
-__all__ = ["FILE_COMMANDS"]
-
 
 def _tell(text: str) -> None:
     say("recordio", text)

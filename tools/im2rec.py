@@ -41,8 +41,6 @@ from .scan import describe_left_out, scan_images
 if TYPE_CHECKING:
     from .pack import PackingReport
 
-__all__ = ["find_lists", "main"]
-
 #: The path of a list and what is, or will be, in it.
 NamedList: TypeAlias = tuple[str, ImageList]
 

@@ -26,21 +26,6 @@ from recordio.keywords.options import (
 from recordio.operations.options import field_list
 from recordio.packs.fields_meta import check_name
 
-__all__ = [
-    "DEFAULT_EXTENSIONS",
-    "ENCODINGS",
-    "IMAGE_OPTIONS",
-    "EncodeOptions",
-    "Im2recOptions",
-    "ListOptions",
-    "PackOptions",
-    "SampleOptions",
-    "Together",
-    "encode_options",
-    "family_of",
-    "note_on_bits",
-]
-
 #: Those of MXNet's tool.
 DEFAULT_EXTENSIONS = (".jpeg", ".jpg", ".png")
 #: Options that matter only where images are changed.

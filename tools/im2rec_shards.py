@@ -14,8 +14,6 @@ from .console import Interruption, progress_bar, say
 from .im2rec_options import encode_options, note_on_bits
 from .pack_shards import ShardNote, ShardTask, finish, part_of, shard_tasks
 
-__all__ = ["divided", "make_shards", "pack_in_shards"]
-
 
 def pack_in_shards(
     settings: argparse.Namespace, paths: Sequence[str], interruption: Interruption

@@ -20,21 +20,6 @@ from recordio.notes import Notes
 
 from .im2rec_options import SHUFFLE_SEED, ListOptions
 
-__all__ = [
-    "ImageList",
-    "Skipped",
-    "format_line",
-    "listed",
-    "read_list",
-    "shuffle_entries",
-    "skipped_path",
-    "split_entries",
-    "write_classes",
-    "write_list",
-    "write_skipped",
-]
-
-
 #: Multiples of it, taken modulo 1, are spread evenly however many there are.
 GOLDEN_RATIO = (5**0.5 - 1) / 2
 

@@ -23,18 +23,6 @@ from recordio.formats.jpeg import jpeg
 from recordio.formats.table import format_of
 from recordio.formats.transcode.transcode import read_all_codes
 
-__all__ = [
-    "check_decodes",
-    "check_jpeg",
-    "check_stored",
-    "decode_content",
-    "decode_upright",
-    "encode_image",
-    "one_opencv_thread",
-    "swap_red_and_blue",
-    "warnings_are_noticed",
-]
-
 #: Fast to write; levels above gain little on photographs and cost several times as much.
 PNG_LEVEL = 3
 JPEG_QUALITY = 95

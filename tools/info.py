@@ -24,8 +24,6 @@ from recordio.packs.open_pack import OpenPack, open_pack
 from .console import progress_bar
 from .payloads import describe, labels_of
 
-__all__ = ["PackInfo", "collect_info", "format_info"]
-
 SHOWN_SHAPES = 5
 SHOWN_PROBLEMS = 5
 MANY_LABELS = 1000

@@ -13,8 +13,6 @@ from recordio.lists import names_image
 
 from .image_list import ImageList, listed
 
-__all__ = ["ListSpan", "cut_list"]
-
 
 @dataclass(frozen=True)
 class ListSpan:

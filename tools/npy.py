@@ -17,16 +17,6 @@ from numpy.lib import format as npy_format
 
 from recordio.errors import RecordIOError
 
-__all__ = [
-    "HEADER_ERRORS",
-    "SPARSE_FIELDS",
-    "decode_npy",
-    "encode_npy",
-    "is_sparse",
-    "npy_header",
-    "sparse_dtype",
-]
-
 #: Fields of the elements of a sparse row.
 SPARSE_FIELDS = ("index", "value")
 #: Errors of NumPy's parser of headers.

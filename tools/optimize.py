@@ -31,8 +31,6 @@ from .console import progress_bar
 
 Content = TypeVar("Content", bytes, memoryview)
 
-__all__ = ["OptimizeReport", "Tally", "check_available", "optimize_image", "optimize_records"]
-
 
 @dataclass
 class Tally:

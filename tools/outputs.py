@@ -14,18 +14,6 @@ from recordio.bytes.remote.settings import is_url
 from recordio.bytes.temporary import Temporary
 from recordio.errors import RecordIOError
 
-__all__ = [
-    "check_outputs",
-    "local_path",
-    "new_folder",
-    "output_target",
-    "path_or_url",
-    "replacing",
-    "temporary_folder",
-    "url",
-    "url_refused",
-]
-
 #: Programs that fetch a file, by the scheme of its URL.
 DOWNLOADERS = {
     "s3": "aws s3 cp",

@@ -38,17 +38,6 @@ Source: TypeAlias = "str | os.PathLike[str] | ImageList | Sequence[ListEntry]"
 #: Whether a bar is shown, None where standard error is a terminal; or what is called instead.
 Progress: TypeAlias = bool | Callable[[int], object] | None
 
-__all__ = [
-    "Fields",
-    "Images",
-    "ListedFiles",
-    "PackingError",
-    "PackingReport",
-    "Progress",
-    "pack",
-    "pack_together",
-]
-
 #: Without blocking: a pipe named in a list must not hang the run.
 OPEN_FLAGS = os.O_RDONLY | sum(
     getattr(os, name, 0) for name in ("O_NONBLOCK", "O_BINARY", "O_CLOEXEC")

@@ -22,8 +22,6 @@ from .convert.importing import ImportReport
 from .im2rec_options import IMAGE_OPTIONS, PackOptions
 from .outputs import check_outputs, output_target, path_or_url
 
-__all__ = ["PACK_SOURCE", "naming_skipped", "refusing", "say_report"]
-
 GROUPS = (
     ("samples", ("image_field", "label_field", "no_labels", "fields", "exts", "max_content_bytes")),
     (

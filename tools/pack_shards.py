@@ -33,16 +33,6 @@ from .image_list import ImageList, write_skipped
 from .list_spans import cut_list
 from .pack import Images, PackingError, pack
 
-__all__ = [
-    "IMAGES_PER_SHARD",
-    "ShardNote",
-    "ShardTask",
-    "finish",
-    "part_of",
-    "shard_tasks",
-    "tasks_of",
-]
-
 #: Lines of the list that become one shard unless their number is asked for: 1 GB of photographs.
 IMAGES_PER_SHARD = 10_000
 #: Format name in a note.

@@ -34,8 +34,6 @@ from .pack_shards import IMAGES_PER_SHARD, finish, tasks_of
 from .samples import SampleImages, Selection, cut_samples
 from .unpacking import unpacked_beside
 
-__all__ = ["SourceReport", "pack_source"]
-
 #: How the names of SageMaker's manifests end, and the options of packing that one takes.
 MANIFEST = ".manifest"
 OF_MANIFESTS = ("label_field", "check", "shuffle", "seed", "strict")

@@ -19,8 +19,6 @@ from recordio.verification import VerificationSet
 from .console import progress_bar
 from .payloads import describe
 
-__all__ = ["PairsInfo", "collect_pairs", "format_pairs"]
-
 SHOWN_SHAPES = SHOWN_PROBLEMS = 5
 
 

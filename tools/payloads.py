@@ -19,14 +19,6 @@ from recordio.header import IRHeader
 
 from .npy import decode_npy, is_sparse
 
-__all__ = [
-    "check_content",
-    "describe",
-    "labels_of",
-    "number_text",
-    "numbers_text",
-]
-
 #: Kinds of images whose files show without decoding whether all pixels are there; almost always.
 SHOWN_WHOLE = ("jpeg", "png", "ppm", "pgm")
 

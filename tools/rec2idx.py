@@ -20,8 +20,6 @@ from .completion import add_completion
 from .console import Interruption, Parser, add_version, run_command, say
 from .outputs import local_path
 
-__all__ = ["build_parser", "main"]
-
 DESCRIPTION = """Write the index (.idx) of a record file (.rec). By default the keys are 0, 1, 2,
 ... in file order. The index appears complete or not at all; damage in the record file is reported
 with its offset."""

@@ -21,8 +21,6 @@ from .console import progress_bar
 from .field_kinds import file_of
 from .payloads import labels_of
 
-__all__ = ["FieldRecord", "Record", "RecordPack", "name_of"]
-
 Made = TypeVar("Made")
 
 

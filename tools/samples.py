@@ -43,15 +43,6 @@ from .im2rec_options import MOST_CONTENT
 from .image_list import ImageList, format_line, shuffle_entries
 from .outputs import url_refused
 
-__all__ = [
-    "SampleFields",
-    "SampleImages",
-    "SampleSpan",
-    "Selection",
-    "cut_samples",
-    "files_of",
-]
-
 #: All fields that samples have.
 EVERY = "all"
 #: Bytes of a length in a TFRecord, of that with its checksum, and of the checksum of the data.

@@ -18,8 +18,6 @@ from recordio.lists import ListEntry
 from .im2rec_options import DEFAULT_EXTENSIONS
 from .image_list import ImageList, Skipped
 
-__all__ = ["describe_left_out", "scan_images"]
-
 #: Images that no decoder here reads.
 FOREIGN_EXTENSIONS = frozenset([".arw", ".cr2", ".dng", ".heic", ".heif", ".nef", ".psd", ".svg"])
 

@@ -21,8 +21,6 @@ from recordio.packs.open_pack import open_pack
 from .outputs import check_outputs
 from .payloads import describe, labels_of, number_text
 
-__all__ = ["head_lines", "save_records", "write_records"]
-
 COLUMNS = ("position", "key", "id", "flag", "labels", "bytes", "kind", "content")
 SHOWN_LABELS = 4
 

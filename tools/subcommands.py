@@ -26,8 +26,6 @@ from .outputs import local_path
 from .pack_command import PACK_SOURCE, naming_skipped, refusing, say_report
 from .record_pack import RecordPack
 
-__all__ = ["build_parser", "commands"]
-
 MOST_NAMED = 4  # files in a message
 DESCRIPTION = """Convert other formats to record files (PREFIX.rec, PREFIX.idx) and back, and
 inspect record files."""

@@ -27,8 +27,6 @@ from recordio.containers.tfrecord import masked_crc32c
 from .console import progress_bar
 from .outputs import temporary_folder
 
-__all__ = ["open_unpacked", "unpacked_beside"]
-
 #: Most memory for an xz file; the highest level takes 64 MiB.
 MOST_LZMA_MEMORY = 1 << 28
 PIECE = 1 << 16

@@ -10,8 +10,6 @@ import operator
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["ClassNumberError", "Layout", "LayoutError"]
-
 #: Other spellings of axes: Pylearn2's rows and columns, and MXNet's capitals.
 SYMBOLS = {0: "h", 1: "w", "0": "h", "1": "w", "N": "b"}
 BATCH = "b"

@@ -18,17 +18,6 @@ from recordio.extras import need
 from .dtypes import dtype_name, is_float, is_number, numpy_dtype, plain_bits, torch_dtype
 from .transpose import copy_transposed
 
-__all__ = [
-    "Backend",
-    "NumpyBackend",
-    "SparseBackend",
-    "TorchBackend",
-    "backend_of",
-    "is_sparse",
-    "is_stored_sparse",
-    "is_tensor",
-]
-
 
 def is_tensor(x: Any) -> bool:
     """Return whether `x` is a torch tensor; never imports torch."""

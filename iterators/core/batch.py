@@ -13,8 +13,6 @@ import numpy as np
 
 from .dtypes import numpy_dtype
 
-__all__ = ["AbstractDataBatch", "DataBatch", "DataDesc", "axes_of", "shown"]
-
 
 def axes_of(layout: str | None, ndim: int) -> str:
     """Return the letters that layouts and views have for the axes of a described array.

@@ -16,8 +16,6 @@ from .backend import is_tensor
 from .device import get_device, to_device
 from .joinable import joined
 
-__all__ = ["HasParts", "SeesData", "concat_examples"]
-
 #: Numbers of channels that images have, on their first or last axis.
 CHANNELS = {1, 3, 4}
 

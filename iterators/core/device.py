@@ -18,17 +18,6 @@ from recordio.extras import need
 from .backend import is_sparse, is_tensor
 from .dtypes import array_over, tensor_over
 
-__all__ = [
-    "DeviceNormalisation",
-    "NumpyDevice",
-    "Placement",
-    "TorchDevice",
-    "get_device",
-    "handing_over",
-    "placement",
-    "to_device",
-]
-
 
 class Placement:
     """Leaves arrays where they are: NumPy arrays in host memory (``device=None``)."""

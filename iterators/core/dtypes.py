@@ -15,24 +15,6 @@ import numpy as np
 
 from recordio.extras import need
 
-__all__ = [
-    "BATCH_TYPES",
-    "FLOAT_TYPES",
-    "BatchType",
-    "array_over",
-    "dtype_name",
-    "floatx",
-    "is_float",
-    "is_number",
-    "numpy_dtype",
-    "parse_type",
-    "plain_bits",
-    "quoted",
-    "set_floatx",
-    "tensor_over",
-    "torch_dtype",
-]
-
 
 class BatchType(NamedTuple):
     """An element type in which images are made."""

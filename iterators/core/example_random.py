@@ -19,15 +19,6 @@ import numpy as np
 
 from .random import derive_key
 
-__all__ = [
-    "drawing_for",
-    "epoch_at_hand",
-    "example_normal",
-    "example_random",
-    "example_uniform",
-    "in_epoch",
-]
-
 
 class _AtHand(threading.local):
     generator: random.Random | None = None

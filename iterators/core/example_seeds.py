@@ -16,14 +16,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "draws_globally",
-    "kept_generators",
-    "seed_generators",
-    "seeding_batches",
-    "seeds_at_hand",
-]
-
 
 class _AtHand(threading.local):
     seeds: Callable[[], Sequence[int]] | None = None

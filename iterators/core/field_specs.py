@@ -15,23 +15,6 @@ from recordio.keywords.checks import boolean, choice, integer, real
 from recordio.keywords.options import Options, accepts, option, optional
 from recordio.packs.fields_meta import FieldMeta
 
-__all__ = [
-    "Boxes",
-    "Crop",
-    "FieldKind",
-    "FieldOptions",
-    "Image",
-    "Json",
-    "Keypoints",
-    "Mask",
-    "Mirrored",
-    "Objects",
-    "Size",
-    "Text",
-    "checked_fields",
-    "field_of",
-]
-
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "lanczos")
 VALUE_TYPES = ("uint8", "uint16", "int32", "int64", "float32")
 #: Whole numbers that each of them holds exactly.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import threading
 
-__all__ = ["ForkSafeLock"]
-
 
 class ForkSafeLock:
     """A lock that a forked child does not inherit locked, and that is never pickled or copied.

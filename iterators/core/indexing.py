@@ -13,16 +13,6 @@ import numpy as np
 
 from .backend import is_tensor
 
-__all__ = [
-    "by_position",
-    "compose_rows",
-    "examples_at",
-    "resolve_index",
-    "resolve_rows",
-    "rows_as_index",
-    "rows_as_slice",
-]
-
 #: Rows of a dataset, all of them in ``[0, length)``.
 Rows = range | np.ndarray
 

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["JoinableMemory", "joined"]
-
 
 class JoinableMemory(np.ndarray):
     """Memory whose arrays may be joined: ``np.frombuffer(...).view(JoinableMemory)``."""

@@ -15,8 +15,6 @@ from typing import Any
 
 from recordio.ordered import SIGNAL_INTERVAL, Workers
 
-__all__ = ["Prefetcher"]
-
 
 class _Job:
     """One batch on its way; `result` and `error` are guarded by the prefetcher's lock."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from multiprocessing import RawValue, context
 from typing import Any
 
-__all__ = ["SharedNumber"]
-
 
 class SharedNumber:
     """A whole number of 64 bits in memory that forked and spawned processes share.

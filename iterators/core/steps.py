@@ -18,8 +18,6 @@ from .axes import ClassNumberError, Layout, LayoutError
 from .backend import SPARSE, Backend, backend_of, is_stored_sparse, merges_in_place
 from .dtypes import dtype_name
 
-__all__ = ["Step"]
-
 
 class Step:
     """The conversion from `src` to `dst`; see `iterators.core.layout.plan` for its rules."""

@@ -11,8 +11,6 @@ import numpy as np
 
 from .fork_safe_lock import ForkSafeLock
 
-__all__ = ["StoredRows", "is_stored"]
-
 #: What arrays in memory have, NumPy's, those of pandas, and of libraries that NumPy may look into.
 IN_MEMORY = ("__dlpack__", "__array_interface__", "__array_struct__", "detach", "iloc", "tocsr")
 #: Rows are read with those between them where they are at least one in so many.

@@ -23,8 +23,6 @@ from .mixin import DatasetMixin
 if TYPE_CHECKING:
     from ..core.keywords import AugmentedDatasetParameters
 
-__all__ = ["AugmentedDataset"]
-
 TO_HWC = plan("chw", "hwc")
 #: Channels that a raw image may have.
 CHANNELS = (1, 3)

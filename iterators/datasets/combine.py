@@ -19,20 +19,6 @@ from ..images.augment.named_recipes import NamedRecipe
 from ..images.augment.recipe import Recipe
 from .mixin import DatasetMixin
 
-__all__ = [
-    "ConcatenatedDataset",
-    "DictDataset",
-    "SubDataset",
-    "TransformDataset",
-    "TupleDataset",
-    "get_cross_validation_datasets",
-    "get_cross_validation_datasets_random",
-    "split_dataset",
-    "split_dataset_n",
-    "split_dataset_n_random",
-    "split_dataset_random",
-]
-
 
 def _common_length(owner: Any, datasets: Mapping[Any, Any]) -> int:
     """Return the length of all data sets, which are named by their keys."""

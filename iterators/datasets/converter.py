@@ -13,8 +13,6 @@ from typing import Any
 from ..core.collate import concat_examples
 from ..core.device import TorchDevice, get_device
 
-__all__ = ["ConcatWithAsyncTransfer", "Converter", "converter"]
-
 
 class Converter:
     """Base class of converters, which make a batch of examples.

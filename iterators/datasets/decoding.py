@@ -16,8 +16,6 @@ from recordio.ordered import default_threads
 
 from ..core.example_random import epoch_at_hand, in_epoch
 
-__all__ = ["DecodingThreads", "ThreadOptions"]
-
 #: Images decoded together before the next ones are begun, for each thread.
 RUN = 4
 

@@ -15,8 +15,6 @@ from ..spaces.spec import FieldSpec, Form, SpecError
 from .vector_spaces import FEATURES, TARGETS, FieldDataset
 from .view_converter import DefaultViewConverter, RowsAsImages, converter_for
 
-__all__ = ["DenseDesignMatrix", "from_dataset"]
-
 
 class DenseDesignMatrix(RowsAsImages, FieldDataset):
     """Examples as the rows of a matrix, with targets if there are any.

@@ -20,16 +20,6 @@ from typing import Any, BinaryIO, NamedTuple
 from recordio.bytes.files import filesystem
 from recordio.bytes.temporary import Temporary
 
-__all__ = [
-    "ChecksumError",
-    "DigestError",
-    "cache_or_load_file",
-    "cached_download",
-    "get_dataset_directory",
-    "get_dataset_root",
-    "set_dataset_root",
-]
-
 #: Looked at in this order, once, when this module is imported.
 VARIABLES = ("ITERATORS_DATASET_ROOT", "CHAINER_DATASET_ROOT")
 

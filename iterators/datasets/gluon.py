@@ -27,17 +27,6 @@ from ..images.stored_bits import CutBits
 from .mixin import DatasetMixin
 from .records import RecordDataset
 
-__all__ = [
-    "ArrayDataset",
-    "Dataset",
-    "GluonDataset",
-    "GluonImageRecordDataset",
-    "ImageFolderDataset",
-    "ImageRecordDataset",
-    "RecordFileDataset",
-    "SimpleDataset",
-]
-
 Path = str | os.PathLike[str]
 Transform = Callable[..., Any]
 

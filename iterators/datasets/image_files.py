@@ -27,14 +27,6 @@ from ..core.layout import plan
 from .combine import ConcatenatedDataset
 from .mixin import DatasetMixin
 
-__all__ = [
-    "ImageDataset",
-    "LabeledImageDataset",
-    "LabeledZippedImageDataset",
-    "MultiZippedImageDataset",
-    "ZippedImageDataset",
-]
-
 Path = str | os.PathLike[str]
 
 TO_CHW = plan("hwc", "chw")

@@ -12,8 +12,6 @@ import numpy as np
 
 from ..core.indexing import resolve_index
 
-__all__ = ["DatasetMixin"]
-
 
 class DatasetMixin:
     """Indexing for datasets that define ``__len__`` and ``get_example``.

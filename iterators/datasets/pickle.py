@@ -21,14 +21,6 @@ from recordio.bytes.regular_files import open_regular
 
 from .mixin import DatasetMixin
 
-__all__ = [
-    "PickleDataset",
-    "PickleDatasetWriter",
-    "open_pickle_dataset",
-    "open_pickle_dataset_writer",
-]
-
-
 #: Datasets that a forked child has to open again.
 _datasets: weakref.WeakSet[PickleDataset] = weakref.WeakSet()
 

@@ -53,8 +53,6 @@ from .mixin import DatasetMixin
 if TYPE_CHECKING:
     from ..core.keywords import ImageRecordDatasetParameters, RecordDatasetKeywords
 
-__all__ = ["ImageRecordDataset", "RecordDataset"]
-
 Path = str | os.PathLike[str]
 
 #: Types of the values of an image.

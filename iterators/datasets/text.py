@@ -21,8 +21,6 @@ from recordio.errors import TextFormatError
 
 from .mixin import DatasetMixin
 
-__all__ = ["TextDataset"]
-
 #: Families of encodings in which the bytes of ``\n`` and ``\r`` mean nothing else.
 PLAIN_ENCODINGS = ("ascii", "utf-8", "iso8859", "cp125", "koi8")
 #: Ways to handle undecodable bytes that never make a line of text disappear.

@@ -19,8 +19,6 @@ from ..spaces.space import space_of
 from ..spaces.spec import FieldSpec, Form, SpecError, check_data_specs, is_flat_specs
 from .mixin import DatasetMixin
 
-__all__ = ["FEATURES", "TARGETS", "FieldDataset", "TransformerDataset", "VectorSpacesDataset"]
-
 #: Names of the sources that most data sets have.
 FEATURES, TARGETS = "features", "targets"
 

@@ -23,8 +23,6 @@ from .mixin import DatasetMixin
 if TYPE_CHECKING:
     from ..core.keywords import VerificationPairsKeywords
 
-__all__ = ["VerificationPairs"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class VerificationPairsOptions(ThreadOptions, LimitOptions, RemoteOptions):

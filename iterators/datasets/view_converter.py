@@ -10,8 +10,6 @@ from ..core.layout import Layout, plan
 from ..spaces.space import space_of
 from ..spaces.spec import FieldSpec, Form, SpecError
 
-__all__ = ["DefaultViewConverter", "RowsAsImages", "converter_for"]
-
 
 class DefaultViewConverter:
     """Convert rows to images and back; a row holds channel after channel, each row by row.

@@ -12,8 +12,6 @@ from recordio.image_sets import read_cifar, read_mnist
 from ..core.layout import Layout, plan
 from .combine import TupleDataset
 
-__all__ = ["get_cifar10", "get_cifar100", "get_fashion_mnist", "get_kuzushiji_mnist", "get_mnist"]
-
 Path = str | os.PathLike[str]
 
 

@@ -13,8 +13,6 @@ import numpy as np
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["COLOURS", "IGNORED", "Layer", "Tile", "contact_sheet", "drawn"]
-
 #: Colours of classes, and of instances with key points, in turn, RGB.
 COLOURS = (
     (230, 25, 75), (60, 180, 75), (255, 225, 25), (0, 130, 200), (245, 130, 48), (145, 30, 180),

@@ -14,8 +14,6 @@ from recordio.extras import need
 from ..core.layout import plan as layout_plan
 from .augment.recipe import FILTERS, FIRST_FILTER
 
-__all__ = ["INTERPOLATIONS", "DeviceDecoder", "DrawnStep", "resampled"]
-
 #: What torch resamples as the stage does, by the numbers of the kernels: mode and antialias.
 INTERPOLATIONS = {
     1: ("bilinear", False),

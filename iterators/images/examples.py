@@ -38,14 +38,6 @@ from .render import Renderer
 from .stored_bits import CutBits
 from .view_plans import PackPlan, augment_key, further_views, same_channels, with_keywords
 
-__all__ = [
-    "AUGMENTATION",
-    "EXAMPLE_KEYWORDS",
-    "AugmentedExamples",
-    "ExampleOptions",
-    "SeededRecipeOptions",
-]
-
 LAYOUTS = ("CHW", "HWC")
 
 

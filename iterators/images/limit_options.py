@@ -9,8 +9,6 @@ from recordio.formats.jpeg import jpeg
 from recordio.keywords.checks import integer
 from recordio.keywords.options import Options, option
 
-__all__ = ["LimitOptions"]
-
 #: No image has more pixels: both sides fit into 31 bits.
 MOST_PIXELS = (1 << 62) - 1
 MOST_SCANS = (1 << 31) - 1

@@ -14,8 +14,6 @@ from recordio.errors import ImageDecodeError
 from recordio.formats.decode import image_info
 from recordio.keywords.options import outside
 
-__all__ = ["CutBits", "cuts_of", "has_more_bits"]
-
 #: Element types of batches that hold all bits.
 DEEP_TYPES = ("float32", "uint16")
 #: Keywords of recipes that leave the bits alone, except for images that have to be resized.

@@ -15,15 +15,6 @@ from recordio.keywords.checks import unknown_keyword
 from ..core.random import derive_key
 from .plan import RenderPlan
 
-__all__ = [
-    "AUGMENT_KEY",
-    "PackPlan",
-    "augment_key",
-    "further_views",
-    "same_channels",
-    "with_keywords",
-]
-
 #: "augment": keeps the keys of augmentation apart from those of orders.
 AUGMENT_KEY = 0x6175676D656E74
 

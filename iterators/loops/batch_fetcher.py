@@ -10,8 +10,6 @@ from typing import Any
 from ..core.prefetch import Prefetcher
 from .iterator import fetch, shares
 
-__all__ = ["BatchFetcher"]
-
 
 class _Batch:
     """A batch on its way; `examples`, by number of the share, are guarded by the fetcher's lock."""

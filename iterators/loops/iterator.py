@@ -27,16 +27,6 @@ from ..core.order.cutting import Position
 from .sweep_orders import ShuffleOrderSampler
 from .sweeps import NO_DETAIL, Sweep, advance, checked_order, first_sweep
 
-__all__ = [
-    "DatasetIterator",
-    "Iterator",
-    "Planned",
-    "PrefetchingIterator",
-    "SerialIterator",
-    "fetch",
-    "shares",
-]
-
 
 class Iterator:
     """Base class of iterators over batches; a batch is a list of examples.

@@ -19,8 +19,6 @@ from recordio.keywords.checks import integer, real
 from .iterator import Planned, PrefetchingIterator, shares
 from .worker_pool import WorkerDiedError, WorkerPool
 
-__all__ = ["MultiprocessIterator", "TimeoutWarning"]
-
 
 class TimeoutWarning(RuntimeWarning):
     """A batch did not come within `dataset_timeout` seconds; it is still waited for."""

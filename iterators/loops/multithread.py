@@ -13,8 +13,6 @@ from recordio.keywords.checks import integer
 from .batch_fetcher import BatchFetcher
 from .iterator import Planned, PrefetchingIterator
 
-__all__ = ["MultithreadIterator"]
-
 
 class MultithreadIterator(PrefetchingIterator):
     """Iterate over a data set with threads, one batch ahead (Chainer's ``MultithreadIterator``).

@@ -25,8 +25,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Packed", "Segment", "pack", "receive", "unpack"]
-
 ALIGNMENT = 64
 #: Buffers below this are pickled with the rest.
 LEAST_BUFFER = 1024

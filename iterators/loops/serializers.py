@@ -17,16 +17,6 @@ from recordio.bytes.storage import AtomicOutput
 
 from ..core.backend import is_tensor
 
-__all__ = [
-    "Deserializer",
-    "DictionarySerializer",
-    "NpzDeserializer",
-    "Serializer",
-    "load_npz",
-    "save_npz",
-    "serialize",
-]
-
 #: Spelling of None in a file: numpy would pickle it.
 NONE = np.zeros(0, [("none", "?")])
 

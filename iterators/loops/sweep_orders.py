@@ -15,8 +15,6 @@ from recordio.keywords.checks import entries, integer
 
 from ..core.order.epochs import ShuffledOrder
 
-__all__ = ["OrderSampler", "SeededOrderSampler", "ShuffleOrderSampler"]
-
 
 class OrderSampler:
     """Base class of order samplers; any callable of this form will do.

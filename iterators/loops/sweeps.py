@@ -14,8 +14,6 @@ import numpy as np
 
 from ..core.order.cutting import Position, runs
 
-__all__ = ["NO_DETAIL", "Sweep", "advance", "checked_order", "first_sweep"]
-
 #: Stored `previous_epoch_detail` before the first batch.
 NO_DETAIL = -1.0
 

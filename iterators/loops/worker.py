@@ -22,8 +22,6 @@ import numpy as np
 from .iterator import fetch
 from .packing import Packed, Segment, pack
 
-__all__ = ["Answer", "DatasetParcel", "Failure", "Task", "WorkerError", "work"]
-
 #: Seconds between two looks whether the parent process is still there.
 LOOK = 1.0
 #: Examples with less memory than this travel with their description.

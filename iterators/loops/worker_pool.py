@@ -24,8 +24,6 @@ from ..core.joinable import JoinableMemory
 from .packing import receive, unpack
 from .worker import Answer, DatasetParcel, Failure, Task, WorkerError, work
 
-__all__ = ["WorkerDiedError", "WorkerPool"]
-
 #: Tasks that a worker is given at once: one to do and one to go on with.
 MOST_TASKS = 2
 #: A longer message is sent only to a worker that waits for it: a pipe may be full.

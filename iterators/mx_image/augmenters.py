@@ -38,28 +38,6 @@ from .functions import (
     resize_short,
 )
 
-__all__ = [
-    "Augmenter",
-    "BrightnessJitterAug",
-    "CastAug",
-    "CenterCropAug",
-    "ColorJitterAug",
-    "ColorNormalizeAug",
-    "ContrastJitterAug",
-    "ForceResizeAug",
-    "HorizontalFlipAug",
-    "HueJitterAug",
-    "ImageAugmenter",
-    "LightingAug",
-    "RandomCropAug",
-    "RandomGrayAug",
-    "RandomOrderAug",
-    "RandomSizedCropAug",
-    "ResizeAug",
-    "SaturationJitterAug",
-    "SequentialAug",
-]
-
 
 class Described:
     """Base with a name and parameters: numbers, strings, and sequences of these."""

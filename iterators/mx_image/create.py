@@ -38,8 +38,6 @@ from .detection import (
     DetRandomSelectAug,
 )
 
-__all__ = ["CreateAugmenter", "CreateDetAugmenter", "DescribedSteps", "DetAugmenterOptions"]
-
 #: The principal colours of ImageNet, in columns, and how much its images vary along each.
 IMAGENET_VALUES = np.array([55.46, 4.794, 1.148])
 IMAGENET_VECTORS = np.array(

@@ -16,8 +16,6 @@ from ..core.example_random import example_random
 from ..images.augment.ranges import interval
 from .functions import image_of, imresize
 
-__all__ = ["center_crop", "fixed_crop", "random_crop", "random_size_crop", "scale_down"]
-
 Crop = tuple[int, int, int, int]
 
 #: Random areas that are tried before the crop at the centre is taken.

@@ -58,15 +58,6 @@ if TYPE_CHECKING:
 
     from ..core.keywords import ImageDetIterParameters
 
-__all__ = [
-    "ImageDetIter",
-    "Vectors",
-    "described_files",
-    "drawn_boxes",
-    "listed_labels_of",
-    "objects_of",
-]
-
 logger: logging.Logger = logging.getLogger("iterators")
 
 #: Filling of a label behind the objects of its image.
@@ -82,6 +73,7 @@ class DetSteps:
     listed: tuple[Any, ...] | None
 
     def __call__(self, image: np.ndarray, header: IRHeader) -> tuple[Any, np.ndarray]:
+        """Return the image that the steps make, and its objects."""
         values = header.label if self.listed is None else listed_labels(self.listed, header.id)
         objects = objects_of(values)
         most, width = self.label_shape

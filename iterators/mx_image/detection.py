@@ -20,16 +20,6 @@ from .augmenters import Described, ImageAugmenter
 from .crops import fixed_crop
 from .functions import copyMakeBorder, image_of, mirrored
 
-__all__ = [
-    "CreateMultiRandCropAugmenter",
-    "DetAugmenter",
-    "DetBorrowAug",
-    "DetHorizontalFlipAug",
-    "DetRandomCropAug",
-    "DetRandomPadAug",
-    "DetRandomSelectAug",
-]
-
 #: Objects and crops with fewer pixels do not count.
 LEAST_PIXELS = 2
 #: A border that adds fewer rows or columns is not worth it.

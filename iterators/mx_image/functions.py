@@ -24,17 +24,6 @@ from recordio.keywords.checks import choice, integer
 
 from ..core.example_random import example_random, example_uniform
 
-__all__ = [
-    "color_normalize",
-    "copyMakeBorder",
-    "imdecode",
-    "imread",
-    "imresize",
-    "imrotate",
-    "random_rotate",
-    "resize_short",
-]
-
 NEAREST, BILINEAR, CUBIC, AREA = 0, 1, 2, 3
 BY_DIRECTION, AT_RANDOM = 9, 10
 METHODS = (0, 1, 2, 3, 4, BY_DIRECTION, AT_RANDOM)

@@ -17,14 +17,6 @@ from .report import EpochReport, EpochTimes
 from .sample_iterator import DatasetProtocol
 from .show import pictures
 
-__all__ = [
-    "AbstractDataProvider",
-    "check_announced",
-    "described_size",
-    "sample_count",
-    "shown_arrays",
-]
-
 DataBatch.pictures = staticmethod(pictures)
 
 

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from ..images.sources.source import Source
     from .image_engines import ImageEngines
 
-__all__ = ["advised", "tried"]
-
 #: A change is worth its name from this gain on; of changes nearly as good the cheapest is named.
 LEAST_GAIN = 1.05
 NEARLY = 0.9

@@ -25,9 +25,6 @@ from ..core.pool import BufferPool
 from ..core.stored_rows import StoredRows, is_stored
 from .reorder import Axes
 
-__all__ = ["Columns", "DenseColumn", "SparseColumn", "as_array", "column_of", "refuse_layout"]
-
-
 #: Gathering is limited by memory, which two threads already keep busy.
 THREADS = 2
 #: Batches of fewer bytes are made when they are asked for: that takes less than 0.2 milliseconds,

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from ..core.keywords import ArrayKeywords, NDArrayKeywords
 
-__all__ = ["ArrayDataProvider", "NDArrayIter"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ArrayOptions(ProviderOptions):

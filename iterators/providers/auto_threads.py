@@ -18,8 +18,6 @@ from recordio.ordered import default_threads
 
 from .engine import Engine
 
-__all__ = ["AUTO", "AutoThreads", "adapting", "check_threads", "thread_count"]
-
 AUTO = "auto"
 MOST_THREADS = 1 << 10
 #: Seconds and batches between two changes: shorter ones tell little.

@@ -21,8 +21,6 @@ from ..spaces import DataSpecsMapping
 from ..spaces.spec import FieldSpec, SpecError
 from .form_batches import FormBatch, form_type, in_form
 
-__all__ = ["BatchForm"]
-
 #: Axes that the image stage writes, in any order.
 IMAGES = "bhwc"
 

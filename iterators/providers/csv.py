@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from ..core.keywords import CSVIterParameters
 
-__all__ = ["CSVIter", "CSVProvider"]
-
 DTYPES = ("float32", "float64", "int32", "int64", "uint8")
 
 

@@ -14,8 +14,6 @@ from recordio.keywords.checks import integer
 from ..core.batch import DataBatch
 from .abstract import AbstractDataProvider
 
-__all__ = ["DataIter", "batch_of_parts", "listed"]
-
 
 class DataIter(AbstractDataProvider):
     """Base class in place of MXNet's ``mx.io.DataIter``.

@@ -28,8 +28,6 @@ from ..images.render import Renderer
 if TYPE_CHECKING:
     from .image_sources import ImageSource
 
-__all__ = ["DeviceImages", "check_on_device", "decoded_there"]
-
 #: Keywords of a recipe that a device can follow.
 ON_DEVICE = {
     *PLAIN,

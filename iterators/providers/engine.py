@@ -22,17 +22,6 @@ from ..core.fork_safe_lock import ForkSafeLock
 from ..core.order import Order
 from .report import EpochTimes
 
-__all__ = [
-    "ChosenBatch",
-    "ChosenSamples",
-    "ClosedEngine",
-    "Engine",
-    "MakeEngine",
-    "SkippedSamples",
-    "engine_apart",
-    "made",
-]
-
 
 class Engine(Protocol):
     """Produces arrays for batches of records, in the order of submission, ahead of the consumer.

@@ -20,8 +20,6 @@ from ..images.sources.fetched import STRIPE, PinnedRecords
 from .engine import Engine
 from .image_options import ImageRecordOptions
 
-__all__ = ["FetchedAhead", "fetched_ahead", "warn_of_refetching"]
-
 #: Bytes of records that are asked for ahead, and batches at most.
 AHEAD_BYTES = 1 << 26
 MOST_AHEAD = 64
@@ -35,14 +33,17 @@ class FetchedSource(Protocol):
     name: str
 
     @property
-    def is_remote(self) -> bool: ...
+    def is_remote(self) -> bool:
+        """True for files on servers."""
 
     @property
-    def fetched(self) -> Any: ...
+    def fetched(self) -> Any:
+        """Counters of what was read from there."""
 
     def __len__(self) -> int: ...
 
-    def pin(self, records: np.ndarray, stripe: int = 1) -> PinnedRecords: ...
+    def pin(self, records: np.ndarray, stripe: int = 1) -> PinnedRecords:
+        """Keep records at hand until they are let go."""
 
 
 class _Batch:

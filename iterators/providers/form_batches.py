@@ -15,16 +15,6 @@ import numpy as np
 from ..core.backend import is_stored_sparse
 from ..core.batch import DataBatch
 
-__all__ = [
-    "ArrayBatch",
-    "FormBatch",
-    "NullBatch",
-    "SpecBatch",
-    "form_type",
-    "in_form",
-    "with_arrays",
-]
-
 #: Ways to an array's memory that other libraries look for on an object.
 MEMORY = ("__array_interface__", "__cuda_array_interface__", "__dlpack__", "__dlpack_device__")
 

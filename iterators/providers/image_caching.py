@@ -29,17 +29,6 @@ from ..images.render_cache import CachedImages, cached_bytes, resizes
 from ..images.sources.mixed_packs import Pack
 from ..images.sources.source import Source
 
-__all__ = [
-    "RAM",
-    "CacheInfo",
-    "available_memory",
-    "cached_recipe",
-    "check_cache",
-    "estimated_bytes",
-    "open_caches",
-    "steady_records",
-]
-
 #: The value of `cache` that is no path.
 RAM = "ram"
 #: Headers that an estimate is made from, at most.

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from ..core.keywords import ImageDetRecordIterParameters
 
-__all__ = ["ImageDetRecordIter"]
-
 #: Images of which a mosaic is made.
 MOSAIC_IMAGES = 4
 

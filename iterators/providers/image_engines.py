@@ -37,8 +37,6 @@ from .image_options import ImageRecordOptions
 from .image_sources import ImageSource
 from .python_images import PythonImages
 
-__all__ = ["ImageEngines", "OpenEntries", "mean_image_of", "open_entries"]
-
 #: Images that a mean image is made from at a time.
 MEAN_BATCH = 64
 

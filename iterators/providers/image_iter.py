@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
     from ..core.keywords import ImageIterParameters
 
-__all__ = ["ImageIter", "described_step"]
-
 #: What becomes of a short last batch, by `last_batch_handle`.
 TAILS = {"pad": "wrap", "discard": "drop", "roll_over": "roll_over"}
 

@@ -37,8 +37,6 @@ from .image_shapes import Shapes
 from .image_sources import packs_of
 from .python_images import ImageChange
 
-__all__ = ["DTYPES", "ImageJob", "varied", "view_recipes"]
-
 #: Element types of images; the first one when none is asked for.
 DTYPES = tuple(BATCH_TYPES)
 #: What is the same for all packs, because batches have one form.

@@ -20,15 +20,6 @@ from ..images.sources.record_source import RecordSource, read_label_list
 from .image_options import MOST_LABELS, ImageClassOptions, ImageRecordOptions
 from .image_sources import ImageSource
 
-__all__ = [
-    "Labels",
-    "PackClasses",
-    "class_labels",
-    "distinct_classes",
-    "refuse_classes",
-    "several_classes",
-]
-
 #: Axes of a label array by their number.
 AXES = ("", "N", "NC", "NWC")
 

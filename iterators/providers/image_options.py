@@ -28,15 +28,6 @@ from ..images.sources.mixed_packs import PackOptions, as_packs
 from .auto_threads import check_threads
 from .provider_options import FileOptions, NamedOptions
 
-__all__ = [
-    "ImageClassIterOptions",
-    "ImageClassOptions",
-    "ImageDetIterOptions",
-    "ImageDetOptions",
-    "ImageIterOptions",
-    "ImageRecordOptions",
-]
-
 #: Seeds, and sizes that the image stage has room for.
 SEED = partial(integer, low=-(1 << 63), high=(1 << 64) - 1)
 MOST_LABELS = MAX_RECORD_LENGTH // 4  # those of the longest record

@@ -27,8 +27,6 @@ from ..images.sources.mixed_packs import Pack
 from .image_options import ImageRecordOptions
 from .image_sources import ImagePack, ImageSource
 
-__all__ = ["describe_order", "order_of_images"]
-
 MIB = 1 << 20
 PACK_KEY = 0x7061636B  # "pack": keeps the permutations of packs apart
 #: How far the shares of packs may add up to something else than 1.

@@ -23,15 +23,6 @@ from ..images.augment.recipe import Recipe
 from .engine import engine_apart, made
 from .image_provider import RecordImageProvider
 
-__all__ = [
-    "SampleOfRecord",
-    "corners_of",
-    "record_at",
-    "records_of",
-    "samples_of",
-    "seek",
-]
-
 
 class SampleOfRecord(NamedTuple):
     """One record as it is in one epoch: a batch of this sample alone.

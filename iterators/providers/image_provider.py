@@ -48,8 +48,6 @@ from .show import Classes, Pixels, show_batch
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["RecordImageProvider", "undo_normalisation"]
-
 logger: logging.Logger = logging.getLogger("iterators")
 
 

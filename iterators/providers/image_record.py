@@ -27,15 +27,6 @@ if TYPE_CHECKING:
 
     from ..core.keywords import ImageRecordIterParameters
 
-__all__ = [
-    "ImageRecordInt8Iter",
-    "ImageRecordIter",
-    "ImageRecordIter_v1",
-    "ImageRecordProvider",
-    "ImageRecordUInt8Iter",
-    "ImageSourceIter",
-]
-
 
 @accepts(ImageClassOptions, Recipe, first=("path_imgrec", "data_shape", "batch_size"))
 class ImageRecordIter(RecordImageProvider):

@@ -37,17 +37,6 @@ from ..images.plan import RenderPlan
 from .image_options import ImageRecordOptions
 from .sample_iterator import Samples
 
-__all__ = [
-    "RaggedBatch",
-    "Shapes",
-    "bucket_plan",
-    "describe_batch",
-    "describe_images",
-    "ragged_data",
-    "sizes_of",
-    "whole_images",
-]
-
 #: Of patches, what says of which part of an image they are.
 RANDOM_CROP = frozenset(
     (

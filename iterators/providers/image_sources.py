@@ -26,20 +26,6 @@ from .fetched_ahead import warn_of_refetching
 from .image_caching import RAM, check_cache
 from .image_options import ImageRecordOptions
 
-__all__ = [
-    "FlooredPacks",
-    "ImageArraySource",
-    "ImageFileSource",
-    "ImagePack",
-    "ImageSource",
-    "floor_part",
-    "listed_images",
-    "listed_items",
-    "open_packs",
-    "packs_of",
-    "read_image_list",
-]
-
 
 class ImagePack(Protocol):
     """Images of one origin: what there is, in which parts and blocks, with which labels."""

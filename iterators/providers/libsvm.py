@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from ..core.keywords import LibSVMIterParameters
 
-__all__ = ["LibSVMIter"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class LibSVMOptions(TextOptions):

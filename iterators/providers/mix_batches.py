@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from ..core.keywords import MixKeywords
 
-__all__ = ["MixBatches", "Mixture"]
-
 #: Keeps these draws apart from all others of a seed.
 PURPOSE = 0x6D6978  # "mix"
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from ..core.keywords import MNISTKeywords
 
-__all__ = ["MNISTIter", "MNISTProvider"]
-
 logger: logging.Logger = logging.getLogger("iterators")
 
 

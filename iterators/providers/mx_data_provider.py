@@ -19,8 +19,6 @@ from .abstract import AbstractDataProvider, check_announced, described_size
 from .data_iter import batch_of_parts, listed
 from .wrapper import Saved, Wrapper, described
 
-__all__ = ["MXDataProvider"]
-
 
 class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
     """Any object with MXNet's iterator protocol as a provider.

@@ -14,8 +14,6 @@ import numpy as np
 
 from ..core.batch import DataBatch
 
-__all__ = ["Pairing", "check_lengths"]
-
 #: Samples in a row, or in a batch, whose ids are not alike by chance.
 LEAST = 3
 MIXER = np.uint64(0x9E3779B97F4A7C15)

@@ -35,8 +35,6 @@ from .batch_form import BatchForm
 from .engine import ChosenBatch, ChosenSamples, ClosedEngine, Engine, MakeEngine, SkippedSamples
 from .sample_iterator import Samples
 
-__all__ = ["FullBatch", "PlannedProvider", "RollingProvider"]
-
 STATE_VERSION = 1
 LAST_EPOCH = (1 << 32) - 1  # 32 bits of the random numbers' counter are the epoch's; then 0 again
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from ..core.keywords import ProtobufRecordIterParameters
 
-__all__ = ["ProtobufRecordIter"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ProtobufOptions(StoredArrayOptions, NamedOptions):

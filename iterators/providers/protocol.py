@@ -15,26 +15,6 @@ from ..core.batch import DataBatch
 from ..core.dtypes import array_over, tensor_over
 from ..views.sets import Batch, view_batch
 
-__all__ = [
-    "AbstractDataProviderState",
-    "MXNetJlProtocol",
-    "MXNetProtocol",
-    "SlicedNDArray",
-    "count_samples",
-    "eachbatch",
-    "eltype",
-    "get",
-    "get_batch_size",
-    "get_data",
-    "get_label",
-    "load_data",
-    "load_label",
-    "named",
-    "provide_data",
-    "provide_label",
-    "taken_over",
-]
-
 
 class AbstractDataProviderState:
     """A loop over one epoch of a provider: what ``iter(provider)`` gives, under MXNet.jl's name.

@@ -13,8 +13,6 @@ from recordio.keywords.checks import boolean, choice, integer
 from recordio.keywords.options import Options, Rule, option
 from recordio.text.lines import MAX_LINE_BYTES
 
-__all__ = ["FileOptions", "NamedOptions", "ProviderOptions", "TextOptions", "evenness"]
-
 MOST_BATCHES = 1 << 16
 
 

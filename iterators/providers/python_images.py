@@ -37,8 +37,6 @@ from .image_sources import ImageSource
 if TYPE_CHECKING:
     from ..images.augment.named_recipes import NamedRecipe
 
-__all__ = ["ImageChange", "ImageSteps", "PythonImages", "PythonTail", "listed_labels"]
-
 #: Layout in which each kind of images is given to the first function behind the image stage.
 _LAYOUTS = {"tensor": "NCHW", "image": "NHWC", "array": "NHWC"}
 

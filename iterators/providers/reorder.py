@@ -12,8 +12,6 @@ import numpy as np
 
 from ..core.layout import LayoutError, plan
 
-__all__ = ["KNOWN_AXES", "Axes"]
-
 #: How the axes of a batch are called by their number, if nobody says otherwise.
 KNOWN_AXES = {1: "N", 2: "NC", 4: "NCHW"}
 

@@ -13,8 +13,6 @@ from typing import Any
 
 from recordio.ordered import default_threads
 
-__all__ = ["PHASES", "Capacity", "EpochReport", "EpochTimes"]
-
 #: What time is spent on: first by threads, then by whoever takes a batch.  ``NAME_seconds`` are
 #: counters of engines and of `EpochTimes`.
 PHASES = {

@@ -23,8 +23,6 @@ from .batch_form import BatchForm
 from .planned import PlannedProvider
 from .provider_options import ProviderOptions
 
-__all__ = ["RowProvider", "RowSource", "order_of_rows"]
-
 #: The keywords that say which row comes when.
 ORDER = ("shuffle", "seed", "num_parts", "part_index", "even")
 

@@ -20,8 +20,6 @@ from ..core.batch import DataDesc
 from ..core.pool import BufferPool
 from .reorder import Axes
 
-__all__ = ["RowStream", "StreamedRows"]
-
 
 class RowStream:
     """Rows of one file by number, cheap as long as the numbers go up.

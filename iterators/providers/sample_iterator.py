@@ -26,8 +26,6 @@ from .batch_form import BatchForm, Transfer
 from .engine import ChosenBatch
 from .form_batches import FormBatch, with_arrays
 
-__all__ = ["DatasetProtocol", "Samples", "chosen_batches", "first_samples", "plan_of"]
-
 #: Modes of providers whose batches come in an order of their own.
 OWN_MODES = ("sequential", "even_sequential")
 

@@ -41,8 +41,6 @@ from ..samples import Dataset, Sample
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["Classes", "Pixels", "layer_of", "pictures", "show", "show_batch", "tiles_of"]
-
 #: Images of a batch that a notebook shows by itself.
 MOST_PICTURES = 16
 

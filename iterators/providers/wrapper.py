@@ -23,8 +23,6 @@ from .abstract import AbstractDataProvider, sample_count
 from .batch_form import BatchForm
 from .form_batches import with_arrays
 
-__all__ = ["Saved", "Wrapper", "described"]
-
 STATE_VERSION = 1
 
 

@@ -23,8 +23,6 @@ from .mx_data_provider import MXDataProvider
 from .pairing import Pairing, check_lengths
 from .wrapper import Saved, Wrapper, described
 
-__all__ = ["PrefetchingIter", "ResizeIter"]
-
 
 class ResizeIter(Wrapper):
     """Another iterator, with a given number of batches in every epoch.

@@ -11,8 +11,6 @@ import ray.train
 
 from recordio.bytes.storage import AtomicOutput
 
-__all__ = ["load_state", "save_state", "train_iterator"]
-
 #: The file of a checkpoint that holds the state.
 STATE_FILE = "iterator.json"
 

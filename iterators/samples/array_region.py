@@ -15,8 +15,6 @@ from ..core.backend import is_tensor
 from ..core.indexing import rows_as_slice
 from .region import FailedRegion, ReadOnlyError, Region, is_index_list, select_rows
 
-__all__ = ["ArrayRegion"]
-
 #: Choice of an axis: one position (the axis is gone), a range, or an array of positions.
 Choice = Any
 

@@ -18,8 +18,6 @@ from .fields import on_axis, remaining, selects
 from .region import Endless, is_index_list, select_rows
 from .sample import NOTHING, Later, Sample, data_of, equal
 
-__all__ = ["Dataset", "Minibatches", "fields", "fields_meta", "minibatches", "shape"]
-
 
 class Dataset(Sample):
     """Samples along the first axis: a `Sample` whose fields are parts of every row.

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Group", "Selector", "check_name", "declared", "is_selector", "on_axis", "remaining"]
-
 
 class Selector:
     """An index expression; its first part is about the axis of the fields."""

@@ -17,16 +17,6 @@ import numpy as np
 
 from ..core.indexing import compose_rows, resolve_rows
 
-__all__ = [
-    "Endless",
-    "FailedRegion",
-    "ReadOnlyError",
-    "Region",
-    "is_index_list",
-    "rows_of",
-    "select_rows",
-]
-
 
 class ReadOnlyError(ValueError):
     """Something tried to write to data that cannot, or must not, be written."""

@@ -21,8 +21,6 @@ from .fields import Group, Selector, check_name, declared, on_axis, remaining
 from .region import ReadOnlyError, Region
 from .sequence_region import region_of
 
-__all__ = ["Sample", "computed", "equal"]
-
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -456,6 +454,7 @@ class Later:
         self.index: Any = index
 
     def __call__(self) -> Any:
+        """Return what is there now."""
         return self.owner._field(self.name)[self.index]
 
 

@@ -16,8 +16,6 @@ from ..core.indexing import examples_at
 from .array_region import ArrayRegion
 from .region import Endless, FailedRegion, ReadOnlyError, Region, is_index_list, select_rows
 
-__all__ = ["Rows", "SequenceRegion", "region_of", "stacked"]
-
 
 class Rows(list[Any]):
     """Rows that belong together: several values that are read of them make one array."""

@@ -11,8 +11,6 @@ from .fields import Selector, check_name, is_selector
 from .sample import NOTHING, Sample
 from .sequence_region import Rows, region_of, stacked
 
-__all__ = ["StreamDataset"]
-
 
 class StreamDataset:
     """Rows from an iterable, lazily; every loop begins again.

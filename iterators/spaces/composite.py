@@ -18,8 +18,6 @@ from .space import Callback, Conversion, Space, in_storage, is_numeric_batch, sp
 from .spec import FieldSpec, SpecError, check_data_specs
 from .vector import VectorSpace
 
-__all__ = ["CompositeSpace", "DataSpecsMapping", "NullSpace"]
-
 NULL_DTYPE = "NullSpace's dtype"
 
 

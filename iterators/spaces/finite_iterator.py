@@ -12,8 +12,6 @@ from typing import Any, Protocol
 from .modes import SubsetIterator, generator, resolve_iterator_class
 from .spec import FieldSpec, Form, SpecError, check_data_specs
 
-__all__ = ["FieldStore", "FiniteDatasetIterator", "Request", "iterate"]
-
 #: Seed of a dataset's own generator.
 DATASET_SEED = (17, 2, 946)
 

@@ -18,8 +18,6 @@ from .space import Conversion, SimpleSpace, Space, in_storage
 from .spec import FieldSpec, SpecError
 from .vector import SequenceSpace, VectorSequenceSpace, VectorSpace, dimension
 
-__all__ = ["IndexSequenceSpace", "IndexSpace", "OneHotFormatter"]
-
 
 @functools.lru_cache(maxsize=1024)
 def labels_of(max_labels: int, dim: int) -> Layout:

@@ -14,21 +14,6 @@ import numpy as np
 
 from ..core.order.cutting import bounds, count_batches, pieces
 
-__all__ = [
-    "BatchwiseShuffledSequentialIterator",
-    "EvenSequencesSubsetIterator",
-    "RandomSliceSubsetIterator",
-    "RandomUniformSubsetIterator",
-    "SequentialSubsetIterator",
-    "ShuffledSequentialSubsetIterator",
-    "SubsetIterator",
-    "as_even",
-    "generator",
-    "has_uniform_batch_size",
-    "is_stochastic",
-    "resolve_iterator_class",
-]
-
 #: Seed of an iterator that is built without one.
 DEFAULT_SEED = 42
 

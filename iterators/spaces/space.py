@@ -22,15 +22,6 @@ from ..core.dtypes import dtype_name, torch_dtype
 from ..core.layout import Layout, plan
 from .spec import FieldSpec, Form, SpecError
 
-__all__ = [
-    "SimpleSpace",
-    "Space",
-    "is_dataless_batch",
-    "is_numeric_batch",
-    "is_symbolic_batch",
-    "space_of",
-]
-
 
 def _families(batch: Any) -> set[str]:
     if isinstance(batch, list):

@@ -14,17 +14,6 @@ from typing import Any
 
 from ..core.layout import Layout
 
-__all__ = [
-    "FieldSpec",
-    "Form",
-    "SpecError",
-    "SpecTypeError",
-    "check_data_specs",
-    "is_flat_source",
-    "is_flat_space",
-    "is_flat_specs",
-]
-
 
 class SpecError(ValueError, AssertionError):
     """A description of data that contradicts itself or the data."""

@@ -19,8 +19,6 @@ from ..core.layout import Layout, LayoutError, plan
 from .space import Conversion, SimpleSpace, Space, in_storage, positive
 from .spec import FieldSpec, SpecError, SpecTypeError
 
-__all__ = ["Conv2DSpace", "VectorSequenceSpace", "VectorSpace"]
-
 #: Inner order of a flattened image.
 FLAT_ORDER = "hwc"
 

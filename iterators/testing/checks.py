@@ -17,8 +17,6 @@ from recordio.frames.companions import CHECKSUMS, INDEX
 
 from .comparing import assert_same
 
-__all__ = ["check_decoder", "check_pack", "check_space", "require"]
-
 
 def require(condition: Any, text: str) -> None:
     """Raise AssertionError with a text unless the condition holds, with ``python -O`` too."""

@@ -11,8 +11,6 @@ from ..core.backend import is_tensor
 from ..core.batch import DataBatch
 from ..core.dtypes import array_over, is_float
 
-__all__ = ["assert_same", "copies", "same", "samples"]
-
 NUMBERS = (int, float, complex, np.number, np.bool_)
 
 

@@ -17,20 +17,6 @@ from recordio.extras import need
 from recordio.formats.encode import encode_as_opencv
 from recordio.frames.writer import RecordWriter
 
-__all__ = [
-    "box_label",
-    "encode",
-    "encode_jpeg",
-    "noise",
-    "picture",
-    "write_faces",
-    "write_images",
-    "write_list",
-    "write_pack",
-    "write_records",
-    "write_rows",
-]
-
 #: Labels as the functions take them: of every record, or a function of its number.
 Labels = Iterable[Any] | Callable[[int], Any] | None
 

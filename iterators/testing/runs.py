@@ -16,8 +16,6 @@ from ..providers.abstract import AbstractDataProvider
 from .checks import require
 from .comparing import assert_same, copies, same
 
-__all__ = ["check_dataset", "check_provider", "check_states", "maker"]
-
 
 def maker(kind: Callable[..., Any], **defaults: Any) -> Callable[..., Any]:
     """Give a provider of record files other defaults, and its file by position.

@@ -13,11 +13,6 @@ from .material import encode, noise
 
 st: Any = need("hypothesis.strategies", "iterators.testing.strategies")
 
-__all__ = [
-    "blobs", "headers", "images", "labels", "objects", "parts", "payloads", "rows_asked_for",
-    "sizes", "slices",
-]  # fmt: skip
-
 #: The word that begins every part of a record, and is escaped inside of it.
 MAGIC = b"\x0a\x23\xd7\xce"
 

@@ -16,8 +16,6 @@ from torch.utils.dlpack import to_dlpack as capsule
 from ..core.batch import DataBatch
 from ..core.dtypes import plain_bits, tensor_over
 
-__all__ = ["from_dlpack", "to_dlpack"]
-
 
 def from_dlpack(batch: Any) -> Any:
     """Return the batch with torch tensors over the memory of its arrays.

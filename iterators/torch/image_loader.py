@@ -48,8 +48,6 @@ from .loader_epochs import Cut, Epochs, LoaderSampler, OrderedEpochs, SampledEpo
 from .python_batches import PythonBatches, can_pin, collated, pinned, set_epoch_of
 from .world import World, drawn_seed, shared_seed
 
-__all__ = ["ImageLoader"]
-
 SAMPLE_KEY = 0x73616D70  # "samp": keeps the seeds of samples apart from others
 SEED_BITS = (1 << 64) - 1
 

@@ -33,8 +33,6 @@ from ..providers.image_record import ImageRecordIter, ImageSourceIter
 from ..providers.image_sources import ImageArraySource, ImageFileSource, listed_images
 from .loader_epochs import table
 
-__all__ = ["ImageSet", "image_set", "in_python", "is_unchanged", "snapshot", "translated"]
-
 #: Classes of torchvision whose ``__getitem__`` is understood, by what they have.
 FOLDERS = ("DatasetFolder",)
 ARRAYS = ("CIFAR10", "MNIST")

@@ -10,16 +10,6 @@ import numpy as np
 from ..core.order import BatchPlan, BucketPlan
 from .image_sets import ImageSet
 
-__all__ = [
-    "IN_THREADS",
-    "check_indices",
-    "check_samplers",
-    "refuse_orders",
-    "refuse_processes",
-    "refuse_rest",
-    "refuse_shapes",
-]
-
 #: Keywords of `ImageRecordIter` that say what is the matter of the loader, and who says it here.
 OTHERWISE = {
     "path_imgrec": "the data set is the first argument",

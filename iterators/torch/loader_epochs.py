@@ -19,8 +19,6 @@ from ..core.order.cutting import count_batches, pieces
 from ..providers.engine import ChosenBatch
 from .world import World
 
-__all__ = ["Epochs", "LoaderSampler", "OrderedEpochs", "SampledEpochs", "table"]
-
 
 class Epochs(Protocol):
     """The batches of every epoch."""

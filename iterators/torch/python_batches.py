@@ -26,17 +26,6 @@ from ..providers.advice import advised
 from ..providers.engine import ChosenBatch
 from ..providers.report import EpochReport, EpochTimes
 
-__all__ = [
-    "MapDataset",
-    "PythonBatches",
-    "can_pin",
-    "collated",
-    "default_collate",
-    "pinned",
-    "set_epoch_of",
-    "use_one_core",
-]
-
 
 def set_epoch_of(dataset: Any, epoch: int) -> None:
     """Say which epoch it is to a data set, or to that of a subset, where that changes images."""

@@ -27,8 +27,6 @@ from ..providers.report import EpochReport
 from ..providers.sample_iterator import first_samples
 from .world import World
 
-__all__ = ["RecordBatches"]
-
 #: Workers of a loader whose epochs can be counted.
 MOST_WORKERS = 1024
 

@@ -14,8 +14,6 @@ import torch.utils.data
 
 from recordio.keywords.checks import integer
 
-__all__ = ["World", "drawn_seed", "shared_seed"]
-
 
 class World:
     """Rank and world size: those given, of `torch.distributed`, or of the environment."""

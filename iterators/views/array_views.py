@@ -12,8 +12,6 @@ from ..core.layout import Layout, LayoutPlan
 from . import view_layouts as forms
 from .data_view import DataView, to_form
 
-__all__ = ["ClassView", "ImageView", "SequenceView"]
-
 
 class ImageView(DataView):
     """Images: any order of ``b``, ``h``, ``w`` and ``c``.

@@ -12,8 +12,6 @@ import numpy as np
 
 from ..core.backend import backend_of, is_sparse, is_tensor
 
-__all__ = ["assign", "copy", "row_numbers", "row_range", "take", "window"]
-
 #: Size of the pieces in which rows are copied where NumPy cannot copy them directly.
 GATHERED_BYTES = 1 << 18
 

@@ -15,8 +15,6 @@ from . import view_layouts as forms
 from .kinds import Kind, convert, kind_of, moved, requested_kind
 from .view import View
 
-__all__ = ["DataView"]
-
 Self = TypeVar("Self", bound="DataView")
 
 

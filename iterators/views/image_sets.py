@@ -27,8 +27,6 @@ from . import batch_rows as rows
 from .array_views import ImageView
 from .sets import Batch, MadeSet
 
-__all__ = ["ImageClassSet"]
-
 EXTENSIONS = tuple(sorted(IMAGE_SUFFIXES))
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 

@@ -14,8 +14,6 @@ from recordio.extras import need
 from ..core.backend import backend_of, is_sparse, is_tensor
 from ..core.dtypes import parse_type
 
-__all__ = ["Kind", "convert", "kind_of", "moved", "requested_kind"]
-
 
 class Kind(NamedTuple):
     """Element type, device and library of an array."""

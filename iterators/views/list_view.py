@@ -11,8 +11,6 @@ from typing import Any
 
 from .view import View, is_array
 
-__all__ = ["ListView"]
-
 
 class ListView(View):
     """Views side by side: several inputs or several targets of one batch.

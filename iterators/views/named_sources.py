@@ -19,8 +19,6 @@ from .array_views import ClassView, ImageView
 from .image_sets import ImageClassSet
 from .sets import DataSet, DataSource
 
-__all__ = ["Cifar10", "Cifar100", "Mnist", "NotMnist", "SmallImageSource"]
-
 Path = str | os.PathLike[str]
 #: Images and labels of the rows of a part, "train" or "test".
 Read = Callable[[str], tuple[np.ndarray, np.ndarray]]

@@ -23,17 +23,6 @@ from .kinds import Kind, convert, kind_of, moved
 from .list_view import ListView
 from .view import View
 
-__all__ = [
-    "GCN",
-    "ZCA",
-    "Binarize",
-    "LeCunLCN",
-    "ParallelPreprocess",
-    "Pipeline",
-    "Preprocess",
-    "Standardize",
-]
-
 
 def _bar(total: int, name: str, shown: bool) -> Any:
     from tqdm import tqdm  # loading it takes longer than most of what it counts

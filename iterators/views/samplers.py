@@ -26,8 +26,6 @@ from .sets import Batch, DataSet, DataSource
 from .text_sets import SentenceSet, TextSet
 from .view import View
 
-__all__ = ["Epoch", "RandomSampler", "Sampler", "SentenceSampler", "ShuffleSampler", "TextSampler"]
-
 Draw = tuple[Batch, int, int]
 
 

@@ -13,8 +13,6 @@ import numpy as np
 from ..core.order.cutting import Position, pieces, runs
 from ..core.order.epochs import ShuffledOrder, WeightedOrder
 
-__all__ = ["drawn", "in_turn", "sentences", "streams"]
-
 
 def in_turn(
     at: Position, size: int, batch_size: int, seed: int | None = None

@@ -23,8 +23,6 @@ from .list_view import ListView
 from .preprocess import Pipeline, Preprocess
 from .view import View
 
-__all__ = ["BaseSet", "Batch", "DataSet", "DataSource", "MadeSet", "as_view", "view_batch"]
-
 
 def as_view(value: Any, name: str = "inputs") -> View | None:
     """Return a View as it is, a list of Views as a `ListView`, None as None."""

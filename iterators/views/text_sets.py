@@ -19,8 +19,6 @@ from recordio.keywords.checks import boolean, integer
 
 from .sets import Batch, DataSource, MadeSet
 
-__all__ = ["PennTreeBank", "SentenceSet", "TextSet", "TextSource"]
-
 
 def _words(name: str, values: Any) -> np.ndarray:
     words = np.asarray(values)

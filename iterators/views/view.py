@@ -16,8 +16,6 @@ from recordio.keywords.checks import integer
 
 from ..core.backend import is_sparse, is_tensor
 
-__all__ = ["Carry", "View", "is_array"]
-
 
 def is_array(x: Any) -> bool:
     """Return whether `x` is an array and not the name of a type."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from ..core.layout import Layout
 
-__all__ = ["LETTERS", "flat", "only_column", "permuted", "primary", "slots"]
-
 #: The axes of dp: batch, features, class or slot, channel, height, width or position, depth.
 LETTERS = "bftchwd"
 

@@ -11,8 +11,6 @@ import os
 import stat
 from typing import BinaryIO, cast
 
-__all__ = ["open_regular"]
-
 
 def open_regular(path: str | os.PathLike[str], buffering: int = -1) -> BinaryIO:
     """Open a regular file for reading, without ever waiting; anything else is an OSError."""

@@ -22,8 +22,6 @@ from recordio.errors import RecordIOError
 if TYPE_CHECKING:
     from typing_extensions import Buffer  # nothing of it is installed with the package
 
-__all__ = ["AtomicOutput", "Output", "naming_output"]
-
 _BUFFER = 1 << 17
 
 

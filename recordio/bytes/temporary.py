@@ -12,8 +12,6 @@ import os
 import shutil
 import stat
 
-__all__ = ["JOURNAL_SUFFIX", "REPLACED_SUFFIX", "TEMPORARY_SUFFIX", "Temporary"]
-
 #: Ends the name of what is not published yet: ``train.rec.00000000.partial``.
 TEMPORARY_SUFFIX = ".partial"
 #: Ends the name of the old version of a file for the moment in which its group is replaced.

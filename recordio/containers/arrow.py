@@ -21,8 +21,6 @@ from .columns import check_first, column_fields, content_column, fill_in, sides_
 from .container import USUAL, Choice, Container, files_of_folder, is_folder_of
 from .samples import NO_CONTENT, ContainedSamples
 
-__all__ = ["ARROW", "columns_and_rows"]
-
 PATTERN = re.compile(r"\.arrow$", re.IGNORECASE)
 #: How a file of Arrow begins, which a stream does not.
 MAGIC = b"ARROW1"

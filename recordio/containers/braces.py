@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 from ..errors import RecordIOError
 
-__all__ = ["expand_braces"]
-
 MOST_NAMES = 1 << 20
 #: A group without groups in it: ``{000..009}``, ``{0..90..10}`` or ``{train,val}``.
 GROUP = re.compile(r"\{(?:(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?|([^{}]*,[^{}]*))\}")

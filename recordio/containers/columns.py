@@ -30,8 +30,6 @@ from .labels import (
 )
 from .samples import NO_CONTENT, ContainedSamples
 
-__all__ = ["check_first", "column_fields", "content_column", "fill_in", "leaf_of", "sides_in"]
-
 #: Types of numbers, as they begin.
 NUMBERS = ("int", "uint", "float", "double", "halffloat", "bool")
 #: Names of columns whose images are small copies.

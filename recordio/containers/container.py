@@ -14,18 +14,6 @@ from ..bytes.files import StoredFile
 from ..bytes.remote.settings import RemoteSettings
 from .samples import ContainedSamples
 
-__all__ = [
-    "CHANGED",
-    "USUAL",
-    "BlockReader",
-    "Choice",
-    "Container",
-    "ContentReader",
-    "chosen_kind",
-    "files_of_folder",
-    "is_folder_of",
-]
-
 
 class ContentReader(Protocol):
     """Contents that a library reads, one by one, in any thread."""

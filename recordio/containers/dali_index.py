@@ -17,8 +17,6 @@ from ..bytes.remote.settings import RemoteSettings
 from ..errors import RecordIOError
 from .tar_members import TarScan, read_header
 
-__all__ = ["take_index"]
-
 VERSION = b"v1.2"
 #: No larger index is read: 64 bytes a file are usual.
 MOST_BYTES = 1 << 31

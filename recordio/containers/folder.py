@@ -30,16 +30,6 @@ from .names import (
 from .objects import MOST_ROWS, has_rows, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
 
-__all__ = [
-    "ANY_DEPTH",
-    "FOLDER",
-    "find_images",
-    "fits_in_list",
-    "labels_by_folder",
-    "nothing_found",
-    "walk_images",
-]
-
 ANY_DEPTH = -1
 #: Gets path and reason of what is in the way of a walk, with the error of what cannot be read.
 PassOver = Callable[[str, str, OSError | None], None]

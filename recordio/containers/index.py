@@ -27,8 +27,6 @@ from ..notes import Notes
 from .container import Container
 from .samples import ContainedSamples
 
-__all__ = ["index_paths", "keep_at", "samples_of"]
-
 MAGIC = b"recordio index 1\n"
 SUFFIX = ".index"
 #: Names the folder of indexes that cannot lie beside their containers.

@@ -17,8 +17,6 @@ from .container import Container
 from .reader import ContainedRecords
 from .samples import ContainedSamples
 
-__all__ = ["JoinedRecords", "joined", "open_contained"]
-
 #: Containers that are opened at once.
 LOOKUPS = 16
 

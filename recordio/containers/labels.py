@@ -13,19 +13,6 @@ from ..errors import LabelError, RecordIOError
 from ..formats.table import kind_of
 from ..notes import Notes
 
-__all__ = [
-    "CHANNELS",
-    "HEIGHTS",
-    "IMAGES",
-    "LABELS",
-    "WIDTHS",
-    "check_finite",
-    "check_not_pixels",
-    "first_named",
-    "note_numbers",
-    "raw_values_in",
-]
-
 #: Names of the image and of the label, the most likely one first.
 IMAGES = (
     "image/encoded", "image", "img", "jpg", "jpeg", "png", "webp", "picture", "photo",

@@ -39,8 +39,6 @@ from .labels import LABELS, note_numbers
 from .objects import MOST_ROWS, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
 
-__all__ = ["LMDB"]
-
 DATA = "data.mdb"
 #: What stands behind the 16 bytes of a page's header in the first page.
 MAGIC, MAGIC_AT = b"\xde\xc0\xef\xbe", 16

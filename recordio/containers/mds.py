@@ -28,8 +28,6 @@ from .labels import IMAGES, LABELS, check_finite, first_named, note_numbers
 from .objects import MOST_ROWS, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
 
-__all__ = ["MDS"]
-
 INDEX = "index.json"
 ENCODED = ("jpeg", "png", "jpegarray", "jpeg_array")
 #: Columns that may be fields of a sample: their bytes are used as they are.

@@ -14,18 +14,6 @@ from dataclasses import dataclass, field
 from ..formats.table import IMAGE_SUFFIXES
 from ..notes import Notes
 
-__all__ = [
-    "SYSTEM",
-    "ImageNames",
-    "choose_images",
-    "field_note",
-    "fields_of_stems",
-    "is_system_name",
-    "note_system_name",
-    "stem_of",
-    "suffix_of",
-]
-
 #: Files and folders of Windows, macOS, Linux, and of Synology's and QNAP's stores, in lower case.
 SYSTEM_NAMES = frozenset(
     {

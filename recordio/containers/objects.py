@@ -10,8 +10,6 @@ from ..boxes import LEAST_HEADER, LEAST_OBJECT
 from ..errors import LabelError
 from ..lists import check_labels
 
-__all__ = ["MOST_ROWS", "has_rows", "labels_of_row_lists", "labels_of_rows"]
-
 #: Bytes of JSON that is looked at.
 MOST_ROWS = 1 << 22
 

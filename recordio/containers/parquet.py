@@ -31,8 +31,6 @@ from .columns import check_first, column_fields, content_column, fill_in, leaf_o
 from .container import USUAL, Choice, Container, files_of_folder, is_folder_of
 from .samples import ContainedSamples
 
-__all__ = ["KEPT_BYTES", "PARQUET"]
-
 PATTERN = re.compile(r"\.(parquet|pq)$", re.IGNORECASE)
 #: Unpacked row groups that a process keeps, and the largest that it keeps in memory.
 KEPT_BYTES, LARGEST_GROUP = 1 << 30, 1 << 28

@@ -28,8 +28,6 @@ from .container import CHANGED, Container, ContentReader
 from .index import samples_of
 from .samples import NO_CONTENT, ContainedSamples
 
-__all__ = ["ContainedRecords"]
-
 
 class ContainedRecords:
     """Records by position and key, as `RecordReader` gives those of a record file; copies.

@@ -12,8 +12,6 @@ import numpy as np
 from ..errors import RecordIOError
 from ..notes import Notes
 
-__all__ = ["NO_CONTENT", "ContainedSamples"]
-
 #: The size of a content that cannot be used; `ContainedSamples.faults` says why.
 NO_CONTENT = -1
 

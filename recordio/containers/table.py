@@ -19,8 +19,6 @@ from .tar import TAR
 from .tfrecord import TFRECORD
 from .zip import ZIP
 
-__all__ = ["CONTAINERS", "contained_files", "container_of", "is_contained"]
-
 CONTAINERS: tuple[Container, ...] = (TAR, TFRECORD, PARQUET, ARROW, ZIP, LMDB, MDS, FOLDER)
 
 

@@ -43,8 +43,6 @@ from .webdataset import (
     has_dotted_names,
 )
 
-__all__ = ["TAR"]
-
 #: No larger contents and label files; these are the limits of `recordio from-webdataset`.
 MOST_CONTENT, MOST_LABEL = 1 << 28, 1 << 22
 #: How compressed files begin: gzip, bzip2, xz, lzma, zstd and lz4.

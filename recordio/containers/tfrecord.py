@@ -47,8 +47,6 @@ from .tf_example import (
     find_examples,
 )
 
-__all__ = ["TFRECORD", "chosen", "content_of", "labels_of", "masked_crc32c"]
-
 #: ``a.tfrecord``, ``a.tfrec``, ``a.tfrecord-00000-of-00008`` and ``train-00000-of-01024``, and
 #: patterns of them.
 PATTERN = re.compile(

@@ -18,17 +18,6 @@ from ..values import number
 from .labels import LABELS, first_named
 from .objects import labels_of_row_lists
 
-__all__ = [
-    "CONTENTS",
-    "FieldChoice",
-    "NoLabelError",
-    "PartChoice",
-    "WebSample",
-    "add_part",
-    "ending_fields",
-    "has_dotted_names",
-]
-
 #: Last parts of the endings that count as the content of a sample, where none is chosen.
 CONTENTS = frozenset(
     ["npy"] + [suffix[1:] for row in FORMATS if is_read_everywhere(row) for suffix in row.suffixes]

@@ -33,8 +33,6 @@ from .names import ImageNames, choose_images, fields_of_stems, note_system_name,
 from .objects import MOST_ROWS, has_rows, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
 
-__all__ = ["ZIP", "named_members"]
-
 #: Signature, version, flags, method, time, date, CRC-32, both sizes, lengths of name and extra.
 LOCAL = struct.Struct("<4s5H3I2H")
 SIGNATURE = b"PK\3\4"

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-__all__ = ["avif_frames", "avif_picture", "boxes"]
-
 _SEQUENCE_HEADER = 1
 #: Orientations by quarter turns anticlockwise, and by the axis of mirroring: 2 for none.
 _ORIENTATIONS = ((4, 2, 1), (5, 7, 8), (2, 4, 3), (7, 5, 6))

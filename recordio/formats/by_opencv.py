@@ -11,8 +11,6 @@ import numpy as np
 from recordio.errors import ImageDecodeError
 from recordio.formats.table import FORMATS
 
-__all__ = ["UNCHANGED", "available", "encode", "errors", "imdecode", "version"]
-
 #: OpenCV's mode for an image as it is stored.
 UNCHANGED = -1
 

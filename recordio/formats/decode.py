@@ -29,20 +29,6 @@ from recordio.formats.table import format_of
 from recordio.keywords.checks import colour
 from recordio.ordered import default_threads
 
-__all__ = [
-    "COLOR",
-    "GRAYSCALE",
-    "IGNORE_ORIENTATION",
-    "REDUCED_GRAYSCALE",
-    "UNCHANGED",
-    "ImageInfo",
-    "check_whole",
-    "decode_as_opencv",
-    "decode_image",
-    "decode_many",
-    "image_info",
-]
-
 #: Memory of the caller, which is returned.
 Given = TypeVar("Given")
 

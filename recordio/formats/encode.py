@@ -19,8 +19,6 @@ from recordio.formats.decode import memory_of
 from recordio.formats.jpeg import encoder
 from recordio.formats.table import FORMATS
 
-__all__ = ["encode_as_opencv", "encode_image"]
-
 ROWS = {row.kind: row for row in FORMATS}
 RAW = {"pgm": 1, "ppm": 3}
 JPEG_QUALITY, PNG_LEVEL = 95, 6

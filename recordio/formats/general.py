@@ -31,8 +31,6 @@ from recordio.formats.webp import webp
 if TYPE_CHECKING:
     from typing_extensions import Buffer  # nothing of it is installed with the package
 
-__all__ = ["as_type", "decode_other", "decode_special", "describe", "turned", "wishes"]
-
 #: Formats whose images Pillow completes.
 _END_EARLY = ("jpeg", "png")
 _PHOTOMETRIC, _COLOUR_MAP = 262, 320

@@ -16,25 +16,6 @@ from recordio.formats.jpeg_markers import exif_orientation, jpeg_facts
 from recordio.formats.png.png import png_header
 from recordio.formats.pnm import HEADER
 
-__all__ = [
-    "FIRST_TURNED",
-    "ImageHeader",
-    "describe_tiff",
-    "read_avif",
-    "read_exr",
-    "read_hdr",
-    "read_jpeg",
-    "read_jpeg2000",
-    "read_jxl",
-    "read_pfm",
-    "read_png",
-    "read_pnm",
-    "read_tiff",
-    "read_webp",
-    "tiff_tiles",
-    "without_empty_blocks",
-]
-
 #: Orientations from here on exchange width and height.
 FIRST_TURNED = 5
 

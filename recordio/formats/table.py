@@ -36,18 +36,6 @@ from recordio.formats.pnm import RawRows, decode_pnm
 from recordio.formats.row_source import RowDecoder
 from recordio.formats.webp.webp import WebpRows
 
-__all__ = [
-    "FORMATS",
-    "IMAGE_KINDS",
-    "IMAGE_SUFFIXES",
-    "OTHER",
-    "Format",
-    "format_of",
-    "is_read_everywhere",
-    "kind_of",
-    "suffixes_of",
-]
-
 Size = tuple[int, int]
 #: Bytes at their offsets, all of which must be there.
 Marks = tuple[tuple[int, bytes], ...]

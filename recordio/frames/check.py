@@ -35,18 +35,6 @@ from recordio.frames.index_file import read_index
 from recordio.frames.record_bytes import map_records
 from recordio.frames.walk import walk
 
-__all__ = [
-    "Lines",
-    "Problem",
-    "Report",
-    "keys_by_offset",
-    "matched_keys",
-    "readable_lines",
-    "verify",
-    "whole_records",
-    "write_checksums",
-]
-
 LARGEST_KEY = 2**63 - 1
 
 Name = str | os.PathLike[str]

@@ -11,26 +11,6 @@ from dataclasses import dataclass
 from recordio.bytes.files import StoredFile
 from recordio.bytes.remote.settings import RemoteSettings
 
-__all__ = [
-    "CHECKSUMS",
-    "CLASSES",
-    "COMPANIONS",
-    "ENTRY_POINTS",
-    "FIELDS",
-    "FIELD_INDEX",
-    "FIELD_RECORDS",
-    "INDEX",
-    "LIST",
-    "MANIFEST",
-    "PROPERTY",
-    "RECORDS",
-    "SIZES",
-    "Companion",
-    "pack_paths",
-    "set_paths",
-    "stale_files",
-]
-
 
 @dataclass(frozen=True)
 class Companion:

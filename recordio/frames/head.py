@@ -12,8 +12,6 @@ import numpy as np
 from recordio.frames.encoder import MAGIC, MAX_RECORD_LENGTH
 from recordio.header import HEADER_FIELDS
 
-__all__ = ["FRAMED_HEADER", "HEAD", "HEAD_WORDS", "MAGIC_WORD", "flag_of", "length_of", "part_at"]
-
 #: Both words; `flag_of` and `length_of` take the second one apart.
 HEAD = np.dtype([("magic", "<u4"), ("lrec", "<u4")])
 #: The head of a record's first part with the image header behind it.

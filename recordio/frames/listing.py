@@ -13,8 +13,6 @@ import numpy as np
 
 from recordio.errors import IndexFileError
 
-__all__ = ["listing_fault", "rewriting"]
-
 #: Heads that are read to tell an index of another file from a damaged record.
 PROBES = 16
 

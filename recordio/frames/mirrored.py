@@ -20,8 +20,6 @@ from recordio.frames.index_file import read_index
 from recordio.frames.listing import listing_fault
 from recordio.frames.record_bytes import HEAD_BYTES, refuse_other_kinds
 
-__all__ = ["RemoteRecords"]
-
 #: Bytes that are asked for ahead when a file is read from its start to its end.
 AHEAD = 1 << 25
 #: Records that are taken at a time.

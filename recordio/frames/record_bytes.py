@@ -7,8 +7,6 @@ from recordio.bytes.remote.objects import shown
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.frames.encoder import MAGIC
 
-__all__ = ["HEAD_BYTES", "map_records", "refuse_other_kinds"]
-
 #: First bytes that are enough to tell a kind.
 HEAD_BYTES = 512
 

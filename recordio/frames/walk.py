@@ -17,8 +17,6 @@ from recordio.frames.frame import Run, find_head, survey
 if TYPE_CHECKING:
     from typing_extensions import Buffer  # nothing of it is installed with the package
 
-__all__ = ["Piece", "walk"]
-
 
 class Piece(NamedTuple):
     """Adjacent whole records of a file, or one stretch of damage between them."""

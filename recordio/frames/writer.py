@@ -36,8 +36,6 @@ from recordio.frames.reader import RecordReader
 if TYPE_CHECKING:
     from typing_extensions import Buffer  # nothing of it is installed with the package
 
-__all__ = ["RecordWriter"]
-
 _BUFFER = 1 << 20
 _KEY_LIMIT = 1 << 63
 _UNLISTED = object()

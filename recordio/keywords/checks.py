@@ -18,21 +18,6 @@ import numpy as np
 
 from .synonyms import elsewhere, synonym
 
-__all__ = [
-    "boolean",
-    "choice",
-    "colour",
-    "did_you_mean",
-    "entries",
-    "integer",
-    "integers",
-    "path",
-    "paths",
-    "real",
-    "text",
-    "unknown_keyword",
-]
-
 
 def _refuse(name: str, value: Any, expected: str, kind: type[Exception] = ValueError) -> Exception:
     return kind(f"{name}={value!r}: expected {expected}")

@@ -15,8 +15,6 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 from .options import Options, accepts, option
 
-__all__ = ["checked", "options_of"]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

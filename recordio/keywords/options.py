@@ -19,19 +19,6 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from .checks import unknown_keyword
 
-__all__ = [
-    "Options",
-    "Rule",
-    "accepts",
-    "by_name",
-    "described",
-    "divided",
-    "option",
-    "optional",
-    "refuse_ineffective",
-    "warn_of_ineffective",
-]
-
 Check = Callable[[str, Any], Any]
 Taker = TypeVar("Taker", bound=Callable[..., Any])
 Family = TypeVar("Family", bound="Options")

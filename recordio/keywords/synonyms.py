@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-__all__ = ["SYNONYMS", "elsewhere", "synonym"]
-
 _THREADS = {
     name: "It is a number of threads, and no process is started"
     for name in ("preprocess_threads", "threads", "num_thread")

@@ -20,8 +20,6 @@ from .options import Limits, Progress
 from .passes import label_bytes, pass_over
 from .pictures import picture_hash
 
-__all__ = ["ROW", "ContentTable", "first_of_same", "first_of_similar", "hash_of", "word_of"]
-
 HASH_BYTES = 16
 #: Facts about a record besides the hash of its content.
 ROW = np.dtype(

@@ -20,8 +20,6 @@ from ..frames.head import HEAD_WORDS, MAGIC_WORD
 from ..header import ID_OFFSET, pack, unpack
 from ..packs.scanned_pack import CHUNK, ScannedPack, spans
 
-__all__ = ["Copier", "Edit", "Vectors"]
-
 #: Bytes copied at a time.
 BLOCK = 8 << 20
 #: From this many words on, a stretch of records is copied on its own and not word by word.

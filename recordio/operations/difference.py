@@ -24,8 +24,6 @@ from .content_table import hash_of, word_of
 from .options import Progress, Threads, Told
 from .passes import label_bytes, pass_over
 
-__all__ = ["Difference", "PackDifference", "diff"]
-
 #: Kinds of differences, in the order in which they are shown.
 KINDS = ("labels", "ids", "content", "moved", "only_a", "only_b")
 WORDS = {

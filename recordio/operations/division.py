@@ -25,18 +25,6 @@ from .options import Path, RunOptions, Seed, SkipErrors
 from .output import PackReport, PackWritten, Seal, write_packs
 from .rewriting import need_folder, need_records, output_path, plan_of
 
-__all__ = [
-    "check_older",
-    "check_shares",
-    "class_by_class",
-    "grouped_labels",
-    "number_template",
-    "shard",
-    "shard_names",
-    "shuffled_by_share",
-    "split",
-]
-
 #: Multiples of it, taken modulo 1, are spread evenly however many there are.
 GOLDEN_RATIO = (5**0.5 - 1) / 2
 #: How the name of a manifest ends.

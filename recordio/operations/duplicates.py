@@ -26,8 +26,6 @@ from .options import Cancelled, Limits, Path, SkipErrors, Threads, Told
 from .output import PackReport, write_packs
 from .rewriting import check_target, need_records, output_path, plan_of
 
-__all__ = ["Duplicates", "dedup"]
-
 
 @dataclass(frozen=True, eq=False)
 class Duplicates:

@@ -17,8 +17,6 @@ import numpy as np
 from ..errors import ExpressionError
 from ..keywords.checks import did_you_mean
 
-__all__ = ["Condition"]
-
 #: Characters, and depth of nesting, of what people write.
 LONGEST, DEEPEST = 4096, 60
 LARGEST_INTEGER = 2**64 - 1

@@ -18,8 +18,6 @@ from ..packs.scanned_container import scan_field
 from ..packs.scanned_pack import ScannedPack
 from .copying import Copier, Edit
 
-__all__ = ["FieldCopies", "common_fields", "described_fields"]
-
 #: Values of a key point.
 POINT = 3
 

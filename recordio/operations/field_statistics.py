@@ -19,8 +19,6 @@ from ..packs.scanned_container import scan_field
 from ..packs.scanned_pack import ScannedPack
 from .passes import pass_over
 
-__all__ = ["FieldStatistics", "field_statistics"]
-
 #: Where the colour type stands in a PNG file, and the one of a palette.
 COLOUR_TYPE, PALETTE = 25, 3
 #: Counts that are shown.

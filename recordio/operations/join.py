@@ -19,9 +19,6 @@ from .options import RunOptions, SkipErrors
 from .output import PackReport, Plan, write_packs
 from .rewriting import class_files, id_shifts, label_edits, output_path
 
-__all__ = ["join"]
-
-
 Sources = Annotated[
     Sequence[str | os.PathLike[str]],
     option(

@@ -14,8 +14,6 @@ from ..at_end import at_end
 from ..bytes.storage import AtomicOutput
 from ..bytes.temporary import JOURNAL_SUFFIX, Temporary
 
-__all__ = ["Journal", "Progress"]
-
 #: Number of the output, bytes of it, device and inode.
 STEP_LINE = re.compile("[0-9]{1,9}( [0-9]{1,20}){3}")
 

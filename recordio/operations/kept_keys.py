@@ -21,8 +21,6 @@ from ..packs.field_files import check_left, field_file, field_names
 from ..packs.fields_meta import format_fields, read_fields
 from ..packs.pack_writer import Content, FrameWriter, PackWriter
 
-__all__ = ["KeptKeys", "copy_whole"]
-
 
 class KeptKeys(PackWriter):
     """The writer of a copy of a pack: its record file, its index, and all that comes along.

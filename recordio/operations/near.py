@@ -14,8 +14,6 @@ import numpy as np
 
 from ..packs.scanned_pack import spans
 
-__all__ = ["MOST_DISTANCE", "groups_of", "near_pairs"]
-
 BITS = 64
 #: Beyond, chance makes neighbours of unlike pictures, and every bucket has to be compared.
 MOST_DISTANCE = 16

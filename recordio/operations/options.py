@@ -12,21 +12,6 @@ from ..keywords.checks import boolean, integer
 from ..keywords.options import option, optional
 from ..packs.fields_meta import check_name
 
-__all__ = [
-    "Cancelled",
-    "Limits",
-    "Out",
-    "Path",
-    "Progress",
-    "RunOptions",
-    "Seed",
-    "SkipErrors",
-    "Threads",
-    "Told",
-    "Window",
-    "field_list",
-]
-
 Progress = Callable[[int, int], object]
 
 

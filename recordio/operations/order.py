@@ -19,8 +19,6 @@ from .output import PackReport
 from .passes import pass_over
 from .rewriting import WINDOW, rewrite
 
-__all__ = ["SORT_KEYS", "shuffle", "sort"]
-
 
 @checked
 def shuffle(

@@ -31,8 +31,6 @@ from .field_copies import FieldCopies, common_fields, described_fields
 from .journal import Journal
 from .options import Progress
 
-__all__ = ["PackReport", "PackWritten", "Plan", "Seal", "write_packs"]
-
 #: Bytes written between two notes in the journal.
 STEP = 64 << 20
 

@@ -13,8 +13,6 @@ from ..ordered import map_in_order
 from ..packs.scanned_pack import ScannedPack
 from .options import Progress
 
-__all__ = ["label_bytes", "pass_over"]
-
 Result = TypeVar("Result")
 
 #: What a thread takes at a time: records, and about as many bytes.

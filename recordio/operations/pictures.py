@@ -16,8 +16,6 @@ from ..formats.decode import (
 from ..formats.image_header import read_header
 from ..kernels.resample import resize
 
-__all__ = ["channel_sums", "picture_hash"]
-
 #: The sides of the picture of which the cosine transform is taken, and of the corner that is kept.
 SIDE, CORNER = 32, 8
 #: A JPEG image is decoded at a reduced size as long as its sides keep at least this many pixels.

@@ -24,8 +24,6 @@ from .options import Out, Path, RunOptions, SkipErrors
 from .output import PackReport, PackWritten, Plan, write_packs
 from .rewriting import check_target, class_files, label_edits, need_records, output_path
 
-__all__ = ["narrow", "relabel"]
-
 #: Records between two looks at whether to go on.
 STEP = 1024
 

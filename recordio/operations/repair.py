@@ -11,8 +11,6 @@ from ..frames.index_file import read_index
 from ..packs.field_files import field_names
 from .kept_keys import KeptKeys, copy_whole
 
-__all__ = ["repair"]
-
 
 def repair(
     path: Name,

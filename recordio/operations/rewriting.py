@@ -18,19 +18,6 @@ from ..packs.scanned_pack import ScannedPack, different
 from .options import RunOptions
 from .output import PackReport, Plan, write_packs
 
-__all__ = [
-    "WINDOW",
-    "check_target",
-    "class_files",
-    "id_shifts",
-    "label_edits",
-    "need_folder",
-    "need_records",
-    "output_path",
-    "plan_of",
-    "rewrite",
-]
-
 #: Bytes that are put together before they are written, where records change their order.
 WINDOW = 128 << 20
 #: Tools number images up to here.

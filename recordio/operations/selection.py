@@ -26,8 +26,6 @@ from .output import PackReport
 from .passes import pass_over
 from .rewriting import rewrite
 
-__all__ = ["CONTENT", "filter", "sample"]
-
 
 def _share(name: str, value: Any) -> float:
     number = real(name, value)

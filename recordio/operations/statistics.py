@@ -26,15 +26,6 @@ from .options import Limits, Path, SkipErrors, Threads, Told
 from .passes import pass_over
 from .pictures import channel_sums
 
-__all__ = [
-    "ClassStatistics",
-    "PackStatistics",
-    "PixelStatistics",
-    "RecordCounts",
-    "in_words",
-    "stats",
-]
-
 CHANNELS = "rgb"
 
 

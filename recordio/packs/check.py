@@ -18,8 +18,6 @@ from .open_pack import OpenPack
 from .scanned_container import scan_again
 from .scanned_pack import whole_records
 
-__all__ = ["SoundRecords", "check_pack"]
-
 
 def check_pack(
     pack: OpenPack,

@@ -12,8 +12,6 @@ from ..errors import KeyNotFoundError, RecordIOError
 from ..lists import entry_lines, is_list, open_list, read_entries
 from .scanned_pack import ScannedPack
 
-__all__ = ["chosen_records"]
-
 LARGEST_KEY = 2**63 - 1  # an index ends here
 
 

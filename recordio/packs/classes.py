@@ -11,15 +11,6 @@ from ..errors import RecordIOError
 from ..frames.companions import CLASSES
 from ..limits import bounded_lines
 
-__all__ = [
-    "SUFFIX",
-    "classes_file",
-    "find_classes",
-    "format_classes",
-    "labels_of_names",
-    "read_classes",
-]
-
 SUFFIX = CLASSES.ending
 #: Endings of the names of parts that share one file of class names.
 PART = re.compile(r"_(train|test|val|\d+)(?=\.classes\.txt)")

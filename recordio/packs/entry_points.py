@@ -17,8 +17,6 @@ from ..frames.companions import ENTRY_POINTS
 from .open_pack import OpenPack
 from .sizes import SizedFile, is_older, sealed, unsealed
 
-__all__ = ["SUFFIX", "keep_entry_points", "load_entry_points"]
-
 MAGIC = ENTRY_POINTS.magic
 SUFFIX = ENTRY_POINTS.ending
 

@@ -19,8 +19,6 @@ from .open_pack import FieldPack, OpenPack
 from .scanned_container import scan_again
 from .sizes import measured_sizes
 
-__all__ = ["field_problems"]
-
 #: Keys that a problem names.
 SHOWN = 5
 #: Values of a key point.

@@ -10,8 +10,6 @@ from ..bytes.remote.settings import RemoteSettings
 from ..errors import FieldError
 from .fields_meta import FieldMeta, check_name, read_fields
 
-__all__ = ["check_left", "field_file", "field_names", "without_fields"]
-
 SUFFIX = ".rec"
 
 

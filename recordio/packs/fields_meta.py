@@ -18,18 +18,6 @@ from ..bytes.remote.settings import RemoteSettings
 from ..errors import FieldError
 from ..frames.companions import FIELDS
 
-__all__ = [
-    "KINDS",
-    "SUFFIX",
-    "FieldMeta",
-    "agreed",
-    "check_name",
-    "fields_file",
-    "format_fields",
-    "mirrored_points",
-    "read_fields",
-]
-
 SUFFIX = FIELDS.ending
 #: What the file calls itself, and the version that is written and read.
 FORMAT, VERSION = "recordio fields", 1

@@ -24,19 +24,6 @@ from ..errors import KeyNotFoundError, RecordHeaderError, RecordIOError, RemoteF
 from ..frames.reader import RecordReader
 from ..header import HEADER, LABEL_OFFSET, WIDE_HEADER
 
-__all__ = [
-    "ROUNDED",
-    "Identities",
-    "count_identities",
-    "find_identities",
-    "identity_keys",
-    "joined_identities",
-    "keys_without_index",
-    "label_pair",
-    "records_by_key",
-    "row_of_zero",
-]
-
 #: Records with some keys; None where there is none, nothing in it where it is damaged.
 RecordsByKey = Callable[[Sequence[int]], list["memoryview | bytes | None"]]
 DAMAGED = b""

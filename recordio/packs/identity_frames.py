@@ -11,8 +11,6 @@ import numpy as np
 from ..frames.head import FRAMED_HEADER, HEAD, MAGIC_WORD
 from .labels import MOST_CLASSES
 
-__all__ = ["face_keys", "identity_frames"]
-
 #: The frame of a record without content and with two labels.
 FRAME = np.dtype([*FRAMED_HEADER.descr, ("labels", "<f4", 2)])
 

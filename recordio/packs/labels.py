@@ -16,17 +16,6 @@ import numpy as np
 from ..errors import LabelError, RecordIOError
 from .classes import SUFFIX, labels_of_names
 
-__all__ = [
-    "MOST_CLASSES",
-    "ClassCount",
-    "LabelChange",
-    "LabelSource",
-    "agreed_names",
-    "label_changes",
-    "named_classes",
-    "unknown_label",
-]
-
 #: Labels are stored as 32-bit floats, which hold every whole number up to this one.
 MOST_CLASSES = 1 << 24
 

@@ -25,22 +25,6 @@ from ..frames.index_file import read_index
 from .field_files import field_file, without_fields
 from .fields_meta import check_name
 
-__all__ = [
-    "ListedPacks",
-    "Shard",
-    "ShardField",
-    "ShardManifest",
-    "check_shards",
-    "described_fields",
-    "described_shard",
-    "is_manifest",
-    "json_of",
-    "listed_packs",
-    "named_manifest",
-    "sha256_of",
-    "write_manifest",
-]
-
 #: What a manifest calls itself, and the version that is written and read.
 FORMAT, VERSION = "recordio shards", 1
 #: A manifest is read as a whole: no honest one is larger.

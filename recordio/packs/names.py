@@ -10,16 +10,6 @@ from ..bytes.remote.objects import shown
 from ..containers.table import contained_files, container_of
 from ..errors import RecordIOError
 
-__all__ = [
-    "Names",
-    "container_files",
-    "one_name",
-    "pack_files",
-    "pack_prefix",
-    "plain_files",
-    "source_prefix",
-]
-
 
 def record_file(path: str | os.PathLike[str]) -> StoredFile:
     """Find the record file that a name or URL stands for, with or without its suffix."""

@@ -40,15 +40,6 @@ from .names import Names, container_files, one_name, pack_files, pack_prefix
 from .row_tables import in_file_order, rows_of
 from .sizes import SizedFile, SizedRecords, SizedSamples, stored_sizes
 
-__all__ = [
-    "FieldPack",
-    "OpenPack",
-    "open_fields",
-    "open_listed",
-    "open_pack",
-]
-
-
 #: The key of a record that an index does not list.
 NO_KEY = -(1 << 63)
 

@@ -16,8 +16,6 @@ from ..frames.writer import RecordWriter
 from .field_files import check_left
 from .fields_meta import FieldMeta, check_name, format_fields
 
-__all__ = ["Content", "FrameWriter", "PackWriter"]
-
 #: What a file beside records gets: bytes, a copy, or what a function returns in the end, so that a
 #: file without a byte is left out; None where a `part` writes it.
 Content = bytes | StoredFile | Callable[[], bytes] | None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["in_file_order", "rows_of"]
-
 
 def rows_of(wanted: np.ndarray, table: np.ndarray) -> np.ndarray:
     """Find the last row of a table with each of some numbers; -1 where there is none.

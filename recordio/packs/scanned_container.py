@@ -23,8 +23,6 @@ from .names import Names, container_files, one_name
 from .open_pack import OpenPack
 from .scanned_pack import HEADER_WORDS, ROW, ScannedPack
 
-__all__ = ["ScannedContainer", "scan_again", "scan_field", "scan_pack"]
-
 
 def scan_pack(
     path: Names, skip_errors: bool = False, everything: bool = False, choice: Choice = USUAL

@@ -38,8 +38,6 @@ from .labels import LabelSource
 from .names import pack_files
 from .open_pack import OpenPack
 
-__all__ = ["CHUNK", "ClassLabels", "ScannedPack", "whole_records"]
-
 logger: logging.Logger = logging.getLogger("recordio")
 
 #: Records whose tables are worked on at a time.

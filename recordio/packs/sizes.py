@@ -31,18 +31,6 @@ from ..frames.head import FRAMED_HEADER, HEAD, MAGIC_WORD, flag_of, length_of
 from ..header import HEADER
 from ..ordered import map_in_order
 
-__all__ = [
-    "SUFFIX",
-    "SizedFile",
-    "SizedPaths",
-    "SizedRecords",
-    "SizedSamples",
-    "kept_sizes",
-    "measured_sizes",
-    "stored_sizes",
-    "write_sizes",
-]
-
 MAGIC = SIZES.magic
 SUFFIX = SIZES.ending
 #: Magic, records, bytes of the file, and a check of where the records lie and how the file begins

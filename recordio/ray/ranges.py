@@ -15,8 +15,6 @@ from ..errors import EmptyRecordFileError, RecordIOError
 from ..packs.manifest import listed_packs, named_manifest
 from ..packs.open_pack import OpenPack, open_listed
 
-__all__ = ["RecordFile", "RecordRange", "cut_ranges", "listed_record_files"]
-
 #: Files that a process keeps open: a worker gets many ranges of one file.
 OPEN_FILES = 4
 

@@ -20,8 +20,6 @@ from ..packed_images import pack_img
 from ..packs.manifest import Shard, described_shard, write_manifest
 from ..packs.names import pack_prefix
 
-__all__ = ["RecordDatasink"]
-
 
 class RecordDatasink(Datasink):
     """Write rows as records, for `ray.data.Dataset.write_datasink`.

@@ -20,8 +20,6 @@ from ..header import unpack
 from ..packed_images import unpack_img
 from .ranges import RecordRange, cut_ranges, listed_record_files
 
-__all__ = ["RecordDatasource", "read_images", "read_records"]
-
 #: A block is handed over when its contents take so many bytes.
 BLOCK_BYTES = 1 << 25
 

@@ -10,8 +10,6 @@ from ray.exceptions import RayError, RayTaskError
 
 from ..errors import RecordIOError
 
-__all__ = ["run_tasks"]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

@@ -17,8 +17,6 @@ from recordio.limits import check_array_bytes
 from recordio.ordered import default_threads
 from recordio.text.lines import LineChunks
 
-__all__ = ["CSVFormat", "whole_number"]
-
 _DTYPES = {np.dtype(name): name for name in ("float32", "float64", "int32", "int64", "uint8")}
 
 

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Table"]
-
 
 class Table:
     """Rows of an array that grows while they are filled.

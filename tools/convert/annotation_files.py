@@ -23,8 +23,6 @@ from recordio.notes import Notes
 
 from ..image_list import Skipped
 
-__all__ = ["ImageFolder", "decoded", "files_below", "parts_of", "read_limited"]
-
 ENDINGS = frozenset(suffix for row in FORMATS for suffix in row.suffixes)
 #: Byte order marks, the longer ones first.
 MARKS = (

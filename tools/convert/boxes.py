@@ -35,20 +35,6 @@ from .annotation_files import decoded
 from .folders import CheckOptions
 from .format import Counts, Item, LeftOut
 
-__all__ = [
-    "Box",
-    "BoxLabels",
-    "BoxOptions",
-    "check_folder",
-    "checked_classes",
-    "distinct_names",
-    "is_yaml",
-    "item_of",
-    "marked_option",
-    "read_class_file",
-    "read_yaml",
-]
-
 HEADER = 2.0
 NO_OBJECT = (-1.0, 0.0, 0.0, 0.0, 0.0)  # an empty box, which readers drop
 Size = tuple[int, int]

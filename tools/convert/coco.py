@@ -39,8 +39,6 @@ from .coco_fields import COCO_FIELDS, CocoFields, Id, id_of, read_captions, read
 from .folders import read_content
 from .format import WITH_IMAGE, Import, ImportSource, Item, Items, LeftOut, PixelLimit, names_among
 
-__all__ = ["FROM_COCO"]
-
 #: Fields that are stored, follow from others, or tell the origin of a file or an image.
 STORED = frozenset(["id", "image_id", "category_id", "bbox", "iscrowd", "area", "num_keypoints"])
 OF_IMAGES = frozenset(

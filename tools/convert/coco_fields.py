@@ -21,8 +21,6 @@ from .annotation_files import decoded
 from .boxes import HEADER, Size
 from .outlines import mask_of
 
-__all__ = ["COCO_FIELDS", "CocoFields", "Id", "id_of", "read_captions", "read_json"]
-
 #: The id of an image or a category: a number if it can be read as one, or a text.
 Id: TypeAlias = float | str
 

@@ -27,8 +27,6 @@ from ..unpacking import unpacked_beside
 from .format import WITH_IMAGE, Import, ImportSource, Item
 from .importing import ImportReport, import_records
 
-__all__ = ["FROM_FOLDER", "FROM_TFRECORD", "FROM_WEBDATASET", "read_frames"]
-
 #: Options of all three, and of those whose samples have parts: names here, and in `PackOptions`.
 COMMON = {name: name for name in ("check", "max_pixels", "num_thread", "checksums")}
 PARTS = {

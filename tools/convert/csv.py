@@ -26,8 +26,6 @@ from ..payloads import number_text, numbers_text
 from ..record_pack import Record, RecordPack
 from .format import Export, Import, ImportSource, Item, Items, TextLimit, of_text
 
-__all__ = ["FROM_CSV", "TO_CSV"]
-
 DTYPES = ("float32", "float64", "int32", "int64", "uint8")
 
 

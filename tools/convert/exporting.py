@@ -24,8 +24,6 @@ from ..record_pack import RecordPack
 from .format import Export, ExportedFields
 from .shards import older_shards, plan_shards
 
-__all__ = ["ExportReport", "ExportSettings", "export_records"]
-
 #: With which the names of folders may end.
 SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 

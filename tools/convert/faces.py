@@ -36,8 +36,6 @@ from .folders import CheckOptions, SuffixOptions, find_images, read_content
 from .format import WITH_IMAGE, Import, ImportSource, Item, Items, LeftOut, PixelLimit
 from .importing import ImportReport, import_records
 
-__all__ = ["FROM_FACES"]
-
 #: Side of an aligned face, and where in it ArcFace's networks expect both eyes, the tip of the nose
 #: and both corners of the mouth.
 SIDE = 112

@@ -27,8 +27,6 @@ from ..scan import describe_left_out, scan_images
 from .format import Export, ExportedFields
 from .labels import table_line
 
-__all__ = ["TO_FOLDERS", "CheckOptions", "SuffixOptions", "find_images", "safe_parts"]
-
 TABLE = "labels.csv"
 #: Characters that this system refuses in the name of a file, or understands as more than a name.
 FORBIDDEN = re.compile(r'[\0-\x1f<>:"|?*\\]' if os.name == "nt" else "\0")

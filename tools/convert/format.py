@@ -26,28 +26,6 @@ from ..command import add_option
 from ..image_list import Skipped
 from ..record_pack import RecordPack
 
-__all__ = [
-    "WITH_IMAGE",
-    "ArrayLimit",
-    "Counts",
-    "Export",
-    "ExportedFields",
-    "Import",
-    "ImportSource",
-    "Item",
-    "Items",
-    "LeftOut",
-    "MetadataLimit",
-    "NoOptions",
-    "PixelLimit",
-    "TextLimit",
-    "add_options_of",
-    "names_among",
-    "of_text",
-    "options_of_format",
-    "unreadable",
-]
-
 #: Names and numbers of things that no record holds.
 Counts: TypeAlias = Mapping[str, int]
 

@@ -33,8 +33,6 @@ from .importing import ImportReport, convert
 from .registry import EXPORTS, IMPORTS
 from .shards import ShardOptions
 
-__all__ = ["MODULE", "export", "functions", "pack"]
-
 #: Where users import the functions from.
 MODULE = "recordio.convert"
 Name = str | os.PathLike[str]

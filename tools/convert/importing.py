@@ -29,8 +29,6 @@ from ..image_list import Skipped, format_line, write_skipped
 from ..outputs import temporary_folder
 from .format import Counts, Import, ImportSource, Item, LeftOut
 
-__all__ = ["ImportReport", "convert", "import_records"]
-
 #: Kinds of things left out that are counted one by one, and shown; the source names them.
 MOST_KINDS, SHOWN_KINDS = 1000, 20
 LONGEST_KIND = 80

@@ -14,8 +14,6 @@ from ..record_pack import RecordPack
 from .csv import one_file
 from .format import Export
 
-__all__ = ["TO_LABELS", "table_line"]
-
 HEADER = ("key", "id", "labels")
 
 

@@ -33,8 +33,6 @@ from .format import (
     TextLimit,
 )
 
-__all__ = ["FROM_LIBSVM", "TO_LIBSVM"]
-
 #: Names, in the numbers at the end, of the things that `read_libsvm` drops.
 CALLED = {"weights": "weights of labels", "queries": "qid", "comments": "comments"}
 

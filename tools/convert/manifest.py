@@ -42,8 +42,6 @@ from .boxes import (
 from .folders import read_content
 from .format import WITH_IMAGE, Import, ImportSource, Item, Items
 
-__all__ = ["FROM_MANIFEST"]
-
 METADATA = "-metadata"
 SOURCES = ("source-ref", "source")
 #: A class with a higher number is none: labels have a place for each, or a name.

@@ -17,8 +17,6 @@ from ..images import decode_content, encode_image
 from ..record_pack import Record, RecordPack
 from .format import ArrayLimit, Export, Import, ImportSource, Item, Items, PixelLimit
 
-__all__ = ["FROM_MNIST", "TO_MNIST"]
-
 IMAGES, LABELS = "-images-idx3-ubyte", "-labels-idx1-ubyte"
 
 

@@ -44,8 +44,6 @@ from .format import (
     unreadable,
 )
 
-__all__ = ["FROM_NUMPY", "TO_NPY"]
-
 #: Errors of ``zipfile``; RuntimeError for methods of compression that it does not know.
 ARCHIVE_ERRORS = (EOFError, zlib.error, zipfile.BadZipFile, RuntimeError)
 PIECE = 1 << 22

@@ -15,8 +15,6 @@ from recordio.values import number, whole_number
 
 from .boxes import Size
 
-__all__ = ["mask_of", "run_lengths_of_text"]
-
 #: Points of a grid that is finer than the pixels, on which an outline is followed.
 SCALE = 5
 #: Most points of one outline: no honest one is so long.

@@ -19,8 +19,6 @@ from .voc import FROM_VOC
 from .webdataset import TO_WEBDATASET
 from .yolo import FROM_YOLO
 
-__all__ = ["EXPORTS", "IMPORTS"]
-
 #: ``recordio from-NAME``.
 IMPORTS: dict[str, Import] = {
     source.name: source

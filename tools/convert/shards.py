@@ -24,8 +24,6 @@ from recordio.operations.division import number_template
 
 from ..command import add_option
 
-__all__ = ["ShardOptions", "add_shard_options", "older_shards", "plan_shards"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ShardOptions(Options):

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["encode_example"]
-
 BYTES = 2
 BYTES_LIST, FLOAT_LIST, INT64_LIST = 1, 2, 3
 

@@ -20,8 +20,6 @@ from .csv import one_file
 from .format import Export, ExportedFields
 from .tf_example import encode_example
 
-__all__ = ["TO_TFRECORD"]
-
 LENGTH, CHECKSUM = struct.Struct("<Q"), struct.Struct("<I")
 
 

@@ -13,8 +13,6 @@ from ..payloads import check_content
 from .folders import CheckOptions
 from .format import Import, ImportSource, Item, Items
 
-__all__ = ["FROM_BIN"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class BinOptions(CheckOptions):

@@ -50,8 +50,6 @@ from .boxes import (
 from .folders import read_content
 from .format import WITH_IMAGE, Import, ImportSource, Item, Items, MetadataLimit, names_among
 
-__all__ = ["FROM_VOC"]
-
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 #: Elements that are read, and those that say where an image came from.
 OF_IMAGES = frozenset(["filename", "folder", "object", "owner", "path", "size", "source"])

@@ -19,8 +19,6 @@ from .csv import one_file
 from .folders import safe_parts
 from .format import Export, ExportedFields
 
-__all__ = ["TO_WEBDATASET"]
-
 
 def write_webdataset(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
     """Write the content of each record and its labels: ``KEY.cls``, or ``KEY.json`` for several.

@@ -40,8 +40,6 @@ from .boxes import (
 from .folders import SuffixOptions, find_images, read_content
 from .format import WITH_IMAGE, Import, ImportSource, Items, MetadataLimit
 
-__all__ = ["FROM_YOLO"]
-
 LARGEST_CLASS = 1 << 24
 FORMS = (
     "5 columns are class x y width height, 6 are these and a confidence, 7, 9, 11, ... are class "

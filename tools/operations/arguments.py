@@ -12,8 +12,6 @@ from recordio.values import number
 
 from ..outputs import local_path
 
-__all__ = ["labels", "list_file", "mapping", "output", "share"]
-
 WORDS = {"keep": "keep", "append": "append", "names": "names", "none": None}
 
 

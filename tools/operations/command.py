@@ -16,8 +16,6 @@ from ..command import ARGUMENTS, BY_POSITION, Command, add, add_option, show, sh
 from ..console import Interruption, say
 from ..outputs import check_outputs
 
-__all__ = ["operation", "say_written", "show_found"]
-
 SHOWN_PROBLEMS = 10
 #: Parameters that the command gives by itself.
 HIDDEN = ("progress", "cancelled", "max_scans", "max_scan_pixels")

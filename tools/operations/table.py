@@ -27,8 +27,6 @@ from ..outputs import check_outputs, local_path
 from .arguments import labels, list_file, mapping, output, share
 from .command import operation, say_written, show_found
 
-__all__ = ["PACK_COMMANDS"]
-
 DEFAULT_DISTANCE = 4
 MEGABYTE = 1 << 20
 #: The window in MiB.

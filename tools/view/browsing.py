@@ -28,18 +28,6 @@ from .pack import ShownPack, ShownRecord
 from .selection import search
 from .site import BadRequest, Site, address, number_from
 
-__all__ = [
-    "field",
-    "grid",
-    "identities",
-    "image",
-    "key",
-    "packs",
-    "raw",
-    "record",
-    "search_names",
-]
-
 #: Records on a page.
 USUAL, MOST = 60, 240
 #: Sides of the pictures that are made, in pixels.

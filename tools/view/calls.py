@@ -19,8 +19,6 @@ import iterators.fields
 from iterators.core.field_specs import FieldKind
 from recordio.keywords.checks import unknown_keyword
 
-__all__ = ["KINDS", "CallError", "Field", "Settings", "form_groups", "parse_call", "parse_fields"]
-
 #: Iterators that can be shown.
 KINDS = ("ImageRecordIter", "ImageRecordUInt8Iter", "ImageRecordInt8Iter", "ImageDetRecordIter")
 SAME = {"ImageRecordProvider": "ImageRecordIter", "ImageRecordIter_v1": "ImageRecordIter"}

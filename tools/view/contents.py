@@ -12,8 +12,6 @@ from recordio.errors import RecordIOError
 
 from ..npy import decode_npy, is_sparse
 
-__all__ = ["Reading", "read_content"]
-
 MOST_BYTES = 1 << 16
 #: Of JSON in lines, which takes some ten times the bytes of what people nest.
 MOST_CHARACTERS = 1 << 19

@@ -11,8 +11,6 @@ from recordio.packs.check import check_pack
 from .lines import Background
 from .pack import ShownPack
 
-__all__ = ["Check", "FoundProblem"]
-
 MOST_SHOWN = 1000
 
 

@@ -35,8 +35,6 @@ from recordio.packs.open_pack import FieldPack, OpenPack
 from ..payloads import describe
 from .contents import read_content
 
-__all__ = ["FieldOnPage", "ShownFields", "Swatch"]
-
 #: Records that are looked at for the kind of a field.
 LOOKED_AT = 8
 #: Characters of a field that the page of a record shows.

@@ -11,8 +11,6 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
-__all__ = ["HOSTS", "Guard"]
-
 #: Names of this machine that a browser may have used.
 HOSTS = ("127.0.0.1", "localhost")
 POLICY = (

@@ -9,8 +9,6 @@ import numpy as np
 
 from recordio.formats.jpeg_markers import segments
 
-__all__ = ["jpeg_facts", "quality_of"]
-
 #: The quantisation of luminance in annex K of the standard, for quality 50, in zigzag order.
 LUMINANCE = np.array([
     16, 11, 12, 14, 12, 10, 16, 14, 13, 14, 18, 17, 16, 19, 24, 40, 26, 24, 22, 22, 24, 49, 35, 37,

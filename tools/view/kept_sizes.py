@@ -19,8 +19,6 @@ from recordio.packs.sizes import SUFFIX, SizedFile, kept_sizes
 from .lines import BLOCK, Background, NotCounted
 from .locations import MOST_SORTED, Locations
 
-__all__ = ["KeptSizes"]
-
 
 class KeptSizes(Background):
     """Width and height of the images of a pack, as far as they are kept.

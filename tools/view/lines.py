@@ -16,8 +16,6 @@ import numpy as np
 from recordio.bytes.files import StoredFile
 from recordio.errors import RecordIOError
 
-__all__ = ["BLOCK", "Background", "Lines", "NotCounted"]
-
 #: Lines whose beginning is not remembered, but that of the first of them.
 BLOCK = 4096
 PIECE = 1 << 22

@@ -25,8 +25,6 @@ from recordio.frames.walk import walk
 
 from .lines import BLOCK, Lines, NotCounted
 
-__all__ = ["FrameLocations", "IndexLocations", "Location", "Locations", "SampleLocations"]
-
 #: Packs with more records are shown by key only if their keys ascend.
 MOST_SORTED = 1 << 22
 #: What larger numbers become when many are read at once.

@@ -34,8 +34,6 @@ from .kept_sizes import KeptSizes
 from .lines import Lines, NotCounted
 from .locations import FrameLocations, IndexLocations, Location, SampleLocations
 
-__all__ = ["ShownPack", "ShownRecord", "open_packs"]
-
 #: How far a line of a list may be from the position of its record, where pages show file names.
 NEAR = 64
 MOST_OBJECTS = 10_000

@@ -20,8 +20,6 @@ from recordio.formats.encode import encode_as_opencv
 from recordio.formats.image_header import read_header
 from recordio.kernels.resample import resize
 
-__all__ = ["Pictures", "decoded", "fitted"]
-
 #: Pixels of images that are decoded to be looked at; a JPEG image at a fraction counts that.
 MOST_PIXELS = 1 << 26
 #: Up to this many, an image is sent without loss.

@@ -10,8 +10,6 @@ from .browsing import tile
 from .damage import Check
 from .site import BadRequest, Site, address, number_from
 
-__all__ = ["damage", "side_by_side", "start_check"]
-
 #: Rows on a page: usually, and at most.
 SHOWN, MOST = 20, 100
 

@@ -21,8 +21,6 @@ from .lines import BLOCK
 from .locations import Location
 from .pack import ShownPack, ShownRecord
 
-__all__ = ["Found", "by_contents", "by_heads", "matching", "search"]
-
 #: Records that are looked at between two looks at the clock; a single one where it is decoded.
 CHUNK = 256
 #: Names in conditions whose values are in the heads of plain records.

@@ -22,8 +22,6 @@ from .lines import NotCounted
 from .pack import open_packs
 from .site import STATIC, BadRequest, Site
 
-__all__ = ["application", "serve"]
-
 LOOPBACK = "127.0.0.1"
 #: Seconds for which answers under way are waited for at the end.
 PATIENCE = 2

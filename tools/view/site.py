@@ -13,8 +13,6 @@ from ..payloads import number_text
 from .pack import ShownPack
 from .pictures import Pictures
 
-__all__ = ["BadRequest", "Site", "address", "bytes_text", "number_from"]
-
 HERE = Path(__file__).parent
 #: Files that pages refer to; no other is ever sent.
 STATIC = {

@@ -23,8 +23,6 @@ from .lines import BLOCK, Background
 from .pack import ShownPack, ShownRecord
 from .site import Site, address, bytes_text, number_from
 
-__all__ = ["Bar", "Distribution", "Statistics", "numbers"]
-
 #: Classes on a page.
 CLASSES = 100
 #: More different labels than these are not told apart.

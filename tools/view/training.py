@@ -31,8 +31,6 @@ from .calls import KINDS, CallError, Settings, form_groups, parse_call, parse_fi
 from .pack import ShownPack
 from .site import BadRequest, Site, address, number_from
 
-__all__ = ["Trainer", "array", "sample", "training"]
-
 #: Epochs of one record that are shown.
 EPOCHS = 16
 #: Bytes of a batch, and batches that are kept.

@@ -24,8 +24,6 @@ from .epochs import SHUFFLE_KEY, ShuffledOrder, check_of
 from .image_shapes import MOST_CLASSES, aspect_classes, by_class
 from .plans import BatchPlan
 
-__all__ = ["BucketPlan", "Buckets", "Members"]
-
 GROUP_KEY = 0x67726F7570  # "group": the order of groups, apart from the permutations of images
 #: Pixels of a side at most.
 MOST_SIDE = 1 << 15

@@ -11,8 +11,6 @@ from typing import Any, Literal, NamedTuple
 
 from recordio.keywords.checks import entries, integer
 
-__all__ = ["Position", "Tail", "bounds", "count_batches", "pieces", "runs"]
-
 #: Treatment of a last, short batch: filled from the start, left short, or not delivered.
 Tail = Literal["wrap", "pad", "drop"]
 

@@ -14,15 +14,6 @@ import numpy as np
 
 from ..random import derive_key, permute, uniform
 
-__all__ = [
-    "BlockOrder",
-    "EpochOrder",
-    "PlainOrder",
-    "ShuffledOrder",
-    "WeightedOrder",
-    "check_of",
-]
-
 # Keys of orders, apart from one another and from those of augmentation.
 SHUFFLE_KEY = 0x6F72646572  # "order"
 BLOCK_KEY = 0x626C6F636B  # "block"

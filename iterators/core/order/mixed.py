@@ -18,8 +18,6 @@ from .alternation import BLOCK, Alternation
 from .class_draw import draw_by_class
 from .epochs import EpochOrder, check_of
 
-__all__ = ["ClassOrder", "MixedOrder"]
-
 MIX_KEY = 0x6D69786564  # "mixed"
 CLASS_KEY = 0x636C6173736573  # "classes"
 MOST_WEIGHT = 1 << 30

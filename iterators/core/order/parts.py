@@ -13,17 +13,6 @@ from recordio.partition import balanced_part, part_by_count
 
 from .epochs import BlockOrder, EpochOrder, ShuffledOrder, WeightedOrder
 
-__all__ = [
-    "DealtOrder",
-    "Order",
-    "PartRule",
-    "SequentialOrder",
-    "as_weights",
-    "make_epoch_order",
-    "make_order",
-    "zeros",
-]
-
 #: ``rule(count, num_parts, part_index)`` -> the records of a part when nothing is shuffled.
 PartRule = Callable[[int, int, int], range]
 

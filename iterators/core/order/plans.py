@@ -13,8 +13,6 @@ from ..random import derive_key
 from .cutting import Tail, bounds, count_batches, runs
 from .parts import Order
 
-__all__ = ["BatchPlan", "DrawnShapePlan", "ImageSizePlan", "RollOverPlan"]
-
 #: "shape": keeps the key of shapes apart from those of orders and augmentation.
 SHAPE_KEY = 0x7368617065
 

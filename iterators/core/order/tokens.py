@@ -17,8 +17,6 @@ from .image_shapes import count_steps, draw, patch_sizes
 from .parts import DealtOrder
 from .plans import BatchPlan
 
-__all__ = ["TokenPlan", "naflex_size"]
-
 LENGTH_KEY = 0x6C656E677468  # "length"
 
 

@@ -26,8 +26,6 @@ from .operations import (
     WithMode,
 )
 
-__all__ = ["DelegateDataset", "TabularDataset"]
-
 
 class TabularDataset(DatasetMixin):
     """A table of named columns.

@@ -16,18 +16,6 @@ import numpy as np
 from ...core.backend import backend_of, is_tensor
 from ...core.indexing import Rows, compose_rows, resolve_rows, rows_as_index
 
-__all__ = [
-    "Concatenation",
-    "GeneratedKey",
-    "Join",
-    "Slice",
-    "TableColumns",
-    "Transform",
-    "TransformBatch",
-    "WithConverter",
-    "WithMode",
-]
-
 
 class TableColumns:
     """Passes everything on to the table `dataset`; an operation overrides what it changes."""

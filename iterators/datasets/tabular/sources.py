@@ -8,8 +8,6 @@ from ...core.indexing import by_position
 from .dataset import DelegateDataset, TabularDataset
 from .operations import GeneratedKey, Join
 
-__all__ = ["from_data"]
-
 
 def from_data(data: Any, *, size: int | None = None) -> TabularDataset:
     """Make a table of lists, arrays and functions.

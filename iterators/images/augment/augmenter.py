@@ -20,8 +20,6 @@ from .policy_options import PolicyOptions
 from .recipe import Recipe
 from .rules import NEEDS_RGB
 
-__all__ = ["Augmenter", "AugmenterOptions", "augmenter_of", "described_augmenter"]
-
 #: Values of ``mean=True`` and ``std=True``: those of ImageNet, in grey levels of R, G and B.
 IMAGENET = {"mean": (123.68, 116.28, 103.53), "std": (58.395, 57.12, 57.375)}
 

@@ -14,8 +14,6 @@ from .policy import PolicyChange
 from .recipe import Recipe
 from .step_program import StepChange
 
-__all__ = ["changes_of"]
-
 Changes = tuple[tuple[Any, Callable[[Any], Any]], ...]
 
 #: Changes of every recipe that are not MXNet's, each with a test for it.

@@ -22,8 +22,6 @@ from .ranges import chance, interval, listed
 from .recipe import MAX_SHIFT, PLAIN, BaseRecipe
 from .rules import DET_RULES
 
-__all__ = ["DetRecipe"]
-
 #: Most crop samplers; the drawing keeps their parameters in a fixed space.
 MAX_SAMPLERS = 64
 #: Most trials of a sampler: each has random numbers of its own.

@@ -17,8 +17,6 @@ from recordio.keywords.options import Options, Rule, option, optional
 from .ranges import chance, ends, listed, shares
 from .steps import CORNERS, LEAN, ROTATION
 
-__all__ = ["CROP_POSITIONS", "PADDING_MODES", "GeometryOptions"]
-
 #: In the order of `geometry.Padding`.
 PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
 #: In the order of `geometry.Position`.

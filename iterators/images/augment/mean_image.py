@@ -14,8 +14,6 @@ from recordio.bytes.regular_files import open_regular
 from recordio.bytes.storage import AtomicOutput
 from recordio.errors import RecordIOError
 
-__all__ = ["read_mean_image", "write_mean_image"]
-
 LIST_MAGIC = 0x112
 ARRAY_MAGIC_V3 = 0xF993FACA
 ARRAY_MAGIC_V2 = 0xF993FAC9

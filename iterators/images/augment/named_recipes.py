@@ -19,8 +19,6 @@ from ...core.dtypes import dtype_name
 from .pipelines import albumentations, processors, timm, torchvision
 from .pipelines.parts import Given, Translated
 
-__all__ = ["MOST_VIEWS", "NAMED_RECIPES", "NamedRecipe", "NamedRecipeOptions", "expanded"]
-
 #: Of an image; the image stage has a fixed table.
 MOST_VIEWS = 16
 

@@ -15,17 +15,6 @@ from recordio.keywords.checks import boolean, choice, integer, integers, real
 
 from .policy_tables import AUTO_POLICIES, TIMM_SCALES, TIMM_SETS, TORCHVISION_SETS, Scale
 
-__all__ = [
-    "INTERPOLATIONS",
-    "NAMES",
-    "POLICY_CHECKS",
-    "TABLES",
-    "Policy",
-    "PolicyChoice",
-    "policy_of",
-    "timm_policy",
-]
-
 #: Names for `auto_augment`, beside timm's strings.
 NAMES = (
     "randaugment", "trivialaugment", "autoaugment", "autoaugment-cifar10", "autoaugment-svhn",

@@ -19,8 +19,6 @@ from .policies import POLICY_CHECKS, Policy, policy_of
 from .ranges import chance, interval, listed
 from .steps import PHOTOMETRIC, PUBLIC, STEPS, check_for, steps_of
 
-__all__ = ["ERASING_VALUES", "ChangeOptions", "PolicyOptions"]
-
 #: Fillings of erased rectangles, beside a grey level.
 ERASING_VALUES = ("mean", "colour", "pixel")
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["AUTO_POLICIES", "TIMM_SCALES", "TIMM_SETS", "TORCHVISION_SETS", "Scale"]
-
 
 class Scale(NamedTuple):
     """Value of an operation at a level of 0 to 1, or a little beyond."""

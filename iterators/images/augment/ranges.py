@@ -7,8 +7,6 @@ from typing import Any
 
 from recordio.keywords.checks import real
 
-__all__ = ["chance", "ends", "interval", "listed", "shares"]
-
 
 def chance(name: str, value: Any) -> float:
     """Return a probability."""

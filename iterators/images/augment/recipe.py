@@ -26,8 +26,6 @@ from .geometry_options import GeometryOptions
 from .policy_options import PolicyOptions
 from .rules import RULES
 
-__all__ = ["BaseRecipe", "Recipe"]
-
 #: 0 nearest, 1 bilinear, 2 cubic, 3 area, 4 Lanczos, 9 by direction, 10 random.
 INTER_METHODS = (0, 1, 2, 3, 4, 9, 10)
 AT_RANDOM = 10

@@ -12,8 +12,6 @@ from recordio.keywords.options import Rule
 
 from ...core.dtypes import BATCH_TYPES, FLOAT_TYPES
 
-__all__ = ["CHANNEL_RULES", "DET_RULES", "EXPOSURE_RULE", "NEEDS_RGB", "PIXEL_RULES", "RULES"]
-
 #: Keywords that change pixels of three colours alone.
 _COLOURS = "random_h random_s random_l pca_noise brightness contrast saturation"
 NEEDS_RGB = "needs RGB images: data_shape with 3 channels"

@@ -18,8 +18,6 @@ from recordio.keywords.options import optional
 from .policies import POLICY_CHECKS, Policy, policy_of
 from .ranges import chance, ends, interval, listed, shares
 
-__all__ = ["STEPS", "StepRow", "check_for", "step_policy", "steps_of"]
-
 #: Most operations and combinators of a program, and how deep they may be nested: each has random
 #: numbers of its own.
 MOST_STEPS, MOST_DEPTH, MOST_ORDERED = 256, 8, 64

@@ -39,8 +39,6 @@ from recordio.errors import CacheFileError
 
 from .image_cache import WORD_LENGTH_BITS, WORD_UNIT
 
-__all__ = ["OpenCacheFile", "open_cache_file"]
-
 #: Changes with the layout of the file (also with `_offsets`, which a file must agree with), and
 #: when the same settings give other pixels.
 VERSION = 1

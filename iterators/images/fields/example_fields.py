@@ -16,8 +16,6 @@ from ..render import Renderer
 from .field_set import FieldSet
 from .image_fields import ImageFields
 
-__all__ = ["ExampleFields", "StoredFields"]
-
 
 class ExampleFields:
     """Makes the fields of the images that one renderer makes; serves one thread."""

@@ -34,8 +34,6 @@ from .object_fields import ObjectPlan, check_width, scan_objects
 from .pixel_fields import ImagePlan, ValuePlan
 from .plain_fields import PlacePlan, TextPlan
 
-__all__ = ["ImageFields", "array_names", "field_names"]
-
 #: Values of a point and, at least, of a row of boxes.
 POINT, LEAST_ROW = 3, 5
 #: Records that are looked at for the values of an object, if `most` is given.

@@ -15,8 +15,6 @@ from .contained import LabelTable, LibraryRows, SpanFiles, SpansAndRows
 from .fetched import pin_records
 from .source import ImageFiles, Source
 
-__all__ = ["container_source"]
-
 
 def container_source(packs: Sequence[OpenPack]) -> Source:
     """Open the contents of some files of one kind of container, numbered through."""

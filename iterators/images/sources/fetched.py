@@ -20,22 +20,6 @@ from recordio.packs.open_pack import FieldPack, OpenPack
 
 from .source import RecordFiles
 
-__all__ = [
-    "STRIPE",
-    "FetchedFiles",
-    "FetchedRecordFiles",
-    "PinnedRecords",
-    "absences",
-    "far_heads",
-    "file_ends",
-    "is_far",
-    "mapped",
-    "numberings",
-    "pin_records",
-    "pinned_pieces",
-    "read_offsets",
-]
-
 #: Records of which something is read at once, when something is read of all.
 READ_AT_ONCE = 4096
 #: Blocks of the largest request.

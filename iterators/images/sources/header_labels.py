@@ -21,8 +21,6 @@ from recordio.packs.open_pack import OpenPack
 from ..augment.det_labels import Longest, longest
 from .fetched import far_heads, is_far, mapped, pinned_pieces
 
-__all__ = ["label_of", "longest_labels", "plain_labels", "whole_labels"]
-
 #: The frame and the header of a record in one piece, and the first value behind them.
 PLAIN = np.dtype([*FRAMED_HEADER.descr, ("first", "<f4")])
 #: The same with as many values as fit into a kilobyte, which is 49 objects of five.

@@ -40,16 +40,6 @@ from .record_source import RecordSource
 if TYPE_CHECKING:
     from ...core.pack_keywords import PackParameters
 
-__all__ = [
-    "Pack",
-    "PackOptions",
-    "Packs",
-    "as_packs",
-    "changed_labels",
-    "check_names",
-    "label_source",
-]
-
 
 def _positive(name: str, value: Any) -> float:
     number = real(name, value)

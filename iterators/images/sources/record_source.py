@@ -50,8 +50,6 @@ from .fetched import (
 from .header_labels import label_of, longest_labels, plain_labels, whole_labels
 from .source import RecordFiles, Source
 
-__all__ = ["RecordSource", "file_versions", "read_label_list", "read_label_vectors"]
-
 #: Bytes of blocks that are shuffled together, where contents are read in blocks: twice as many are
 #: kept, or four blocks.  Other files beside such are cut into blocks of `BLOCK_BYTES`.
 MIXED_BYTES, BLOCK_BYTES = 1 << 29, 1 << 23

@@ -27,8 +27,6 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["ABSENT", "BLOCK", "CLAIM", "HAS_LOCKS", "PIN", "USE", "BlockTable", "Pins"]
-
 #: Bytes of a block: what is marked, pinned and given up as one.
 BLOCK = 1 << 18
 #: States of a block.

@@ -31,8 +31,6 @@ from recordio.bytes.remote.library import (
 from recordio.errors import RemoteFileError
 from recordio.extras import command, need
 
-__all__ = ["Fsspec", "filesystem"]
-
 #: Names of options in obstore and in s3fs, where they differ.
 S3FS_NAMES = {
     "access_key_id": "key",

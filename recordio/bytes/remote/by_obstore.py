@@ -24,8 +24,6 @@ from recordio.bytes.remote.library import (
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["Obstore", "is_installed", "obstore_at"]
-
 SCHEMES = (*CLOUDS, "http", "https")
 #: Parts under way at once.
 AT_ONCE = 4

@@ -14,8 +14,6 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import TypeVar
 
-__all__ = ["Fetcher", "Job", "Unwanted", "fetcher", "in_background", "over"]
-
 #: Requests and bytes under way at once.
 MOST_REQUESTS = 64
 MOST_BYTES = 1 << 26

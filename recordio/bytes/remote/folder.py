@@ -31,8 +31,6 @@ from recordio.errors import RemoteFileError
 if TYPE_CHECKING:
     from filelock import FileLock
 
-__all__ = ["MirrorFolder", "open_mirror", "open_mirrors"]
-
 #: Seconds between two looks at what other mirrors take.
 LOOK_SECONDS = 5.0
 #: Objects that are looked up at once.

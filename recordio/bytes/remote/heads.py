@@ -21,8 +21,6 @@ from recordio.bytes.remote.block_table import BLOCK
 from recordio.bytes.remote.fetching import Job, fetcher
 from recordio.bytes.remote.mirror import Mirror, Pin
 
-__all__ = ["LARGE_RECORD", "record_heads"]
-
 #: Bytes of a record on average from which on heads are read without the rest.
 LARGE_RECORD = 1 << 16
 #: Heads that are waited for together, and requests that one thread makes one after the other.

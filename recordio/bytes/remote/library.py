@@ -14,22 +14,6 @@ from typing import Any, BinaryIO, NamedTuple, Protocol, TypeVar
 
 from recordio.errors import RemoteChangedError
 
-__all__ = [
-    "CLOUDS",
-    "HOPELESS",
-    "Access",
-    "GaveUp",
-    "Interrupted",
-    "Library",
-    "PartWriter",
-    "Version",
-    "object_was_replaced",
-    "redacted",
-    "request_seconds",
-    "retried",
-    "shown",
-]
-
 #: Schemes of stores whose folders are beginnings of names.
 CLOUDS = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl")
 #: The longest that one request for bytes may take, in seconds.

@@ -25,8 +25,6 @@ from recordio.bytes.remote.fetching import FORKED, Job, Unwanted, fetcher, over
 from recordio.bytes.remote.objects import RangeFile, RemoteObject
 from recordio.errors import RemoteFileError
 
-__all__ = ["Mirror", "Pin", "blocks_of"]
-
 #: Bytes of the largest request.
 MOST_REQUEST = 1 << 23
 #: Bytes after which what was written is made durable.

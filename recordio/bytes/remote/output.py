@@ -32,8 +32,6 @@ from recordio.bytes.storage import Output
 from recordio.bytes.temporary import REPLACED_SUFFIX
 from recordio.errors import RecordIOError, RemoteFileError, RemoteMissingError
 
-__all__ = ["RemoteOutput", "Upload", "remove"]
-
 #: Bytes of a part.
 PART = 1 << 24
 #: Parts of an object; S3 takes no more.

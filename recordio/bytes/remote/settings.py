@@ -13,12 +13,6 @@ from ...keywords.checks import integer, path
 from ...keywords.options import Options, accepts, option, optional
 from .objects import LIBRARIES
 
-__all__ = [
-    "RemoteOptions",
-    "RemoteSettings",
-    "is_url",
-]
-
 #: Seconds for which a request that fails is tried again.
 TIMEOUT = 60.0
 #: Names the folder of mirrors when nothing else does.

@@ -8,8 +8,6 @@ from typing import Any
 from recordio.formats.codec_rows import decode
 from recordio.formats.png import png
 
-__all__ = ["STORED", "decode_deep"]
-
 #: Channels of pixels by those of the file: grey with alpha becomes RGBA.
 STORED = {1: 1, 2: 4, 3: 3, 4: 4}
 

@@ -11,8 +11,6 @@ from .assembly import NOTHING, Assembly, assemble
 from .parts import Given, Known, Part, Translated, flat, number, read
 from .torchvision import translation
 
-__all__ = ["translated"]
-
 CONTAINERS = ("Compose", "Sequential", "ReplayCompose")
 #: OpenCV's interpolations with the numbers of `inter_method`, and names for those of warps.
 _METHODS = {0: "nearest", 1: "bilinear", 2: "bicubic", 3: "area", 4: "lanczos"}

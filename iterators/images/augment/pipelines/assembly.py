@@ -13,8 +13,6 @@ from typing import Any
 from .parts import Given, Part, PipelineError, Translated, flat, number
 from .values import IN_FRONT, Values
 
-__all__ = ["NOTHING", "Assembly", "assemble"]
-
 #: A step that leaves all images as they are.
 NOTHING: dict[str, Any] = {"op": "invert", "p": 0.0}
 

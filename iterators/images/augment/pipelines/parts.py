@@ -8,18 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-__all__ = [
-    "Given",
-    "Known",
-    "Part",
-    "PipelineError",
-    "Translated",
-    "flat",
-    "number",
-    "pair",
-    "read",
-]
-
 
 class PipelineError(ValueError):
     """A transform of a pipeline has no counterpart among the keywords.

@@ -15,8 +15,6 @@ from .assembly import Assembly
 from .parts import Part, Translated
 from .torchvision import PILLOW, method
 
-__all__ = ["CLASSES", "translated"]
-
 FILE = "preprocessor_config.json"
 _HALVES = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
 _IMAGENET = {"image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}

@@ -14,8 +14,6 @@ from .assembly import Assembly, assemble
 from .parts import Given, Known, Part, PipelineError, Translated, flat, number, pair, read
 from .torchvision import CONTAINERS, PILLOW, TRANSFORMS, method, translation
 
-__all__ = ["translated"]
-
 _LIBRARIES = ("timm", "torchvision", "torch")
 #: Policies of timm, and what stands for "Posterize" in their tables.
 _POLICIES = {

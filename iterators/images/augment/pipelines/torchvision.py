@@ -11,8 +11,6 @@ from typing import Any
 from .assembly import NOTHING, Assembly, assemble
 from .parts import Given, Known, Part, Translated, flat, number, pair, read
 
-__all__ = ["CONTAINERS", "PILLOW", "TRANSFORMS", "method", "translated", "translation"]
-
 CONTAINERS = ("Compose", "Sequential")
 #: Of Pillow's numbers.
 _METHODS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")

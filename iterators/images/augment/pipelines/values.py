@@ -6,8 +6,6 @@ from typing import Any
 
 from .parts import Part, number
 
-__all__ = ["IN_FRONT", "Values"]
-
 _CHANNELS = ("r", "g", "b", "a")
 IN_FRONT = "put it in front of what makes tensors of images, ToImage or ToTensor for example"
 
