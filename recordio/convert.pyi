@@ -275,6 +275,7 @@ def pack(
     quality: int | None = None,
     encoding: str = ".jpg",
     color: int = 1,
+    background: tuple[int, int, int] | None = None,
     inter_method: int = 1,
     check: str = "header",
     optimize: bool = False,
