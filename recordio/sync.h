@@ -46,8 +46,8 @@ static inline double sync_thread_seconds(void) {
     if (!GetThreadTimes(GetCurrentThread(), &begun, &ended, &system, &user)) {
         return 0;
     }
-    return 1e-7 * ((double)(((ULONGLONG)system.dwHighDateTime << 32) | system.dwLowDateTime)
-                   + (double)(((ULONGLONG)user.dwHighDateTime << 32) | user.dwLowDateTime));
+    return 1e-7 * ((double)(((ULONGLONG)system.dwHighDateTime << 32) | system.dwLowDateTime) +
+                   (double)(((ULONGLONG)user.dwHighDateTime << 32) | user.dwLowDateTime));
 }
 #else
 #include <pthread.h>
