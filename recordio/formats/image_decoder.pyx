@@ -21,8 +21,7 @@ from libc.string cimport memcpy, memset
 from recordio.counter cimport seconds_add
 from recordio.formats.row_source cimport (
     SOURCE_FAILED, SOURCE_OPEN, SOURCE_OTHER, ImageInfo, Pixels, Rectangle, RowDecoder, Rows,
-    RowSource,
-    open_first, read_pixels,
+    RowSource, open_first, read_pixels,
 )
 from recordio.formats.status cimport RENDER_IMAGE, RENDER_MEMORY, Outcome, outcome_fail
 cimport recordio.kernels.resample as resample

@@ -13,8 +13,7 @@ from iterators.images.fields.field cimport FieldPlan, FieldTask, FieldWorker
 from iterators.images.fields.path cimport FieldPath, Tracer
 from iterators.images.fields.values cimport (
     ValueReader, blend_pixels, exchange_values, fill_row, gather_pixels, gather_row, value_beyond,
-    value_image,
-    value_size,
+    value_image, value_size,
 )
 from iterators.images.image_steps cimport StepRunner
 from iterators.images.plan cimport RenderPlan
