@@ -35,7 +35,7 @@ def resized(path: Path) -> bytes:
 
 
 def ours(paths: list[Path], folder: Path) -> None:
-    from recordio.lists import ListEntry
+    from recordio.list_files import ListEntry
     from tools.im2rec_options import EncodeOptions
     from tools.pack import pack
 

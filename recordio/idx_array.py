@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from recordio.bytes.files import open_bytes
 from recordio.bytes.storage import AtomicOutput
 from recordio.errors import ArrayFileError, TruncatedArrayError
-from recordio.limits import check_array_bytes
+from recordio.file_limits import check_array_bytes
 
 #: Third byte of a file -> element type; numbers are big-endian.
 _TYPES: dict[int, np.dtype[Any]] = {

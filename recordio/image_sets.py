@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from recordio.bytes.regular_files import open_regular
 from recordio.errors import ArrayFileError
+from recordio.file_limits import SMALLEST_LIMIT
 from recordio.idx_array import read_idx_array
-from recordio.limits import SMALLEST_LIMIT
 from recordio.pickled import array_of, bytes_of, read_pickle
 
 #: Pictures of CIFAR: channels, rows, columns.

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from recordio.at_end import at_end
 from recordio.bytes.files import StoredFile, open_text
 from recordio.errors import IndexFileError, KeyNotFoundError, RecordIOError
+from recordio.exit_hooks import at_end
 from recordio.frames.listing import listing_fault
 from recordio.frames.reader import RecordReader
 from recordio.frames.writer import RecordWriter

@@ -31,7 +31,7 @@ from recordio.bytes.storage import AtomicOutput
 from recordio.errors import ProtobufRecordError, RecordTooLargeError
 from recordio.extras import need
 from recordio.frames.reader import RecordReader
-from recordio.limits import check_array_bytes
+from recordio.file_limits import check_array_bytes
 from recordio.ordered import OrderedWork, default_threads
 from recordio.wire import REASONS as WIRE_REASONS
 

@@ -44,7 +44,7 @@ FLOORS = {
 ROWS = [
     ["keywords"],
     [
-        "at_end",
+        "exit_hooks",
         "counter",
         "encodings",
         "errors",
@@ -56,10 +56,10 @@ ROWS = [
         "wire",
         "values",
     ],
-    ["header", "kernels", "limits", "boxes", "notes", "pickled"],
+    ["header", "kernels", "file_limits", "boxes", "notes", "pickled"],
     ["bytes", "formats"],
     ["file_kinds"],
-    ["content", "frames", "idx_array", "lists", "packed_images", "text"],
+    ["payload", "frames", "idx_array", "list_files", "packed_images", "text"],
     ["containers"],
     ["image_sets", "mxnet", "packs", "protobuf", "verification"],
     ["operations"],
@@ -505,7 +505,7 @@ EXCEPTIONS = {
     "iterators.providers.python_images": {"reshape"},
     "iterators.providers.row_stream": {"reshape"},
     "iterators.images.sources.record_source": {"reshape"},
-    "iterators.core.joinable": {"reshape"},
+    "iterators.core.shared_arrays": {"reshape"},
     "iterators.loops.packing": {"reshape"},
     # an empty list of places is one of integers
     "iterators.core.indexing": {"reshape"},

@@ -9,7 +9,6 @@ import contextlib
 import os
 from collections.abc import Callable
 
-from recordio.content import read_payload
 from recordio.errors import RecordIOError
 from recordio.formats import by_opencv
 from recordio.formats.image_header import DEFAULT_MAX_PIXELS
@@ -19,6 +18,7 @@ from recordio.ordered import map_in_order
 from recordio.packs.check import SoundRecords
 from recordio.packs.identities import label_pair
 from recordio.packs.open_pack import OpenPack
+from recordio.payload import read_payload
 
 from .console import progress_bar
 from .images import check_decodes, one_opencv_thread

@@ -23,7 +23,7 @@ from recordio.formats.image_header import ImageHeader, check_pixels, read_header
 from recordio.formats.jpeg.resize import decode_resized
 from recordio.formats.table import format_of, kind_of
 from recordio.kernels.resample import resize
-from recordio.lists import ListEntry
+from recordio.list_files import ListEntry
 
 from .im2rec_options import EncodeOptions
 from .images import JPEG_QUALITY, check_decodes, check_jpeg, check_stored, decode_upright

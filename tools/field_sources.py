@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import ImageDecodeError, LabelError, RecordIOError
+from recordio.file_limits import bounded_lines
 from recordio.formats.encode import encode_as_opencv
 from recordio.formats.general import turned
 from recordio.formats.image_header import check_pixels, open_image, read_header
-from recordio.limits import bounded_lines
-from recordio.lists import ListEntry, check_labels
+from recordio.list_files import ListEntry, check_labels
 from recordio.packs.fields_meta import FieldMeta
 
 from .encode import EncodeOptions, crop_square, resized_size

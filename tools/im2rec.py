@@ -22,7 +22,7 @@ from recordio.bytes.remote.objects import list_urls
 from recordio.bytes.remote.settings import RemoteSettings, is_url
 from recordio.errors import RecordIOError
 from recordio.frames.companions import CLASSES, INDEX, LIST, RECORDS
-from recordio.lists import ListEntry
+from recordio.list_files import ListEntry
 
 from .arguments import LIST_OPTIONS, PACK_OPTIONS, given_options, parse_arguments
 from .console import UNNOTICED, Interruption, printable, run_command, say, say_skipped

@@ -15,7 +15,7 @@ from typing import NamedTuple, TextIO
 
 from recordio.bytes.files import open_output, remove_output
 from recordio.errors import RecordIOError
-from recordio.lists import ListEntry, entry_lines, open_list, parse_line
+from recordio.list_files import ListEntry, entry_lines, open_list, parse_line
 from recordio.notes import Notes
 
 from .im2rec_options import SHUFFLE_SEED, ListOptions
@@ -115,7 +115,7 @@ def format_line(entry: ListEntry) -> str:
 def read_list(path: str | os.PathLike[str]) -> ImageList:
     """Read a ``.lst`` file; lines that cannot be used are in ``skipped`` with their number.
 
-    The grammar is that of `recordio.lists.parse_line`, but an id is also a key, and so smaller.
+    The grammar is that of `recordio.list_files`, but an id is also a key, and so smaller.
     """
     with open_list(path) as lines:
         return listed(lines, os.fspath(path))

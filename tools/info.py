@@ -14,12 +14,12 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from recordio.content import read_payload
 from recordio.errors import RecordIOError
 from recordio.frames.check import Report
 from recordio.operations.statistics import RecordCounts, in_words
 from recordio.packs.check import SoundRecords, check_pack
 from recordio.packs.open_pack import OpenPack, open_pack
+from recordio.payload import read_payload
 
 from .console import progress_bar
 from .payloads import describe, labels_of

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from recordio.bytes.regular_files import open_regular
-from recordio.limits import LONGEST_LINE
-from recordio.lists import names_image
+from recordio.file_limits import LONGEST_LINE
+from recordio.list_files import names_image
 
 from .image_list import ImageList, listed
 

@@ -19,13 +19,13 @@ import numpy as np
 
 from recordio import RecordReader
 from recordio.bytes.storage import naming_output
-from recordio.content import read_payload
 from recordio.errors import IndexFileError, RecordIOError
 from recordio.formats.transcode.transcode import rewrite
 from recordio.frames.encoder import MAX_RECORD_LENGTH, encode
 from recordio.frames.index_file import read_index
 from recordio.operations.kept_keys import KeptKeys
 from recordio.ordered import map_in_order
+from recordio.payload import read_payload
 
 from .console import progress_bar
 

@@ -21,7 +21,7 @@ from recordio import pack as pack_record
 from recordio.bytes.storage import naming_output
 from recordio.encodings import missing_name, path_of_name
 from recordio.formats import by_opencv
-from recordio.lists import ListEntry
+from recordio.list_files import ListEntry
 from recordio.ordered import default_threads, map_in_order
 from recordio.packs.fields_meta import FieldMeta
 from recordio.packs.pack_writer import PackWriter

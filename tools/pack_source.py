@@ -19,7 +19,7 @@ from recordio.bytes.remote.settings import is_url
 from recordio.containers.container import Container
 from recordio.errors import RecordIOError
 from recordio.frames.companions import CLASSES, LIST, pack_paths
-from recordio.lists import ListEntry
+from recordio.list_files import ListEntry
 from recordio.packs.classes import format_classes
 from recordio.packs.names import Names, one_name
 

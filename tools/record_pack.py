@@ -12,10 +12,10 @@ import numpy as np
 
 from recordio import IRHeader, unpack
 from recordio.bytes.mapping import check_kept
-from recordio.content import WIDE, has_wide_header, read_payload
 from recordio.errors import LabelError, RecordHeaderError, RecordIOError
-from recordio.lists import ListEntry
+from recordio.list_files import ListEntry
 from recordio.packs.open_pack import FieldPack, open_pack
+from recordio.payload import WIDE, has_wide_header, read_payload
 
 from .console import progress_bar
 from .field_kinds import file_of

@@ -31,7 +31,7 @@ from recordio.errors import (
     RecordTooLargeError,
 )
 from recordio.formats.table import IMAGE_KINDS, kind_of
-from recordio.lists import ListEntry, safe_name
+from recordio.list_files import ListEntry, safe_name
 from recordio.packs.fields_meta import FieldMeta
 from recordio.packs.names import Names, container_files, one_name, pack_files
 from recordio.packs.open_pack import FieldPack, OpenPack

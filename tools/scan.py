@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from recordio.containers.folder import ANY_DEPTH, find_images, labels_by_folder
 from recordio.formats.table import IMAGE_SUFFIXES
-from recordio.lists import ListEntry
+from recordio.list_files import ListEntry
 
 from .im2rec_options import DEFAULT_EXTENSIONS
 from .image_list import ImageList, Skipped

@@ -13,10 +13,10 @@ from typing import Any, BinaryIO
 
 from recordio import RecordReader
 from recordio.bytes.storage import AtomicOutput, naming_output
-from recordio.content import read_payload
 from recordio.errors import RecordIOError
 from recordio.formats.table import kind_of, suffixes_of
 from recordio.packs.open_pack import open_pack
+from recordio.payload import read_payload
 
 from .outputs import check_outputs
 from .payloads import describe, labels_of, number_text
@@ -37,7 +37,7 @@ def head_lines(path: str, count: int) -> Iterator[str]:
         for position, record in enumerate(itertools.islice(reader, min(count, sys.maxsize))):
             # Without an index keys are positions, and asking for them would scan the file.
             key = position if reader.index_path is None else int(reader.keys[position])
-            rows.append(row_of(position, key, record))
+            rows.append(table_row(position, key, record))
     except RecordIOError as error:
         damage = error
     widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
@@ -51,7 +51,7 @@ def head_lines(path: str, count: int) -> Iterator[str]:
         raise damage
 
 
-def row_of(position: int, key: int, record: Any) -> tuple[str, ...]:
+def table_row(position: int, key: int, record: Any) -> tuple[str, ...]:
     """Return one line of the table."""
     header, content, kind = read_payload(record)
     try:

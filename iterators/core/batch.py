@@ -246,7 +246,7 @@ class DataBatch(AbstractDataBatch):
         return zip(names, arrays, strict=False)
 
     def __repr__(self) -> str:
-        texts = [shown(name, a.shape, getattr(a, "dtype", None)) for name, a in self._arrays()]
+        texts = [shape_text(name, a.shape, getattr(a, "dtype", None)) for name, a in self._arrays()]
         return f"{type(self).__name__}({', '.join([*texts, f'pad={self.pad}'])})"
 
     def __str__(self) -> str:
@@ -257,7 +257,7 @@ class DataBatch(AbstractDataBatch):
     def _repr_html_(self) -> str:
         """Show the arrays in a table, and images as pictures, for notebooks."""
         rows = [
-            (name, shown("", array.shape, getattr(array, "dtype", None)))
+            (name, shape_text("", array.shape, getattr(array, "dtype", None)))
             for name, array in self._arrays()
         ]
         rows.append(("samples", f"{self.count}, pad {self.pad}"))
@@ -267,7 +267,7 @@ class DataBatch(AbstractDataBatch):
         return f"<table>{''.join(cells)}</table>{type(self).pictures(self)}"
 
 
-def shown(name: str, shape: Sequence[int], dtype: Any = None) -> str:
+def shape_text(name: str, shape: Sequence[int], dtype: Any = None) -> str:
     """Describe an array in a line of text, such as ``data=(4, 3) float32``."""
     kind = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or dtype or ""
     return f"{name}{'=' * bool(name)}{tuple(shape)} {kind}".rstrip()

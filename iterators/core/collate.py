@@ -14,7 +14,7 @@ import numpy as np
 
 from .backend import is_tensor
 from .device import get_device, to_device
-from .joinable import joined
+from .shared_arrays import joined
 
 #: Numbers of channels that images have, on their first or last axis.
 CHANNELS = {1, 3, 4}

@@ -15,6 +15,7 @@ from .combine import (
     split_dataset_n_random,
     split_dataset_random,
 )
+from .dataset_base import DatasetMixin
 from .design_matrix import DenseDesignMatrix, from_dataset
 from .download import (
     ChecksumError,
@@ -32,7 +33,6 @@ from .image_files import (
     MultiZippedImageDataset,
     ZippedImageDataset,
 )
-from .mixin import DatasetMixin
 from .pickle import (
     PickleDataset,
     PickleDatasetWriter,

@@ -17,8 +17,8 @@ from ..core.dtypes import dtype_name
 from ..core.indexing import by_position, examples_at, resolve_rows
 from ..core.layout import plan
 from ..images.examples import EXAMPLE_KEYWORDS, LAYOUTS, AugmentedExamples
+from .dataset_base import DatasetMixin
 from .decoding import DecodingThreads, ThreadOptions
-from .mixin import DatasetMixin
 
 if TYPE_CHECKING:
     from ..core.keywords import AugmentedDatasetParameters

@@ -17,7 +17,7 @@ import numpy as np
 from ..core.indexing import by_position, examples_at
 from ..images.augment.named_recipes import NamedRecipe
 from ..images.augment.recipe import Recipe
-from .mixin import DatasetMixin
+from .dataset_base import DatasetMixin
 
 
 def _common_length(owner: Any, datasets: Mapping[Any, Any]) -> int:

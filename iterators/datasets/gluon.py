@@ -24,7 +24,7 @@ from recordio.notes import Notes
 
 from ..core.indexing import by_position, resolve_rows
 from ..images.stored_bits import CutBits
-from .mixin import DatasetMixin
+from .dataset_base import DatasetMixin
 from .records import RecordDataset
 
 Path = str | os.PathLike[str]

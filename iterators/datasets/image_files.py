@@ -25,7 +25,7 @@ from recordio.notes import Notes
 from ..core.fork_safe_lock import ForkSafeLock
 from ..core.layout import plan
 from .combine import ConcatenatedDataset
-from .mixin import DatasetMixin
+from .dataset_base import DatasetMixin
 
 Path = str | os.PathLike[str]
 

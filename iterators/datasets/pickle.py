@@ -19,7 +19,7 @@ import numpy as np
 
 from recordio.bytes.regular_files import open_regular
 
-from .mixin import DatasetMixin
+from .dataset_base import DatasetMixin
 
 #: Datasets that a forked child has to open again.
 _datasets: weakref.WeakSet[PickleDataset] = weakref.WeakSet()

@@ -47,8 +47,8 @@ from ..images.sources.mixed_packs import (
 )
 from ..images.sources.record_source import RecordSource, read_label_vectors
 from ..images.stored_bits import CutBits
+from .dataset_base import DatasetMixin
 from .decoding import DecodingThreads, ThreadOptions
-from .mixin import DatasetMixin
 
 if TYPE_CHECKING:
     from ..core.keywords import ImageRecordDatasetParameters, RecordDatasetKeywords

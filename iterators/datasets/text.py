@@ -19,7 +19,7 @@ from recordio.bytes.mapping import LOST, is_lost, part_of
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import TextFormatError
 
-from .mixin import DatasetMixin
+from .dataset_base import DatasetMixin
 
 #: Families of encodings in which the bytes of ``\n`` and ``\r`` mean nothing else.
 PLAIN_ENCODINGS = ("ascii", "utf-8", "iso8859", "cp125", "koi8")

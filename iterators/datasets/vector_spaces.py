@@ -17,7 +17,7 @@ from ..spaces.finite_iterator import DATASET_SEED, FiniteDatasetIterator, Reques
 from ..spaces.modes import generator
 from ..spaces.space import space_of
 from ..spaces.spec import FieldSpec, Form, SpecError, check_data_specs, is_flat_specs
-from .mixin import DatasetMixin
+from .dataset_base import DatasetMixin
 
 #: Names of the sources that most data sets have.
 FEATURES, TARGETS = "features", "targets"

@@ -17,8 +17,8 @@ from recordio.verification import VerificationSet
 
 from ..core.indexing import resolve_rows
 from ..images.limit_options import LimitOptions
+from .dataset_base import DatasetMixin
 from .decoding import DecodingThreads, ThreadOptions
-from .mixin import DatasetMixin
 
 if TYPE_CHECKING:
     from ..core.keywords import VerificationPairsKeywords

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from recordio.keywords.checks import boolean, entries, integer, real
+from recordio.keywords.checks import boolean, checked_state, integer, real
 
 from ..core.example_random import in_epoch
 from ..core.fork_safe_lock import ForkSafeLock
@@ -267,7 +267,7 @@ class DatasetIterator(Iterator):
         ValueError
             If the state is incomplete or belongs to a data set of another size.
         """
-        entries(state, "current_position", "epoch")
+        checked_state(state, "current_position", "epoch")
         order = self._sweep.order
         saved = state["order"] if "order" in state else state.get("_order")
         if order is not None and saved is not None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from recordio.keywords.checks import entries, integer
+from recordio.keywords.checks import checked_state, integer
 
 from ..core.order.epochs import ShuffledOrder
 
@@ -174,4 +174,4 @@ class SeededOrderSampler(OrderSampler):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on with a sweep."""
-        self._sweep = integer("sweep", entries(state, "sweep")["sweep"], low=0)
+        self._sweep = integer("sweep", checked_state(state, "sweep")["sweep"], low=0)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.joinable import JoinableMemory
+from ..core.shared_arrays import JoinableMemory
 from .packing import receive, unpack
 from .worker import Answer, DatasetParcel, Failure, Task, WorkerError, work
 

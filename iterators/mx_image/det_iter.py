@@ -21,7 +21,7 @@ from recordio.extras import need
 from recordio.header import IRHeader
 from recordio.keywords.checks import integers
 from recordio.keywords.options import accepts, divided
-from recordio.lists import read_entries
+from recordio.list_files import read_entries
 
 from ..core.batch import DataDesc
 from ..core.dtypes import FLOAT_TYPES

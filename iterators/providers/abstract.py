@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
-from ..core.batch import DataBatch, DataDesc, shown
+from ..core.batch import DataBatch, DataDesc, shape_text
 from .protocol import AbstractDataProviderState, MXNetJlProtocol, MXNetProtocol, named
 from .report import EpochReport, EpochTimes
 from .sample_iterator import DatasetProtocol
@@ -270,8 +270,8 @@ def check_announced(provider: Any, data: Sequence[Any], label: Sequence[Any]) ->
             shape = getattr(array, "shape", None)
             if shape is not None and not _fits(tuple(shape), tuple(desc[1])):
                 raise ValueError(
-                    f"{kind} announces {shown(desc[0], desc[1])}, and in its first batch that is "
-                    f"{tuple(shape)}: correct {part}, or pad the batch and say so in its pad"
+                    f"{kind} announces {shape_text(desc[0], desc[1])}, and in its first batch that "
+                    f"is {tuple(shape)}: correct {part}, or pad the batch and say so in its pad"
                 )
 
 
@@ -290,7 +290,7 @@ def _needs_eachbatch(kind: type[AbstractDataProvider], missing: str) -> None:
 def shown_arrays(provider: AbstractDataProvider) -> list[str]:
     """Describe the arrays of a batch for `repr`."""
     described = (*getattr(provider, "provide_data", ()), *getattr(provider, "provide_label", ()))
-    return [shown(desc[0], desc[1], getattr(desc, "dtype", None)) for desc in described]
+    return [shape_text(desc[0], desc[1], getattr(desc, "dtype", None)) for desc in described]
 
 
 def described_size(descriptions: Sequence[Any]) -> int:

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recordio.content import read_payload
 from recordio.errors import RecordIOError
 from recordio.formats.image_header import read_header
 from recordio.formats.table import format_of
+from recordio.payload import read_payload
 
 from ..core.batch import DataBatch
 from ..images.augment.geometry import drawn_steps

@@ -14,7 +14,7 @@ import numpy as np
 
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import FieldError, LabelError, RecordIOError
-from recordio.lists import read_entries
+from recordio.list_files import read_entries
 from recordio.packs.sizes import SizedPaths, measured_sizes
 
 from ..core.order import check_of

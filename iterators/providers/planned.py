@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import RecordIOError, RemoteFileError
-from recordio.keywords.checks import entries, integer
+from recordio.keywords.checks import checked_state, integer
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import Placement
@@ -531,7 +531,7 @@ class PlannedProvider(AbstractDataProvider):
         ValueError
             If the state belongs to other data or other settings; the difference is named.
         """
-        entries(state)
+        checked_state(state)
         if state.get("version") != STATE_VERSION:
             raise ValueError(
                 f"the state has version {state.get('version')!r}, "

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recordio.keywords.checks import entries, integer
+from recordio.keywords.checks import checked_state, integer
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.device import placement
@@ -226,12 +226,12 @@ class Wrapper(AbstractDataProvider):
 
     def _checked_own_state(self, state: Any, *names: str, most: float = math.inf) -> Position:
         """Epoch and batch of a state that has these other entries, too; nothing changes."""
-        entries(state, "version")
+        checked_state(state, "version")
         if state["version"] != STATE_VERSION:
             raise ValueError(
                 f"the state has version {state['version']!r}, this release reads {STATE_VERSION}"
             )
-        entries(state, "epoch", "number", *names)
+        checked_state(state, "epoch", "number", *names)
         return Position.saved(state, done="number", high=most)
 
     def _resume(self, state: Mapping[str, Any], position: Position) -> None:

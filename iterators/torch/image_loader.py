@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 
-from recordio.keywords.checks import boolean, entries, integer
+from recordio.keywords.checks import boolean, checked_state, integer
 
 from ..core.example_seeds import seeding_batches
 from ..core.order import BatchPlan, check_of
@@ -584,7 +584,7 @@ class ImageLoader:
             If the state is incomplete or belongs to other data or settings; the difference is
             named.  If a sampler cannot give the same samples again, the loop raises the error.
         """
-        for name, value in entries(state, "sampler", "settings").items():
+        for name, value in checked_state(state, "sampler", "settings").items():
             if name in ("sampler", "settings") and not isinstance(value, Mapping):
                 raise ValueError(f"the state has {name}={value!r:.60}: expected a dictionary")
         position = Position.saved(state, done="done")

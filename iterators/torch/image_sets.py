@@ -15,7 +15,7 @@ import numpy as np
 import torch.utils.data
 
 from recordio.bytes.files import StoredFile
-from recordio.bytes.remote.objects import shown
+from recordio.bytes.remote.objects import redacted_url
 from recordio.containers.arrow import columns_and_rows
 from recordio.containers.table import is_contained
 from recordio.errors import RecordIOError
@@ -178,7 +178,7 @@ def _are_packs(items: Sequence[Any]) -> bool:
 
 
 def _packs(packs: Any) -> ImageSet:
-    name = shown(os.fspath(packs)) if isinstance(packs, (str, os.PathLike)) else repr(packs)
+    name = redacted_url(os.fspath(packs)) if isinstance(packs, (str, os.PathLike)) else repr(packs)
     for pack in as_packs(packs) or ():
         for rule in ("share", "repeat", "weights"):
             if getattr(pack, rule) is not None:
@@ -343,7 +343,9 @@ def _records(dataset: ImageRecordDataset) -> ImageSet:
             path_imgrec=path, **({"path_imgidx": index} if index else {}), **keywords
         )
 
-    return ImageSet(f"{type(dataset).__name__}({shown(str(path))!r})", opened, keywords=keywords)
+    return ImageSet(
+        f"{type(dataset).__name__}({redacted_url(str(path))!r})", opened, keywords=keywords
+    )
 
 
 def _arrays(dataset: Any) -> ImageSet:

@@ -16,10 +16,10 @@ import torch
 import torch.distributed
 import torch.utils.data
 
-from recordio.bytes.remote.objects import shown as shown_url
+from recordio.bytes.remote.objects import redacted_url
 from recordio.keywords.checks import integer
 
-from ..core.batch import DataBatch, shown
+from ..core.batch import DataBatch, shape_text
 from ..core.device import as_tensor
 from ..providers.abstract import AbstractDataProvider
 from ..providers.provider_options import evenness
@@ -327,11 +327,11 @@ def _takes(make: Any, name: str) -> bool:
 def _told(value: Any) -> str:
     """Show a parameter in a line of text: arrays by their shape, URLs without their secrets."""
     if isinstance(value, (str, os.PathLike)):
-        return repr(shown_url(str(value)))
+        return repr(redacted_url(str(value)))
     if isinstance(value, (list, tuple)):
         return f"({', '.join(map(_told, value[:4]))}{', ...' * (len(value) > 4)})"
     if hasattr(value, "shape"):
-        return f"<{shown('', value.shape, getattr(value, 'dtype', None))}>"
+        return f"<{shape_text('', value.shape, getattr(value, 'dtype', None))}>"
     plain = value is None or isinstance(value, (bool, int, float))
     return repr(value) if plain else f"<{type(value).__name__}>"
 

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Protocol, Self
 
-from recordio.at_end import at_end
 from recordio.bytes.temporary import REPLACED_SUFFIX, Temporary
 from recordio.bytes.temporary import TEMPORARY_SUFFIX as TEMPORARY_SUFFIX  # found here as well
 from recordio.errors import RecordIOError
+from recordio.exit_hooks import at_end
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer  # nothing of it is installed with the package

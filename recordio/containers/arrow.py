@@ -13,7 +13,7 @@ import numpy as np
 
 from ..bytes.files import StoredFile
 from ..bytes.mapping import check_kept
-from ..bytes.remote.objects import shown
+from ..bytes.remote.objects import redacted_url
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import CorruptRecordError, RecordIOError
 from ..extras import need
@@ -32,7 +32,7 @@ def scan(
 ) -> ContainedSamples:
     """Find where the images lie, or the values of a field, and read the labels."""
     file.check_local()
-    view, path = file.map(), shown(file.name)
+    view, path = file.map(), redacted_url(file.name)
     try:
         table = _table(view)
         image = content_column(table.schema, choice, path)
@@ -121,7 +121,7 @@ def fields(
     file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples, choice: Choice
 ) -> list[str]:
     """List the columns of bytes and text besides that of the images and that of the labels."""
-    return column_fields(_table(file.map()).schema, choice, shown(file.name))
+    return column_fields(_table(file.map()).schema, choice, redacted_url(file.name))
 
 
 ARROW = Container(

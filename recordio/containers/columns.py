@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import FieldError, RecordIOError
 from ..formats.table import kind_of
-from ..lists import EXACT_IN_FLOAT32
+from ..list_files import EXACT_IN_FLOAT32
 from .container import Choice
 from .labels import (
     CHANNELS,

@@ -67,7 +67,7 @@ def samples_of(
             return found
     samples = container.scan(file, settings, container.choice)
     if [about, *file.version()] == version:  # else somebody writes it just now
-        keep_at(paths, _pieces(samples, version))
+        write_beside_or_cached(paths, _pieces(samples, version))
     return samples
 
 
@@ -86,7 +86,7 @@ def index_paths(file: StoredFile, suffix: str = SUFFIX, beside: str = "") -> lis
     return [beside or file.name.rstrip("/") + suffix, cached] if file.is_local else [cached]
 
 
-def keep_at(paths: Sequence[str], pieces: Sequence[Any]) -> str | None:
+def write_beside_or_cached(paths: Sequence[str], pieces: Sequence[Any]) -> str | None:
     """Write a file at the first path where that is possible, and return it; else nowhere."""
     for path in paths:
         with contextlib.suppress(OSError, RecordIOError):

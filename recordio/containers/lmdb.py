@@ -30,7 +30,7 @@ from ..errors import (
 from ..extras import need
 from ..formats.table import kind_of
 from ..frames.encoder import MAX_RECORD_LENGTH
-from ..lists import check_labels
+from ..list_files import check_labels
 from ..values import number as number_of
 from ..wire import fields
 from .container import CHANGED, USUAL, Choice, Container

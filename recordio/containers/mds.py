@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from ..bytes.files import StoredFile, open_text
-from ..bytes.remote.objects import shown
+from ..bytes.remote.objects import redacted_url
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import CorruptRecordError, FieldError, LabelError, RecordIOError, TruncatedRecordError
 from ..frames.encoder import MAX_RECORD_LENGTH
-from ..lists import check_labels
+from ..list_files import check_labels
 from ..values import number as number_of
 from .container import USUAL, Choice, Container
 from .labels import IMAGES, LABELS, check_finite, first_named, note_numbers
@@ -86,33 +86,35 @@ def _shards(file: StoredFile, settings: RemoteSettings | None = None) -> list[St
     index = _index_of(file)
     shards = _described(index, settings)
     if shards is None:
-        raise RecordIOError("it is no index of MDS shards", path=shown(file.name))
+        raise RecordIOError("it is no index of MDS shards", path=redacted_url(file.name))
     found = []
     for number, shard in enumerate(shards):
         raw, packed = shard.get("raw_data"), shard.get("zip_data")
         name = raw.get("basename") if isinstance(raw, dict) else None
         if shard.get("format") != "mds" or not isinstance(name, str) or not name:
-            raise RecordIOError(f"shard {number} is no MDS shard", path=shown(index.name))
+            raise RecordIOError(f"shard {number} is no MDS shard", path=redacted_url(index.name))
         if os.path.isabs(name) or ".." in re.split(r"[/\\]", name):
-            raise RecordIOError(f"shard {number} lies elsewhere: {name}", path=shown(index.name))
+            raise RecordIOError(
+                f"shard {number} lies elsewhere: {name}", path=redacted_url(index.name)
+            )
         one = index.neighbour(name)
         if packed and not (one.is_local and os.path.exists(one.name)):
             raise RecordIOError(
                 f"the shard {name} is there packed only, by {str(shard.get('compression'))[:20]}: "
                 "unpack the shards beside it, for example with `zstd -d *.zstd`",
-                path=shown(index.name),
+                path=redacted_url(index.name),
             )
         if one.is_local and not os.path.exists(one.name):
-            raise RecordIOError(f"the shard {name} is missing", path=shown(index.name))
+            raise RecordIOError(f"the shard {name} is missing", path=redacted_url(index.name))
         size = raw.get("bytes") if isinstance(raw, dict) else None
         if one.is_local and size != os.path.getsize(one.name):
             raise TruncatedRecordError(
                 f"it has {os.path.getsize(one.name)} bytes, and {INDEX} says {size}: copy it again",
-                path=shown(one.name),
+                path=redacted_url(one.name),
             )
         found.append(one)
     if not found:
-        raise RecordIOError("it lists no shard", path=shown(index.name))
+        raise RecordIOError("it lists no shard", path=redacted_url(index.name))
     return found
 
 
@@ -216,7 +218,7 @@ def _scan(
                 note_numbers(found.notes, columns.numbers(), len(found), "column")
         return found
     except RecordIOError as error:
-        raise error.at(path=shown(file.name)) from None
+        raise error.at(path=redacted_url(file.name)) from None
 
 
 def _fields(
@@ -231,14 +233,16 @@ def _opened(
 ) -> tuple[memoryview, np.ndarray, _Columns]:
     """Map a shard, and read where its samples begin and what its columns are."""
     if file.is_local and not os.path.isfile(file.name):
-        raise RecordIOError("it stands for shards: give one of them", path=shown(file.name))
+        raise RecordIOError("it stands for shards: give one of them", path=redacted_url(file.name))
     view = file.map(settings)
     try:
         return view, *_head(view)
     except RecordIOError as error:
-        raise error.at(path=shown(file.name)) from None
+        raise error.at(path=redacted_url(file.name)) from None
     except (ValueError, AttributeError, RecursionError, struct.error) as error:
-        raise CorruptRecordError(f"it is no MDS shard: {error}", path=shown(file.name)) from None
+        raise CorruptRecordError(
+            f"it is no MDS shard: {error}", path=redacted_url(file.name)
+        ) from None
 
 
 def _head(view: memoryview) -> tuple[np.ndarray, _Columns]:

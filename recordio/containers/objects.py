@@ -8,7 +8,7 @@ from typing import Any
 
 from ..boxes import LEAST_HEADER, LEAST_OBJECT
 from ..errors import LabelError
-from ..lists import check_labels
+from ..list_files import check_labels
 
 #: Bytes of JSON that is looked at.
 MOST_ROWS = 1 << 22

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..bytes.files import StoredFile
 from ..bytes.mapping import check_kept
-from ..bytes.remote.objects import shown
+from ..bytes.remote.objects import redacted_url
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import RecordIOError
 from ..extras import need
@@ -47,11 +47,11 @@ def scan(
     """
     with _reading(file), _opened(file, settings) as opened:
         if choice.field:
-            content_column(opened.schema_arrow, choice, shown(file.name))
+            content_column(opened.schema_arrow, choice, redacted_url(file.name))
             count = opened.metadata.num_rows
             zeros = np.zeros(count, np.int64)
             return ContainedSamples(np.arange(count), zeros, zeros.astype(np.float32))
-        return _samples(opened, choice, shown(file.name), file.is_local)
+        return _samples(opened, choice, redacted_url(file.name), file.is_local)
 
 
 def _samples(opened: Any, choice: Choice, path: str, is_local: bool) -> ContainedSamples:
@@ -80,7 +80,7 @@ def fields(
     """List the columns of bytes and text besides that of the images and that of the labels."""
     with _reading(file), _opened(file, settings) as opened:
         schema = opened.schema_arrow
-    return column_fields(schema, choice, shown(file.name))
+    return column_fields(schema, choice, redacted_url(file.name))
 
 
 # -- contents -------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ class ParquetRows:
         with _reading(file):
             self._opened, self._view = _open(file, None)
             schema = self._opened.schema_arrow
-            self._leaf = leaf_of(schema, content_column(schema, choice, shown(file.name)))
+            self._leaf = leaf_of(schema, content_column(schema, choice, redacted_url(file.name)))
             about = self._opened.metadata
             groups = [about.row_group(i) for i in range(about.num_row_groups)]
             self._edges = np.cumsum([0, *(group.num_rows for group in groups)])
@@ -214,7 +214,7 @@ class ParquetRows:
         self._token = object()
         weakref.finalize(self, _GROUPS.forget, self._token)
         if self._edges[-1] != len(samples):
-            raise RecordIOError("it was changed since it was opened", path=shown(file.name))
+            raise RecordIOError("it was changed since it was opened", path=redacted_url(file.name))
 
     def read(self, number: int) -> bytes:
         """Read the content of a row."""
@@ -307,7 +307,7 @@ def _reading(file: StoredFile, what: str = "it") -> Iterator[None]:
         raise
     except _errors() as error:
         raise RecordIOError(
-            f"{what} cannot be read as Parquet: {str(error)[:500]}", path=shown(file.name)
+            f"{what} cannot be read as Parquet: {str(error)[:500]}", path=redacted_url(file.name)
         ) from error
 
 

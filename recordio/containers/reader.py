@@ -13,7 +13,7 @@ import numpy as np
 
 from ..bytes.files import StoredFile
 from ..bytes.mapping import LOST, is_lost, part_of
-from ..bytes.remote.objects import shown
+from ..bytes.remote.objects import redacted_url
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import (
     CorruptRecordError,
@@ -53,7 +53,7 @@ class ContainedRecords:
         self.settings: RemoteSettings | None = settings
         self.verify: bool = verify
         self._ways = {"skip_errors": skip_errors, "verify": verify}
-        self.path: str = shown(file.name)
+        self.path: str = redacted_url(file.name)
         self._version = file.version()
         self.samples: ContainedSamples = samples_of(file, container, settings)
         if not skip_errors:
@@ -128,7 +128,7 @@ class ContainedRecords:
     def location(self, row: int) -> dict[str, Any]:
         """Name file, offset and number of a record, for errors."""
         if self.container.is_folder:
-            return {"path": shown(self.path_of(row)), "record": row}
+            return {"path": redacted_url(self.path_of(row)), "record": row}
         return {"path": self.path, "offset": int(self.samples.offsets[row]), "record": row}
 
     def content_sizes(self) -> tuple[np.ndarray, dict[int, str]]:

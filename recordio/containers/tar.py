@@ -20,10 +20,10 @@ from ..bytes.files import StoredFile
 from ..bytes.mapping import LOST, is_lost, part_of
 from ..bytes.remote.block_table import BLOCK
 from ..bytes.remote.mirror import MOST_REQUEST, Mirror, blocks_of
-from ..bytes.remote.objects import shown
+from ..bytes.remote.objects import redacted_url
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import LabelError, RecordIOError, TruncatedRecordError
-from ..lists import check_labels
+from ..list_files import check_labels
 from ..notes import Notes
 from ..values import number
 from .container import USUAL, Choice, Container
@@ -73,7 +73,7 @@ def scan(
     file: StoredFile, settings: RemoteSettings | None = None, choice: Choice = USUAL
 ) -> ContainedSamples:
     """Find the samples of a tar file, whose contents may be a field of each."""
-    path = shown(file.name)
+    path = redacted_url(file.name)
     try:
         if file.first_bytes(6, settings).startswith(COMPRESSED):
             raise RecordIOError(

@@ -16,12 +16,12 @@ import numpy as np
 from ..bytes.crc32c import crc32c
 from ..bytes.files import StoredFile
 from ..bytes.mapping import LOST, is_lost
-from ..bytes.remote.objects import shown
+from ..bytes.remote.objects import redacted_url
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import CorruptRecordError, FieldError, LabelError, RecordIOError, TruncatedRecordError
 from ..formats.table import kind_of
 from ..frames.encoder import MAX_RECORD_LENGTH
-from ..lists import check_labels
+from ..list_files import check_labels
 from ..notes import Notes
 from .container import USUAL, Choice, Container, files_of_folder, is_folder_of
 from .labels import (
@@ -166,9 +166,9 @@ def scan(
             window = WINDOW if following > at else 2 * window
         at = following
     if is_lost(view):
-        raise TruncatedRecordError(LOST, path=shown(file.name))
+        raise TruncatedRecordError(LOST, path=redacted_url(file.name))
     if status:
-        found.add_damage(_damage(view, at, status, shown(file.name)), at)
+        found.add_damage(_damage(view, at, status, redacted_url(file.name)), at)
     return found.samples()
 
 

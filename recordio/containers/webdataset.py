@@ -13,7 +13,7 @@ import numpy as np
 from ..boxes import LEAST_OBJECT
 from ..errors import LabelError, RecordIOError
 from ..formats.table import FORMATS, is_read_everywhere
-from ..lists import safe_name
+from ..list_files import safe_name
 from ..values import number
 from .labels import LABELS, first_named
 from .objects import labels_of_row_lists

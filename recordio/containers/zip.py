@@ -21,7 +21,7 @@ import numpy as np
 
 from ..bytes.files import StoredFile
 from ..bytes.mapping import part_of
-from ..bytes.remote.objects import shown
+from ..bytes.remote.objects import redacted_url
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import ChecksumError, CorruptRecordError, RecordIOError
 from ..formats.table import IMAGE_SUFFIXES
@@ -57,7 +57,7 @@ def _directory(
     file: StoredFile, settings: RemoteSettings | None
 ) -> tuple[list[zipfile.ZipInfo], int]:
     """Read the directory, and say where it begins."""
-    path, mirror = shown(file.name), None if file.is_local else file.mirrored(settings)
+    path, mirror = redacted_url(file.name), None if file.is_local else file.mirrored(settings)
     try:
         with (
             file.open() if mirror is None else cast(BinaryIO, mirror.as_file()) as opened,
@@ -90,7 +90,7 @@ def _scan(
 
     Or the members that a field of theirs is.
     """
-    path = shown(file.name)
+    path = redacted_url(file.name)
     members, directory = _directory(file, settings)
     odd: Counter[str] = Counter()
     found, by_name = _images(members, path, odd, accepted_by(choice))
@@ -191,7 +191,7 @@ def _fields(
 ) -> list[str]:
     """List the fields that members beside the images are."""
     members = _directory(file, settings)[0]
-    found, _ = _images(members, shown(file.name), Counter(), accepted_by(choice))
+    found, _ = _images(members, redacted_url(file.name), Counter(), accepted_by(choice))
     return sorted(fields_of_stems(found.beside, found.images))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from recordio.bytes.files import StoredFile
 from recordio.bytes.mapping import part_of
 from recordio.bytes.remote.mirror import Mirror, Pin, blocks_of
-from recordio.bytes.remote.objects import shown
+from recordio.bytes.remote.objects import redacted_url
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import IndexFileError, RemoteMissingError
 from recordio.frames.encoder import MAX_RECORD_LENGTH
@@ -59,7 +59,7 @@ class RemoteRecords:
         Without one it is an error: finding the records would read all of the file.
         """
         index = StoredFile(self.url).beside(".idx")
-        url = shown(index.name)
+        url = redacted_url(index.name)
         try:
             offsets = np.sort(index.parsed(read_index, self._settings)[1])
         except RemoteMissingError:
@@ -67,7 +67,7 @@ class RemoteRecords:
                 refuse_other_kinds(self.url, self.mirror.view)
             raise IndexFileError(
                 "there is no such index, and without one all of the record file would have to be "
-                f"read to find its records: `recordio index {shown(self.url)}` makes it",
+                f"read to find its records: `recordio index {redacted_url(self.url)}` makes it",
                 path=url,
             ) from None
         outside = offsets[offsets >= self.mirror.size]

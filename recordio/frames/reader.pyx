@@ -28,7 +28,7 @@ from recordio.frames.listing import listing_fault
 from recordio.frames.mapped import RecordIterator
 from recordio.frames.mirrored import RemoteRecords
 from recordio.frames.record_bytes import map_records
-from recordio.bytes.remote.objects import shown
+from recordio.bytes.remote.objects import redacted_url
 from recordio.bytes.remote.settings import RemoteSettings
 
 __all__ = ["RecordReader"]
@@ -133,8 +133,8 @@ cdef class RecordReader(MappedRecords):
         indexed = None if index is None else StoredFile.at(index)
         self._source = file.name, indexed and indexed.name
         self.selection = selection
-        self.path = shown(file.name)
-        self.index_path = indexed and shown(indexed.name)
+        self.path = redacted_url(file.name)
+        self.index_path = indexed and redacted_url(indexed.name)
         if indexed is not None:
             keys, offsets = indexed.parsed(read_index, self._settings)
         if file.is_local:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recordio.bytes.files import StoredFile
-from recordio.bytes.remote.objects import shown
+from recordio.bytes.remote.objects import redacted_url
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.frames.encoder import MAGIC
 
@@ -26,4 +26,4 @@ def refuse_other_kinds(name: str, view: memoryview) -> None:
     if view[:4] != MAGIC:
         from recordio.file_kinds import refuse_other_files  # with all image formats
 
-        refuse_other_files(shown(name), bytes(view[:HEAD_BYTES]))
+        refuse_other_files(redacted_url(name), bytes(view[:HEAD_BYTES]))

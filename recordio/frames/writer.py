@@ -19,7 +19,7 @@ import numpy as np
 
 from recordio.bytes.crc32c import crc32c
 from recordio.bytes.files import StoredFile, open_output
-from recordio.bytes.remote.objects import shown
+from recordio.bytes.remote.objects import redacted_url
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import IndexFileError, RecordIOError, RemoteFileError
 from recordio.frames.checksums import (
@@ -149,7 +149,7 @@ class RecordWriter:
             raise RemoteFileError(
                 "records cannot be appended to an object: write another one and read both (all"
                 " providers take several), or append to a local copy and upload that",
-                path=shown(self.path),
+                path=redacted_url(self.path),
             )
         size = self._check_existing() if append else None
         paths = [self.path] if self.index_path is None else [self.path, self.index_path]

@@ -46,7 +46,7 @@ def integer(name: str, value: Any, low: float = -math.inf, high: float = math.in
     return number
 
 
-def entries(state: Any, *names: str) -> Mapping[str, Any]:
+def checked_state(state: Any, *names: str) -> Mapping[str, Any]:
     """Return a saved state that has these entries at least."""
     if not isinstance(state, Mapping):
         raise ValueError(f"a saved state is a dictionary, not {state!r:.60}")

@@ -13,13 +13,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ..content import read_payload
 from ..header import HEADER, ID_OFFSET
 from ..keywords.checks import integer
 from ..keywords.functions import checked
 from ..keywords.options import option
 from ..packs.scanned_container import scan_field, scan_pack
 from ..packs.scanned_pack import ScannedPack
+from ..payload import read_payload
 from .content_table import hash_of, word_of
 from .options import Progress, Threads, Told
 from .passes import label_bytes, pass_over

@@ -10,9 +10,9 @@ import os
 import re
 from typing import NamedTuple
 
-from ..at_end import at_end
 from ..bytes.storage import AtomicOutput
 from ..bytes.temporary import JOURNAL_SUFFIX, Temporary
+from ..exit_hooks import at_end
 
 #: Number of the output, bytes of it, device and inode.
 STEP_LINE = re.compile("[0-9]{1,9}( [0-9]{1,20}){3}")

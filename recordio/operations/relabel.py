@@ -14,7 +14,7 @@ from ..frames.companions import INDEX
 from ..header import pack, unpack
 from ..keywords.functions import checked
 from ..keywords.options import option
-from ..lists import is_list, read_entries
+from ..list_files import is_list, read_entries
 from ..packs.names import pack_prefix
 from ..packs.scanned_container import scan_pack
 from ..packs.scanned_pack import ScannedPack

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from ..errors import KeyNotFoundError, RecordIOError
-from ..lists import entry_lines, is_list, open_list, read_entries
+from ..list_files import entry_lines, is_list, open_list, read_entries
 from .scanned_pack import ScannedPack
 
 LARGEST_KEY = 2**63 - 1  # an index ends here

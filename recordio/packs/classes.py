@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from ..bytes.files import StoredFile, open_text
 from ..errors import RecordIOError
+from ..file_limits import bounded_lines
 from ..frames.companions import CLASSES
-from ..limits import bounded_lines
 
 SUFFIX = CLASSES.ending
 #: Endings of the names of parts that share one file of class names.

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..containers.index import UNREADABLE, index_paths, keep_at
+from ..containers.index import UNREADABLE, index_paths, write_beside_or_cached
 from ..formats.jpeg.entry_store import EntryStore
 from ..frames.companions import ENTRY_POINTS
 from .open_pack import OpenPack
@@ -40,7 +40,7 @@ def keep_entry_points(pack: OpenPack, store: EntryStore, first: int) -> None:
             continue
         sizes = np.zeros(len(file), "<u2")
         sizes[numbers] = [len(one) for one in found]
-        keep_at(_paths(file), sealed(file.bound(MAGIC), sizes.data, b"".join(found)))
+        write_beside_or_cached(_paths(file), sealed(file.bound(MAGIC), sizes.data, b"".join(found)))
 
 
 def _files(pack: OpenPack, first: int) -> Iterator[tuple[SizedFile, np.ndarray, np.ndarray]]:

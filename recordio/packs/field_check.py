@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..boxes import LEAST_HEADER, LEAST_OBJECT
-from ..content import read_payload
 from ..errors import RecordIOError
 from ..formats.table import IMAGE_KINDS
 from ..frames.check import Problem, verify
+from ..payload import read_payload
 from .fields_meta import FieldMeta
 from .open_pack import FieldPack, OpenPack
 from .scanned_container import scan_again

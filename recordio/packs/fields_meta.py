@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ..bytes.files import StoredFile
-from ..bytes.remote.objects import shown
+from ..bytes.remote.objects import redacted_url
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import FieldError
 from ..frames.companions import FIELDS
@@ -220,7 +220,7 @@ def read_fields(
         return None
     if not beside.is_local:
         beside = StoredFile(beside.name, beside.mirrored(settings))
-    name = shown(beside.name)
+    name = redacted_url(beside.name)
     if beside.size() > LARGEST_FILE:
         raise FieldError(
             f"it has more than {LARGEST_FILE} bytes: it describes no fields", path=name

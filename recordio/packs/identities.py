@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from ..content import WIDE
 from ..errors import KeyNotFoundError, RecordHeaderError, RecordIOError, RemoteFileError
 from ..frames.reader import RecordReader
 from ..header import HEADER, LABEL_OFFSET, WIDE_HEADER
+from ..payload import WIDE
 
 #: Records with some keys; None where there is none, nothing in it where it is damaged.
 RecordsByKey = Callable[[Sequence[int]], list["memoryview | bytes | None"]]

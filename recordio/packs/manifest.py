@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from ..bytes.files import StoredFile, named_files, with_mirrors
-from ..bytes.remote.objects import shown
+from ..bytes.remote.objects import redacted_url
 from ..bytes.remote.settings import RemoteSettings
 from ..bytes.storage import AtomicOutput
 from ..errors import ManifestError
@@ -148,8 +148,8 @@ class ShardManifest:
                 )
         if file.size() != shard.bytes:
             raise ManifestError(
-                f"it has {file.size()} bytes, and {shard.bytes} in {shown(self.path)}",
-                path=shown(file.name),
+                f"it has {file.size()} bytes, and {shard.bytes} in {redacted_url(self.path)}",
+                path=redacted_url(file.name),
             )
 
     @classmethod
@@ -179,7 +179,7 @@ class ShardManifest:
         file = StoredFile.at(path)
         if not file.is_local:
             file = StoredFile(file.name, file.mirrored(settings))
-        name = shown(file.name)
+        name = redacted_url(file.name)
         if file.size() > LARGEST_MANIFEST:
             raise ManifestError("it is too large for a manifest of shards", path=name)
         text = bytes(file.map())
@@ -212,7 +212,7 @@ def is_manifest(path: str | os.PathLike[str]) -> bool:
     >>> is_manifest("train.shards.json"), is_manifest("train.rec")
     (True, False)
     """
-    return shown(os.fsdecode(path)).endswith(".json")
+    return redacted_url(os.fsdecode(path)).endswith(".json")
 
 
 def named_manifest(path: str | os.PathLike[str]) -> ShardManifest | None:
@@ -247,7 +247,7 @@ def listed_packs(
     >>> [os.path.basename(file.name) for file in (*found.files, *found.indexes)]
     ['a-000000.rec', 'a-000001.rec', 'a-000000.idx', 'a-000001.idx']
     """
-    named = shown(paths) if isinstance(paths, str) else ";".join(map(shown, paths))
+    named = redacted_url(paths) if isinstance(paths, str) else ";".join(map(redacted_url, paths))
     files: list[StoredFile] = []
     beside: list[StoredFile | None] = []
     named_by: list[ShardManifest | None] = []

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from ..bytes.files import StoredFile
-from ..bytes.remote.objects import shown
+from ..bytes.remote.objects import redacted_url
 from ..containers.table import contained_files, container_of
 from ..errors import RecordIOError
 
@@ -20,7 +20,7 @@ def record_file(path: str | os.PathLike[str]) -> StoredFile:
     if not bare.endswith(".rec") and not (file.is_local and file.exists()):
         file = StoredFile(f"{file.name}.rec")
     if not file.exists():
-        raise RecordIOError("there is no such file", path=shown(file.name))
+        raise RecordIOError("there is no such file", path=redacted_url(file.name))
     return file
 
 
@@ -54,7 +54,7 @@ def container_files(path: Names) -> list[StoredFile]:
     except ValueError as error:
         if isinstance(error, RecordIOError):
             raise
-        raise RecordIOError(str(error), path=shown(name)) from None
+        raise RecordIOError(str(error), path=redacted_url(name)) from None
     for file in found:
         if file.is_local and not os.path.exists(file.name):
             of = "" if file.name == name else f" (of {name})"
@@ -62,7 +62,8 @@ def container_files(path: Names) -> list[StoredFile]:
     kinds = {container.name for container in map(container_of, found) if container is not None}
     if len(kinds) > 1:
         raise RecordIOError(
-            f"it names {' and '.join(sorted(kinds))}: give one of them at a time", path=shown(name)
+            f"it names {' and '.join(sorted(kinds))}: give one of them at a time",
+            path=redacted_url(name),
         )
     return found
 
@@ -76,7 +77,7 @@ def plain_files(path: Names) -> tuple[str, str | None]:
         raise RecordIOError(
             f"it is {container.name}, and this needs a record file: "
             f"`recordio pack {one_name(path)} PREFIX` makes one of it",
-            path=shown(found[0].name),
+            path=redacted_url(found[0].name),
         )
     return pack_files(one_name(path))
 

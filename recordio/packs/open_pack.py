@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..bytes.files import StoredFile, with_mirrors
-from ..bytes.remote.objects import shown
+from ..bytes.remote.objects import redacted_url
 from ..bytes.remote.settings import RemoteSettings
 from ..containers.container import USUAL, Choice, Container, chosen_kind
 from ..containers.joined import JoinedRecords, open_contained
@@ -29,7 +29,7 @@ from ..frames.mirrored import RemoteRecords
 from ..frames.reader import RecordReader
 from ..frames.record_bytes import map_records
 from ..frames.walk import walk
-from ..lists import ListEntry, entries_among, entry_lines, open_list
+from ..list_files import ListEntry, entries_among, entry_lines, open_list
 from ..notes import Notes
 from .classes import find_classes, labels_of_names
 from .field_files import field_file, field_names
@@ -82,8 +82,8 @@ class OpenPack:
         #: The files with records.
         self.shards = files
         #: The names as messages show them, and that of the record file without its suffix.
-        self.path: str = shown(os.fsdecode(file) if len(files) > 1 else self.file.name)  # type: ignore[arg-type]
-        self.index_path: str | None = shown(self.index.name) if self.index else None
+        self.path: str = redacted_url(os.fsdecode(file) if len(files) > 1 else self.file.name)  # type: ignore[arg-type]
+        self.index_path: str | None = redacted_url(self.index.name) if self.index else None
         self.prefix: str = pack_prefix(self.path)
         self.skip_errors: bool = skip_errors
         self.everything: bool = everything
@@ -536,8 +536,8 @@ def open_fields(packs: Sequence[OpenPack], name: str) -> list[FieldPack]:
         there = file.exists() if pack.container is None else pack.container.fields is not None
         if unnamed or not there:
             names = ", ".join(pack.field_names) or "none"
-            where = f": there is no {shown(file.name)}" if pack.container is None else ""
-            where = f": {shown(pack.prefix)}{SUFFIX} does not name it" if unnamed else where
+            where = f": there is no {redacted_url(file.name)}" if pack.container is None else ""
+            where = f": {redacted_url(pack.prefix)}{SUFFIX} does not name it" if unnamed else where
             raise FieldError(f"it has no field {name}{where}; its fields: {names}", path=pack.path)
     plain = [file for pack, file in zip(packs, files, strict=True) if pack.container is None]
     opened = iter(with_mirrors(plain, packs[0]._settings if packs else None))
@@ -588,7 +588,7 @@ def open_listed(
         return _open_contained(contained, indexes, name, settings, choice, keywords)
     found = listed_packs(paths, indexes, name, settings)
     for file in found[0][:1]:
-        chosen_kind(None, choice, shown(StoredFile.at(file).name))
+        chosen_kind(None, choice, redacted_url(StoredFile.at(file).name))
     return [
         OpenPack(file, index, settings=settings, manifest=manifest, **keywords)
         for file, index, manifest in zip(*found, strict=True)
@@ -604,12 +604,12 @@ def _open_contained(
     keywords: dict[str, Any],
 ) -> list[OpenPack]:
     if indexes:
-        raise ValueError(f"{name}: {shown(files[0].name)} needs no index: drop {indexes!r}")
-    rows = [chosen_kind(container_of(file), choice, shown(file.name)) for file in files]
+        raise ValueError(f"{name}: {redacted_url(files[0].name)} needs no index: drop {indexes!r}")
+    rows = [chosen_kind(container_of(file), choice, redacted_url(file.name)) for file in files]
     if keywords.get("verify") and not all(row is not None and row.has_checksums for row in rows):
         raise ValueError(
-            f"verify: {shown(files[0].name)} has no checksums of its own: `recordio pack` makes a "
-            "record file that has"
+            f"verify: {redacted_url(files[0].name)} has no checksums of its own: `recordio pack` "
+            "makes a record file that has"
         )
     files = with_mirrors(files, settings)
     packs = [OpenPack(file, settings=settings, choice=choice, **keywords) for file in files]

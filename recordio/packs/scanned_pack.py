@@ -17,7 +17,6 @@ import numpy as np
 
 from ..boxes import FAULTS, LEAST_HEADER, LEAST_OBJECT, are_objects, faults_of
 from ..bytes.mapping import check_kept
-from ..content import WIDE, has_wide_header, read_payload, rests_on_labels
 from ..errors import CorruptRecordError, IndexFileError, RecordHeaderError, TruncatedRecordError
 from ..frames.check import Problem, readable_lines
 from ..frames.frame import scan_offsets
@@ -26,6 +25,7 @@ from ..frames.listing import rewriting
 from ..frames.record_bytes import map_records
 from ..frames.walk import Piece, walk
 from ..header import HEADER, HEADER_FIELDS, LABEL_OFFSET
+from ..payload import WIDE, has_wide_header, read_payload, rests_on_labels
 from .identities import (
     ROUNDED,
     identity_keys,

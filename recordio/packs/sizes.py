@@ -20,9 +20,8 @@ from ..bytes.files import StoredFile, open_output
 from ..bytes.mapping import map_file
 from ..bytes.remote.heads import LARGE_RECORD, record_heads
 from ..bytes.remote.settings import RemoteSettings
-from ..containers.index import UNREADABLE, index_paths, keep_at
+from ..containers.index import UNREADABLE, index_paths, write_beside_or_cached
 from ..containers.reader import ContainedRecords
-from ..content import read_payload
 from ..errors import RecordIOError, RemoteFileError
 from ..formats.image_header import read_header
 from ..formats.jpeg_markers import jpeg_sizes
@@ -30,6 +29,7 @@ from ..frames.companions import SIZES
 from ..frames.head import FRAMED_HEADER, HEAD, MAGIC_WORD, flag_of, length_of
 from ..header import HEADER
 from ..ordered import map_in_order
+from ..payload import read_payload
 
 MAGIC = SIZES.magic
 SUFFIX = SIZES.ending
@@ -193,7 +193,7 @@ def stored_sizes(file: SizedFile) -> np.ndarray:
     if found is None:
         found = measured_sizes(file)
         if file.bound() == bound:  # else somebody writes it just now
-            keep_at(_paths(file), _pieces(bound, found))
+            write_beside_or_cached(_paths(file), _pieces(bound, found))
     return found
 
 

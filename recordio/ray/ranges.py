@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..bytes.files import StoredFile
-from ..bytes.remote.objects import shown
+from ..bytes.remote.objects import redacted_url
 from ..containers.table import contained_files
 from ..errors import EmptyRecordFileError, RecordIOError
 from ..packs.manifest import listed_packs, named_manifest
@@ -100,7 +100,7 @@ def listed_record_files(paths: str | os.PathLike[str] | Sequence[str]) -> list[R
         else:
             found += _listed(name)
     if not any(file.records for file in found):
-        path = ";".join(shown(os.fsdecode(name)) for name in names)
+        path = ";".join(redacted_url(os.fsdecode(name)) for name in names)
         raise EmptyRecordFileError("there are no records", path=path)
     return found
 
@@ -124,8 +124,8 @@ def _counted(file: StoredFile) -> RecordFile:
     if not index.exists():
         raise RecordIOError(
             "it has no index, without which a task would have to read all that is before its "
-            f"records: make one with recordio index {shown(path)}",
-            path=shown(path),
+            f"records: make one with recordio index {redacted_url(path)}",
+            path=redacted_url(path),
         )
     records = len(_opened(path, index.name, file.version()))
     return RecordFile(path, index.name, records, file.size())

@@ -13,7 +13,7 @@ import ray.data
 from ray.data.block import BlockAccessor, BlockMetadata
 from ray.data.datasource import Datasource, ReadTask
 
-from ..bytes.remote.objects import shown
+from ..bytes.remote.objects import redacted_url
 from ..errors import ImageDecodeError, LabelError, RecordIOError
 from ..formats.image_header import complete_limits
 from ..header import unpack
@@ -122,7 +122,7 @@ class RecordDatasource(Datasource):
                     num_rows=len(piece) if self._exact else None,
                     size_bytes=None if self._decoded else piece.bytes,
                     exec_stats=None,
-                    input_files=(shown(piece.file.path),),
+                    input_files=(redacted_url(piece.file.path),),
                 ),
                 per_task_row_limit=per_task_row_limit,
             )
@@ -240,7 +240,7 @@ def _blocks(
         except RecordIOError as error:
             if skip:
                 continue
-            path = shown(piece.file.path)
+            path = redacted_url(piece.file.path)
             raise type(error)(error.reason, path=path, record=number) from None
         for name, value in row.items():
             columns.setdefault(name, []).append(value)

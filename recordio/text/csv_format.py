@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from recordio.errors import TextFormatError
-from recordio.limits import check_array_bytes
+from recordio.file_limits import check_array_bytes
 from recordio.ordered import default_threads
 from recordio.text.lines import LineChunks
 

@@ -24,7 +24,7 @@ from recordio.text.lines cimport TextChunk, count_byte
 
 from recordio.errors import TextFormatError
 from recordio.extras import need
-from recordio.limits import check_array_bytes
+from recordio.file_limits import check_array_bytes
 from recordio.text.lines import MAX_LINE_BYTES, LineChunks, note_bad_row
 from recordio.ordered import OrderedWork, default_threads
 

@@ -10,7 +10,7 @@ from PIL import Image
 from recordio import ImageDecodeError, LabelError, RecordTooLargeError, decode_image, unpack
 from recordio.formats import by_opencv
 from recordio.formats.image_header import read_header
-from recordio.lists import ListEntry
+from recordio.list_files import ListEntry
 from recordio.tools import encode as encode_module
 from recordio.tools.encode import (
     EncodeOptions,

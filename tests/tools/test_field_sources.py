@@ -12,7 +12,7 @@ from PIL import Image
 
 from iterators.testing import encode, noise
 from recordio import RecordIOError, decode_image, unpack
-from recordio.lists import ListEntry
+from recordio.list_files import ListEntry
 from recordio.packs.fields_meta import FieldMeta
 from recordio.packs.open_pack import open_pack
 from recordio.tools import im2rec

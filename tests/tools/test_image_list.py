@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recordio import RecordIOError
-from recordio.lists import ListEntry, parse_line
+from recordio.list_files import ListEntry, parse_line
 from recordio.tools.image_list import (
     Skipped,
     format_line,

@@ -5,7 +5,7 @@ import cv2
 import pytest
 
 from recordio import RecordReader, RecordWriter, unpack
-from recordio.lists import ListEntry
+from recordio.list_files import ListEntry
 from recordio.tools import pack as pack_module
 from recordio.tools.encode import EncodeOptions
 from recordio.tools.image_list import ImageList, Skipped, shuffle_entries, write_list

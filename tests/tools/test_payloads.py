@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from recordio import IRHeader, RecordIOError, pack
-from recordio.content import read_payload
 from recordio.formats.table import kind_of
+from recordio.payload import read_payload
 from recordio.tools import payloads
 from recordio.tools.npy import decode_npy, encode_npy, npy_header
 from recordio.tools.payloads import (

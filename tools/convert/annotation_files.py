@@ -18,7 +18,7 @@ from recordio.containers.folder import ANY_DEPTH, walk_images
 from recordio.containers.names import is_system_name
 from recordio.errors import LabelError, RecordIOError
 from recordio.formats.table import FORMATS
-from recordio.lists import safe_name
+from recordio.list_files import safe_name
 from recordio.notes import Notes
 
 from ..image_list import Skipped

@@ -21,11 +21,11 @@ import numpy as np
 
 from recordio.errors import LabelError, RecordIOError
 from recordio.extras import need
+from recordio.file_limits import bounded_lines
 from recordio.formats.image_header import read_header
 from recordio.keywords.checks import boolean, choice
 from recordio.keywords.options import option
-from recordio.limits import bounded_lines
-from recordio.lists import UNLISTED
+from recordio.list_files import UNLISTED
 from recordio.notes import Notes
 from recordio.values import whole_number
 

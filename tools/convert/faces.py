@@ -18,12 +18,12 @@ import numpy as np
 
 from recordio.bytes.files import open_output, remove_output
 from recordio.errors import LabelError, RecordIOError
+from recordio.file_limits import bounded_lines
 from recordio.formats.decode import decode_image
 from recordio.formats.encode import encode_image
 from recordio.keywords.checks import integer
 from recordio.keywords.options import option
-from recordio.limits import bounded_lines
-from recordio.lists import ListEntry
+from recordio.list_files import ListEntry
 from recordio.operations.output import Plan, write_packs
 from recordio.packs.classes import format_classes
 from recordio.packs.identity_frames import face_keys

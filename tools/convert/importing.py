@@ -20,7 +20,7 @@ from recordio import IRHeader, RecordReader, pack
 from recordio.bytes.storage import naming_output
 from recordio.errors import LabelError, RecordIOError, RecordTooLargeError
 from recordio.frames.companions import CLASSES, LIST, pack_paths, set_paths
-from recordio.lists import UNLISTED, ListEntry, check_labels, safe_name
+from recordio.list_files import UNLISTED, ListEntry, check_labels, safe_name
 from recordio.packs.classes import format_classes
 from recordio.packs.pack_writer import PackWriter
 

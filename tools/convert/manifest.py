@@ -21,7 +21,7 @@ from recordio.bytes.files import StoredFile, open_bytes
 from recordio.errors import LabelError, RemoteFileError
 from recordio.keywords.checks import path as a_path
 from recordio.keywords.options import option, optional
-from recordio.lists import safe_name
+from recordio.list_files import safe_name
 from recordio.notes import Notes
 from recordio.values import is_true, number, whole_number
 

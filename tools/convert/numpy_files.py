@@ -22,11 +22,11 @@ from numpy.lib import format as npy_format
 from recordio import RecordIOError
 from recordio.bytes.files import open_bytes
 from recordio.bytes.storage import AtomicOutput
+from recordio.file_limits import check_array_bytes
 from recordio.formats.table import IMAGE_KINDS
 from recordio.keywords.checks import choice
 from recordio.keywords.checks import path as a_path
 from recordio.keywords.options import option, optional
-from recordio.limits import check_array_bytes
 
 from ..image_list import Skipped
 from ..images import decode_content, encode_image, swap_red_and_blue

@@ -22,14 +22,14 @@ import numpy as np
 from recordio import RecordIOError
 from recordio.bytes.regular_files import open_regular
 from recordio.errors import LabelError
+from recordio.file_limits import bounded_lines
 from recordio.formats.encode import encode_as_opencv
 from recordio.formats.general import turned
 from recordio.formats.image_header import check_pixels, open_image, read_header
 from recordio.keywords.checks import boolean
 from recordio.keywords.checks import path as a_path
 from recordio.keywords.options import option, optional
-from recordio.limits import bounded_lines
-from recordio.lists import safe_name
+from recordio.list_files import safe_name
 from recordio.notes import Notes
 from recordio.packs.fields_meta import FieldMeta
 from recordio.values import is_true, number, whole_number

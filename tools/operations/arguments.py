@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from recordio.errors import RecordIOError
-from recordio.limits import bounded_lines
+from recordio.file_limits import bounded_lines
 from recordio.values import number
 
 from ..outputs import local_path

@@ -18,7 +18,7 @@ from recordio.errors import (
 )
 from recordio.formats.image_header import read_header
 from recordio.formats.table import suffixes_of
-from recordio.lists import entries_among
+from recordio.list_files import entries_among
 from recordio.operations.expression import NAMES, Condition
 
 from .contents import read_content

@@ -18,15 +18,15 @@ import numpy as np
 
 from recordio.boxes import LEAST_HEADER, LEAST_OBJECT, boxes_of
 from recordio.bytes.files import StoredFile
-from recordio.content import read_payload
 from recordio.errors import IndexFileError, KeyNotFoundError, LabelError, RecordIOError
 from recordio.formats.table import IMAGE_KINDS
 from recordio.frames.head import part_at
 from recordio.header import IRHeader
-from recordio.lists import entries_among
+from recordio.list_files import entries_among
 from recordio.packs.identities import Identities, find_identities, records_by_key
 from recordio.packs.names import pack_prefix, source_prefix
 from recordio.packs.open_pack import open_pack
+from recordio.payload import read_payload
 
 from ..payloads import labels_of, number_text
 from .fields import ShownFields

@@ -16,7 +16,7 @@ from ...providers.mnist import MNISTIter as _MNISTIter
 from ...providers.mx_data_provider import MXDataProvider as _MXDataProvider
 from ...providers.wrappers import PrefetchingIter as _PrefetchingIter
 from ...providers.wrappers import ResizeIter as _ResizeIter
-from .delivery import delivering
+from .ndarray_results import delivering
 
 CSVIter: type[_CSVIter] = delivering(_CSVIter, __name__)
 ImageDetRecordIter: type[_ImageDetRecordIter] = delivering(_ImageDetRecordIter, __name__)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
-from recordio.keywords.checks import entries, integer
+from recordio.keywords.checks import checked_state, integer
 
 #: Treatment of a last, short batch: filled from the start, left short, or not delivered.
 Tail = Literal["wrap", "pad", "drop"]
@@ -36,7 +36,7 @@ class Position(NamedTuple):
         last_epoch: float = math.inf,
     ) -> Position:
         """Read the position under these names in a state; a ValueError if none is in range."""
-        entries(state, done, epoch)
+        checked_state(state, done, epoch)
         return cls(
             integer(epoch, state[epoch], low=0, high=last_epoch),
             integer(done, state[done], low=low, high=high),

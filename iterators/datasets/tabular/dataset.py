@@ -14,7 +14,7 @@ import numpy as np
 from ...core.backend import is_tensor
 from ...core.collate import concat_examples
 from ...core.indexing import resolve_rows, rows_as_index
-from ..mixin import DatasetMixin
+from ..dataset_base import DatasetMixin
 from .operations import (
     Concatenation,
     Join,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 import numpy as np
 
 from recordio.bytes.files import listed_files
-from recordio.bytes.remote.objects import shown
+from recordio.bytes.remote.objects import redacted_url
 from recordio.bytes.remote.settings import RemoteSettings, is_url
 from recordio.containers.container import Choice
 from recordio.containers.names import field_note
@@ -302,7 +302,7 @@ class Packs(RecordSource):
 
 
 def _shown(path: str | tuple[str, ...]) -> str | tuple[str, ...]:
-    return shown(path) if isinstance(path, str) else tuple(map(shown, path))
+    return redacted_url(path) if isinstance(path, str) else tuple(map(redacted_url, path))
 
 
 def _urls(packs: Sequence[Pack]) -> list[str]:

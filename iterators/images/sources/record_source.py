@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from recordio.bytes.files import StoredFile
-from recordio.bytes.remote.objects import shown
+from recordio.bytes.remote.objects import redacted_url
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.containers.container import USUAL, BlockReader, Choice
 from recordio.errors import (
@@ -26,7 +26,7 @@ from recordio.errors import (
     RemoteFileError,
 )
 from recordio.header import unpack
-from recordio.lists import read_entries
+from recordio.list_files import read_entries
 from recordio.notes import Notes
 from recordio.packs.fields_meta import FieldMeta, agreed
 from recordio.packs.identities import Identities, count_identities, joined_identities
@@ -92,7 +92,7 @@ class RecordSource:
         samples of containers that part is used which `choice` says.
         """
         path, index = (os.fspath(p) if isinstance(p, os.PathLike) else p for p in (path, index))
-        name = shown(path) if isinstance(path, str) else ";".join(map(shown, path))
+        name = redacted_url(path) if isinstance(path, str) else ";".join(map(redacted_url, path))
         skip = on_error == "skip"
         ways = {"skip_errors": skip, "verify": verify}
         files = open_listed(path, index, "path_imgrec", remote, choice, **ways)

@@ -24,9 +24,9 @@ from recordio.bytes.remote.library import (
     Version,
     object_was_replaced,
     redacted,
+    redacted_url,
     request_seconds,
     retried,
-    shown,
 )
 from recordio.errors import RemoteFileError
 from recordio.extras import command, need
@@ -85,7 +85,7 @@ class Fsspec(Library):
             raise cause from None
         size = found.get("size")
         if size is None:
-            raise RemoteFileError("the server does not tell its size", path=shown(self._url))
+            raise RemoteFileError("the server does not tell its size", path=redacted_url(self._url))
         tags = [str(found[name]) for name in TAGS if found.get(name) is not None]
         return Version(int(size), tags[0] if tags else "")
 
@@ -113,7 +113,7 @@ class Fsspec(Library):
                 came = came or "bytes without saying which (no Content-Range)"
                 raise RemoteFileError(
                     f"the server sent {came} instead of {wanted}",
-                    path=shown(self._url),
+                    path=redacted_url(self._url),
                     offset=start,
                 )
 
@@ -169,7 +169,7 @@ def filesystem(url: str, access: Access | None = None) -> tuple[Any, str]:
 
 def _fsspec_at(url: str, access: Access) -> tuple[Any, str]:
     """Do the same for single requests, which are made again here, and with errors of ours."""
-    url_to_fs = need("fsspec.core", f"URLs such as {shown(url)}").url_to_fs
+    url_to_fs = need("fsspec.core", f"URLs such as {redacted_url(url)}").url_to_fs
     options = _options(url, access)
     if urlsplit(url).scheme in ("s3", "s3a"):
         once = {"retries": {"total_max_attempts": 1}}
@@ -179,7 +179,7 @@ def _fsspec_at(url: str, access: Access) -> tuple[Any, str]:
     except (ImportError, ValueError) as error:
         raise RemoteFileError(
             f"no library for it is installed ({redacted(error, options)}): {command('fsspec')}",
-            path=shown(url),
+            path=redacted_url(url),
         ) from None
 
 

@@ -191,7 +191,7 @@ def object_was_replaced(url: str) -> RemoteChangedError:
     return RemoteChangedError(
         "the object was replaced after it was opened: open it again to read the new one, whose"
         " records may be others",
-        path=shown(url),
+        path=redacted_url(url),
     )
 
 
@@ -210,10 +210,10 @@ _HIDDEN = re.compile("SECRET|TOKEN$|PASSWORD|(ACCOUNT|ACCESS|STORAGE|API)_KEY")
 LONGEST_CAUSE = 300
 
 
-def shown(url: str) -> str:
+def redacted_url(url: str) -> str:
     """Strip a URL of passwords and signatures, for messages.
 
-    >>> shown("https://user:word@host/a.rec?X-Amz-Signature=12")
+    >>> redacted_url("https://user:word@host/a.rec?X-Amz-Signature=12")
     'https://host/a.rec'
     """
     return _USER.sub(r"\1", _QUERY.sub(r"\1", url))
@@ -228,7 +228,7 @@ def redacted(error: BaseException, options: dict[str, Any]) -> str:
     text = str(error).split("\n\nDebug source", 1)[0]
     for value in sorted(_secrets(options) | _secrets_around(), key=len, reverse=True):
         text = text.replace(value, "***")
-    text = " ".join(_CREDENTIALS.sub(r"\1***", shown(text)).split())
+    text = " ".join(_CREDENTIALS.sub(r"\1***", redacted_url(text)).split())
     if len(text) > LONGEST_CAUSE:
         text = f"{text[:LONGEST_CAUSE]} ..."
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -16,7 +16,15 @@ from urllib.parse import urlsplit
 from recordio.bytes.remote.by_fsspec import Fsspec
 from recordio.bytes.remote.by_obstore import Obstore
 from recordio.bytes.remote.fetching import in_background
-from recordio.bytes.remote.library import Access, GaveUp, Library, Version, redacted, retried, shown
+from recordio.bytes.remote.library import (
+    Access,
+    GaveUp,
+    Library,
+    Version,
+    redacted,
+    redacted_url,
+    retried,
+)
 from recordio.errors import (
     RecordIOError,
     RemoteChangedError,
@@ -36,7 +44,7 @@ __all__ = [
     "list_urls",
     "looked_up",
     "open_stream",
-    "shown",
+    "redacted_url",
 ]
 
 #: The libraries by their names; the first that reaches a URL is used for it.
@@ -67,7 +75,7 @@ class RemoteObject:
     """
 
     def __init__(self, url: str, access: Access) -> None:
-        self.url: str = shown(url)
+        self.url: str = redacted_url(url)
         self.access: Access = access
         self._library = library_of(url, access)(url, access)
         self.version: Version = self._library.head()
@@ -137,7 +145,7 @@ def _looked_up(url: str, access: Access, patient_when_denied: bool = True) -> Re
             told = True
             logger.warning(
                 "%s: cannot be opened yet, and is asked for again for %g s (remote_timeout): %s",
-                shown(url),
+                redacted_url(url),
                 access.timeout,
                 redacted(error, access.options),
             )
@@ -154,11 +162,13 @@ def _looked_up(url: str, access: Access, patient_when_denied: bool = True) -> Re
         raise
     except FileNotFoundError as error:
         cause = redacted(error, access.options)
-        raise RemoteMissingError(f"there is no such object: {cause}", path=shown(url)) from None
+        raise RemoteMissingError(
+            f"there is no such object: {cause}", path=redacted_url(url)
+        ) from None
     except GaveUp as last:
         raise RemoteFileError(
             f"the object cannot be opened, {last.effort}: {redacted(last.cause, access.options)}",
-            path=shown(url),
+            path=redacted_url(url),
         ) from None
 
 
@@ -173,7 +183,8 @@ def open_stream(url: str, access: Access) -> BinaryIO:
         raise
     except Exception as error:  # of a library below, such as credentials that are missing
         raise RemoteFileError(
-            f"the object cannot be opened: {redacted(error, access.options)}", path=shown(url)
+            f"the object cannot be opened: {redacted(error, access.options)}",
+            path=redacted_url(url),
         ) from None
     if stream is None:
         remote = looked_up(url, access)
@@ -237,7 +248,8 @@ def list_urls(url: str, suffix: str, access: Access) -> list[str]:
         if isinstance(error, RemoteFileError | ImportError):
             raise
         raise RemoteFileError(
-            f"the folder cannot be listed: {redacted(error, access.options)}", path=shown(url)
+            f"the folder cannot be listed: {redacted(error, access.options)}",
+            path=redacted_url(url),
         ) from None
     pattern = last or "*"
     found = [n for n in names if n.endswith(suffix) and fnmatch.fnmatchcase(n, pattern)]

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from recordio.at_end import at_end
 from recordio.bytes.remote.fetching import SIGNAL_SECONDS, in_background
 from recordio.bytes.remote.library import (
     HOPELESS,
@@ -23,14 +22,15 @@ from recordio.bytes.remote.library import (
     PartWriter,
     Version,
     redacted,
+    redacted_url,
     retried,
-    shown,
 )
 from recordio.bytes.remote.objects import library_of, looked_up
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.bytes.storage import Output
 from recordio.bytes.temporary import REPLACED_SUFFIX
 from recordio.errors import RecordIOError, RemoteFileError, RemoteMissingError
+from recordio.exit_hooks import at_end
 
 #: Bytes of a part.
 PART = 1 << 24
@@ -65,10 +65,12 @@ class RemoteOutput(Output):
         super().__init__()
         self.files: tuple[Upload, ...]
         if len(set(urls)) != len(urls):
-            raise RecordIOError("the same URL is given twice as an output", path=shown(urls[0]))
+            raise RecordIOError(
+                "the same URL is given twice as an output", path=redacted_url(urls[0])
+            )
         self._settings = RemoteSettings() if settings is None else settings
         self._urls, self._without = urls, tuple(without)
-        self.paths: tuple[str, ...] = tuple(map(shown, urls))
+        self.paths: tuple[str, ...] = tuple(map(redacted_url, urls))
         self.files = tuple(Upload(url, self._settings) for url in urls)
         self._cleanup = at_end(self, _discard, self.files, self._owner)
 
@@ -133,7 +135,7 @@ def part_writer(url: str, settings: RemoteSettings) -> PartWriter:
         raise RemoteFileError(
             "servers of http:// and https:// are only read: write to s3://, gs://, az:// or the "
             "like, or to a path of this machine",
-            path=shown(url),
+            path=redacted_url(url),
         )
     return library_of(url, settings)(url, settings).writer(PART)
 
@@ -146,7 +148,7 @@ class Upload:
     """
 
     def __init__(self, url: str, settings: RemoteSettings) -> None:
-        self.url: str = shown(url)
+        self.url: str = redacted_url(url)
         self._settings = settings
         try:
             self._writer = part_writer(url, settings)
@@ -259,11 +261,13 @@ def _change(url: str, settings: RemoteSettings, request: Callable[[Library], Non
     try:
         in_background(change)
     except FileNotFoundError as error:
-        raise RemoteMissingError(redacted(error, settings.options), path=shown(url)) from None
+        raise RemoteMissingError(
+            redacted(error, settings.options), path=redacted_url(url)
+        ) from None
     except GaveUp as last:
         cause = redacted(last.cause, settings.options)
         raise RemoteFileError(
-            f"it cannot be moved or removed, {last.effort}: {cause}", path=shown(url)
+            f"it cannot be moved or removed, {last.effort}: {cause}", path=redacted_url(url)
         ) from None
 
 

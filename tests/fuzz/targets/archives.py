@@ -21,7 +21,7 @@ from recordio.containers.tar import TAR
 from recordio.containers.tf_example import decode_example
 from recordio.containers.tfrecord import WANTED, content_of, labels_of, masked_crc32c, scan
 from recordio.image_sets import read_cifar
-from recordio.lists import check_labels
+from recordio.list_files import check_labels
 from recordio.tools.convert.containers import read_frames
 from recordio.tools.convert.format import Import, ImportSource, Item, LeftOut
 from recordio.tools.convert.importing import ImportReport

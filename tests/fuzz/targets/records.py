@@ -27,11 +27,11 @@ from recordio import (
     unpack_img,
     verify,
 )
-from recordio.content import read_payload
 from recordio.frames.encoder import MAGIC, encode
 from recordio.frames.frame import find_head, scan_offsets
 from recordio.frames.index_file import read_index
-from recordio.lists import parse_line, read_entries
+from recordio.list_files import parse_line, read_entries
+from recordio.payload import read_payload
 from recordio.tools.image_list import format_line, read_list
 from recordio.tools.npy import decode_npy, encode_npy
 from recordio.tools.payloads import check_content, describe, labels_of

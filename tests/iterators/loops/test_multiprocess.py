@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from iterators import MultiprocessIterator, SerialIterator, concat_examples
-from iterators.core.joinable import joined
+from iterators.core.shared_arrays import joined
 from iterators.loops import WorkerDiedError, WorkerError, packing
 
 #: Newer versions of Python warn when a process that has threads is forked.

@@ -269,5 +269,5 @@ def test_a_shard_that_is_cut_while_it_is_read_is_named(tmp_path):
 def test_the_cache_folder_is_made_for_files_on_servers(tmp_path, monkeypatch):
     monkeypatch.setenv("RECORDIO_INDEX_CACHE", str(tmp_path / "new" / "folder"))
     paths = index_paths(StoredFile("s3://b/a.tar"))
-    assert index.keep_at(paths, [b"some ", b"bytes"]) == paths[0]
+    assert index.write_beside_or_cached(paths, [b"some ", b"bytes"]) == paths[0]
     assert Path(paths[0]).read_bytes() == b"some bytes"

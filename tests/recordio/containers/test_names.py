@@ -29,7 +29,7 @@ from recordio.containers.reader import ContainedRecords
 from recordio.containers.zip import LETTERS, NAMELESS, NO_UTF_8, REPLACED, SLASHES, ZIP
 from recordio.errors import FieldError, ImageDecodeError, RecordIOError
 from recordio.formats.table import IMAGE_SUFFIXES
-from recordio.lists import open_list, parse_line
+from recordio.list_files import open_list, parse_line
 from recordio.packs.open_pack import open_pack
 from recordio.tools import cli, im2rec
 from recordio.tools.scan import scan_images

@@ -62,4 +62,4 @@ def test_paths_and_choices():
 
 def test_entries_of_a_state():
     with pytest.raises(ValueError, match="the state is incomplete: it has no number"):
-        checks.entries({"epoch": 3}, "epoch", "number")
+        checks.checked_state({"epoch": 3}, "epoch", "number")

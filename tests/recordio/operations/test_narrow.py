@@ -16,9 +16,9 @@ from recordio import (
     unpack,
 )
 from recordio import filter as filter_pack
-from recordio.content import has_wide_header, read_payload
 from recordio.packs.open_pack import OpenPack
 from recordio.packs.scanned_pack import ScannedPack
+from recordio.payload import has_wide_header, read_payload
 from recordio.tools.info import collect_info
 
 IMAGE = b"\xff\xd8\xff\xe0 an image"

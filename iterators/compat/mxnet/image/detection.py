@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .... import mx_image as _mx_image
-from ..delivery import ToNDArray, as_giving, step_giving, with_steps
+from ..ndarray_results import ToNDArray, as_giving, step_giving, with_steps
 
 DetAugmenter = _mx_image.DetAugmenter
 CreateMultiRandCropAugmenter: Callable[..., Any] = _mx_image.CreateMultiRandCropAugmenter

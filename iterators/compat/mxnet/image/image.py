@@ -8,7 +8,7 @@ from typing import Any
 
 from .... import mx_image as _mx_image
 from ....mx_image.functions import interpolation
-from ..delivery import ToNDArray, as_giving, giving, step_giving, with_steps
+from ..ndarray_results import ToNDArray, as_giving, giving, step_giving, with_steps
 
 imdecode: Callable[..., Any] = giving(_mx_image.imdecode)
 imread: Callable[..., Any] = giving(_mx_image.imread)

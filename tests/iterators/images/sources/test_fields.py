@@ -313,7 +313,9 @@ def test_an_index_from_before_that_rule_is_made_again(tmp_path):
     path = write_tar(tmp_path / "a.tar", {"depth.png": IMAGE, "jpg": encode(noise(), ".jpg")})
     file = StoredFile(str(path))
     old = ContainedSamples.of([512], [len(IMAGE)], [[7]], ["000000.depth.png"])
-    index.keep_at([f"{path}.index"], index._pieces(old, ["a tar file", *file.version()]))
+    index.write_beside_or_cached(
+        [f"{path}.index"], index._pieces(old, ["a tar file", *file.version()])
+    )
     assert RecordSource.open(path).files[0].samples.labels.tolist() == [0]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recordio.bytes.remote.library import redacted, shown
+from recordio.bytes.remote.library import redacted, redacted_url
 from recordio.bytes.remote.objects import RemoteObject, list_urls
 from recordio.errors import RemoteChangedError, RemoteFileError
 
@@ -117,8 +117,8 @@ def test_messages_hold_no_credentials_from_elsewhere(monkeypatch):
 
 
 def test_urls_are_shown_without_credentials():
-    assert shown("s3://bucket/a.rec") == "s3://bucket/a.rec"
-    assert shown("https://me:word@host/a.rec?sig=1#x") == "https://host/a.rec"
+    assert redacted_url("s3://bucket/a.rec") == "s3://bucket/a.rec"
+    assert redacted_url("https://me:word@host/a.rec?sig=1#x") == "https://host/a.rec"
 
 
 def test_folders_and_patterns_are_listed(settings, library):

@@ -3,8 +3,8 @@
 from typing import Any, TypeAlias
 
 from .....datasets import gluon as _gluon
-from ...delivery import without_examples as _without_examples
 from ...ndarray.array import NDArray as _NDArray
+from ...ndarray_results import without_examples as _without_examples
 
 Dataset: TypeAlias = _gluon.Dataset
 RecordFileDataset = _gluon.RecordFileDataset

@@ -14,8 +14,8 @@ import numpy as np
 from recordio.image_sets import read_cifar, read_mnist
 
 from ......datasets import gluon as _gluon
-from ....delivery import without_examples
 from ....ndarray.array import as_nd
+from ....ndarray_results import without_examples
 
 __all__ = [
     "CIFAR10",

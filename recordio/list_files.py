@@ -16,7 +16,7 @@ import numpy as np
 
 from .bytes.files import open_text
 from .errors import LabelError
-from .limits import bounded_lines
+from .file_limits import bounded_lines
 from .values import number
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 import numpy as np
 
-from iterators.core.joinable import JoinableMemory, joined
+from iterators.core.shared_arrays import JoinableMemory, joined
 
 
 def test_neighbours_in_joinable_memory_become_one_array():

@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 import recordio
-from recordio.at_end import at_end
+from recordio.exit_hooks import at_end
 
 FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 PROCESSES = """

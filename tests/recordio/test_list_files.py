@@ -6,7 +6,7 @@ from iterators.mx_image.det_iter import described_files
 from iterators.providers.image_sources import read_image_list
 from recordio import IRHeader, RecordReader, RecordWriter, filter, pack, relabel, unpack
 from recordio.errors import LabelError
-from recordio.lists import (
+from recordio.list_files import (
     ListEntry,
     entries_among,
     is_list,

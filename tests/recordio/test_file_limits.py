@@ -5,7 +5,7 @@ import io
 import pytest
 
 from recordio import RecordIOError, TextFormatError
-from recordio.limits import LONGEST_LINE, bounded_lines, check_array_bytes
+from recordio.file_limits import LONGEST_LINE, bounded_lines, check_array_bytes
 
 
 def test_an_array_may_be_many_times_as_large_as_its_file():
