@@ -57,8 +57,8 @@ def test_closing_in_a_worker_leaves_the_memory_that_it_fills(stage_of, monkeypat
         ended.set()
         return decode(data, channels, **limits)
 
-    stage = stage_of()
     monkeypatch.setattr(codec, "decode_other", closing)
+    stage = stage_of()
     stage.start()
     worker = next(t for t in threading.enumerate() if t.name.startswith("image-stage"))
     with monkeypatch.context() as patch:
