@@ -159,7 +159,7 @@ def kind_and_remedy(name: str, head: bytes) -> tuple[str, str] | None:
         return "a TFRecord file", NAMED.format(".tfrecord")
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
-    if other := other_text(head, name):
+    if other := wrong_encoding(head):
         return other
     return ("a text file", NONE) if _is_text(head) else None
 
@@ -174,9 +174,10 @@ def other_text(head: bytes, name: str = "") -> tuple[str, str] | None:
         return other
     if PAGE.match(head):
         return "an HTML page", FETCH
-    if head.startswith(NO_TEXT):
-        return kind_and_remedy(name, head) or ("a record file", "give a file of text")
-    return None
+    record = "a record file", "give a file of text"
+    if head.startswith(RECORD):
+        return record
+    return kind_and_remedy(name, head) or record if head.startswith(NO_TEXT) else None
 
 
 def _is_text(head: bytes) -> bool:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recordio import TextFormatError, read_libsvm
+from recordio import TextFormatError, read_csv, read_libsvm
+from recordio.frames.encoder import encode
 
 sparse = pytest.importorskip("scipy.sparse")
 
@@ -242,6 +243,14 @@ def test_any_bytes_give_a_valid_matrix_or_a_typed_error(folder, content):
     else:
         data.check_format(full_check=True)
         assert data.shape[0] == len(labels)
+
+
+@pytest.mark.parametrize("read", [read_libsvm, read_csv])
+def test_a_record_file_is_no_text(tmp_path, read):
+    path = tmp_path / "a.txt"
+    path.write_bytes(encode(b"1 2:3"))
+    with pytest.raises(TextFormatError, match="looks like a record file"):
+        read(path)
 
 
 def test_limits_on_lines_and_memory(tmp_path):
