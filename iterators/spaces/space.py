@@ -301,11 +301,17 @@ class Space(Form):
         return NotImplementedError(f"there is no conversion from {self} to {space}")
 
 
-def space_of(spec: FieldSpec | tuple[FieldSpec, ...]) -> Space:
-    """Return the space in which data is stored; a composite one for a tuple."""
+@functools.cache
+def _load_kinds() -> None:
+    """Load the files of this package, once: a kind is known when its file is loaded."""
     package = sys.modules[__package__]
     for name in package.__all__:
-        getattr(package, name)  # a kind is known when its file is loaded
+        getattr(package, name)
+
+
+def space_of(spec: FieldSpec | tuple[FieldSpec, ...]) -> Space:
+    """Return the space in which data is stored; a composite one for a tuple."""
+    _load_kinds()
     for kind in Space._kinds:
         found = kind.describing(spec)
         if found is not None:
