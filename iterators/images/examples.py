@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
+from multiprocessing import RawValue, context
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +28,6 @@ from recordio.keywords.options import (
 
 from ..core.dtypes import BATCH_TYPES, quoted
 from ..core.example_random import epoch_at_hand
-from ..core.shared_number import SharedNumber
 from .augment.named_recipes import NamedRecipeOptions, expanded
 from .augment.recipe import Recipe
 from .augment.rules import EXPOSURE_RULE, PIXEL_RULES
@@ -222,3 +222,28 @@ class AugmentedExamples:
 def _copied(data: Any) -> np.ndarray:
     """Return the first view of an image, which stays as it is."""
     return np.array(data[0] if isinstance(data, (list, tuple)) else data)
+
+
+class SharedNumber:
+    """A whole number of 64 bits in memory that forked and spawned processes share.
+
+    Pickled for anything but the start of a process it is a number of its own.
+    """
+
+    def __init__(self, value: int = 0) -> None:
+        self._memory = RawValue("q", value)
+
+    @property
+    def value(self) -> int:
+        """The number now."""
+        return self._memory.value
+
+    @value.setter
+    def value(self, value: int) -> None:
+        self._memory.value = value
+
+    def __getstate__(self) -> Any:
+        return self._memory if context.get_spawning_popen() is not None else self.value
+
+    def __setstate__(self, state: Any) -> None:
+        self._memory = RawValue("q", state) if isinstance(state, int) else state

@@ -1,8 +1,8 @@
 """Samplers: the rows of a set in the batches of an epoch.
 
 A sampler keeps its position, two integers, between epochs, and the rows of the running one that it
-has delivered.  Rows come from
-`iterators.views.sampling` and depend on the seed and on nothing else.
+has delivered.  Rows depend on the seed and on nothing else: each comes from a pure step from one
+position to rows and the position behind them, and each such function says what the position counts.
 
 Those of texts make batches that continue one another, for recurrent models: row i of a batch goes
 on where row i of the one before stopped; ``batch.sequence_start`` marks the batches where a
@@ -12,6 +12,7 @@ sequence begins and a model has to forget.
 from __future__ import annotations
 
 import gc
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,8 +21,8 @@ import numpy as np
 
 from recordio.keywords.checks import integer
 
-from ..core.order.cutting import Position
-from .sampling import drawn, in_turn, sentences, streams
+from ..core.order.cutting import Position, pieces, runs
+from ..core.order.epochs import ShuffledOrder, WeightedOrder
 from .sets import Batch, DataSet, DataSource
 from .text_sets import SentenceSet, TextSet
 from .view import View
@@ -468,3 +469,50 @@ def _set_of(dataset: Any, kind: type[Any]) -> Any:
     if not isinstance(found, kind):
         raise TypeError(f"expected a {kind.__name__}, not {type(found).__name__}")
     return found
+
+
+def in_turn(
+    at: Position, size: int, batch_size: int, seed: int | None = None
+) -> tuple[np.ndarray, Position]:
+    """Return rows one after another, or permuted by a seed; the last of a cycle may be short."""
+    done = at.done if at.done < size else 0
+    _, start, stop = next(runs(done, done + batch_size, size))
+    rows = np.arange(start, stop)
+    if seed is not None:
+        rows = ShuffledOrder(size, seed).at(at.epoch, rows)
+    return rows, Position(at.epoch + stop // size, stop % size)
+
+
+def drawn(
+    at: Position, weights: np.ndarray, batch_size: int, seed: int
+) -> tuple[np.ndarray, Position]:
+    """Return rows drawn with replacement: one sequence without an end."""
+    stop = at.done + batch_size
+    rows = WeightedOrder(weights, seed).at(at.epoch, np.arange(at.done, stop))
+    return rows, Position(at.epoch, stop)
+
+
+def streams(
+    at: Position, size: int, batch_size: int, stride: int
+) -> tuple[np.ndarray, int, Position]:
+    """Return the first rows of the next step of `batch_size` streams side by side, and its number.
+
+    The position counts steps of `stride` words; `size` words are at least one step for every
+    stream.
+    """
+    length = size // batch_size
+    steps = length // stride
+    step = at.done if at.done < steps else 0
+    rows = np.arange(batch_size) * length + step * stride
+    return rows, step, Position(at.epoch + (step + 1) // steps, (step + 1) % steps)
+
+
+def sentences(cycle: int, lengths: np.ndarray, batch_size: int, seed: int) -> list[np.ndarray]:
+    """Return sentences that are read side by side, in the order of a cycle."""
+    count = len(lengths)
+    order = ShuffledOrder(count, seed).at(cycle, np.arange(count))
+    found = np.unique(lengths)
+    # Apart from the order of sentences also where there are as many lengths.
+    positions = ShuffledOrder(len(found), ~seed).at(cycle, np.arange(len(found)))
+    alike = (order[lengths[order] == length] for length in found[positions])
+    return list(itertools.chain(*(pieces(rows, batch_size) for rows in alike)))

@@ -15,7 +15,7 @@ from recordio.list_files import (
     safe_name,
 )
 from recordio.tools.image_list import read_list
-from recordio.tools.list_spans import cut_list
+from recordio.tools.pack_shards import cut_list
 
 MARKED = (  # what spreadsheets and people put into a list: a mark, comments, blanks, line ends
     "\ufeff# made by hand\r\n\r\n7\t0.5\tcat/a b.jpg\r\n  # the next\n \n9 2 dog/c.jpg\n\u3000\n"

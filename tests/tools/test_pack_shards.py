@@ -13,7 +13,7 @@ from iterators import ImageRecordIter
 from recordio import ManifestError
 from recordio.tools.im2rec import main
 from recordio.tools.image_list import read_list
-from recordio.tools.list_spans import cut_list
+from recordio.tools.pack_shards import cut_list
 
 
 def run(*words):

@@ -1,5 +1,5 @@
 from iterators.core.order.cutting import Position
-from iterators.views.sampling import in_turn, streams
+from iterators.views.samplers import in_turn, streams
 
 
 def test_the_last_rows_of_a_turn():

@@ -1,4 +1,4 @@
-from iterators.core.shared_number import SharedNumber
+from iterators.images.examples import SharedNumber
 
 
 def test_a_number_that_counts():
