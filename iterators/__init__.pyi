@@ -108,7 +108,7 @@ from .providers.protocol import AbstractDataProviderState as AbstractDataProvide
 from .providers.protocol import SlicedNDArray as SlicedNDArray
 
 # MXNet's `mx.image`: images one by one, in Python.
-from .providers.image_iter import ImageIter as ImageIter
+from .mx_image.image_iter import ImageIter as ImageIter
 from .mx_image import ImageDetIter as ImageDetIter
 from .images.augment.augmenter import Augmenter as Augmenter
 from .images.transcode import optimize_jpeg as optimize_jpeg

@@ -1,7 +1,6 @@
 """Floor 4: MXNet's `mx.image`: functions on single images, augmenters in Python, `ImageDetIter`."""
 
 from ..core.example_random import example_random
-from ..providers.image_iter import ImageIter
 from .augmenters import (
     Augmenter,
     BrightnessJitterAug,
@@ -45,6 +44,7 @@ from .functions import (
     random_rotate,
     resize_short,
 )
+from .image_iter import ImageIter
 
 __all__ = [
     "Augmenter",

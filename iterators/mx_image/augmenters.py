@@ -18,7 +18,6 @@ from recordio.keywords.checks import choice, integer, integers, real
 
 from ..core.example_random import example_normal, example_random
 from ..images.augment.ranges import chance
-from ..providers.image_iter import described_step
 from .crops import (
     area_range,
     center_crop,
@@ -37,6 +36,7 @@ from .functions import (
     per_row,
     resize_short,
 )
+from .image_iter import described_step
 
 
 class Described:

@@ -33,7 +33,14 @@ from ..images.plan import RenderPlan
 from ..images.sources.mixed_packs import as_packs
 from ..images.sources.record_source import read_label_vectors
 from ..providers.image_engines import ImageEngines
-from ..providers.image_iter import (
+from ..providers.image_job import ImageJob
+from ..providers.image_labels import Labels, distinct_classes
+from ..providers.image_options import ImageDetIterOptions
+from ..providers.image_provider import RecordImageProvider
+from ..providers.image_sources import ImageFileSource, listed_items
+from ..providers.python_images import PythonImages, listed_labels
+from .create import CreateDetAugmenter, DetAugmenterOptions
+from .image_iter import (
     TAILS,
     ImageIter,
     callables,
@@ -45,13 +52,6 @@ from ..providers.image_iter import (
     saved_of,
     shape_alone,
 )
-from ..providers.image_job import ImageJob
-from ..providers.image_labels import Labels, distinct_classes
-from ..providers.image_options import ImageDetIterOptions
-from ..providers.image_provider import RecordImageProvider
-from ..providers.image_sources import ImageFileSource, listed_items
-from ..providers.python_images import PythonImages, listed_labels
-from .create import CreateDetAugmenter, DetAugmenterOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -27,10 +27,10 @@ from iterators.images.examples import ExampleOptions, SeededRecipeOptions
 from iterators.images.sources.mixed_packs import AUGMENTATION_FAMILIES, PackOptions
 from iterators.mx_image.create import CreateAugmenter, CreateDetAugmenter, DetAugmenterOptions
 from iterators.mx_image.det_iter import ImageDetIter
+from iterators.mx_image.image_iter import ImageIter
 from iterators.providers.arrays import ArrayDataProvider, ArrayOptions, NDArrayIter, NDArrayOptions
 from iterators.providers.csv import CSVIter, CSVOptions
 from iterators.providers.image_det_record import ImageDetRecordIter
-from iterators.providers.image_iter import ImageIter
 from iterators.providers.image_options import (
     ImageClassIterOptions,
     ImageClassOptions,

@@ -25,11 +25,11 @@ from ..images.augment.named_recipes import NamedRecipe
 from ..images.linear_render import LinearPlan
 from ..images.plan import RenderPlan
 from ..images.sources.mixed_packs import Pack
-from .image_job import ImageJob, view_recipes
-from .image_labels import class_labels
-from .image_options import ImageClassIterOptions, ImageIterOptions
-from .image_provider import RecordImageProvider
-from .image_sources import (
+from ..providers.image_job import ImageJob, view_recipes
+from ..providers.image_labels import class_labels
+from ..providers.image_options import ImageClassIterOptions, ImageIterOptions
+from ..providers.image_provider import RecordImageProvider
+from ..providers.image_sources import (
     FlooredPacks,
     ImageFileSource,
     ImageSource,
@@ -37,8 +37,8 @@ from .image_sources import (
     open_packs,
     read_image_list,
 )
-from .planned import RollingProvider
-from .python_images import ImageSteps
+from ..providers.planned import RollingProvider
+from ..providers.python_images import ImageSteps
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
