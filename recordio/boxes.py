@@ -11,7 +11,7 @@ from .errors import LabelError
 #: Fewest values of a header and of an object.
 LEAST_HEADER, LEAST_OBJECT = 2, 5
 #: Values before the labels in a row of a batch; the last says how many labels follow.
-ROW_PREFIX = 4
+VALUES_BEFORE_OBJECTS = 4
 #: Class of the empty box that marks an image without objects.
 NO_CLASS = -1
 #: Boxes may leave the image a little; coordinates beyond these are pixels, not fractions.  The
@@ -65,13 +65,17 @@ def boxes_of(labels: Any, *, in_batch: bool = False) -> np.ndarray:
     """
     values = np.atleast_1d(np.asarray(labels, np.float32))
     if in_batch:
-        count = values[ROW_PREFIX - 1] if values.ndim == 1 and len(values) >= ROW_PREFIX else -1
-        if not (0 <= count <= len(values) - ROW_PREFIX and float(count).is_integer()):
+        count = (
+            values[VALUES_BEFORE_OBJECTS - 1]
+            if values.ndim == 1 and len(values) >= VALUES_BEFORE_OBJECTS
+            else -1
+        )
+        if not (0 <= count <= len(values) - VALUES_BEFORE_OBJECTS and float(count).is_integer()):
             raise LabelError(
                 f"labels of shape {values.shape} are no row of a batch with boxes: channels, rows, "
                 "columns, number of labels, labels"
             )
-        values = values[ROW_PREFIX : ROW_PREFIX + int(count)]
+        values = values[VALUES_BEFORE_OBJECTS : VALUES_BEFORE_OBJECTS + int(count)]
     objects = objects_of(values, LEAST_OBJECT)
     check_objects(objects)
     return objects[are_objects(objects)]

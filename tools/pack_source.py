@@ -21,7 +21,7 @@ from recordio.errors import RecordIOError
 from recordio.frames.companions import CLASSES, LIST, pack_paths
 from recordio.list_files import ListEntry
 from recordio.packs.classes import format_classes
-from recordio.packs.names import Names, one_name
+from recordio.packs.names import PackPaths, single_path
 
 from .console import progress_bar
 from .convert.importing import ImportReport, convert
@@ -79,7 +79,7 @@ class SourceReport(ImportReport):
 
 
 def pack_source(
-    source: Names,
+    source: PackPaths,
     prefix: str,
     options: Any,
     kind: Container | None = None,
@@ -228,7 +228,7 @@ def _in_shards(
     cancelled: Callable[[], bool],
 ) -> SourceReport:
     spans = cut_samples(selection, options.shards, IMAGES_PER_SHARD)
-    name = one_name(selection.source)
+    name = single_path(selection.source)
     tasks = tasks_of(spans, prefix, name, encoding, checksums=options.checksums)
     images = spans[0].contents("")
     whole, left = divided(tasks, options.part)

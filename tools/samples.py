@@ -33,7 +33,7 @@ from recordio.errors import (
 from recordio.formats.table import IMAGE_KINDS, kind_of
 from recordio.list_files import ListEntry, safe_name
 from recordio.packs.fields_meta import FieldMeta
-from recordio.packs.names import Names, container_files, one_name, pack_files
+from recordio.packs.names import PackPaths, container_files, pack_files, single_path
 from recordio.packs.open_pack import FieldPack, OpenPack
 
 from .encode import EncodeOptions
@@ -63,7 +63,7 @@ class Selection:
     seed: int | None = None
 
     @classmethod
-    def of(cls, source: Names, options: Any, kind: Container | None = None) -> Selection:
+    def of(cls, source: PackPaths, options: Any, kind: Container | None = None) -> Selection:
         """Return what the options of packing say."""
         several = [source] if isinstance(source, (str, os.PathLike)) else source
         names = tuple(map(_everywhere, several))
@@ -89,7 +89,7 @@ class Selection:
         found = container_files(self.source)
         kind = container_of(found[0]) if found else None
         if kind is None:
-            path, _ = pack_files(one_name(self.source))
+            path, _ = pack_files(single_path(self.source))
             RecordReader(path).close()  # a file of another kind says so
             raise RecordIOError(
                 "it is a record file already; `recordio filter`, `shuffle`, `shard` and `optimize` "
@@ -151,7 +151,7 @@ class SampleImages:
         self._lock = threading.Lock()
         files = with_mirrors(files, None)
         self.pack: OpenPack = OpenPack(
-            one_name(selection.source), shards=files, choice=selection.choice
+            single_path(selection.source), shards=files, choice=selection.choice
         )
         self.pack.container = kind.chosen(selection.choice)
         try:
@@ -363,7 +363,7 @@ def cut_samples(selection: Selection, count: int | None, most: int) -> Sequence[
     spans = -(-total // most) if count is None else count
     if spans > total:
         raise EmptyRecordFileError(
-            f"{spans} shards cannot be made of {total} samples", path=one_name(selection.source)
+            f"{spans} shards cannot be made of {total} samples", path=single_path(selection.source)
         )
     cuts = [total * number // spans for number in range(spans + 1)]
     return [SampleSpan(selection, stamp, begin, end) for begin, end in itertools.pairwise(cuts)]

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from .elsewhere import Elsewhere
+from .training_stubs import TrainingStub
 
 __all__ = ["Finding", "check", "check_text", "scripts_in"]
 
@@ -202,7 +202,7 @@ class _Names:
                 return
         if isinstance(node, ast.ImportFrom | ast.Import):
             return  # what is not here can be imported, and is looked at where it is used
-        if isinstance(value, Elsewhere):
+        if isinstance(value, TrainingStub):
             text = (value.__doc__ or "").partition(": ")[2]
             self.imports.append(Finding(self.path, node.lineno, MISSING, shown, text))
         elif text := DIFFERENCES.get(_canonical(full), ""):

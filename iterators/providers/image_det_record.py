@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Never
 
 import numpy as np
 
-from recordio.boxes import LEAST_HEADER, LEAST_OBJECT, ROW_PREFIX
+from recordio.boxes import LEAST_HEADER, LEAST_OBJECT, VALUES_BEFORE_OBJECTS
 from recordio.errors import LabelError, RecordIOError
 from recordio.keywords.options import Options, accepts, divided
 
@@ -148,12 +148,12 @@ def _labels(job: ImageJob, source: Packs) -> Labels:
         )
     if any(own.mosaic for own in job.pack_recipes) and recipe.label_pad_width <= 0:
         most += (MOSAIC_IMAGES - 1) * (most - LEAST_HEADER)
-    width = max(most, recipe.label_pad_width) + ROW_PREFIX
+    width = max(most, recipe.label_pad_width) + VALUES_BEFORE_OBJECTS
     told = {"label_width": width, "raw_width": options.label_width}
     objects = None
     if options.fields:
         size = _object_width(source, tables)
-        objects = size, (width - ROW_PREFIX - LEAST_HEADER) // size
+        objects = size, (width - VALUES_BEFORE_OBJECTS - LEAST_HEADER) // size
     return Labels(
         shape=(width,),
         plans=[{**told, "labels": table} for table in tables],

@@ -140,7 +140,7 @@ def mean_image_of(source: ImageSource, job: ImageJob) -> np.ndarray | None:
     """
     options, recipe = job.options, job.recipe
     path = options.mean_img
-    if not path or recipe.means_win:
+    if not path or recipe.mean_rgb_overrides_file:
         return None
     if not os.path.exists(path):
         from filelock import FileLock  # only here, and for files on servers

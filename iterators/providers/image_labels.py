@@ -30,13 +30,13 @@ class Labels:
 
     The `shape` is that of one image's labels.  The plan of every pack is told its `plans`, `labels`
     among them, which are those of a list or None.  ``distinct(member, listed)`` reads the different
-    classes of a member of the source.  If `of_classes`, the first label of an image is its class.
+    classes of a member of the source.  If `label_is_class`, an image has its class as first label.
     """
 
     shape: tuple[int, ...]
     plans: list[dict[str, Any]]
     distinct: Callable[[Any, Any], np.ndarray]
-    of_classes: bool = False
+    label_is_class: bool = False
     #: Of images with boxes: values of an object, and objects of an image at most.
     objects: tuple[int, int] | None = None
 
@@ -50,7 +50,7 @@ class Labels:
         """Describe the label arrays of a batch; a single class has no axis."""
         if options.label_name is None:
             return []
-        shape = () if self.of_classes and self.shape == (1,) else self.shape
+        shape = () if self.label_is_class and self.shape == (1,) else self.shape
         shape = (options.batch_size, *shape)
         return [DataDesc(options.label_name, shape, options.label_dtype, AXES[len(shape)])]
 
@@ -67,7 +67,7 @@ def class_labels(packs: Sequence[Pack], options: ImageRecordOptions) -> Labels:
         }
         for pack in packs
     ]
-    return Labels(shape=(width,), plans=plans, distinct=distinct_classes, of_classes=True)
+    return Labels(shape=(width,), plans=plans, distinct=distinct_classes, label_is_class=True)
 
 
 def several_classes(

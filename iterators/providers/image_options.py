@@ -142,12 +142,12 @@ DET_RULES = (
     *_RULES,
     Rule(
         "mean_img",
-        lambda v: v.means_win,
+        lambda v: v.mean_rgb_overrides_file,
         "has no effect with a mean above 0 of mean_r to mean_a, as in MXNet",
     ),
     Rule(
         "random_erasing",
-        lambda v: v.mean_img and not v.means_win and _erases_pixels(v),
+        lambda v: v.mean_img and not v.mean_rgb_overrides_file and _erases_pixels(v),
         _NEEDS_MEANS,
         refused=True,
     ),

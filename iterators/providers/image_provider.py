@@ -78,7 +78,7 @@ class RecordImageProvider(PlannedProvider):
         options, packs, shapes = job.options, job.packs, job.shapes
         classes = PackClasses(source, packs, labels, options.on_error)
         classes.unlisted().say(source.name, strict=options.strict, stacklevel=3)
-        if not labels.of_classes:
+        if not labels.label_is_class:
             refuse_classes(options, packs)
         order, unusable = order_of_images(source, options, packs, classes.read)
         sizes = None
@@ -143,7 +143,7 @@ class RecordImageProvider(PlannedProvider):
         self.path_imgrec: str = source.name
         self.packs = packs
         self._job, self._plans, self._caches, self._fields = job, plans, caches, fields
-        self._firsts, self._of_classes = source.firsts, labels.of_classes
+        self._firsts, self._label_is_class = source.firsts, labels.label_is_class
         self._classes: PackClasses | None = classes
         self._as_buffer = options.ragged == "buffer"
         if self._tail is not None:
@@ -269,7 +269,7 @@ class RecordImageProvider(PlannedProvider):
             batch = self._upcoming()
         if classes is None and self._classes is not None:
             single = all(len(desc.shape) == 1 for desc in self.provide_label)
-            classes = self._classes.names() if single or not self._of_classes else None
+            classes = self._classes.names() if single or not self._label_is_class else None
         if self._job.shapes is not None and self._job.shapes.patch:
             batch = whole_images(batch, self._job.shapes.patch)
         pixels = undo_normalisation(self)

@@ -106,7 +106,7 @@ class PlannedProvider(AbstractDataProvider):
         self._plan = plan
         self._empty = plan.empty
         #: Whether `pad` counts samples of the epoch before, which are no padding.
-        self._rolls_over = plan.first_done < 0
+        self._rolls_over = plan.least_done < 0
         if self._rolls_over:
             self.batch_type: type[DataBatch] = FullBatch
         self._engine: Engine = engine
@@ -547,7 +547,7 @@ class PlannedProvider(AbstractDataProvider):
                     f"{name}={self._settings.get(name)}"
                 )
         position = Position.saved(
-            state, done="done", low=self._plan.first_done, last_epoch=LAST_EPOCH
+            state, done="done", low=self._plan.least_done, last_epoch=LAST_EPOCH
         )
         plan = self._plan.resumed(state)
         with self._access.lock:

@@ -15,7 +15,7 @@ from ..containers.index import UNREADABLE, index_paths, write_beside_or_cached
 from ..formats.jpeg.entry_store import EntryStore
 from ..frames.companions import ENTRY_POINTS
 from .open_pack import OpenPack
-from .sizes import SizedFile, is_older, sealed, unsealed
+from .sizes import SizedFile, is_older, with_checksum, without_checksum
 
 MAGIC = ENTRY_POINTS.magic
 SUFFIX = ENTRY_POINTS.ending
@@ -40,7 +40,9 @@ def keep_entry_points(pack: OpenPack, store: EntryStore, first: int) -> None:
             continue
         sizes = np.zeros(len(file), "<u2")
         sizes[numbers] = [len(one) for one in found]
-        write_beside_or_cached(_paths(file), sealed(file.bound(MAGIC), sizes.data, b"".join(found)))
+        write_beside_or_cached(
+            _paths(file), with_checksum(file.bound(MAGIC), sizes.data, b"".join(found))
+        )
 
 
 def _files(pack: OpenPack, first: int) -> Iterator[tuple[SizedFile, np.ndarray, np.ndarray]]:
@@ -77,7 +79,7 @@ def _load(file: SizedFile, store: EntryStore, rows: np.ndarray, numbers: np.ndar
 def _read(path: str, file: SizedFile) -> tuple[np.ndarray, memoryview] | None:
     """Read a file that is whole and belongs to the pack; None of any other."""
     try:
-        data = unsealed(path, file.bound(MAGIC))
+        data = without_checksum(path, file.bound(MAGIC))
         if data is None:
             return None
         sizes = np.frombuffer(data, "<u2", len(file))

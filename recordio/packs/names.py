@@ -25,13 +25,13 @@ def record_file(path: str | os.PathLike[str]) -> StoredFile:
 
 
 #: One name, with braces or as a pattern, or several of them.
-Names = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+PackPaths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
-def one_name(path: Names) -> str:
+def single_path(path: PackPaths) -> str:
     """Return the name of a pack in messages: with semicolons where it consists of several.
 
-    >>> one_name("a.rec"), one_name(["a.tar", "b.tar"])
+    >>> single_path("a.rec"), single_path(["a.tar", "b.tar"])
     ('a.rec', 'a.tar;b.tar')
     """
     if isinstance(path, (str, os.PathLike)):
@@ -39,16 +39,16 @@ def one_name(path: Names) -> str:
     return ";".join(StoredFile.at(one).name for one in path)
 
 
-def container_files(path: Names) -> list[StoredFile]:
+def container_files(path: PackPaths) -> list[StoredFile]:
     """List the files of the container that a name, or several, stand for.
 
     There are none behind the name of a record file, also where that is named without its suffix and
     a folder has the same name.
     """
-    name = one_name(path)
+    name = single_path(path)
     if name.endswith(".rec") or os.path.isfile(f"{name}.rec"):
         return []
-    names = name if isinstance(path, (str, os.PathLike)) else [one_name(one) for one in path]
+    names = name if isinstance(path, (str, os.PathLike)) else [single_path(one) for one in path]
     try:
         found = contained_files(names) or []
     except ValueError as error:
@@ -68,7 +68,7 @@ def container_files(path: Names) -> list[StoredFile]:
     return found
 
 
-def plain_files(path: Names) -> tuple[str, str | None]:
+def plain_files(path: PackPaths) -> tuple[str, str | None]:
     """Find a record file and its index as `pack_files` does; a container is refused."""
     found = container_files(path)
     if found:
@@ -76,10 +76,10 @@ def plain_files(path: Names) -> tuple[str, str | None]:
         assert container is not None
         raise RecordIOError(
             f"it is {container.name}, and this needs a record file: "
-            f"`recordio pack {one_name(path)} PREFIX` makes one of it",
+            f"`recordio pack {single_path(path)} PREFIX` makes one of it",
             path=redacted_url(found[0].name),
         )
-    return pack_files(one_name(path))
+    return pack_files(single_path(path))
 
 
 def pack_files(path: str | os.PathLike[str]) -> tuple[str, str | None]:
@@ -100,7 +100,7 @@ def pack_prefix(path: str) -> str:
     return path[: -len(".rec")] if path.endswith(".rec") else path
 
 
-def source_prefix(path: Names) -> str:
+def source_prefix(path: PackPaths) -> str:
     """Return the prefix of a pack, or what the names of the files of a container have in common.
 
     >>> source_prefix("data/train.rec"), source_prefix("data/no-set")
@@ -108,7 +108,7 @@ def source_prefix(path: Names) -> str:
     """
     files = container_files(path)
     if not files:
-        return pack_prefix(one_name(path))
+        return pack_prefix(single_path(path))
     stems = [os.path.splitext(file.name.rstrip("/"))[0] for file in files]
     if len(stems) == 1:
         return stems[0]

@@ -36,7 +36,7 @@ from .field_files import field_file, field_names
 from .fields_meta import SUFFIX, FieldMeta, read_fields
 from .identities import Identities, find_identities, keys_without_index, records_by_key, row_of_zero
 from .manifest import ShardManifest, listed_packs
-from .names import Names, container_files, one_name, pack_files, pack_prefix
+from .names import PackPaths, container_files, pack_files, pack_prefix, single_path
 from .row_tables import in_file_order, rows_of
 from .sizes import SizedFile, SizedRecords, SizedSamples, stored_sizes
 
@@ -558,7 +558,7 @@ def _field(pack: OpenPack, name: str, opened: Iterator[StoredFile]) -> FieldPack
     return FieldPack(pack, name, file, index if index.exists() else None, **ways)
 
 
-def open_pack(path: Names, **keywords: Any) -> OpenPack:
+def open_pack(path: PackPaths, **keywords: Any) -> OpenPack:
     """Open the record file that a name or URL stands for, with its index if there is one.
 
     Or a container, of whose files braces, patterns and lists name several; `choice` says which part
@@ -566,8 +566,8 @@ def open_pack(path: Names, **keywords: Any) -> OpenPack:
     """
     shards = container_files(path)
     if shards:
-        return OpenPack(one_name(path), shards=with_mirrors(shards, None), **keywords)
-    return OpenPack(*pack_files(one_name(path)), **keywords)
+        return OpenPack(single_path(path), shards=with_mirrors(shards, None), **keywords)
+    return OpenPack(*pack_files(single_path(path)), **keywords)
 
 
 def open_listed(

@@ -19,20 +19,20 @@ from ..errors import RecordIOError
 from ..frames.check import Problem
 from ..frames.head import HEAD
 from ..header import HEADER
-from .names import Names, container_files, one_name
+from .names import PackPaths, container_files, single_path
 from .open_pack import OpenPack
 from .scanned_pack import HEADER_WORDS, ROW, ScannedPack
 
 
 def scan_pack(
-    path: Names, skip_errors: bool = False, everything: bool = False, choice: Choice = USUAL
+    path: PackPaths, skip_errors: bool = False, everything: bool = False, choice: Choice = USUAL
 ) -> ScannedPack:
     """Scan a record file, or that part of the samples of a container, of one file or several."""
     files = container_files(path)
     if files:
-        return ScannedContainer(one_name(path), with_mirrors(files, None), skip_errors, choice)
-    chosen_kind(None, choice, one_name(path))
-    return ScannedPack(one_name(path), skip_errors, everything)
+        return ScannedContainer(single_path(path), with_mirrors(files, None), skip_errors, choice)
+    chosen_kind(None, choice, single_path(path))
+    return ScannedPack(single_path(path), skip_errors, everything)
 
 
 def scan_field(source: OpenPack, name: str) -> ScannedPack:

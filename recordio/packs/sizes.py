@@ -223,7 +223,7 @@ def _paths(file: SizedFile) -> list[str]:
     return index_paths(file.file, SUFFIX, file.beside.name)
 
 
-def sealed(*pieces: Any) -> list[Any]:
+def with_checksum(*pieces: Any) -> list[Any]:
     """Return the pieces of a file, and behind them the checksum of all."""
     check = 0
     for piece in pieces:
@@ -231,8 +231,8 @@ def sealed(*pieces: Any) -> list[Any]:
     return [*pieces, CHECKSUM.pack(check)]
 
 
-def unsealed(path: str, bound: bytes) -> memoryview | None:
-    """Map what stands between the start and the checksum of a sealed file; None of any other."""
+def without_checksum(path: str, bound: bytes) -> memoryview | None:
+    """Map what stands between the start and the checksum of a file with one; None of any other."""
     data = map_file(path)
     end = len(data) - CHECKSUM.size
     if bytes(data[: len(bound)]) != bound or crc32c(data[:end]) != CHECKSUM.unpack(data[end:])[0]:
@@ -241,7 +241,7 @@ def unsealed(path: str, bound: bytes) -> memoryview | None:
 
 
 def _pieces(bound: bytes, sizes: np.ndarray) -> list[Any]:
-    return sealed(bound, np.ascontiguousarray(sizes, "<u4").data)
+    return with_checksum(bound, np.ascontiguousarray(sizes, "<u4").data)
 
 
 def _kept(file: SizedFile, bound: bytes) -> np.ndarray | None:
@@ -264,7 +264,7 @@ def is_older(path: str, name: str) -> bool:
 def _read(path: str, bound: bytes) -> np.ndarray | None:
     """Read a file of sizes that is whole and belongs to a pack; None of any other."""
     try:
-        data = unsealed(path, bound)
+        data = without_checksum(path, bound)
         if data is None:
             return None
         table = np.frombuffer(data, "<u4").reshape(-1, 2)

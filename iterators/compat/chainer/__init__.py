@@ -3,7 +3,7 @@
 Parts that train models can be imported, and using them is an error that says so.
 """
 
-from ..elsewhere import TRAINING, stand_in
+from ..training_stubs import TRAINING, stand_in
 from . import backend as backend
 from . import dataset as dataset
 from . import datasets as datasets

@@ -21,7 +21,7 @@ from ...providers.protocol import load_data as load_data
 from ...providers.protocol import load_label as load_label
 from ...providers.protocol import provide_data as provide_data
 from ...providers.protocol import provide_label as provide_label
-from ..elsewhere import TRAINING, stand_in
+from ..training_stubs import TRAINING, stand_in
 from . import base as base
 from . import context as context
 from . import gluon as gluon

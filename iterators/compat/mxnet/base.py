@@ -4,7 +4,7 @@ import numpy as np
 
 from recordio.errors import RecordIOError as MXNetError
 
-from ..elsewhere import stand_in
+from ..training_stubs import stand_in
 
 __all__ = ["MXNetError", "integer_types", "numeric_types", "string_types"]
 

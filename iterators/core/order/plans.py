@@ -43,7 +43,7 @@ class BatchPlan:
     batch_size: int
     tail: Tail = "wrap"
     #: The least that `done` may be.
-    first_done: ClassVar[int] = 0
+    least_done: ClassVar[int] = 0
     #: Batches are filled at many positions of an epoch, which is counted.
     fills: ClassVar[bool] = False
     #: The positions of an epoch are one row of records, of which a batch has neighbours.
@@ -231,7 +231,7 @@ class RollOverPlan(BatchPlan):
     pads_new: bool = False
 
     @property
-    def first_done(self) -> int:  # type: ignore[override]
+    def least_done(self) -> int:  # type: ignore[override]
         """The least that `done` may be."""
         return 1 - self.batch_size
 

@@ -289,14 +289,14 @@ class DetRecipe(ChangeOptions, BaseRecipe):
         return "max_label_width", MOST_LABELS
 
     @property
-    def means_win(self) -> bool:
+    def mean_rgb_overrides_file(self) -> bool:
         """True if the means per channel are subtracted, and used instead of a mean image."""
         return max(self.mean_r, self.mean_g, self.mean_b, self.mean_a) > 0
 
     @property
     def mean(self) -> tuple[float, ...]:
         """Means that are subtracted, in the order R, G, B, A."""
-        if not self.means_win:
+        if not self.mean_rgb_overrides_file:
             return (0.0,) * 4
         return self.mean_r, self.mean_g, self.mean_b, self.mean_a
 

@@ -487,7 +487,7 @@ class Recipe(GeometryOptions, PolicyOptions, BaseRecipe):
     crops_first: ClassVar[bool] = False
     log_ratio: ClassVar[bool] = False
     #: True if the means per channel are used instead of a mean image.
-    means_win: ClassVar[bool] = False
+    mean_rgb_overrides_file: ClassVar[bool] = False
 
     def plain(self) -> Recipe:
         """Return the recipe with nothing random in it and without normalisation."""

@@ -222,7 +222,7 @@ DET_RULES = (
     ),
     Rule(
         "mean_r mean_g mean_b mean_a",
-        lambda v: not v.means_win,
+        lambda v: not v.mean_rgb_overrides_file,
         "has no effect: as in MXNet, the means of a detection iterator count only if one of them "
         "is above 0",
     ),

@@ -1,6 +1,6 @@
 """Names of `mx.gluon`: data sets, and the blocks that transforms are made of."""
 
-from ...elsewhere import TRAINING, stand_in
+from ...training_stubs import TRAINING, stand_in
 from . import block as block
 from . import data as data
 from . import nn as nn

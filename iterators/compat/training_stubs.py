@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-__all__ = ["TRAINING", "Elsewhere", "stand_in"]
+__all__ = ["TRAINING", "TrainingStub", "stand_in"]
 
 TRAINING = "it trains models, and this package delivers data: use torch or another library for it"
 
 
-class Elsewhere(ModuleType):
+class TrainingStub(ModuleType):
     """A module of an older system that is not in this package; every name of it is an error."""
 
     __path__: list[str] = []
@@ -34,10 +34,10 @@ class Elsewhere(ModuleType):
         raise NotImplementedError(self.__doc__)
 
 
-def stand_in(package: str, shown: str, reasons: Mapping[str, str]) -> dict[str, Elsewhere]:
+def stand_in(package: str, shown: str, reasons: Mapping[str, str]) -> dict[str, TrainingStub]:
     """Make the stand-ins of names below a package, importable there; `shown` stands before them."""
     made = {}
     for name, reason in reasons.items():
         module = f"{package}.{name}"
-        made[name] = sys.modules[module] = Elsewhere(module, f"{shown}.{name}", reason)
+        made[name] = sys.modules[module] = TrainingStub(module, f"{shown}.{name}", reason)
     return made
