@@ -83,6 +83,7 @@ from .errors import ExpressionError as ExpressionError
 from .errors import FieldError as FieldError
 from .errors import FileKindError as FileKindError
 from .errors import ImageDecodeError as ImageDecodeError
+from .errors import ImageSizeError as ImageSizeError
 from .errors import ImageFileError as ImageFileError
 from .errors import IndexFileError as IndexFileError
 from .errors import KeyNotFoundError as KeyNotFoundError

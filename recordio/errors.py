@@ -154,6 +154,10 @@ class ImageDecodeError(RecordIOError):
     """The image in a record cannot be decoded, is truncated, or exceeds a limit."""
 
 
+class ImageSizeError(RecordIOError):
+    """An image has sides that a processor of a model makes nothing of."""
+
+
 class ImageFileError(RecordIOError, OSError):
     """An image file of a list cannot be opened or read."""
 

@@ -18,6 +18,8 @@ from recordio.keywords.options import Options, option, optional
 from ...core.dtypes import dtype_name
 from .pipelines import albumentations, processors, timm, torchvision
 from .pipelines.parts import Given, Translated
+from .pipelines.processor_families import rule_of
+from .pipelines.processor_rules import ProcessorRule
 
 #: Of an image; the image stage has a fixed table.
 MOST_VIEWS = 16
@@ -42,6 +44,9 @@ class NamedRecipe:
     tail_of : str
         Argument of the first of them: a "tensor" of torch, an "image" of Pillow, or the "array"
         that albumentations takes and returns as ``image``.
+    processor : dict
+        Settings of the processor of a vision-language model, whose images have sizes of their own:
+        for `iterators.preprocess`; empty for all other recipes.
 
     Examples
     --------
@@ -58,6 +63,7 @@ class NamedRecipe:
     mixing: dict[str, Any] = field(default_factory=dict)
     tail: tuple[Any, ...] = ()
     tail_of: str = "tensor"
+    processor: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def named(cls, name: str) -> NamedRecipe:
@@ -192,6 +198,8 @@ class NamedRecipe:
         Returns
         -------
         NamedRecipe
+            Of a vision-language model with `processor` instead of `keywords`, for
+            `iterators.preprocess`.
 
         Raises
         ------
@@ -218,6 +226,10 @@ class NamedRecipe:
             interpolation='bilinear'
             scale=0.00392156862745098
         """
+        rule = rule_of(processor)
+        if rule is not None:
+            found = {"image_processor_type": rule.name, **rule.config}
+            return cls("transformers", processor=found)
         return cls._translated("transformers", processors.translated(processor))
 
     @classmethod
@@ -257,6 +269,11 @@ class NamedRecipe:
             keywords = {**keywords, "dtype": "uint8", "layout": "NHWC"}
         notes = "  ".join(found.notes)
         return cls(library, notes, keywords, found.mixing, found.tail, found.tail_of)
+
+    @property
+    def rule(self) -> ProcessorRule | None:
+        """What the processor does with images, by their sizes; None without a processor."""
+        return rule_of(self.processor) if self.processor else None
 
     def to_json(self) -> str:
         """Return everything as JSON, with keys in order.
@@ -305,7 +322,11 @@ class NamedRecipe:
 
     def __str__(self) -> str:
         lines = [f"{self.name or 'recipe'}: {self.reproduces}".rstrip(": ")]
-        for what, values in (("ImageRecordIter", self.keywords), ("MixBatches", self.mixing)):
+        for what, values in (
+            ("ImageRecordIter", self.keywords),
+            ("MixBatches", self.mixing),
+            ("preprocess", self.processor),
+        ):
             if values:
                 lines += [f"{what}:", *(f"    {name}={value!r}" for name, value in values.items())]
         if self.tail:
@@ -314,7 +335,9 @@ class NamedRecipe:
 
 
 #: What JSON has of a recipe, which no function can be in.
-_IN_JSON = {"name": str, "reproduces": str, "keywords": dict, "mixing": dict}
+_IN_JSON = {
+    "name": str, "reproduces": str, "keywords": dict, "mixing": dict, "processor": dict,
+}  # fmt: skip
 
 
 def _given(images: tuple[int, int | None, int | None] | None) -> Given:
@@ -393,6 +416,11 @@ def expanded(keywords: dict[str, Any], dtype: Any = None) -> dict[str, Any]:
     if keywords.get("recipe") is None:
         return keywords
     recipe = NamedRecipe.of(keywords["recipe"])
+    if recipe.processor:
+        raise ValueError(
+            f"recipe={recipe.processor['image_processor_type']}: its images have sizes of their "
+            "own, which a batch of this iterator has no room for: call iterators.preprocess"
+        )
     beneath = recipe.keywords
     asked = keywords.get("dtype", dtype)
     if _is_uint8(asked) and keywords.get("normalise_on", "host") == "host":

@@ -67,7 +67,7 @@ def test_keys_and_defaults_of_processors_are_known(name):
     library = pytest.importorskip("transformers")
     found = getattr(library, f"{name}ImageProcessor")()
     config = {key: value for key, value in found.to_dict().items() if value is not None}
-    unknown = set(config) - processors._READ - processors._IDLE - set(processors._REFUSED)
+    unknown = set(config) - processors._READ - processors.IDLE - set(processors._REFUSED)
     assert not {key for key in unknown if config[key]}
     for key, value in processors.CLASSES[name].items():
         own = getattr(found, key)

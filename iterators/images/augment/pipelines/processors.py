@@ -79,7 +79,7 @@ _READ = frozenset(
     )
 )
 #: Keys that change no pixel of an RGB image.
-_IDLE = frozenset(
+IDLE = frozenset(
     (
         *("image_processor_type", "feature_extractor_type", "processor_class", "_processor_class"),
         *("_valid_processor_keys", "auto_map", "transformers_version", "model_input_names"),
@@ -107,13 +107,10 @@ _OTHERWISE = {
 
 def translated(processor: Any) -> Translated:
     """Return what a processor is in keywords: a path, a dictionary or an object with `to_dict`."""
-    given = {key: value for key, value in _config(processor).items() if value is not None}
-    name = str(given.get("image_processor_type") or given.get("feature_extractor_type") or "")
-    name = name or ("" if isinstance(processor, (str, os.PathLike, Mapping)) else _name(processor))
+    given = {key: value for key, value in config_of(processor).items() if value is not None}
+    name = name_of(processor, given)
     part = _Named(given, (), name or "the image processor")
-    short = name
-    for ending in _ENDINGS:
-        short = short.removesuffix(ending)
+    short = short_name(name)
     if short in _OTHERWISE:
         raise part.error(_OTHERWISE[short])
     known = CLASSES.get(short)
@@ -151,7 +148,7 @@ def _refuse_unknown(part: Part, config: Mapping[str, Any]) -> None:
     """Refuse keys that are set and have no counterpart, or no known meaning."""
     for key, value in config.items():
         what, nothing = _REFUSED.get(key, ("has no counterpart here", ()))
-        if key in _READ or key in _IDLE or not value or value in nothing:
+        if key in _READ or key in IDLE or not value or value in nothing:
             continue
         if key in _REFUSED or key.startswith("do_"):
             raise part.error(f"{key}={value!r} {what}: set it to false if you can")
@@ -171,11 +168,21 @@ class _Named(Part):
         return str(self.__dict__["_kind"])
 
 
-def _name(processor: Any) -> str:
-    return type(processor).__name__
+def name_of(processor: Any, config: Mapping[str, Any]) -> str:
+    """Return the name of the class of a processor; an empty one if nothing says it."""
+    name = str(config.get("image_processor_type") or config.get("feature_extractor_type") or "")
+    read = isinstance(processor, (str, os.PathLike, Mapping))
+    return name or ("" if read else type(processor).__name__)
 
 
-def _config(processor: Any) -> Mapping[str, Any]:
+def short_name(name: str) -> str:
+    """Return the name of a class without the words that all of them end with."""
+    for ending in _ENDINGS:
+        name = name.removesuffix(ending)
+    return name
+
+
+def config_of(processor: Any) -> Mapping[str, Any]:
     """Return the configuration as a dictionary."""
     if isinstance(processor, (str, os.PathLike)):
         path = Path(processor)

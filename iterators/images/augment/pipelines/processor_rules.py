@@ -1,0 +1,324 @@
+"""The rule of an image processor of a vision-language model: from a size to cuts of a picture.
+
+A rule is an object of one of the classes of `processor_families`, with the configuration of the
+processor.  It knows sizes alone: how a picture of one becomes tiles or patches (`PicturePlan`), and what
+the tensors beside ``pixel_values`` hold.  `iterators.images.processors` makes the pixels.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from recordio.errors import ImageSizeError
+
+from .parts import PipelineError
+from .processors import IDLE, config_of, name_of, short_name
+
+#: (x, y, width, height) in pixels.
+Box = tuple[int, int, int, int]
+#: Plans of one rule that are kept, as pictures of one size are usual.
+MOST_PLANS = 4096
+
+
+class ResizeStep(NamedTuple):
+    """A rectangle of one picture resized and laid on black: one more picture."""
+
+    #: 0 is the picture that was given, 1 what the first resize gives, and so on.
+    source: int
+    region: Box
+    #: (height, width) that the rectangle gets.
+    size: tuple[int, int]
+    #: (height, width) of the new picture; the size if it is None.
+    canvas: tuple[int, int] | None = None
+    #: (y, x) of the rectangle there.
+    at: tuple[int, int] = (0, 0)
+
+
+class Cut(NamedTuple):
+    """A tile: the rectangle of the size `PicturePlan.tile` that begins there."""
+
+    source: int
+    y: int = 0
+    x: int = 0
+
+
+class PicturePlan(NamedTuple):
+    """All that is made of a picture of one size."""
+
+    steps: tuple[ResizeStep, ...]
+    #: In the order of the output.
+    cuts: tuple[Cut, ...]
+    #: (height, width) of every tile.
+    tile: tuple[int, int]
+    #: Patches, or tiles where the rule makes no patches.
+    count: int
+    #: Rows and columns of patches or tiles.
+    grid: tuple[int, int] = (1, 1)
+
+
+class Patches(NamedTuple):
+    """How the pixels of a tile are laid out where it becomes patches."""
+
+    side: int
+    #: Patches of a square of so many a side follow one another.
+    merge: int = 1
+    #: Every plane is written so many times.
+    repeat: int = 1
+    #: Channels of a pixel follow one another, instead of planes.
+    interleaved: bool = False
+    #: A patch has the axes (planes, side, side), instead of one.
+    planes: bool = False
+
+
+@dataclass(frozen=True)
+class ProcessorRule:
+    """What a processor does with pictures, by their sizes.
+
+    Rules are equal if their classes and configurations are; `processor_families.rule_of` finds the
+    rule of a processor.
+
+    Parameters
+    ----------
+    name : str
+        Of the class, as the configuration has it.
+    config : dict
+        All settings, those of the class where the configuration says nothing.
+
+    Examples
+    --------
+    >>> from iterators.images.augment.pipelines.processor_families import rule_of
+    >>> rule = rule_of({"image_processor_type": "Qwen2VLImageProcessor"})
+    >>> rule.count(600, 800), rule.shape(600, 800)
+    (2436, (2436, 1176))
+    >>> rule.plan(600, 800).grid
+    (42, 58)
+    """
+
+    name: str
+    config: dict[str, Any] = field(hash=False)
+
+    #: Settings of the class, as transformers has them.
+    defaults: ClassVar[dict[str, Any]] = {}
+    #: Values of settings without which the arrays of several pictures would not be one.
+    needed: ClassVar[dict[str, Any]] = {"do_resize": True}
+    #: Whether one more axis, of length 1, is in front of `pixel_values`.
+    nested: ClassVar[bool] = False
+    #: Whether pixels that are neither scaled nor normalised are made floats nevertheless.
+    floats: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, name: str, given: Mapping[str, Any]) -> ProcessorRule:
+        """Make the rule of a configuration; a PipelineError names what is not known."""
+        given = cls.renamed(dict(given))
+        config = {**_USUAL, **cls.defaults, **given}
+        for key, value in config.items():
+            if key not in cls.defaults and key not in _USUAL and key not in _IDLE and value:
+                raise PipelineError(
+                    f"{key}={value!r:.60} is not known here: drop it if it changes no pixel", name
+                )
+        known = {key: value for key, value in config.items() if key not in _IDLE or key in _KEPT}
+        for key, value in cls.needed.items():
+            if bool(known.get(key)) is not value:
+                raise PipelineError(
+                    f"{key}={known.get(key)!r} makes arrays of sizes of their own, which are not "
+                    f"supported: set it to {value}",
+                    name,
+                )
+        rule = cls(name, {key: _plain(value) for key, value in sorted(known.items())})
+        try:
+            rule.check()
+            rule.tables()
+        except (KeyError, TypeError, IndexError) as error:
+            raise PipelineError(
+                f"lacks a setting, or has one of another form: {error!r}", name
+            ) from None
+        return rule
+
+    @classmethod
+    def renamed(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Return settings under today's names."""
+        return given
+
+    def check(self) -> None:
+        """Refuse settings that have no meaning here."""
+
+    def error(self, reason: str) -> PipelineError:
+        """Make the error that names the processor."""
+        return PipelineError(reason, self.name)
+
+    def make_plan(self, height: int, width: int) -> PicturePlan:
+        """Return what becomes of a picture; an ImageSizeError if the processor refuses it."""
+        raise NotImplementedError
+
+    def outputs(
+        self, plans: Sequence[PicturePlan], sizes: Sequence[tuple[int, int]]
+    ) -> dict[str, Any]:
+        """Return what the processor gives beside ``pixel_values``."""
+        raise NotImplementedError
+
+    @property
+    def patches(self) -> Patches | None:
+        """The form of patches, or None for tiles."""
+        return None
+
+    def slots(self, plans: Sequence[PicturePlan]) -> int | None:
+        """Return the room of every picture along an axis of its own; None if there is no axis."""
+        return None
+
+    def plan(self, height: int, width: int) -> PicturePlan:
+        """Return what becomes of a picture of that size.
+
+        Raises
+        ------
+        ImageSizeError
+            If the processor makes an error of it.
+        """
+        found = self._plans.get((height, width))
+        if found is None:
+            if height < 1 or width < 1:
+                raise ImageSizeError(f"a picture of {height} x {width} pixels has none")
+            found = self.make_plan(height, width)
+            if len(self._plans) >= MOST_PLANS:
+                self._plans.clear()
+            self._plans[height, width] = found
+        return found
+
+    @functools.cached_property
+    def _plans(self) -> dict[tuple[int, int], PicturePlan]:
+        return {}
+
+    def count(self, height: int, width: int) -> int:
+        """Return the number of patches of a picture, or of tiles where there are no patches."""
+        return self.plan(height, width).count
+
+    def counts(self, sizes: Any) -> np.ndarray:
+        """Return `count` of many sizes, rows of (height, width); an error names the row."""
+        rows = np.asarray(sizes)
+        if rows.ndim != 2 or rows.shape[1] != 2 or rows.dtype.kind not in "iu":
+            raise ValueError(
+                f"sizes: expected rows of whole numbers (height, width), not {rows.dtype} "
+                f"{rows.shape}"
+            )
+        found, inverse = np.unique(rows, axis=0, return_inverse=True)
+        counts = np.empty(len(found), np.int64)
+        for number, (height, width) in enumerate(found.tolist()):
+            try:
+                counts[number] = self.count(height, width)
+            except ImageSizeError as error:
+                first = int(np.argmax(inverse.reshape(-1) == number))
+                raise error.at(record=first) from None
+        return counts[inverse.reshape(-1)]
+
+    def item(self, plans: Sequence[PicturePlan]) -> tuple[int, ...]:
+        """Return the shape of one patch or tile in the tensor of several pictures."""
+        form = self.patches
+        if form is None:
+            return 3, max(plan.tile[0] for plan in plans), max(plan.tile[1] for plan in plans)
+        planes = 3 * form.repeat
+        if form.planes:
+            return planes, form.side, form.side
+        return (planes * form.side * form.side,)
+
+    def items(self, plan: PicturePlan) -> int:
+        """Return how many patches or tiles of a picture are in ``pixel_values``."""
+        return len(plan.cuts) if self.patches is None else plan.count
+
+    def shape_of(self, plans: Sequence[PicturePlan]) -> tuple[int, ...]:
+        """Return the shape of ``pixel_values`` of several pictures."""
+        slots = self.slots(plans)
+        rows: tuple[int, ...] = (sum(map(self.items, plans)),)
+        if slots is not None:
+            rows = len(plans), slots
+        return (1,) * self.nested + rows + self.item(plans)
+
+    def shape(self, height: int, width: int) -> tuple[int, ...]:
+        """Return the shape of ``pixel_values`` of a picture of that size alone."""
+        return self.shape_of([self.plan(height, width)])
+
+    def tables(self) -> np.ndarray:
+        """Return the value of every level of every channel, (3, 256) of float32.
+
+        The order of operations is that of the processor, so the values are the same.
+        """
+        config = self.config
+        levels = np.arange(256)
+        values = levels.astype(np.float32)
+        if config["do_rescale"]:
+            values = (levels.astype(np.float64) * config["rescale_factor"]).astype(np.float32)
+        tables = np.repeat(values[None], 3, 0)
+        if config["do_normalize"]:
+            mean, std = (self._colours(key) for key in ("image_mean", "image_std"))
+            tables = (tables - mean) / std
+        return tables
+
+    def _colours(self, key: str) -> np.ndarray:
+        """Return a number for each channel."""
+        value = self.config[key]
+        values = value if isinstance(value, (list, tuple)) else [value] * 3
+        if len(values) != 3:
+            raise self.error(f"{key}={value!r}: expected a number for each of 3 channels")
+        return np.array(values, np.float32)[:, None]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether pixels stay the whole numbers that they are."""
+        config = self.config
+        return not (config["do_rescale"] or config["do_normalize"] or self.floats)
+
+
+#: Settings that all classes have.
+_USUAL = {"do_rescale": True, "rescale_factor": 1 / 255, "do_normalize": True}
+#: Settings that a rule keeps although they change no RGB pixel.
+_KEPT = ("do_convert_rgb",)
+#: Settings without a meaning of their own.
+_IDLE = IDLE | {"default_to_square"}
+
+
+def _plain(value: Any) -> Any:
+    """Return a setting as JSON has it, without the keys that say nothing."""
+    if hasattr(value, "value") and not isinstance(value, (int, float, str)):
+        value = value.value
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items() if one is not None}
+    if isinstance(value, (list, tuple)):
+        return tuple(_plain(one) for one in value)
+    return int(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def find_rule(processor: Any, families: Mapping[str, type[ProcessorRule]]) -> ProcessorRule | None:
+    """Return the rule of a processor whose class has one; None for all others."""
+    if isinstance(processor, ProcessorRule):
+        return processor
+    config = config_of(processor)
+    name = name_of(processor, config)
+    family = families.get(short_name(name))
+    if family is None:
+        return None
+    return family.of(name, {key: value for key, value in config.items() if value is not None})
+
+
+def sides(rule: ProcessorRule, key: str, square: bool = False) -> tuple[int, int]:
+    """Return (height, width) of a setting that is a size."""
+    value = rule.config[key]
+    if isinstance(value, int):
+        return value, value
+    if value.keys() >= {"height", "width"}:
+        return int(value["height"]), int(value["width"])
+    if square and "shortest_edge" in value:
+        return int(value["shortest_edge"]), int(value["shortest_edge"])
+    raise rule.error(f"{key}={value!r}: expected height and width")
+
+
+def whole(height: int, width: int, size: tuple[int, int], **more: Any) -> ResizeStep:
+    """Make the step that resizes the picture that was given."""
+    return ResizeStep(0, (0, 0, width, height), size, **more)
+
+
+def tiles(source: int, rows: int, columns: int, side: tuple[int, int]) -> list[Cut]:
+    """Return the cuts of a grid of tiles, row by row."""
+    return [Cut(source, y * side[0], x * side[1]) for y in range(rows) for x in range(columns)]
