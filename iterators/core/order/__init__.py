@@ -2,12 +2,13 @@
 
 `cutting` says where a run is and cuts positions into batches; all others follow it.  Permutations,
 blocks and weights (`epochs`), several packs as one and classes in turn (`mixed`) are dealt to parts
-(`parts`) and planned as batches (`plans`), of one shape or of many, of the shapes of `buckets`, or
-of as many `tokens` each.  The orders of older designs are in their rooms: `spaces`, `loops` and
-`views`.
+(`parts`) and planned as batches (`plans`), of one shape or of many, of the shapes of `buckets`, of
+as many `tokens` or of at most so much cost (`costs`) each.  The orders of older designs are in
+their rooms: `spaces`, `loops` and `views`.
 """
 
 from .buckets import BucketPlan, Buckets, Members
+from .costs import CostPlan
 from .cutting import Tail
 from .epochs import BlockOrder, EpochOrder, PlainOrder, ShuffledOrder, WeightedOrder, check_of
 from .mixed import ClassOrder, MixedOrder
@@ -29,6 +30,7 @@ __all__ = [
     "BucketPlan",
     "Buckets",
     "ClassOrder",
+    "CostPlan",
     "DealtOrder",
     "EpochOrder",
     "Members",
