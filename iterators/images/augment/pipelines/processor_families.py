@@ -20,10 +20,7 @@ from .processor_rules import (
     Patches,
     PicturePlan,
     ProcessorRule,
-    ResizeStep,
     find_rule,
-    sides,
-    tiles,
     whole,
 )
 
