@@ -16,6 +16,8 @@ from .core.order import Buckets as Buckets
 from .images.sources.mixed_packs import Pack as Pack
 from .images.augment.named_recipes import NamedRecipe as NamedRecipe
 from .images.augment.pipelines.parts import PipelineError as PipelineError
+from .images.processors.preprocess import count_patches as count_patches
+from .images.processors.preprocess import preprocess as preprocess
 from .providers.mix_batches import MixBatches as MixBatches
 from .providers.show import show as show
 

@@ -355,6 +355,34 @@ class OrderedWork(Workers, Generic[Chunk, Result]):
         return number, chunk, error
 
 
+def each_number(count: int, work: Callable[[int], object], threads: int) -> None:
+    """Call a function with every number below `count`, by threads of which the caller is one.
+
+    No number is begun after a failure, and the error is that of the smallest number that failed.
+    """
+    numbers = itertools.count()
+    failures: dict[int, BaseException] = {}
+
+    def serve() -> None:
+        while not failures and (number := next(numbers)) < count:
+            try:
+                work(number)
+            except BaseException as error:
+                failures[number] = error
+
+    helpers = [threading.Thread(target=serve) for _ in range(min(threads, count) - 1)]
+    for helper in helpers:
+        helper.start()
+    try:
+        serve()
+    except BaseException as error:  # Ctrl-C, between two numbers
+        failures[-1] = error
+    for helper in helpers:
+        helper.join()
+    if failures:
+        raise failures[min(failures)]  # all numbers before it were begun, and have ended by now
+
+
 def map_in_order(
     function: Callable[[Item], Result],
     items: Iterable[Item],

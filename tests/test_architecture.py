@@ -95,6 +95,7 @@ FORMATS = {
 IMAGES = {
     "iterators.images.cache": 1,
     "iterators.images.augment": 1,
+    "iterators.images.processors": 2,
     "iterators.images.sources": 3,
     "iterators.images": 4,
 }

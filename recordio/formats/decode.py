@@ -7,9 +7,7 @@ encodes an image, and nothing looks at records.
 
 from __future__ import annotations
 
-import itertools
 import operator
-import threading
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar, overload
 
@@ -27,7 +25,7 @@ from recordio.formats.image_header import (
 from recordio.formats.png.deep import STORED
 from recordio.formats.table import format_of
 from recordio.keywords.checks import colour
-from recordio.ordered import default_threads
+from recordio.ordered import default_threads, each_number
 
 #: Memory of the caller, which is returned.
 Given = TypeVar("Given")
@@ -323,30 +321,15 @@ def decode_many(
             f"out has the shape {target.shape}, and needs four axes, the first of {len(images)}"
         )
     found: list[Any] = [None] * len(images)
-    numbers = itertools.count()
-    failures: dict[int, BaseException] = {}
 
-    def work() -> None:
-        while not failures and (number := next(numbers)) < len(images):
-            slot = None if target is None else target[number]
-            try:
-                found[number] = decode_image(images[number], size=size, out=slot, **settings)
-            except BaseException as error:
-                failures[number] = error
+    def work(number: int) -> None:
+        slot = None if target is None else target[number]
+        try:
+            found[number] = decode_image(images[number], size=size, out=slot, **settings)
+        except ImageDecodeError as error:
+            raise error.at(record=number) from error.__cause__
 
-    helpers = [threading.Thread(target=work) for _ in range(min(threads, len(images)) - 1)]
-    for helper in helpers:
-        helper.start()
-    try:
-        work()
-    except BaseException as error:  # Ctrl-C, between two images
-        failures[-1] = error
-    for helper in helpers:
-        helper.join()
-    if failures:
-        number = min(failures)  # all images before it were begun, and have ended by now
-        failure = failures[number]
-        raise failure.at(record=number) if isinstance(failure, ImageDecodeError) else failure
+    each_number(len(images), work, threads)
     if target is None:
         return found
     return target if out is None else out

@@ -16,6 +16,7 @@ import numpy as np
 from recordio.errors import ImageSizeError
 
 from .processor_rules import (
+    Box,
     Cut,
     Patches,
     PicturePlan,
@@ -98,8 +99,7 @@ class Qwen2VL(ProcessorRule):
             size = self.area(height, width)
         _check_multiple(size, form.side * form.merge)
         rows, columns = size[0] // form.side, size[1] // form.side
-        steps = (whole(height, width, size),)
-        return PicturePlan(steps, (Cut(1),), size, rows * columns, (rows, columns))
+        return _one_tile(height, width, size, (rows, columns))
 
     def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
         """Return the grids of patches, in time, height and width."""
@@ -187,8 +187,7 @@ class Siglip2(ProcessorRule):
             raise ImageSizeError(
                 f"a picture of {height} x {width} pixels has more than {most} patches at any scale"
             )
-        steps = (whole(height, width, size),)
-        return PicturePlan(steps, (Cut(1),), size, rows * columns, (rows, columns))
+        return _one_tile(height, width, size, (rows, columns))
 
     def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
         """Return which patches there are, and their rows and columns."""
@@ -199,7 +198,418 @@ class Siglip2(ProcessorRule):
         }
 
 
+class Gemma4(ProcessorRule):
+    """Gemma 4: as large as the number of patches allows, a whole number of pools a side."""
+
+    defaults = {
+        **_BICUBIC, "do_normalize": False, "image_mean": [0.0] * 3, "image_std": [1.0] * 3,
+        "patch_size": 16, "max_soft_tokens": 280, "pooling_kernel_size": 3,
+    }  # fmt: skip
+
+    @property
+    def patches(self) -> Patches:
+        """The form of patches: the channels of a pixel stay together."""
+        return Patches(self.config["patch_size"], interleaved=True)
+
+    def check(self) -> None:
+        """Refuse a number of tokens that the processor refuses."""
+        tokens = self.config["max_soft_tokens"]
+        if tokens not in (70, 140, 280, 560, 1120):
+            raise self.error(f"max_soft_tokens={tokens}: expected 70, 140, 280, 560 or 1120")
+
+    def slots(self, plans: Sequence[PicturePlan]) -> int:
+        """Return how many patches every picture has room for."""
+        return int(self.config["max_soft_tokens"] * self.config["pooling_kernel_size"] ** 2)
+
+    def make_plan(self, height: int, width: int) -> PicturePlan:
+        """Return the plan of one tile, the whole picture."""
+        patch, pool = self.config["patch_size"], self.config["pooling_kernel_size"]
+        most, side = self.slots(()), pool * patch
+        area = most * patch**2
+        factor = math.sqrt(area / (height * width))
+        h = int(math.floor(factor * height / side)) * side
+        w = int(math.floor(factor * width / side)) * side
+        longest = (most // pool**2) * side
+        if h == 0 and w == 0:
+            raise ImageSizeError(f"Attempting to resize to a 0 x 0 image: {side} x {side} is least")
+        if h == 0:
+            h, w = side, min(int(math.floor(width / height)) * side, longest)
+        elif w == 0:
+            h, w = min(int(math.floor(height / width)) * side, longest), side
+        if h * w > area:
+            raise ImageSizeError(
+                f"Resizing [{height}x{width}] to [{h}x{w}] but this exceeds {most} patches"
+            )
+        return _one_tile(height, width, (h, w), (h // patch, w // patch))
+
+    def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
+        """Return where patches lie (x, y), -1 beyond them, and the tokens of every picture."""
+        places = np.full((len(plans), self.slots(plans), 2), -1, np.int64)
+        for place, plan in zip(places, plans, strict=True):
+            rows = np.indices(plan.grid).reshape(2, -1)
+            place[: plan.count] = rows[::-1].T
+        pool = self.config["pooling_kernel_size"] ** 2
+        tokens = np.array([plan.count // pool for plan in plans], np.int64)
+        return {"image_position_ids": places, "num_soft_tokens_per_image": tokens}
+
+
+# -- tiles, one after the other -------------------------------------------------------------------
+
+
+class GotOcr2(ProcessorRule):
+    """GOT-OCR 2 and InternVL 3: the grid of tiles nearest in aspect, and a thumbnail."""
+
+    defaults = {
+        **_BICUBIC, **_OPENAI, "size": {"height": 384, "width": 384}, "crop_to_patches": False,
+        "min_patches": 1, "max_patches": 12,
+    }  # fmt: skip
+
+    def make_plan(self, height: int, width: int) -> PicturePlan:
+        """Return the plan of tiles row by row, and of the picture as a whole after them."""
+        config, side = self.config, sides(self, "size")
+        most = config["max_patches"]
+        if not config["crop_to_patches"] or most <= 1:
+            return PicturePlan((whole(height, width, side),), (Cut(1),), side, 1)
+        columns, rows = self._grid(height, width, side)
+        steps = [whole(height, width, (side[0] * rows, side[1] * columns))]
+        cuts = tiles(1, rows, columns, side)
+        if len(cuts) != 1:
+            steps.append(whole(height, width, side))
+            cuts.append(Cut(2))
+        return PicturePlan(tuple(steps), tuple(cuts), side, len(cuts), (rows, columns))
+
+    def _grid(self, height: int, width: int, side: Size) -> Size:
+        """Return (columns, rows); of equal ones the larger if the picture has pixels for half."""
+        least, most = self.config["min_patches"], self.config["max_patches"]
+        grids = sorted(
+            (
+                (columns, rows)
+                for columns in range(1, most + 1)
+                for rows in range(1, most + 1)
+                if least <= columns * rows <= most
+            ),
+            key=math.prod,
+        )
+        best, nearest = (1, 1), math.inf
+        for grid in grids:
+            distance = abs(width / height - grid[0] / grid[1])
+            area = 0.5 * side[0] * side[1] * grid[0] * grid[1]
+            if distance < nearest or (distance == nearest and width * height > area):
+                best, nearest = grid, distance
+        return best
+
+    def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
+        """Return the number of tiles of every picture."""
+        return {"num_patches": np.array([plan.count for plan in plans], np.int64)}
+
+
+class Gemma3(ProcessorRule):
+    """Gemma 3: the whole picture, and with pan and scan squares along its long side."""
+
+    defaults = {
+        **_BILINEAR, **_HALVES, "size": {"height": 224, "width": 224}, "do_pan_and_scan": None,
+        "pan_and_scan_min_crop_size": None, "pan_and_scan_max_num_crops": None,
+        "pan_and_scan_min_ratio_to_activate": None,
+    }  # fmt: skip
+
+    def check(self) -> None:
+        """Refuse pan and scan without its numbers."""
+        keys = [key for key in self.defaults if key.startswith("pan_")]
+        if self.config["do_pan_and_scan"] and not all(self.config[key] for key in keys):
+            raise self.error(f"do_pan_and_scan needs {', '.join(keys)}")
+
+    def make_plan(self, height: int, width: int) -> PicturePlan:
+        """Return the plan of the whole picture and its crops."""
+        side = sides(self, "size")
+        steps = [whole(height, width, side)]
+        if self.config["do_pan_and_scan"]:
+            steps += [ResizeStep(0, box, side) for box in self._crops(height, width)]
+        cuts = tuple(Cut(number + 1) for number in range(len(steps)))
+        return PicturePlan(tuple(steps), cuts, side, len(cuts))
+
+    def _crops(self, height: int, width: int) -> list[Box]:
+        """Return the crops along the long side; none for a picture that is nearly square."""
+        least, most, ratio = (
+            self.config[f"pan_and_scan_{key}"]
+            for key in ("min_crop_size", "max_num_crops", "min_ratio_to_activate")
+        )
+        long, short = max(height, width), min(height, width)
+        if long / short < ratio:
+            return []
+        count = min(int(math.floor(long / least)), int(math.floor(long / short + 0.5)))
+        count = min(most, max(2, count))
+        length = int(math.ceil(long / count))
+        if min(length, short) < least:
+            return []
+        spans = [(at * length, min(length, long - at * length)) for at in range(count)]
+        if spans[-1][1] < 1:
+            raise ImageSizeError(f"{count} crops of a side of {long} pixels leave one empty")
+        if width >= height:
+            return [(at, 0, size, height) for at, size in spans]
+        return [(0, at, width, size) for at, size in spans]
+
+    def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
+        """Return the number of crops of every picture."""
+        return {"num_crops": np.array([plan.count - 1 for plan in plans], np.int64)}
+
+
+class Idefics3(ProcessorRule):
+    """Idefics 3 and SmolVLM: tiles row by row of a picture with a fixed long side, and the whole."""
+
+    defaults = {
+        **_LANCZOS, **_HALVES, "size": {"longest_edge": 4 * 364}, "do_pad": True,
+        "max_image_size": {"longest_edge": 364}, "do_image_splitting": True,
+        "return_row_col_info": False,
+    }  # fmt: skip
+    needed = {"do_resize": True, "do_pad": True}
+    nested = True
+    floats = True
+
+    def make_plan(self, height: int, width: int) -> PicturePlan:
+        """Return the plan of two resizes, the tiles and the whole picture."""
+        side = int(self.config["max_image_size"]["longest_edge"])
+        if "longest_edge" in self.config["size"]:
+            first = self._long_side(height, width, int(self.config["size"]["longest_edge"]))
+        else:
+            first = sides(self, "size")
+        steps = [whole(height, width, first)]
+        if not self.config["do_image_splitting"]:
+            steps.append(ResizeStep(1, (0, 0, first[1], first[0]), (side, side)))
+            return PicturePlan(tuple(steps), (Cut(2),), (side, side), 1, (0, 0))
+        h, w = first
+        aspect = w / h
+        if w >= h:
+            w = math.ceil(w / side) * side
+            h = math.ceil(int(w / aspect) / side) * side
+        else:
+            h = math.ceil(h / side) * side
+            w = math.ceil(int(h * aspect) / side) * side
+        steps.append(ResizeStep(1, (0, 0, first[1], first[0]), (h, w)))
+        if h <= side and w <= side:
+            return PicturePlan(tuple(steps), (Cut(2),), (h, w), 1, (0, 0))
+        rows, columns = h // side, w // side
+        steps.append(ResizeStep(2, (0, 0, w, h), (side, side)))
+        cuts = (*tiles(2, rows, columns, (side, side)), Cut(3))
+        return PicturePlan(tuple(steps), cuts, (side, side), len(cuts), (rows, columns))
+
+    def _long_side(self, height: int, width: int, most: int) -> Size:
+        """Return the size with that long side; the other one is even, and no side above 4096."""
+        aspect = width / height
+        if width >= height:
+            w, h = most, int(most / aspect)
+            h += h % 2
+        else:
+            h, w = most, int(most * aspect)
+            w += w % 2
+        h, w = max(h, 1), max(w, 1)
+        aspect, limit = w / h, 4096
+        if w >= h and w > limit:
+            w, h = limit, int(limit / aspect)
+        elif h > w and h > limit:
+            h, w = limit, int(limit * aspect)
+        return max(h, 1), max(w, 1)
+
+    def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
+        """Return which pixels are of the pictures, and the grids if they are asked for."""
+        _, h, w = self.item(plans)
+        mask = np.zeros((1, sum(plan.count for plan in plans), h, w), np.int64)
+        at = 0
+        for plan in plans:
+            mask[0, at : at + plan.count, : plan.tile[0], : plan.tile[1]] = 1
+            at += plan.count
+        found: dict[str, Any] = {"pixel_attention_mask": mask}
+        if self.config["return_row_col_info"]:
+            found["rows"] = [[plan.grid[0] for plan in plans]]
+            found["cols"] = [[plan.grid[1] for plan in plans]]
+        return found
+
+
+class Pixtral(ProcessorRule):
+    """Pixtral: pictures with a limit on their sides, padded to the largest of the batch."""
+
+    defaults = {
+        **_BICUBIC, **_OPENAI, "patch_size": {"height": 16, "width": 16}, "do_pad": True,
+        "size": {"longest_edge": 1024},
+    }  # fmt: skip
+    needed = {"do_resize": True, "do_pad": True}
+
+    def make_plan(self, height: int, width: int) -> PicturePlan:
+        """Return the plan of one tile, the whole picture; its patches are counted."""
+        most = self.config["size"].get("longest_edge")
+        limit = (most, most) if most else sides(self, "size")
+        patch = sides(self, "patch_size")
+        h, w = height, width
+        ratio = max(h / limit[0], w / limit[1])
+        if ratio > 1:
+            h, w = int(math.floor(h / ratio)), int(math.floor(w / ratio))
+        rows, columns = (h - 1) // patch[0] + 1, (w - 1) // patch[1] + 1
+        if rows < 1 or columns < 1:
+            raise ImageSizeError(
+                f"a picture of {height} x {width} pixels has no pixel left across at sides of "
+                f"{limit[0]} x {limit[1]}"
+            )
+        size = rows * patch[0], columns * patch[1]
+        return _one_tile(height, width, size, (rows, columns))
+
+    def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
+        """Return the sizes that the pictures have got."""
+        return {"image_sizes": np.array([plan.tile for plan in plans], np.int64).reshape(-1, 2)}
+
+
+# -- tiles, padded to one number ------------------------------------------------------------------
+
+
+class LlavaNext(ProcessorRule):
+    """LLaVA-NeXT: the whole picture, then tiles of it on the best canvas of a list."""
+
+    defaults = {
+        **_BICUBIC, **_OPENAI, "size": {"shortest_edge": 224}, "do_pad": True,
+        "crop_size": {"height": 224, "width": 224}, "do_center_crop": True,
+        "image_grid_pinpoints": [[336, 672], [672, 336], [672, 672], [1008, 336], [336, 1008]],
+    }  # fmt: skip
+    needed = {"do_pad": True, "do_resize": True}
+
+    def slots(self, plans: Sequence[PicturePlan]) -> int:
+        """Return the most tiles of a picture."""
+        return max(len(plan.cuts) for plan in plans)
+
+    def check(self) -> None:
+        """Refuse tiles that would be resized or cropped once more, but for those of one size."""
+        side, tile, config = self._side(), sides(self, "size", square=True), self.config
+        crop = sides(self, "crop_size") if config["do_center_crop"] else tile
+        if not tile == crop == (side, side):
+            raise self.error(
+                f"has tiles of {side} pixels, size={config['size']!r} and "
+                f"crop_size={config['crop_size']!r}: only one size for all three is supported"
+            )
+        if any(length % side for point in config["image_grid_pinpoints"] for length in point):
+            raise self.error(
+                f"image_grid_pinpoints has sides that are no multiples of {side}, the side of its "
+                "tiles"
+            )
+
+    def _side(self) -> int:
+        """Return the side of tiles, by the rule of the processor."""
+        crop = self.config["crop_size"]
+        return crop["height"] if crop else sides(self, "size", square=True)[0]
+
+    def make_plan(self, height: int, width: int) -> PicturePlan:
+        """Return the plan of the whole picture and of its tiles, black around it."""
+        side = self._side()
+        canvas = self._canvas(height, width)
+        across, down = canvas[1] / width, canvas[0] / height
+        if across < down:
+            size = min(math.ceil(height * across), canvas[0]), canvas[1]
+        else:
+            size = canvas[0], min(math.ceil(width * down), canvas[1])
+        at = (canvas[0] - size[0]) // 2, (canvas[1] - size[1]) // 2
+        rows, columns = canvas[0] // side, canvas[1] // side
+        steps = (
+            whole(height, width, (side, side)),
+            whole(height, width, size, canvas=canvas, at=at),
+        )
+        cuts = (Cut(1), *tiles(2, rows, columns, (side, side)))
+        return PicturePlan(steps, cuts, (side, side), len(cuts), (rows, columns))
+
+    def _canvas(self, height: int, width: int) -> Size:
+        """Return the size of the list that keeps most of the picture, and of those the smallest."""
+        best, most, least = None, 0, math.inf
+        for h, w in self.config["image_grid_pinpoints"]:
+            scale = min(w / width, h / height)
+            kept = min(int(width * scale) * int(height * scale), width * height)
+            wasted = h * w - kept
+            if kept > most or (kept == most and wasted < least):
+                best, most, least = (h, w), kept, wasted
+        if best is None:
+            raise ImageSizeError(f"a picture of {height} x {width} pixels fits no canvas")
+        return best
+
+    def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
+        """Return the sizes that the pictures had."""
+        return {"image_sizes": np.array(sizes, np.int64).reshape(-1, 2)}
+
+
+class LlavaOnevision(LlavaNext):
+    """LLaVA-OneVision: as LLaVA-NeXT, on more canvases."""
+
+    defaults = {
+        **LlavaNext.defaults, "size": {"height": 384, "width": 384}, "crop_size": None,
+        "do_center_crop": None,
+        "image_grid_pinpoints": [
+            [h, w] for h in range(384, 2305, 384) for w in range(384, 2305, 384)
+        ],
+    }  # fmt: skip
+
+    def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
+        """Return the sizes that the pictures had, and that every sample has one picture."""
+        one = np.ones(len(plans), np.int64)
+        return {**super().outputs(plans, sizes), "batch_num_images": one}
+
+
+class Mllama(ProcessorRule):
+    """Llama 3.2 Vision: the smallest canvas of tiles that a picture fits, black around it."""
+
+    defaults = {
+        **_BILINEAR, **_HALVES, "size": {"height": 224, "width": 224}, "do_pad": True,
+        "max_image_tiles": 4,
+    }  # fmt: skip
+    needed = {"do_pad": True, "do_resize": True}
+    nested = True
+    floats = True
+
+    def check(self) -> None:
+        """Refuse tiles that are no squares."""
+        side = sides(self, "size")
+        if side[0] != side[1] or self.config["max_image_tiles"] < 1:
+            raise self.error(f"size={self.config['size']!r}: expected squares, and at least a tile")
+
+    def slots(self, plans: Sequence[PicturePlan]) -> int:
+        """Return the most tiles of any picture."""
+        return int(self.config["max_image_tiles"])
+
+    def _grids(self) -> list[Size]:
+        """Return the grids in the order of their numbers."""
+        most = self.config["max_image_tiles"]
+        every = range(1, most + 1)
+        return [(rows, columns) for rows in every for columns in every if rows * columns <= most]
+
+    def make_plan(self, height: int, width: int) -> PicturePlan:
+        """Return the plan of a picture in the corner of its canvas, and of all tiles."""
+        side = sides(self, "size")[0]
+        scales = [
+            (min(rows * side / height, columns * side / width), (rows, columns))
+            for rows, columns in self._grids()
+        ]
+        larger = [scale for scale, _ in scales if scale >= 1]
+        chosen = min(larger) if larger else max(scale for scale, _ in scales)
+        rows, columns = min((grid for scale, grid in scales if scale == chosen), key=math.prod)
+        canvas = rows * side, columns * side
+        target = [min(max(a, side), b) for a, b in zip((height, width), canvas, strict=True)]
+        down, across = target[0] / height, target[1] / width
+        if across < down:
+            size = min(math.floor(height * across) or 1, target[0]), target[1]
+        else:
+            size = target[0], min(math.floor(width * down) or 1, target[1])
+        steps = (whole(height, width, size, canvas=canvas),)
+        cuts = tuple(tiles(1, rows, columns, (side, side)))
+        return PicturePlan(steps, cuts, (side, side), len(cuts), (rows, columns))
+
+    def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
+        """Return the numbers of grids, which tiles there are, and how many."""
+        grids, counts = self._grids(), np.array([plan.count for plan in plans], np.int64)
+        return {
+            "aspect_ratio_ids": np.array([[grids.index(plan.grid) + 1 for plan in plans]]),
+            "aspect_ratio_mask": _first(counts, self.slots(plans), np.int64)[None],
+            "num_tiles": [counts.tolist()],
+        }
+
+
 # -- shared ---------------------------------------------------------------------------------------
+
+
+def _one_tile(height: int, width: int, size: Size, grid: Size) -> PicturePlan:
+    """Return the plan of a picture that is resized and not cut."""
+    return PicturePlan((whole(height, width, size),), (Cut(1),), size, grid[0] * grid[1], grid)
 
 
 def _check_aspect(height: int, width: int) -> None:
@@ -233,6 +643,15 @@ FAMILIES: dict[str, type[ProcessorRule]] = {
     "Glm46V": Glm4v,
     "PaddleOCRVL": PaddleOCRVL,
     "Siglip2": Siglip2,
+    "Gemma4": Gemma4,
+    "GotOcr2": GotOcr2,
+    "Gemma3": Gemma3,
+    "Idefics3": Idefics3,
+    "SmolVLM": Idefics3,
+    "Pixtral": Pixtral,
+    "LlavaNext": LlavaNext,
+    "LlavaOnevision": LlavaOnevision,
+    "Mllama": Mllama,
 }
 
 

@@ -1,0 +1,1 @@
+"""Tensors of vision-language models, as the processors of Hugging Face make them."""

@@ -1,0 +1,19 @@
+from typing import Any
+
+import numpy as np
+
+STEP_COLUMNS: int
+
+def write_picture(
+    pixels: np.ndarray,
+    steps: np.ndarray,
+    cuts: np.ndarray,
+    tile: tuple[int, int],
+    method: int,
+    form: tuple[int, int, int, bool],
+    item: tuple[int, int],
+    tables: np.ndarray,
+    out: np.ndarray,
+    begin: int,
+    room: int,
+) -> Any: ...

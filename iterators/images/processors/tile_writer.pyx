@@ -1,0 +1,245 @@
+"""One picture into its place in a tensor: resized, cut into tiles or patches, and normalised.
+
+A picture is done in one go without the GIL, after tables of whole numbers that a
+`processor_rules.PicturePlan` becomes: `write_picture`.  Every value is looked up, so that it has
+the rounding of the processor, and written once.
+"""
+
+from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
+
+cimport recordio.kernels.resample as resample
+from recordio.kernels.pixel cimport PIXEL_SLACK
+
+__all__ = ["STEP_COLUMNS", "write_picture"]
+
+#: Numbers of a step: source; x, y, width and height of the region; height and width of the result
+#: and of its canvas; y and x of the result there.
+STEP_COLUMNS = 11
+
+cdef enum:
+    CHANNELS = 3
+
+ctypedef fused value:
+    uint8_t
+    uint16_t
+    uint32_t
+
+
+# RGB pixels somewhere in memory.
+cdef struct Picture:
+    const uint8_t* first
+    ptrdiff_t stride
+    int height, width
+    uint8_t* owned          # to be freed; NULL if it belongs to somebody else
+
+
+# Where the pixels of a tile or a patch go, in values of the tensor.
+cdef struct Form:
+    int side                # of a patch; 0: the tile is written as it is
+    int merge
+    int repeat
+    bint interleaved
+    int item_height         # of a tile in the tensor, which may be larger than the tile
+    int item_width
+
+
+def write_picture(const uint8_t[:, :, ::1] pixels not None, const int[:, ::1] steps not None,
+                  const int[:, ::1] cuts not None, tile, int method, form, item,
+                  const uint8_t[:, ::1] tables not None, uint8_t[::1] out not None,
+                  size_t begin, size_t room):
+    """Write all tiles of a picture, and zeros into the rest of its room.
+
+    `steps` and `cuts` are those of a plan, with `STEP_COLUMNS` and (source, y, x) columns; `tile`
+    is (height, width); `method` a filter of `recordio.kernels.resample`; `form` is (side, merge,
+    repeat, interleaved), side 0 for tiles; `item` (height, width) of a tile in the tensor.
+    `tables` has the bytes of 256 values for each channel.  The picture's part of `out` begins at
+    the item `begin`, of which it has `room`.
+    """
+    cdef Form to
+    cdef int status, item_size = <int>tables.shape[1] // 256
+    cdef int height = tile[0], width = tile[1]
+    cdef size_t item_bytes, used
+    to.side, to.merge, to.repeat, to.interleaved = form
+    to.item_height, to.item_width = item
+    if to.side:
+        item_bytes = <size_t>CHANNELS * to.repeat * to.side * to.side * item_size
+        used = <size_t>(height // to.side) * (width // to.side)
+    else:
+        item_bytes = <size_t>CHANNELS * to.item_height * to.item_width * item_size
+        used = cuts.shape[0]
+    if (tables.shape[0] != CHANNELS or pixels.shape[2] != CHANNELS or used > room
+            or steps.shape[1] != STEP_COLUMNS or cuts.shape[1] != 3
+            or (to.side and (cuts.shape[0] != 1 or height % (to.side * to.merge)
+                             or width % (to.side * to.merge)))
+            or (begin + room) * item_bytes > <size_t>out.shape[0]):
+        raise ValueError("the plan of a picture does not fit the tensor")
+    if room == 0:
+        return
+    with nogil:
+        status = _write(pixels, steps, cuts, height, width, method, &to, &tables[0, 0], item_size,
+                        &out[0] + begin * item_bytes, item_bytes)
+        if status == resample.RESAMPLE_OK:
+            memset(&out[0] + (begin + used) * item_bytes, 0, (room - used) * item_bytes)
+    if status == resample.RESAMPLE_NO_MEMORY:
+        raise MemoryError("no memory to resize a picture")
+    if status != resample.RESAMPLE_OK:
+        raise ValueError("a step of the plan of a picture lies outside of it")
+
+
+cdef int _write(const uint8_t[:, :, ::1] pixels, const int[:, ::1] steps, const int[:, ::1] cuts,
+                int height, int width, int method, const Form* form, const uint8_t* tables,
+                int item_size, uint8_t* out, size_t item_bytes) noexcept nogil:
+    """Make the pictures of all steps and write the tiles; a status of the resampler."""
+    cdef int i, count = <int>steps.shape[0], status = resample.RESAMPLE_OK
+    cdef const Picture* source
+    cdef const uint8_t* first
+    cdef resample.resampler* resampler = resample.resampler_new()
+    cdef Picture* made = <Picture*>calloc(count + 1, sizeof(Picture))
+    if made == NULL or resampler == NULL:
+        status = resample.RESAMPLE_NO_MEMORY
+    else:
+        made[0].first, made[0].stride = &pixels[0, 0, 0], pixels.shape[1] * CHANNELS
+        made[0].height, made[0].width = <int>pixels.shape[0], <int>pixels.shape[1]
+        for i in range(count):
+            status = _step(resampler, method, made, i, &steps[i, 0])
+            if status != resample.RESAMPLE_OK:
+                break
+    if status == resample.RESAMPLE_OK:
+        for i in range(<int>cuts.shape[0]):
+            if not 0 <= cuts[i, 0] <= count:
+                status = resample.RESAMPLE_BAD_ARGUMENT
+                break
+            source = &made[cuts[i, 0]]
+            if (cuts[i, 1] < 0 or cuts[i, 2] < 0 or cuts[i, 1] + height > source.height
+                    or cuts[i, 2] + width > source.width):
+                status = resample.RESAMPLE_BAD_ARGUMENT
+                break
+            first = source.first + cuts[i, 1] * source.stride + cuts[i, 2] * CHANNELS
+            if item_size == 4:
+                _tile(first, source.stride, height, width, form, <const uint32_t*>tables,
+                      <uint32_t*>(out + i * item_bytes))
+            elif item_size == 2:
+                _tile(first, source.stride, height, width, form, <const uint16_t*>tables,
+                      <uint16_t*>(out + i * item_bytes))
+            else:
+                _tile(first, source.stride, height, width, form, tables, out + i * item_bytes)
+    if made != NULL:
+        for i in range(count + 1):
+            free(made[i].owned)
+    free(made)
+    resample.resampler_free(resampler)
+    return status
+
+
+cdef int _step(resample.resampler* resampler, int method, Picture* made, int number,
+               const int* step) noexcept nogil:
+    """Make the picture of one step."""
+    cdef resample.resample_axis across, down
+    cdef int x = step[1], y = step[2], width = step[3], height = step[4]
+    cdef int row, left, top, columns, rows, status
+    cdef const Picture* source
+    cdef const uint8_t* first
+    cdef Picture* to = &made[number + 1]
+    cdef size_t size
+    if not 0 <= step[0] <= number:
+        return resample.RESAMPLE_BAD_ARGUMENT
+    source = &made[step[0]]
+    to.height, to.width = step[7], step[8]
+    if (x < 0 or y < 0 or width < 1 or height < 1 or x + width > source.width
+            or y + height > source.height or step[9] < 0 or step[10] < 0
+            or step[5] < 1 or step[6] < 1 or step[9] + step[5] > to.height
+            or step[10] + step[6] > to.width):
+        return resample.RESAMPLE_BAD_ARGUMENT
+    first = source.first + y * source.stride + x * CHANNELS
+    if height == to.height and width == to.width and height == step[5] and width == step[6]:
+        to.first, to.stride = first, source.stride      # as it is: of the same pixels
+        return resample.RESAMPLE_OK
+    to.stride = <ptrdiff_t>to.width * CHANNELS
+    size = <size_t>to.stride * to.height
+    to.owned = <uint8_t*>malloc(size + PIXEL_SLACK)
+    if to.owned == NULL:
+        return resample.RESAMPLE_NO_MEMORY
+    to.first = to.owned
+    if to.height != step[5] or to.width != step[6]:
+        memset(to.owned, 0, size)
+    _axis(&across, width, step[6])
+    _axis(&down, height, step[5])
+    status = resample.resampler_begin(
+        resampler, method, &across, &down, CHANNELS,
+        to.owned + step[9] * to.stride + step[10] * CHANNELS, to.stride)
+    if status != resample.RESAMPLE_OK:
+        return status
+    resample.resampler_source(resampler, &left, &top, &columns, &rows)
+    for row in range(top, top + rows):
+        resample.resampler_push(resampler, first + row * source.stride + left * CHANNELS)
+    return resample.RESAMPLE_OK
+
+
+cdef void _axis(resample.resample_axis* axis, int source, int target) noexcept nogil:
+    """All pixels of an axis, to so many."""
+    axis.source = axis.stored = source
+    axis.target = axis.count = target
+    axis.begin = axis.origin = 0
+    axis.denominator = 1
+    axis.low = axis.high = 0
+
+
+cdef void _tile(const uint8_t* first, ptrdiff_t stride, int height, int width, const Form* form,
+                const value* tables, value* out) noexcept nogil:
+    """Write a tile: as it is, or as its patches one after the other."""
+    cdef int side = form.side, merge = form.merge, x, y, i, j, channel, again
+    cdef size_t plane = <size_t>side * side
+    if side == 0:
+        _block(first, stride, height, width, tables, out, form.item_width,
+               <ptrdiff_t>form.item_height * form.item_width, 1)
+        _clear_rest(height, width, form, out)
+        return
+    for y in range(height // side // merge):
+        for x in range(width // side // merge):
+            for j in range(y * merge, (y + 1) * merge):
+                for i in range(x * merge, (x + 1) * merge):
+                    if form.interleaved:
+                        _block(first + j * side * stride + i * side * CHANNELS, stride, side, side,
+                               tables, out, side * CHANNELS, 1, CHANNELS)
+                    else:
+                        _block(first + j * side * stride + i * side * CHANNELS, stride, side, side,
+                               tables, out, side, plane * form.repeat, 1)
+                    for channel in range(CHANNELS):
+                        for again in range(1, form.repeat):
+                            memcpy(out + (channel * form.repeat + again) * plane,
+                                   out + channel * form.repeat * plane, plane * sizeof(value))
+                    out += CHANNELS * form.repeat * plane
+
+
+cdef inline void _block(const uint8_t* first, ptrdiff_t stride, int height, int width,
+                        const value* tables, value* out, ptrdiff_t row, ptrdiff_t plane,
+                        ptrdiff_t pixel) noexcept nogil:
+    """Look up the values of a rectangle, and write them a row, a channel and a pixel apart."""
+    cdef int x, y, channel
+    cdef const uint8_t* line
+    cdef const value* table
+    cdef value* to
+    for y in range(height):
+        for channel in range(CHANNELS):
+            line, table, to = first + channel, tables + 256 * channel, out + channel * plane
+            for x in range(width):
+                to[x * pixel] = table[line[x * CHANNELS]]
+        first += stride
+        out += row
+
+
+cdef void _clear_rest(int height, int width, const Form* form, value* out) noexcept nogil:
+    """Write zeros to the right of a tile and below it."""
+    cdef int channel, y
+    if height == form.item_height and width == form.item_width:
+        return
+    for channel in range(CHANNELS):
+        for y in range(form.item_height):
+            if y < height:
+                memset(out + width, 0, (form.item_width - width) * sizeof(value))
+            else:
+                memset(out, 0, form.item_width * sizeof(value))
+            out += form.item_width
