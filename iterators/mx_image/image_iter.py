@@ -21,7 +21,7 @@ from ..images.augment.augmenter import (
     augmenter_of,
     described_augmenter,
 )
-from ..images.augment.named_recipes import NamedRecipe
+from ..images.augment.named_recipes import NamedRecipe, refuse_processor
 from ..images.linear_render import LinearPlan
 from ..images.plan import RenderPlan
 from ..images.sources.mixed_packs import Pack
@@ -140,6 +140,7 @@ def _expanded(
     if keywords.get("recipe") is None:
         return keywords, None, {}
     named = NamedRecipe.of(keywords["recipe"])
+    refuse_processor(named)
     known = {item.name for item in fields(ImageClassIterOptions)} - {"recipe"}
     mine = {name: value for name, value in named.keywords.items() if name in known}
     rest = {name: value for name, value in named.keywords.items() if name not in known}

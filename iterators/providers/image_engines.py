@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -35,6 +36,7 @@ from .fetched_ahead import fetched_ahead
 from .image_job import ImageJob
 from .image_options import ImageRecordOptions
 from .image_sources import ImageSource
+from .processor_images import ProcessorImages
 from .python_images import PythonImages
 
 #: Images that a mean image is made from at a time.
@@ -55,6 +57,8 @@ class ImageEngines:
     label_shape: tuple[int, ...]
     fields: ImageFields
     entries: EntryStore | None = None
+    #: Of the arrays of images in a batch.
+    names: Sequence[str] = ()
     cut: CutBits = field(default_factory=CutBits)
 
     def __call__(self, batch_size: int, depth: int) -> Engine:
@@ -71,6 +75,11 @@ class ImageEngines:
         if decoded_there(options):
             del sizes["threads"]  # the decoder needs one
             engine = DeviceImages(source, plans, job.placement.device, on_cut=on_cut, **sizes)
+        elif job.rule is not None:
+            del sizes["batch_size"]  # a batch has a slot for each of its images
+            engine = ProcessorImages(
+                source, plans, job.rule, self.fields, self.names, dtype=job.dtype, **sizes
+            )
         elif job.change is None:
             parts = zip(plans, self.caches, source.firsts.tolist(), strict=True)
             sections = (Section(*part) for part in parts)

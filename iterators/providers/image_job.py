@@ -18,6 +18,7 @@ from recordio.keywords.options import refuse_ineffective, warn_of_ineffective
 from ..core.device import DeviceNormalisation, Placement, placement
 from ..core.dtypes import BATCH_TYPES, FLOAT_TYPES
 from ..images.augment.named_recipes import NamedRecipe
+from ..images.augment.pipelines.processor_rules import ProcessorRule
 from ..images.fields.image_fields import array_names
 from ..images.plan import RenderPlan
 from ..images.sources.mixed_packs import Pack
@@ -107,8 +108,13 @@ class ImageJob:
                 "patches follow the sizes of the images: give data_shape=None, or (channels, None, "
                 "None)"
             )
-        if not options.patches and (options.sequence_lengths or options.batch_patches):
-            raise ValueError("sequence_lengths and batch_patches need patches, 16 for example")
+        named = more.get("named")
+        given = options.sequence_lengths or (options.batch_patches and not (named and named.rule))
+        if not options.patches and given:
+            raise ValueError(
+                "sequence_lengths and batch_patches need patches, 16 for example; batch_patches "
+                "goes with the recipe of a vision-language model too"
+            )
         if shapes is not None:
             shapes = shapes.in_patches(options)
             shapes.check(options, own)
@@ -136,6 +142,11 @@ class ImageJob:
             tail=tail or ("wrap" if options.round_batch else "pad"),
             **more,
         )
+
+    @property
+    def rule(self) -> ProcessorRule | None:
+        """Rule of the processor of a vision-language model; None without one."""
+        return None if self.named is None else self.named.rule
 
     @property
     def key(self) -> int:

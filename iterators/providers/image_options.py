@@ -384,7 +384,8 @@ class ImageRecordOptions(ImageProviderOptions, FileOptions):
         "int, optional",
         """With `patches`, the largest number of patches of a batch: a batch has as many images as
         fit, and at most `batch_size`. By default `batch_size` times the smallest of
-        `sequence_lengths`.""",
+        `sequence_lengths`. With the recipe of a processor of a vision-language model, the largest
+        number of its patches, or of the tiles of one that makes no patches.""",
         optional(partial(integer, low=1, high=MOST_SAMPLES)),
     )
     ragged: str = option(

@@ -35,7 +35,6 @@ from .image_shapes import (
     describe_batch,
     describe_images,
     ragged_data,
-    sizes_of,
     whole_images,
 )
 from .image_sources import ImageSource
@@ -81,22 +80,22 @@ class RecordImageProvider(PlannedProvider):
         if not labels.label_is_class:
             refuse_classes(options, packs)
         order, unusable = order_of_images(source, options, packs, classes.read)
-        sizes = None
-        if shapes is not None and shapes.of_images and not shapes.patch:
-            sizes = sizes_of(source, job.pack_recipes, options)
+        sizes = None if shapes is None else shapes.sizes(source, job.pack_recipes, options)
         mean_image = mean_image_of(source, job)
         plans = job.plans(labels, classes.changes, mean_image, sizes)
         caches = open_caches(
             source, steady_records(order, len(source)), packs, job.pack_recipes, options
         )
         self._entries = open_entries(source, options)
+        plan, dtype = plans[0].plan, job.normalise and job.normalise.dtype
+        data = describe_images(options, plan, shapes, dtype, sizes)
         fields = ImageFields(
             options.fields,
             source,
             len(job.views),
             labels.objects,
             (options.data_name, options.label_name),
-            3 if options.patches else None,
+            len(data),
         )
         fields.refuse_mosaics(job.pack_recipes)
         engines = ImageEngines(
@@ -107,10 +106,9 @@ class RecordImageProvider(PlannedProvider):
             labels.shape,
             fields,
             None if self._entries is None else self._entries.store,
+            [desc.name for desc in data],
         )
         batches = _batches(job, order, sizes, source)
-        plan, dtype = plans[0].plan, job.normalise and job.normalise.dtype
-        data = describe_images(options, plan, shapes, dtype)
         self._tail = None
         if job.named is not None and job.named.tail:
             self._tail = PythonTail(job.named, options, bool(job.views), data[0])
@@ -263,6 +261,10 @@ class RecordImageProvider(PlannedProvider):
         """
         if self._tail is not None:
             raise ValueError("the images were made by functions in Python: show those of a recipe")
+        if self._job.rule is not None:
+            raise ValueError(
+                f"{self._job.rule.name} cuts images: show those of an ImageRecordIter without it"
+            )
         title = f"seed {self._job.options.seed}"
         if batch is None:
             title += f", epoch {self._settle(self._position).epoch}"

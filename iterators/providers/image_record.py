@@ -21,6 +21,7 @@ from .image_options import ImageClassOptions
 from .image_provider import RecordImageProvider
 from .image_shapes import Shapes
 from .image_sources import ImageSource, open_packs
+from .processor_images import MOST_IMAGES, ProcessorShapes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -157,15 +158,22 @@ def _job(
     kind: type[ImageRecordIter], keywords: Mapping[str, Any], values: Sequence[Any] = ()
 ) -> ImageJob:
     """Check the keywords of a class."""
-    given = expanded({**keywords}, kind.dtypes[0])
+    given = expanded({**keywords}, kind.dtypes[0], processors=True)
+    rule = given["recipe"].rule if given.get("recipe") is not None else None
     named_shape = given.get("buckets") is not None or given.get("patches") is not None
-    if named_shape and len(values) < 2:
+    if (named_shape or rule is not None) and len(values) < 2:
         given.setdefault("data_shape", None)
+    if rule is not None and given.get("batch_patches") is not None and len(values) < 3:
+        given.setdefault("batch_size", MOST_IMAGES)
     own, augmentation = divided(kind.__name__, given, *kind.families, values=values)
     buckets = own.get("buckets")
     shapes, augmentation = Shapes.taken(
         augmentation, None if buckets is None else Buckets.of(buckets)
     )
+    if rule is not None:
+        if shapes is None or not shapes.of_images:
+            raise ValueError(f"{rule.name} says how large images are: drop data_shape and buckets")
+        shapes = ProcessorShapes(rule=rule)
     options, recipe = ImageClassOptions(**own), Recipe(**augmentation)
     recipes: Sequence[Recipe] = [recipe]
     if options.views is not None:

@@ -223,12 +223,24 @@ class Shapes:
             )
         return ImageSizePlan(order, batch_size, tail, image_sizes=sizes)
 
+    def sizes(
+        self, source: Any, recipes: Sequence[BaseRecipe], options: ImageRecordOptions
+    ) -> np.ndarray | None:
+        """Return height and width of all images where batches or plans follow from them."""
+        return sizes_of(source, recipes, options) if self.of_images and not self.patch else None
+
     def of_plans(self, sizes: np.ndarray | None) -> dict[str, Any]:
         """Return what plans are told of the largest image; `sizes` as for `plan`."""
         if self.patch:
             side = self.patch * max(self.lengths)
             return {"largest": (side, side), "patch": self.patch}
         return {} if sizes is None else {"largest": tuple(sizes.max(0).tolist())}
+
+    def described_data(
+        self, images: list[DataDesc], plan: RenderPlan, most: int, sizes: np.ndarray | None
+    ) -> list[DataDesc]:
+        """Describe the arrays of a batch of at most so many images."""
+        return patch_data(self, images[0], plan.recipe.channels, most) if self.patch else images
 
     def joined(self, samples: Samples, as_buffer: bool) -> Samples:
         """Have what is made of images of their own size put together: a list, or arrays by name."""
@@ -333,7 +345,11 @@ def sizes_of(source: Any, recipes: Sequence[BaseRecipe], options: ImageRecordOpt
 
 
 def describe_images(
-    options: ImageRecordOptions, plan: RenderPlan, shapes: Shapes | None, dtype: Any
+    options: ImageRecordOptions,
+    plan: RenderPlan,
+    shapes: Shapes | None,
+    dtype: Any,
+    image_sizes: np.ndarray | None,
 ) -> list[DataDesc]:
     """Describe the images of a batch, if they have that type: an array for each view, or patches.
 
@@ -347,9 +363,7 @@ def describe_images(
         DataDesc(own, one.shape(size, sides), dtype or one.dtype, one.layout)
         for own, one in zip(names, plans, strict=True)
     ]
-    if shapes is None or not shapes.patch:
-        return found
-    return patch_data(shapes, found[0], plan.recipe.channels, size)
+    return found if shapes is None else shapes.described_data(found, plan, size, image_sizes)
 
 
 def patch_data(shapes: Shapes, desc: DataDesc, channels: int, most: int) -> list[DataDesc]:

@@ -55,6 +55,13 @@ class ImageSteps:
 
     def __call__(self, image: np.ndarray, header: IRHeader) -> tuple[Any, np.ndarray]:
         """The image after all steps, and its labels."""
+        labels = self.labels(header)
+        for step in self.steps:
+            image = step(image)
+        return image, labels
+
+    def labels(self, header: IRHeader) -> np.ndarray:
+        """Return the labels of an image."""
         labels = np.atleast_1d(np.asarray(header.label, np.float32))
         if self.listed is not None:
             labels = listed_labels(self.listed, header.id)
@@ -62,9 +69,7 @@ class ImageSteps:
             raise LabelError(
                 f"the record has {len(labels)} labels, label_width is {self.label_width}"
             )
-        for step in self.steps:
-            image = step(image)
-        return image, labels if self.label_change is None else self._changed(labels)
+        return labels if self.label_change is None else self._changed(labels)
 
     def _changed(self, labels: np.ndarray) -> np.ndarray:
         """The labels with the class as it becomes."""

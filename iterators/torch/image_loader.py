@@ -24,6 +24,7 @@ from ..core.order.cutting import Position
 from ..core.random import derive_key
 from ..providers.engine import ChosenBatch
 from ..providers.image_provider import RecordImageProvider
+from ..providers.processor_images import MOST_IMAGES
 from ..providers.report import EpochReport
 from ..providers.sample_iterator import chosen_batches, plan_of
 from .dlpack import mapped
@@ -99,9 +100,10 @@ class ImageLoader:
         Batches made ahead of the consumer, of all threads together; default 4.
     persistent_workers, pin_memory_device, in_order : optional
         Accepted, and without meaning: batches always come in order, and no process starts.
-    transform : NamedRecipe, dict, str or torchvision transform, optional
-        Transform in place of the data set's: a recipe, keywords of `ImageRecordIter`, or
-        transforms.
+    transform : NamedRecipe, dict, str, torchvision transform or image processor, optional
+        Transform in place of the data set's: a recipe, keywords of `ImageRecordIter`,
+        transforms, or an image processor of Hugging Face.  With that of a vision-language model,
+        ``batch_patches`` is the budget of a batch.
     seed : int, optional
         Seed in place of `generator`.  It must be the same for all ranks; one that is drawn is that
         of rank 0 where there is a process group.
@@ -120,6 +122,7 @@ class ImageLoader:
         which a pack has, batches are ``(images, field, ..., labels)``; texts and packed objects are
         refused.  With ``buckets`` or a list of shapes as ``data_shape`` each batch has its shape;
         with ``patches`` the images are a dict of ``patches``, ``patch_coord`` and ``patch_valid``,
+        with the processor of a vision-language model as `transform` a dict of its tensors,
         with ``data_shape=None`` a list of tensors, or for ``ragged="buffer"`` a dict of one tensor
         with its ``offsets`` and ``sizes``.
 
@@ -252,6 +255,9 @@ class ImageLoader:
         found = image_set(dataset)
         self.recipe, found, tail = translated(found, transform, keywords)
         self._found = found
+        of_patches = self.recipe is not None and self.recipe.rule and keywords.get("batch_patches")
+        if of_patches and self.batch_size == 1:
+            self.batch_size = MOST_IMAGES
         self._keywords = self._of_provider(found, keywords, prefetch_factor)
         if tail:
             found = self._with_tail(found, tail)

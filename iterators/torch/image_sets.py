@@ -75,6 +75,9 @@ def recipe_of(transform: Any, shape: tuple[int, int | None, int | None]) -> tupl
     """
     if isinstance(transform, (NamedRecipe, dict, str)):
         return NamedRecipe.of(transform), ""
+    processor = getattr(transform, "image_processor", transform)
+    if hasattr(processor, "to_dict") and "ImageProcessor" in type(processor).__name__:
+        return NamedRecipe.from_processor(processor), ""
     of_timm = any(part.library == "timm" for part in flat(transform, CONTAINERS))
     translate = NamedRecipe.from_timm if of_timm else NamedRecipe.from_torchvision
     try:
@@ -127,8 +130,10 @@ UNSHAPED = (
 
 def _is_shaped(found: ImageSet, recipe: NamedRecipe, keywords: Mapping[str, Any]) -> bool:
     """Return whether the data, or somebody, say of what shape images are."""
-    return found.shape[1] is not None or any(
-        name in given for given in (recipe.keywords, keywords) for name in SHAPES
+    return (
+        found.shape[1] is not None
+        or recipe.rule is not None
+        or any(name in given for given in (recipe.keywords, keywords) for name in SHAPES)
     )
 
 

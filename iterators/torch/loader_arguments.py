@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.order import BatchPlan, BucketPlan
+from ..core.order import BatchPlan, BucketPlan, CostPlan
 from .image_sets import ImageSet
 
 #: Keywords of `ImageRecordIter` that say what is the matter of the loader, and who says it here.
@@ -67,7 +67,8 @@ def refuse_rest(found: ImageSet, keywords: Mapping[str, Any]) -> None:
 def refuse_shapes(plan: BatchPlan, keywords: Mapping[str, Any], **given: Any) -> None:
     """Refuse what is given and does not go with batches that have a shape each."""
     if plan.fills:
-        what = "buckets" if isinstance(plan, BucketPlan) else "patches"
+        kinds = {BucketPlan: "buckets", CostPlan: "batch_patches"}
+        what = kinds.get(type(plan), "patches")
         for name in ("sampler", "batch_sampler"):
             if given[name] is not None:
                 raise ValueError(
@@ -79,6 +80,8 @@ def refuse_shapes(plan: BatchPlan, keywords: Mapping[str, Any], **given: Any) ->
             "drop_last=True would leave out images of every bucket in every epoch: give "
             "buckets=Buckets(..., carry_over=True), whose batches are all full, or drop it"
         )
+    if isinstance(plan, CostPlan) and given["collate_fn"] is not None:
+        raise ValueError("collate_fn gets images, which a processor puts together: drop it")
     if keywords.get("ragged") == "buffer" and given["collate_fn"] is not None:
         raise ValueError('collate_fn gets images, which ragged="buffer" puts together: drop one')
 

@@ -408,19 +408,19 @@ _NORMALISATION = frozenset(
 )
 
 
-def expanded(keywords: dict[str, Any], dtype: Any = None) -> dict[str, Any]:
+def expanded(
+    keywords: dict[str, Any], dtype: Any = None, processors: bool = False
+) -> dict[str, Any]:
     """Return keywords of a provider; those of its `recipe` where they are not given themselves.
 
     Without normalisation where uint8 pixels are asked for, by keyword or as the `dtype` of all.
+    Recipes of `processors` of vision-language models are refused where nobody follows them.
     """
     if keywords.get("recipe") is None:
         return keywords
     recipe = NamedRecipe.of(keywords["recipe"])
-    if recipe.processor:
-        raise ValueError(
-            f"recipe={recipe.processor['image_processor_type']}: its images have sizes of their "
-            "own, which a batch of this iterator has no room for: call iterators.preprocess"
-        )
+    if not processors:
+        refuse_processor(recipe)
     beneath = recipe.keywords
     asked = keywords.get("dtype", dtype)
     if _is_uint8(asked) and keywords.get("normalise_on", "host") == "host":
@@ -429,6 +429,15 @@ def expanded(keywords: dict[str, Any], dtype: Any = None) -> dict[str, Any]:
         if views:
             beneath["views"] = tuple(map(_without_normalisation, views))
     return {**beneath, **keywords, "recipe": recipe}
+
+
+def refuse_processor(recipe: NamedRecipe) -> None:
+    """Refuse a recipe of images that have sizes of their own."""
+    if recipe.processor:
+        raise ValueError(
+            f"recipe={recipe.processor['image_processor_type']}: its images have sizes of their "
+            "own, which are for ImageRecordIter, ImageLoader and iterators.preprocess"
+        )
 
 
 def _is_uint8(dtype: Any) -> bool:

@@ -1,0 +1,286 @@
+"""Batches of images for vision-language models: as many patches or tiles as a budget allows.
+
+`ProcessorShapes` says which images make a batch, from the sizes in their headers; `ProcessorImages`
+is the engine, which has `iterators.preprocess` make the tensors of a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from recordio.errors import ImageSizeError, RecordIOError
+
+from ..core.batch import DataDesc
+from ..core.field_specs import Json, Text
+from ..core.order import BatchPlan, CostPlan, DealtOrder, Order, PlainOrder, SequentialOrder
+from ..core.order.epochs import check_of
+from ..core.prefetch import Prefetcher
+from ..images.augment.pipelines.processor_rules import ProcessorRule
+from ..images.augment.recipe import BaseRecipe
+from ..images.fields.example_fields import StoredFields
+from ..images.fields.image_fields import ImageFields
+from ..images.plan import RenderPlan
+from ..images.processors.preprocess import DTYPES, preprocess
+from .image_options import ImageRecordOptions
+from .image_shapes import Shapes
+from .image_sources import ImageSource
+from .python_images import ImageSteps
+from .sample_iterator import Samples
+
+#: Keywords of the provider that say something of images of one shape, and what asks for nothing.
+NEEDS_SHAPE: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(
+        ("views", "data_specs", "cache", "mean_img", "multi_hot", "patches"), (None, "")
+    ),
+    **dict.fromkeys(("entry_points", "strict"), (False,)),
+    **dict.fromkeys(("images_per_class", "classes_per_batch"), (None, 0)),
+    "normalise_on": ("host",),
+    "decode_on": ("host",),
+    "layout": ("NCHW",),
+    "ragged": ("list",),
+}
+#: Images in a batch with a budget of patches, unless `batch_size` says less.
+MOST_IMAGES = 1 << 12
+#: Heights and widths of images that every processor takes, and cuts otherwise.
+SIZES = ((448, 448), (300, 900), (1200, 700))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessorShapes(Shapes):
+    """As many images in a batch as `budget` patches or tiles allow; 0 for a number of images."""
+
+    rule: ProcessorRule
+
+    @property
+    def of_images(self) -> bool:
+        """False: arrays of a batch are those of the processor."""
+        return False
+
+    def in_patches(self, options: ImageRecordOptions) -> Shapes:
+        """Return them with the budget."""
+        return replace(self, budget=options.batch_patches or 0)
+
+    def check(self, options: ImageRecordOptions, recipes: Sequence[BaseRecipe]) -> None:
+        """Refuse what a processor has no use for."""
+        name = self.rule.name
+        for keyword, allowed in NEEDS_SHAPE.items():
+            if getattr(options, keyword, allowed[0]) not in allowed:
+                raise ValueError(f"{keyword} needs images of one shape, unlike {name}: drop it")
+        if options.label_width == "longest":
+            raise ValueError(f"label_width='longest' does not go with {name}: give a number")
+        if options.dtype not in DTYPES:
+            raise ValueError(f"dtype={options.dtype!r}: {name} gives {', '.join(DTYPES)}")
+        for field, kind in (options.fields or {}).items():
+            if not isinstance(kind, (Text, Json)):
+                raise ValueError(
+                    f"field {field}: with {name} the fields of a sample are Text() and Json(), "
+                    "since others would follow the cuts of the image"
+                )
+        for recipe in recipes:
+            for keyword in recipe.changed():
+                if keyword not in ("data_shape", "label_pad_width", "label_pad_value"):
+                    raise ValueError(f"{keyword} changes images, which {name} makes: drop it")
+        if options.num_parts > 1 and not options.shuffle:
+            raise ValueError("all parts take batches from one order: give shuffle=True")
+
+    def sizes(
+        self, source: Any, recipes: Sequence[BaseRecipe], options: ImageRecordOptions
+    ) -> np.ndarray:
+        """Return height and width of all images, from their headers; 0 for those without."""
+        tables = [table for member in source.members for table in member.image_sizes]
+        found = np.concatenate(tables).astype(np.int64)[:, ::-1]
+        found[found.prod(1) > options.max_pixels] = 0
+        return found
+
+    def plan(
+        self, order: Order, batch_size: int, tail: Any, seed: int, sizes: np.ndarray | None
+    ) -> BatchPlan:
+        """Cut epochs into batches."""
+        if isinstance(order, SequentialOrder):  # all of the file: there is one part
+            order = DealtOrder(PlainOrder(order.last))
+        assert isinstance(order, DealtOrder)
+        assert sizes is not None
+        costs = costs_of(sizes, self.rule) if self.budget else np.ones(len(sizes), np.int64)
+        most = self.budget or batch_size
+        return CostPlan(order=order, batch_size=batch_size, tail=tail, costs=costs, most=most)
+
+    def of_plans(self, sizes: np.ndarray | None) -> dict[str, Any]:
+        """Return nothing: plans are told of labels alone."""
+        return {}
+
+    def described_data(
+        self, images: list[DataDesc], plan: RenderPlan, most: int, sizes: np.ndarray | None
+    ) -> list[DataDesc]:
+        """Describe the arrays of a batch; an axis of length 0 differs from batch to batch."""
+        one, several = self._shapes(SIZES[:1]), self._shapes(SIZES)
+        found = []
+        for name, (kind, shape) in one.items():
+            sides = zip(shape, several[name][1], strict=True)
+            shape = tuple(side if side == other else 0 for side, other in sides)
+            found.append(DataDesc(name, shape, images[0].dtype if kind is None else kind, None))
+        return found
+
+    def _shapes(self, sizes: Sequence[tuple[int, int]]) -> dict[str, tuple[Any, tuple[int, ...]]]:
+        """Return types, None for that of pixels, and shapes of the arrays of some images."""
+        plans = [self.rule.plan(*size) for size in sizes]
+        outputs = self.rule.outputs(plans, sizes)
+        arrays = {name: np.asarray(value) for name, value in outputs.items()}
+        return {
+            "pixel_values": (None, self.rule.shape_of(plans)),
+            **{name: (array.dtype, array.shape) for name, array in arrays.items()},
+        }
+
+    def joined(self, samples: Samples, as_buffer: bool) -> Samples:
+        """Have the arrays of a processor put together: by name."""
+        names = [desc.name for desc in samples.stored[0]]
+        return replace(samples, finish=lambda data: [dict(zip(names, data, strict=True))])
+
+    def described(self) -> str:
+        """Describe them for a saved state."""
+        return f"{self.rule.name}, {self.budget} in a batch, {check_of_rule(self.rule)}"
+
+
+def check_of_rule(rule: ProcessorRule) -> str:
+    """Return a number that settings of a processor have in common."""
+    return check_of(np.frombuffer(repr(sorted(rule.config.items())).encode(), np.uint8))
+
+
+def costs_of(sizes: np.ndarray, rule: ProcessorRule) -> np.ndarray:
+    """Return the patches or tiles of every image, int64; of one that cannot be used the fewest.
+
+    Padding counts where a processor pads every image to one number.
+    """
+    keys, inverse = np.unique(sizes[:, 0] << 32 | sizes[:, 1], return_inverse=True)
+    counts = np.zeros(len(keys), np.int64)
+    for number, key in enumerate(keys.tolist()):
+        try:
+            plan = rule.plan(key >> 32, key & 0xFFFFFFFF)
+            counts[number] = rule.slots([plan]) or plan.count
+        except ImageSizeError:
+            continue
+    counts[counts == 0] = counts[counts > 0].min() if counts.any() else 1
+    return counts[inverse]
+
+
+class ProcessorArrays(list[Any]):
+    """The `arrays` of a batch, its fields behind them, and the `contents` of its images.
+
+    A content is None as long as its image cannot be used; there are no arrays until all can.
+    """
+
+    def __init__(self, arrays: int, fields: int, slots: int) -> None:
+        super().__init__([None] * arrays + [[None] * slots for _ in range(fields)])
+        self.arrays = arrays
+        self.contents: list[bytes | None] = [None] * slots
+
+
+class ProcessorImages(Prefetcher):
+    """An engine of the tensors of a processor, each batch made by one thread.
+
+    For each member of the source there is one of `plans`, of which the labels count.
+    """
+
+    _phase = "decode_seconds"
+
+    def __init__(
+        self,
+        source: ImageSource,
+        plans: Sequence[RenderPlan],
+        rule: ProcessorRule,
+        fields: ImageFields,
+        names: Sequence[str],
+        *,
+        dtype: str,
+        threads: int,
+        depth: int,
+    ) -> None:
+        threads = min(threads, depth)
+        super().__init__(self._batch, depth, threads=threads, name="processor-images")
+        self._source, self._bytes = source, source.bytes_source()
+        self._labels = [
+            ImageSteps((), plan.label_width, plan.labels, plan.change) for plan in plans
+        ]
+        self._label_width = plans[0].label_width
+        self._rule, self._names = rule, names
+        self._form: dict[str, Any] = {"threads": 1, "dtype": dtype, **plans[0].limits}
+        self._num_fields = len(fields.named())
+        self._fields = StoredFields(fields, 3, True) if fields else None
+
+    def submit(
+        self, records: Any, epoch: int, draws: Any = None, sizes: Any = None, slots: int = 0
+    ) -> None:
+        """Start work on a batch, which has a slot for each of the records."""
+        super().submit(records, epoch)
+
+    def retry(
+        self, record: int, epoch: int, draw: int, data: Any, label: Any, ids: Any, slot: int
+    ) -> None:
+        """Put another record into a slot of a collected batch; the last one makes the arrays."""
+        content = self._read(record, data, label, ids, slot)
+        error = self._fault(content, record)
+        if error is not None:
+            raise error
+        data.contents[slot] = content
+        if None not in data.contents:
+            self._fill(data)
+
+    def _batch(
+        self, records: np.ndarray, epoch: int
+    ) -> tuple[Any, Any, Any, list[tuple[int, Exception]]]:
+        numbers = records.tolist()
+        data = ProcessorArrays(len(self._names), self._num_fields, len(numbers))
+        label = np.zeros((len(numbers), self._label_width), np.float32)
+        ids = np.zeros(len(numbers), np.uint64)
+        failures: list[tuple[int, Exception]] = []
+        for slot, record in enumerate(numbers):
+            try:
+                data.contents[slot] = self._read(record, data, label, ids, slot)
+            except Exception as error:
+                failures.append((slot, error))
+        if failures or not self._fill(data):
+            for slot, record in enumerate(numbers):
+                content = data.contents[slot]
+                fault = None if content is None else self._fault(content, record)
+                if fault is not None:
+                    data.contents[slot] = None
+                    failures.append((slot, fault))
+        return data, label, ids, sorted(failures, key=lambda failure: failure[0])
+
+    def _fill(self, data: ProcessorArrays) -> bool:
+        """Make the arrays of a batch; False if some image cannot be used."""
+        try:
+            found = preprocess(data.contents, self._rule, **self._form)
+        except RecordIOError:
+            return False
+        data[: data.arrays] = [np.asarray(found[name]) for name in self._names]
+        return True
+
+    def _fault(self, content: Any, record: int) -> Exception | None:
+        """Return the error of an image that cannot be used."""
+        try:
+            preprocess([content], self._rule, **self._form)
+        except RecordIOError as error:
+            return self._located(error, record)
+        return None
+
+    def _read(self, record: int, data: Any, label: Any, ids: Any, slot: int) -> bytes:
+        """Return the content of a record; labels, id and fields go into their slot."""
+        try:
+            header, content = self._bytes.image(record)
+            member = int(np.searchsorted(self._source.firsts, record, side="right")) - 1
+            labels = self._labels[member].labels(header)
+            fields = [] if self._fields is None else self._fields.of(record, 1, 1)
+        except RecordIOError as error:
+            raise self._located(error, record) from None
+        label[slot], ids[slot] = labels, header.id
+        for values, value in zip(data[data.arrays :], fields, strict=True):
+            values[slot] = value
+        return bytes(content)
+
+    def _located(self, error: RecordIOError, record: int) -> Exception:
+        """Return the error with the place of its record."""
+        return error if error.path is not None else error.at(**self._source.location_of(record))
