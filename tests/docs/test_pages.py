@@ -155,8 +155,8 @@ def test_every_example_of_the_page_runs(path, name, folder, capfd, request):
 
 
 @pytest.mark.libjpeg
-def test_the_loss_of_the_readme_falls(folder, capsys):
-    path = ROOT / "README.md"
+def test_the_loss_of_the_front_page_falls(folder, capsys):
+    path = DOCS / "index.md"
     (program,) = [text for language, _, text in fences(path) if language == "python"]
     run_python(path, 1, "import torch\ntorch.manual_seed(0)\n" + program, {"__name__": "__main__"})
     losses = [float(line.split()[-1]) for line in capsys.readouterr().out.splitlines()]
