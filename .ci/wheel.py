@@ -281,7 +281,9 @@ def everything(*arguments):
     run(sys.executable, "-m", "venv", "--clear", empty)
     hidden = out_of_sight()
     python = empty / "bin" / "python"
-    run(*hidden, python, "-m", "pip", "install", f"{repaired}[test]")
+    run(python, "-m", "pip", "install", "--upgrade", "pip>=25.1")
+    group = f"{ROOT / 'pyproject.toml'}:test"
+    run(*hidden, python, "-m", "pip", "install", repaired, "--group", group)
     run(*hidden, python, Path(__file__), "test", *arguments)
     (ROOT / "dist").mkdir(exist_ok=True)
     print(shutil.copy(repaired, ROOT / "dist"))

@@ -66,8 +66,8 @@ CONTENDERS = {
             ("kornia", "kornia-rs", "decoders", "kornia-rs"),
             ("opencv", "OpenCV", "decoders", "OpenCV"),
             ("pillow", "Pillow", "decoders", "Pillow"),
-            ("torchvision", "torchvision", "torch", "torchvision"),
             ("torchcodec", "torchcodec", "torch", "torchcodec"),
+            ("torchvision", "torchvision", "torch", "torchvision"),
         )
     },
     "full_decode": Contender("limit: full decode", "with_libjpeg.py", arguments=("full_decode",)),

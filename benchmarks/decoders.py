@@ -2,8 +2,8 @@
 
 ``python benchmarks/decoders.py [FOLDER]`` decodes the photographs of a folder, as they are, as
 progressive JPEG and as PNG, and resized to 112 x 112 pixels as faces are.  Decoders are those of
-`DECODERS` that can be imported: ``pip install simplejpeg imagecodecs kornia-rs torchvision
-torchcodec`` brings others.  Each round decodes all images once with each; the best round counts.
+`DECODERS` that can be imported: ``pip install simplejpeg imagecodecs kornia-rs torchcodec
+torchvision`` brings others; torchvision 0.29 deprecates its decoders for those of torchcodec.  Each round decodes all images once with each; the best round counts.
 
 The table is for programs of other environments, too: nothing but NumPy is imported with it.
 """
@@ -67,6 +67,14 @@ def imagecodecs() -> Decoder:
     )
 
 
+def torchcodec() -> Decoder:
+    import torch
+    from torchcodec.decoders import decode_image
+
+    torch.set_num_threads(1)
+    return decode_image
+
+
 def torchvision() -> Decoder:
     import torch
     from torchvision.io import ImageReadMode, decode_image
@@ -75,14 +83,6 @@ def torchvision() -> Decoder:
     return lambda data: decode_image(
         torch.frombuffer(bytearray(data), dtype=torch.uint8), ImageReadMode.RGB
     )
-
-
-def torchcodec() -> Decoder:
-    import torch
-    from torchcodec.decoders import decode_image
-
-    torch.set_num_threads(1)
-    return decode_image
 
 
 def kornia() -> Decoder:
@@ -104,8 +104,8 @@ DECODERS = {
     "OpenCV": (opencv, "opencv-python-headless"),
     "Pillow": (pillow, "pillow"),
     "imagecodecs": (imagecodecs, "imagecodecs"),
-    "torchvision": (torchvision, "torchvision"),
     "torchcodec": (torchcodec, "torchcodec"),
+    "torchvision": (torchvision, "torchvision"),
     "kornia-rs": (kornia, "kornia_rs"),
 }
 

@@ -9,6 +9,9 @@ processor.  Decoders that are not installed are left out, the loader without tor
 ``python benchmarks/imread.py --theirs MODULE ARGUMENT ...`` runs a module of imread_benchmark
 itself, if it is installed (``benchmark_single``, ``benchmark_dataloader``), with ``recordio``
 among its libraries.
+
+``python benchmarks/imread.py --into CHECKOUT`` adds our decoder to a checkout of imread_benchmark
+0.2, for a pull request there: a module, and its entry point in ``pyproject.toml``.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from __future__ import annotations
 import importlib
 import multiprocessing
 import os
+import re
 import statistics
 import sys
 import time
@@ -28,6 +32,26 @@ from decoders import DECODERS, IMAGES, Decoder
 from recordio import decode_image
 
 ROUNDS, BATCH = 5, 32
+#: Our module in imread_benchmark, whose registry is the entry points of this group.
+GROUP, MODULE = "imread_benchmark.decoders", "recordio_decoder"
+DECODER = '''from __future__ import annotations
+
+import numpy as np
+
+from imread_benchmark.decoders import BaseDecoder
+
+
+class RecordioDecoder(BaseDecoder):
+    """recordio-iterators: libjpeg-turbo with an entropy decoder of its own; never uses a thread of its own."""
+
+    name = "recordio"
+    package_name = "recordio-iterators"
+
+    def decode(self, data: bytes) -> np.ndarray:
+        from recordio import decode_image
+
+        return decode_image(data)
+'''
 
 
 def register() -> None:
@@ -44,6 +68,29 @@ def register() -> None:
             return decode_image(data)
 
     REGISTRY[Recordio.name] = Recordio
+
+
+def put_into(checkout: Path) -> None:
+    """Add our decoder to a checkout of imread_benchmark."""
+    project = checkout / "pyproject.toml"
+    text = project.read_text()
+    value = f'"{GROUP}.{MODULE}:RecordioDecoder"'
+    places = (
+        (rf'^\[project\.entry-points\."{re.escape(GROUP)}"\]\n', f"recordio = {value}\n"),
+        (
+            rf'(?=^entry-points\."{re.escape(GROUP)}"\.)',
+            f'entry-points."{GROUP}".recordio = {value}\n',
+        ),
+    )
+    for pattern, line in places:
+        found = re.search(pattern, text, re.M)
+        if found:
+            project.write_text(text[: found.end()] + line + text[found.end() :])
+            target = checkout / "imread_benchmark" / "decoders" / f"{MODULE}.py"
+            target.write_text(DECODER)
+            print(f"{target}, {project}: add recordio-iterators to a group of its dependencies")
+            return
+    raise SystemExit(f"{project} has no entry points of {GROUP}: this is another version")
 
 
 class InMemory:
@@ -147,5 +194,7 @@ if __name__ == "__main__":
         register()
         sys.argv[1:3], module = [], sys.argv[2]
         importlib.import_module(f"imread_benchmark.{module}").main()
+    elif sys.argv[1:2] == ["--into"]:
+        put_into(Path(sys.argv[2]))
     else:
         main(*sys.argv[1:])

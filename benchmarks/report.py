@@ -17,18 +17,20 @@ from peers.jobs import JOBS
 
 __all__ = ["as_json", "job_section", "machine_lines", "put", "rows", "write"]
 
-#: The table of the README: how it calls a job, and the contenders beside ours.
-README_JOBS = (
-    ("photographs, random resized crop 224", "random_resized_crop"),
-    ("the same, ours after `recordio optimize`", "optimized"),
-    ("photographs, short side 256, random crop", "resize_crop"),
-    ("the same crop of progressive JPEG", "progressive"),
-    ("faces 112 x 112", "faces"),
-    ("photographs as PNG", "png"),
-    ("photographs as WebP", "webp"),
-    ("RandAugment and erasing", "recipe"),
-)
-README_COLUMNS = {
+#: The summary: how it calls a job, and the contenders beside ours.
+SUMMARY_JOBS = {
+    "random_resized_crop": "photographs, random resized crop 224",
+    "optimized": "the same, ours after `recordio optimize`",
+    "resize_crop": "photographs, short side 256, random crop",
+    "progressive": "the same crop of progressive JPEG",
+    "faces": "faces 112 x 112",
+    "png": "photographs as PNG",
+    "webp": "photographs as WebP",
+    "recipe": "RandAugment and erasing",
+}
+#: The rows of the README: common jobs, and the one that is least in our favour.
+README_JOBS = ("random_resized_crop", "resize_crop", "faces", "webp", "recipe")
+SUMMARY_COLUMNS = {
     "MXNet 1.9.1": "mxnet",
     "DALI (CPU)": "dali",
     "torch + OpenCV": "torch",
@@ -166,20 +168,20 @@ def ratios(document):
     }
 
 
-def readme_table(document):
-    """The table of the README."""
+def summary_table(document, jobs=tuple(SUMMARY_JOBS)):
+    """The ratios of some jobs in one table."""
     known = ratios(document)
     lines = [
         (
-            title,
+            SUMMARY_JOBS[job],
             *(
                 f"{known[job, name]:.1f}" if (job, name) in known else ""
-                for name in README_COLUMNS.values()
+                for name in SUMMARY_COLUMNS.values()
             ),
         )
-        for title, job in README_JOBS
+        for job in jobs
     ]
-    return markdown_table(("", *README_COLUMNS), *lines)
+    return markdown_table(("", *SUMMARY_COLUMNS), *lines)
 
 
 def put(path, marker, text):
@@ -240,10 +242,11 @@ def write(document, folder):
     chart(document, folder / "benchmarks.svg")
     page = folder / "benchmarks.md"
     put(page, "machine", machine_lines(document))
+    put(page, "ratios", summary_table(document))
     put(page, "results", "\n".join((PICTURE, *map(job_section, document["jobs"]))))
     put(page, "settings", settings_table(document))
     if (folder.parents[1] / "README.md").is_file():
-        put(folder.parents[1] / "README.md", "ratios", readme_table(document))
+        put(folder.parents[1] / "README.md", "ratios", summary_table(document, README_JOBS))
 
 
 if __name__ == "__main__":

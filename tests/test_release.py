@@ -56,5 +56,5 @@ def test_the_description_on_an_index_has_no_link_into_the_repository(monkeypatch
     space = {"re": re, "Path": Path}
     exec(compile(program, "setup.py", "exec"), space)
     text = space["long_description"]()
-    assert "## A network that trains" in text and "## Licence" in text
+    assert "make demo" in text and "## Licence" in text
     assert re.findall(r"\]\((?!https:|#)[^)]*\)|<img", text) == []

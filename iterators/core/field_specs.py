@@ -379,7 +379,11 @@ def field_of(name: str, meta: FieldMeta | None) -> FieldKind:
     """
     if meta is None or meta.kind == "bytes":
         what = "is of no kind that a batch has" if meta else "is not described by the pack"
-        raise FieldError(f"field {name} {what}: give its kind, such as Mask() or Text()")
+        kinds = [kind.__name__ for kind in KINDS if kind.stored]
+        alike = [kind for kind in kinds if kind.lower() in name.lower()]
+        *others, last = [f"{kind}()" for kind in alike[:1] or kinds]
+        one = f"kind}} with one of {', '.join(others)} and {last}" if others else f"{last}}}"
+        raise FieldError(f"field {name} {what}: give its kind, fields={{{name!r}: {one}")
     if meta.kind == "mask":
         ignore, dtype = 255 if meta.ignore is None else meta.ignore, meta.dtype or "uint8"
         fits = 0 <= ignore <= LARGEST[dtype]

@@ -5,6 +5,7 @@ Everything here is uint8 and rows of pixels; what a batch's numbers mean is know
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,8 +22,9 @@ COLOURS = (
 GAP = 4
 FONT = 12
 LINE = 16
-#: Narrower images get no column of their own width: their captions would be cut to nothing.
-LEAST_COLUMN = 64
+#: Narrower images get no column of their own width: little of their captions would be left, and
+#: captions that do not fit get a wider one, and so many lines.
+LEAST_COLUMN, CAPTION_COLUMN, MOST_LINES = 64, 128, 3
 PAPER, INK, GREY = (255, 255, 255), (32, 32, 32), (128, 128, 128)
 #: Value of a mask where the one that is stored does not count.
 IGNORED = -1
@@ -71,20 +73,23 @@ def contact_sheet(
     columns = max(min(columns, len(tiles)), 1)
     heights = [tile.pixels.shape[0] for tile in tiles]
     widths = [tile.pixels.shape[1] for tile in tiles]
-    captioned = any(tile.caption for tile in tiles)
-    width = max([*widths, LEAST_COLUMN]) + GAP
-    height = max(heights, default=0) + GAP + LINE * captioned
+    width = max([*widths, LEAST_COLUMN])
+    longest = max((_length(tile.caption) for tile in tiles), default=0)
+    width = max(width, min(math.ceil(longest), CAPTION_COLUMN)) + GAP
+    captions = [_wrapped(tile.caption, width - GAP) for tile in tiles]
+    height = max(heights, default=0) + GAP + LINE * max(map(len, captions), default=0)
     top = GAP + (LINE + GAP) * bool(title)
     rows = -(-len(tiles) // columns)
     sheet = Image.new("RGB", (columns * width + GAP, rows * height + top), PAPER)
     draw = ImageDraw.Draw(sheet)
     if title:
-        draw.text((GAP, GAP), _cut(draw, title, sheet.width - 2 * GAP), INK, font_size=FONT)
-    for number, tile in enumerate(tiles):
+        draw.text((GAP, GAP), _cut(title, sheet.width - 2 * GAP), INK, font_size=FONT)
+    for number, (tile, caption) in enumerate(zip(tiles, captions, strict=True)):
         corner = GAP + number % columns * width, top + number // columns * height
         sheet.paste(drawn(tile, names), corner)
-        below = corner[0], corner[1] + max(heights) + 1
-        draw.text(below, _cut(draw, tile.caption, width - GAP), INK, font_size=FONT)
+        for line, text in enumerate(caption):
+            below = corner[0], corner[1] + max(heights) + 1 + LINE * line
+            draw.text(below, text, INK, font_size=FONT)
     return sheet
 
 
@@ -199,11 +204,29 @@ def _latin(text: str) -> str:
     return text.encode("latin-1", "replace").decode("latin-1")
 
 
-def _cut(draw: Any, text: str, width: int) -> str:
+def _length(text: str) -> float:
+    """Measure a line of text, in pixels."""
+    from PIL import ImageFont
+
+    return float(ImageFont.load_default(FONT).getlength(_latin(text)))
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Break a text into at most `MOST_LINES` lines between words; the last one may be cut."""
+    lines: list[str] = []
+    for word in text.split():
+        if lines and (len(lines) == MOST_LINES or _length(f"{lines[-1]} {word}") <= width):
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return [_cut(line, width) for line in lines]
+
+
+def _cut(text: str, width: int) -> str:
     """Shorten a line of text until it fits; what a font cannot draw is a question mark."""
     text = _latin(text)
-    if draw.textlength(text, font_size=FONT) <= width:
+    if _length(text) <= width:
         return text
-    while text and draw.textlength(text + "...", font_size=FONT) > width:
+    while text and _length(text + "...") > width:
         text = text[:-1]
     return text + "..." if text else ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def from_dlpack(batch: Any) -> Any:
     return mapped(batch, _tensor)
 
 
-def to_dlpack(batch: Any) -> Any:
+def to_dlpack(batch: Any, *, max_version: tuple[int, int] | None = None) -> Any:
     """Return the batch with DLPack capsules in place of its arrays.
 
     Libraries that support ``__dlpack__`` take the arrays of a batch as they are.  A capsule can be
@@ -52,6 +53,15 @@ def to_dlpack(batch: Any) -> Any:
     ----------
     batch : DataBatch, array, or list, tuple or dict of such
         As for `from_dlpack`.
+    max_version : tuple of int, optional
+        The newest version of DLPack, major and minor, that the consumer knows.  From (1, 0) on
+        capsules have a version and say whether their array is read-only.  An array of a library
+        from before DLPack 1.0 gets a capsule without a version, as all do by default.
+
+    Raises
+    ------
+    BufferError
+        If an array is read-only, and a capsule without a version cannot say so.
 
     Examples
     --------
@@ -60,7 +70,7 @@ def to_dlpack(batch: Any) -> Any:
     >>> same.data_ptr() == tensor.data_ptr()
     True
     """
-    return mapped(batch, _capsule)
+    return mapped(batch, partial(_capsule, max_version=max_version))
 
 
 def mapped(batch: Any, function: Callable[[Any], Any]) -> Any:
@@ -93,14 +103,17 @@ def _tensor(value: Any) -> Any:
     return value
 
 
-def _capsule(value: Any) -> Any:
+def _capsule(value: Any, max_version: tuple[int, int] | None) -> Any:
     if _is_packaged(value):
         value = _tensor(value)
-    if isinstance(value, torch.Tensor):
-        return capsule(value)
-    if isinstance(value, np.ndarray) or hasattr(value, "__dlpack__"):
-        return value.__dlpack__()
-    return value
+    if not hasattr(value, "__dlpack__"):
+        return value
+    if max_version is not None:
+        try:
+            return value.__dlpack__(max_version=max_version)
+        except TypeError:  # of a library from before DLPack 1.0, as its consumers do
+            pass
+    return capsule(value) if isinstance(value, torch.Tensor) else value.__dlpack__()
 
 
 def _is_packaged(value: Any) -> bool:

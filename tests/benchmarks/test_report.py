@@ -4,16 +4,24 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 import report
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = json.loads((ROOT / "docs" / "measurements" / "benchmarks.json").read_text())
 
 
-def test_the_table_of_the_readme_is_that_of_the_last_comparison():
-    text = (ROOT / "README.md").read_text()
+@pytest.mark.parametrize(
+    ("page", "jobs"),
+    [
+        ("README.md", report.README_JOBS),
+        ("docs/measurements/benchmarks.md", tuple(report.SUMMARY_JOBS)),
+    ],
+)
+def test_the_summary_on_a_page_is_that_of_the_last_comparison(page, jobs):
+    text = (ROOT / page).read_text()
     table = re.search(r"<!-- ratios: begin -->\n(.*?)<!-- ratios: end -->", text, re.S)[1]
-    assert table.strip() == report.readme_table(DOCUMENT).strip()
+    assert table.strip() == report.summary_table(DOCUMENT, jobs).strip()
     assert re.search(r"\| [1-9]\.[0-9] \|", table)
 
 

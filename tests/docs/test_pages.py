@@ -30,6 +30,8 @@ from . import material
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+#: Pages that are not on the site, whose examples run as well.
+OUTSIDE = (ROOT / "README.md", ROOT / "skills" / "recordio-iterators" / "SKILL.md")
 #: Pages whose examples a test of their own runs, which looks at the outcome as well.
 ELSEWHERE = {
     "how-to/packs.md",
@@ -86,7 +88,7 @@ def fences(path):
 
 def with_examples():
     kinds = {"python", "console"}
-    for path in [*pages(), ROOT / "README.md"]:
+    for path in [*pages(), *OUTSIDE]:
         if any(language in kinds for language, _, _ in fences(path)):
             name = name_of(path) if path.is_relative_to(DOCS) else path.name
             if name not in ELSEWHERE | WITH_A_CLUSTER:
@@ -155,8 +157,8 @@ def test_every_example_of_the_page_runs(path, name, folder, capfd, request):
 
 
 @pytest.mark.libjpeg
-def test_the_loss_of_the_readme_falls(folder, capsys):
-    path = ROOT / "README.md"
+def test_the_loss_of_the_front_page_falls(folder, capsys):
+    path = DOCS / "index.md"
     (program,) = [text for language, _, text in fences(path) if language == "python"]
     run_python(path, 1, "import torch\ntorch.manual_seed(0)\n" + program, {"__name__": "__main__"})
     losses = [float(line.split()[-1]) for line in capsys.readouterr().out.splitlines()]
@@ -288,7 +290,7 @@ def test_code_fits_the_site():
     for path in pages():
         for name, lines in from_examples(path):
             assert max(map(len, lines)) <= 88, f"{path}: {name}"
-    for path in [*pages(), ROOT / "README.md"]:
+    for path in [*pages(), *OUTSIDE]:
         for language, line, text in fences(path):
             goes_on = False
             for number, shown in enumerate(text.splitlines(), line):
@@ -331,7 +333,7 @@ def test_measured_numbers_have_a_source():
 def test_programs_that_pages_name_exist():
     """Benchmarks with their cases, examples and tests."""
     cases = "".join(file.read_text() for file in (ROOT / "benchmarks").glob("*.py"))
-    for path in [*pages(), ROOT / "README.md"]:
+    for path in [*pages(), *OUTSIDE]:
         text = path.read_text()
         for name in re.findall(r"\b(?:benchmarks|examples|tests|docs)/[\w/]+\.\w+", text):
             assert (ROOT / name).exists(), f"{path}: {name}"
@@ -340,7 +342,7 @@ def test_programs_that_pages_name_exist():
 
 
 def test_links_lead_somewhere():
-    for path in [*pages(), *ROOT.glob("*.md")]:
+    for path in [*pages(), *ROOT.glob("*.md"), *OUTSIDE]:
         for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text()):
             if "://" not in target and "_pictures" not in target:
                 assert (path.parent / target).exists(), f"{path}: {target}"
@@ -361,9 +363,9 @@ def test_every_public_name_is_in_the_reference():
 def named_objects():
     """What pages call by its whole name, and the pages."""
     found = {}
-    for path in pages():
+    for path in [*pages(), *OUTSIDE]:
         for name in re.findall(r"`((?:iterators|recordio)(?:\.\w+)+)", path.read_text()):
-            found.setdefault(name, name_of(path))
+            found.setdefault(name, path.relative_to(ROOT).as_posix())
     return found
 
 

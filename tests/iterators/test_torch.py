@@ -604,6 +604,50 @@ def test_read_only_arrays_are_refused():
         from_dlpack([array])
 
 
+class Consumer:
+    """A capsule as the array that another library would hand over."""
+
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack__(self, **keywords):
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+@pytest.mark.parametrize("writeable", [True, False])
+def test_capsules_with_a_version_say_whether_an_array_is_read_only(writeable):
+    array = np.arange(3.0)
+    array.flags.writeable = writeable
+    try:
+        array.__dlpack__(max_version=(1, 0))
+    except TypeError:
+        pytest.skip("NumPy before 2.1 knows no versions")
+    (capsule,) = to_dlpack([array], max_version=(1, 0))
+    assert "dltensor_versioned" in repr(capsule)
+    again = np.from_dlpack(Consumer(capsule))
+    assert again.ctypes.data == array.ctypes.data and again.flags.writeable == writeable
+    if not writeable:
+        with pytest.raises(BufferError):
+            to_dlpack([array])
+
+
+def test_libraries_without_versions_give_the_capsules_that_they_know():
+    class Old(Consumer):
+        def __dlpack__(self):
+            return self.capsule
+
+    array = np.arange(3.0)
+    (capsule,) = to_dlpack([Old(array.__dlpack__())], max_version=(1, 0))
+    assert "versioned" not in repr(capsule)
+    assert torch.from_dlpack(capsule).data_ptr() == array.ctypes.data
+    tensor = torch.zeros(2)
+    (capsule,) = to_dlpack([tensor], max_version=(1, 0))
+    assert torch.from_dlpack(capsule).data_ptr() == tensor.data_ptr()
+
+
 def test_padding_is_cut_off_where_the_batch_axis_is():
     for arguments in (
         {"layout": "CHWN", "data_layout": "NCHW"},

@@ -10,10 +10,6 @@ import pytest
 
 from recordio.extras import EXTRAS, PACKAGES, command, need
 
-#: For those who work on this package, and the one that is made of the others.
-NOT_FOR_USERS = {"all", "bench", "browser", "demo", "docs", "frameworks", "lint", "test"}
-
-
 def requirements():
     """What each extra brings: names of distributions, as pip spells them."""
     tomllib = pytest.importorskip("tomllib")
@@ -34,7 +30,7 @@ def test_the_extra_brings_the_package(package):
 def test_all_brings_every_extra_for_users():
     (everything,) = requirements()["all"]
     extras = set(everything.partition("[")[2].rstrip("]").split(","))
-    assert extras == requirements().keys() - NOT_FOR_USERS
+    assert extras == requirements().keys() - {"all"}
 
 
 def test_an_error_inside_a_package_that_is_installed_stays_what_it_is(tmp_path, monkeypatch):

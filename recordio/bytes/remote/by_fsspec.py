@@ -22,6 +22,7 @@ from recordio.bytes.remote.library import (
     Library,
     PartWriter,
     Version,
+    no_ranges,
     object_was_replaced,
     redacted,
     redacted_url,
@@ -109,6 +110,8 @@ class Fsspec(Library):
             if known is False or size not in ("", "*", str(version.size)):
                 raise object_was_replaced(self._url)
             wanted = f"bytes {start}-{end - 1}"
+            if came != wanted and answer.is_whole:
+                raise no_ranges(self._url, start)
             if came != wanted:
                 came = came or "bytes without saying which (no Content-Range)"
                 raise RemoteFileError(
@@ -203,6 +206,7 @@ class RangeAnswer(NamedTuple):
     content_range: str
     etag: str
     changed: str
+    is_whole: bool = False  # by its status it is the whole object
 
     def is_of(self, tag: str) -> bool | None:
         """Compare them with a version's tag; None if that cannot be said.
@@ -243,9 +247,10 @@ async def _read_http(files: Any, url: str, start: int, end: int, check: Check) -
         files._raise_not_found_for_status(answer, url)
         found = answer.headers
         said = found.get("Content-Range", "")
-        if answer.status != 206 and answer.content_length is not None:  # all of the object
+        whole = answer.status != 206
+        if whole and answer.content_length is not None:
             said = f"bytes 0-{answer.content_length - 1}/{answer.content_length}"
-        check(RangeAnswer(said, found.get("ETag", ""), found.get("Last-Modified", "")))
+        check(RangeAnswer(said, found.get("ETag", ""), found.get("Last-Modified", ""), whole))
         data: bytes = await answer.read()
         return data
 

@@ -17,6 +17,7 @@ from recordio.bytes.remote.library import (
     Library,
     PartWriter,
     Version,
+    no_ranges,
     object_was_replaced,
     request_seconds,
 )
@@ -47,11 +48,12 @@ class Obstore(Library):
 
     def __init__(self, url: str, access: Access) -> None:
         import obstore
-        from obstore.exceptions import NotModifiedError, PreconditionError
+        from obstore.exceptions import NotModifiedError, NotSupportedError, PreconditionError
 
         super().__init__(url, access)
         self._obstore = obstore
         self._changed_errors = (PreconditionError, NotModifiedError)
+        self._no_ranges_error = NotSupportedError
         self._store, self._path = obstore_at(url, access)
 
     @classmethod
@@ -72,6 +74,8 @@ class Obstore(Library):
             found = self._obstore.get(self._store, self._path, options=options)
         except self._changed_errors:
             raise object_was_replaced(self._url) from None
+        except self._no_ranges_error:
+            raise no_ranges(self._url, start) from None
         if _version_of(found.meta) != version:
             raise object_was_replaced(self._url)
         return found.bytes()

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, NamedTuple, Protocol, TypeVar
 
-from recordio.errors import RemoteChangedError
+from recordio.errors import RemoteChangedError, RemoteFileError
 
 #: Schemes of stores whose folders are beginnings of names.
 CLOUDS = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl")
@@ -192,6 +192,20 @@ def object_was_replaced(url: str) -> RemoteChangedError:
         "the object was replaced after it was opened: open it again to read the new one, whose"
         " records may be others",
         path=redacted_url(url),
+    )
+
+
+class NoRangesError(RemoteFileError):
+    """A server sent a whole object where it was asked for a range of bytes."""
+
+
+def no_ranges(url: str, offset: int) -> NoRangesError:
+    """Make the error for a server that knows no ranges."""
+    return NoRangesError(
+        "the server sent the whole object where it was asked for a range of bytes, and reading"
+        " records needs ranges: download the file, or use a server that sends them",
+        path=redacted_url(url),
+        offset=offset,
     )
 
 

@@ -20,6 +20,7 @@ from recordio.bytes.remote.library import (
     Access,
     GaveUp,
     Library,
+    NoRangesError,
     Version,
     redacted,
     redacted_url,
@@ -79,6 +80,7 @@ class RemoteObject:
         self.access: Access = access
         self._library = library_of(url, access)(url, access)
         self.version: Version = self._library.head()
+        self._has_sent_ranges = False
 
     def read(self, start: int, end: int) -> memoryview:
         """Read the bytes ``[start, end)`` by one request; errors are those of the library, too."""
@@ -87,6 +89,7 @@ class RemoteObject:
             raise RemoteFileError(
                 f"{len(data)} bytes came instead of {end - start}", path=self.url, offset=start
             )
+        self._has_sent_ranges = True
         return data
 
     def fetch(
@@ -99,13 +102,15 @@ class RemoteObject:
         """Read the bytes ``[start, end)``, by further requests while they fail.
 
         No further one begins after `patience` seconds, `remote_timeout` by default.  `failed` is
-        called with each error; what it raises ends the attempts, as a replaced object does.
+        called with each error; what it raises ends the attempts, as a replaced object does, and a
+        server that has not sent a range yet and sends the whole object.
         """
+        final = RemoteChangedError, *([] if self._has_sent_ranges else [NoRangesError])
         try:
             return retried(
                 lambda: self.read(start, end),
                 self.access.timeout if patience is None else patience,
-                final=(RemoteChangedError,),
+                final=final,
                 failed=failed,
             )
         except GaveUp as last:

@@ -195,6 +195,12 @@ def test_the_pack_says_of_which_kind_a_field_is(path, tmp_path):
     write(tmp_path / "b.m", [(0.0, b"x")])
     with pytest.raises(FieldError, match="field m is not described by the pack: give its kind"):
         ImageRecordDataset(tmp_path / "b.rec", fields=["m"])
+    with pytest.raises(FieldError, match=r"with one of Image\(\), .* and Json\(\)"):
+        ImageRecordDataset(tmp_path / "b.rec", fields=["m"])
+    (tmp_path / "b.m.rec").rename(tmp_path / "b.boxes.rec")
+    with pytest.raises(FieldError, match=r"fields=\{'boxes': Boxes\(\)\}"):
+        ImageRecordDataset(tmp_path / "b.rec", fields=["boxes"])
+    (tmp_path / "b.boxes.rec").rename(tmp_path / "b.m.rec")
     (tmp_path / "b.fields.json").write_bytes(format_fields({"m": FieldMeta(kind="bytes")}))
     with pytest.raises(FieldError, match="field m is of no kind that a batch has"):
         ImageRecordDataset(tmp_path / "b.rec", fields=["m"])

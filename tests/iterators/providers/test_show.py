@@ -18,7 +18,7 @@ from iterators import (
     Pack,
     show,
 )
-from iterators.images.contact_sheet import COLOURS, Tile, contact_sheet
+from iterators.images.contact_sheet import COLOURS, Tile, _wrapped, contact_sheet
 from iterators.testing import box_label, write_pack
 
 SIDE, GAP, LINE = 80, 4, 16
@@ -274,3 +274,14 @@ def test_sheets_of_nothing_and_of_odd_sizes(channels):
     assert isinstance(contact_sheet(tiles, "title " * 100, 5), Image.Image)
     with pytest.raises(ValueError, match="columns"):
         contact_sheet(tiles, columns=0)
+
+
+def test_captions_of_small_images_are_broken_into_lines():
+    caption = "a red disc right of a green square"
+    lines = _wrapped(caption, 128)
+    assert len(lines) == 2 and " ".join(lines) == caption
+    *whole, last = _wrapped(10 * f"{caption} ", 128)
+    assert len(whole) == 2 and last.endswith("...")
+    pixels = np.zeros((64, 64, 3), np.uint8)
+    sizes = [contact_sheet([Tile(pixels, words)]).size for words in ("", "cup", caption)]
+    assert sizes == [(72, 72), (72, 88), (136, 104)]

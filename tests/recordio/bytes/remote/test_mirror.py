@@ -78,7 +78,7 @@ def test_a_mirror_outlives_its_process(server, url, settings):
     assert len(server.requests) == count
 
 
-FAULTS = ["503", "403", "reset", "short", "elsewhere", "unsaid", "whole"]
+FAULTS = ["503", "403", "reset", "short", "elsewhere", "unsaid"]
 
 
 def flip(path, offset):

@@ -50,13 +50,31 @@ def test_what_a_server_sent_instead_is_named(server, settings, library):
     found = RemoteObject(f"{server.url}/a.rec", settings())
     for fault, said in [
         ("elsewhere", "the server sent bytes 0-999 instead of bytes 1000-1999"),
-        ("whole", "sent bytes 0-10239 instead of bytes 1000-1999"),
+        ("whole", "sent the whole object where it was asked for a range"),
         ("unsaid", r"without saying which \(no Content-Range\) instead of bytes 1000-1999"),
     ]:
         server.faults.append(fault)
         with pytest.raises(RemoteFileError, match=said) as caught:
             found.read(1000, 2000)
         assert caught.value.path == found.url and caught.value.offset == 1000
+
+
+def test_a_server_without_ranges_is_an_error_at_once(server, settings):
+    server.objects["a.rec"] = DATA
+    found = RemoteObject(f"{server.url}/a.rec", settings())
+    server.faults.extend(["whole"] * 9)
+    with pytest.raises(RemoteFileError, match="reading records needs ranges: download the file"):
+        found.fetch(1000, 2000)
+    assert len(server.requests) == 1
+
+
+def test_a_whole_object_from_a_server_with_ranges_is_asked_for_again(server, settings):
+    server.objects["a.rec"] = DATA
+    found = RemoteObject(f"{server.url}/a.rec", settings())
+    server.faults.extend(["ok", "whole"])
+    for _ in range(2):
+        assert bytes(found.fetch(1000, 2000)) == DATA[1000:2000]
+    assert len(server.requests) == 3
 
 
 def test_all_of_an_object_without_a_range_is_what_was_asked_for(server, settings, library):
