@@ -8,10 +8,14 @@ the rounding of the processor, and written once.
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 cimport recordio.kernels.resample as resample
 from recordio.kernels.pixel cimport PIXEL_SLACK
+
+cdef extern from "iterators/images/processors/tile_store.h" nogil:
+    void tile_store(void* to, const void* source, size_t size)
+    void tile_store_done()
 
 __all__ = ["STEP_COLUMNS", "write_picture"]
 
@@ -98,7 +102,9 @@ cdef int _write(const uint8_t[:, :, ::1] pixels, const int[:, ::1] steps, const 
     cdef const uint8_t* first
     cdef resample.resampler* resampler = resample.resampler_new()
     cdef Picture* made = <Picture*>calloc(count + 1, sizeof(Picture))
-    if made == NULL or resampler == NULL:
+    cdef size_t line = form.side * form.side if form.side else width
+    cdef void* room = malloc(line * CHANNELS * item_size)
+    if made == NULL or resampler == NULL or room == NULL:
         status = resample.RESAMPLE_NO_MEMORY
     else:
         made[0].first, made[0].stride = &pixels[0, 0, 0], pixels.shape[1] * CHANNELS
@@ -120,16 +126,19 @@ cdef int _write(const uint8_t[:, :, ::1] pixels, const int[:, ::1] steps, const 
             first = source.first + cuts[i, 1] * source.stride + cuts[i, 2] * CHANNELS
             if item_size == 4:
                 _tile(first, source.stride, height, width, form, <const uint32_t*>tables,
-                      <uint32_t*>(out + i * item_bytes))
+                      <uint32_t*>room, <uint32_t*>(out + i * item_bytes))
             elif item_size == 2:
                 _tile(first, source.stride, height, width, form, <const uint16_t*>tables,
-                      <uint16_t*>(out + i * item_bytes))
+                      <uint16_t*>room, <uint16_t*>(out + i * item_bytes))
             else:
-                _tile(first, source.stride, height, width, form, tables, out + i * item_bytes)
+                _tile(first, source.stride, height, width, form, tables, <uint8_t*>room,
+                      out + i * item_bytes)
+        tile_store_done()
     if made != NULL:
         for i in range(count + 1):
             free(made[i].owned)
     free(made)
+    free(room)
     resample.resampler_free(resampler)
     return status
 
@@ -188,47 +197,57 @@ cdef void _axis(resample.resample_axis* axis, int source, int target) noexcept n
 
 
 cdef void _tile(const uint8_t* first, ptrdiff_t stride, int height, int width, const Form* form,
-                const value* tables, value* out) noexcept nogil:
-    """Write a tile: as it is, or as its patches one after the other."""
-    cdef int side = form.side, merge = form.merge, x, y, i, j, channel, again
-    cdef size_t plane = <size_t>side * side
+                const value* tables, value* room, value* out) noexcept nogil:
+    """Write a tile, as it is or as its patches, after there was `room` for a row or a patch."""
+    cdef int side = form.side, merge = form.merge, x, y, i, j, channel
+    cdef size_t plane = <size_t>form.item_height * form.item_width
     if side == 0:
-        _block(first, stride, height, width, tables, out, form.item_width,
-               <ptrdiff_t>form.item_height * form.item_width, 1)
+        for y in range(height):
+            _look_up(first + y * stride, width, tables, room, room + width, room + 2 * width, 1)
+            for channel in range(CHANNELS):
+                tile_store(out + channel * plane + <size_t>y * form.item_width,
+                           room + channel * width, width * sizeof(value))
         _clear_rest(height, width, form, out)
         return
     for y in range(height // side // merge):
         for x in range(width // side // merge):
             for j in range(y * merge, (y + 1) * merge):
                 for i in range(x * merge, (x + 1) * merge):
-                    if form.interleaved:
-                        _block(first + j * side * stride + i * side * CHANNELS, stride, side, side,
-                               tables, out, side * CHANNELS, 1, CHANNELS)
-                    else:
-                        _block(first + j * side * stride + i * side * CHANNELS, stride, side, side,
-                               tables, out, side, plane * form.repeat, 1)
-                    for channel in range(CHANNELS):
-                        for again in range(1, form.repeat):
-                            memcpy(out + (channel * form.repeat + again) * plane,
-                                   out + channel * form.repeat * plane, plane * sizeof(value))
-                    out += CHANNELS * form.repeat * plane
+                    out = _patch(first + j * side * stride + i * side * CHANNELS, stride, form,
+                                 tables, room, out)
 
 
-cdef inline void _block(const uint8_t* first, ptrdiff_t stride, int height, int width,
-                        const value* tables, value* out, ptrdiff_t row, ptrdiff_t plane,
-                        ptrdiff_t pixel) noexcept nogil:
-    """Look up the values of a rectangle, and write them a row, a channel and a pixel apart."""
-    cdef int x, y, channel
-    cdef const uint8_t* line
-    cdef const value* table
-    cdef value* to
-    for y in range(height):
-        for channel in range(CHANNELS):
-            line, table, to = first + channel, tables + 256 * channel, out + channel * plane
-            for x in range(width):
-                to[x * pixel] = table[line[x * CHANNELS]]
-        first += stride
-        out += row
+cdef inline value* _patch(const uint8_t* first, ptrdiff_t stride, const Form* form,
+                          const value* tables, value* room, value* out) noexcept nogil:
+    """Write a patch; where the next one begins."""
+    cdef int side = form.side, y, channel, again
+    cdef size_t plane = <size_t>side * side
+    cdef value* to = room
+    if form.interleaved:
+        for y in range(side):
+            _look_up(first + y * stride, side, tables, to, to + 1, to + 2, CHANNELS)
+            to += CHANNELS * side
+        tile_store(out, room, CHANNELS * plane * sizeof(value))
+        return out + CHANNELS * plane
+    for y in range(side):
+        _look_up(first + y * stride, side, tables, to, to + plane, to + 2 * plane, 1)
+        to += side
+    for channel in range(CHANNELS):
+        for again in range(form.repeat):
+            tile_store(out, room + channel * plane, plane * sizeof(value))
+            out += plane
+    return out
+
+
+cdef inline void _look_up(const uint8_t* line, int width, const value* tables, value* red,
+                          value* green, value* blue, int step) noexcept nogil:
+    """Look up the values of a row of pixels."""
+    cdef int x
+    for x in range(width):
+        red[x * step] = tables[line[0]]
+        green[x * step] = tables[256 + line[1]]
+        blue[x * step] = tables[512 + line[2]]
+        line += CHANNELS
 
 
 cdef void _clear_rest(int height, int width, const Form* form, value* out) noexcept nogil:

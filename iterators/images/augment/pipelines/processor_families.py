@@ -227,15 +227,15 @@ class Gemma4(ProcessorRule):
         most, side = self.slots(()), pool * patch
         area = most * patch**2
         factor = math.sqrt(area / (height * width))
-        h = int(math.floor(factor * height / side)) * side
-        w = int(math.floor(factor * width / side)) * side
+        h = math.floor(factor * height / side) * side
+        w = math.floor(factor * width / side) * side
         longest = (most // pool**2) * side
         if h == 0 and w == 0:
             raise ImageSizeError(f"Attempting to resize to a 0 x 0 image: {side} x {side} is least")
         if h == 0:
-            h, w = side, min(int(math.floor(width / height)) * side, longest)
+            h, w = side, min(math.floor(width / height) * side, longest)
         elif w == 0:
-            h, w = min(int(math.floor(height / width)) * side, longest), side
+            h, w = min(math.floor(height / width) * side, longest), side
         if h * w > area:
             raise ImageSizeError(
                 f"Resizing [{height}x{width}] to [{h}x{w}] but this exceeds {most} patches"
@@ -336,9 +336,9 @@ class Gemma3(ProcessorRule):
         long, short = max(height, width), min(height, width)
         if long / short < ratio:
             return []
-        count = min(int(math.floor(long / least)), int(math.floor(long / short + 0.5)))
+        count = min(math.floor(long / least), math.floor(long / short + 0.5))
         count = min(most, max(2, count))
-        length = int(math.ceil(long / count))
+        length = math.ceil(long / count)
         if min(length, short) < least:
             return []
         spans = [(at * length, min(length, long - at * length)) for at in range(count)]
@@ -354,7 +354,7 @@ class Gemma3(ProcessorRule):
 
 
 class Idefics3(ProcessorRule):
-    """Idefics 3 and SmolVLM: tiles row by row of a picture with a fixed long side, and the whole."""
+    """Idefics 3 and SmolVLM: tiles of a picture with a fixed long side, and the whole."""
 
     defaults = {
         **_LANCZOS, **_HALVES, "size": {"longest_edge": 4 * 364}, "do_pad": True,
@@ -441,7 +441,7 @@ class Pixtral(ProcessorRule):
         h, w = height, width
         ratio = max(h / limit[0], w / limit[1])
         if ratio > 1:
-            h, w = int(math.floor(h / ratio)), int(math.floor(w / ratio))
+            h, w = math.floor(h / ratio), math.floor(w / ratio)
         rows, columns = (h - 1) // patch[0] + 1, (w - 1) // patch[1] + 1
         if rows < 1 or columns < 1:
             raise ImageSizeError(
@@ -473,21 +473,6 @@ class LlavaNext(ProcessorRule):
         """Return the most tiles of a picture."""
         return max(len(plan.cuts) for plan in plans)
 
-    def check(self) -> None:
-        """Refuse tiles that would be resized or cropped once more, but for those of one size."""
-        side, tile, config = self._side(), sides(self, "size", square=True), self.config
-        crop = sides(self, "crop_size") if config["do_center_crop"] else tile
-        if not tile == crop == (side, side):
-            raise self.error(
-                f"has tiles of {side} pixels, size={config['size']!r} and "
-                f"crop_size={config['crop_size']!r}: only one size for all three is supported"
-            )
-        if any(length % side for point in config["image_grid_pinpoints"] for length in point):
-            raise self.error(
-                f"image_grid_pinpoints has sides that are no multiples of {side}, the side of its "
-                "tiles"
-            )
-
     def _side(self) -> int:
         """Return the side of tiles, by the rule of the processor."""
         crop = self.config["crop_size"]
@@ -503,13 +488,39 @@ class LlavaNext(ProcessorRule):
         else:
             size = canvas[0], min(math.ceil(width * down), canvas[1])
         at = (canvas[0] - size[0]) // 2, (canvas[1] - size[1]) // 2
-        rows, columns = canvas[0] // side, canvas[1] // side
-        steps = (
-            whole(height, width, (side, side)),
-            whole(height, width, size, canvas=canvas, at=at),
-        )
-        cuts = (Cut(1), *tiles(2, rows, columns, (side, side)))
-        return PicturePlan(steps, cuts, (side, side), len(cuts), (rows, columns))
+        first = sides(self, "size", square=True)
+        steps = [whole(height, width, first), whole(height, width, size, canvas=canvas, at=at)]
+        pieces = [(1, 0, 0, *first)]
+        for y in range(0, canvas[0], side):
+            for x in range(0, canvas[1], side):
+                pieces.append((2, y, x, min(side, canvas[0] - y), min(side, canvas[1] - x)))
+        cuts, shapes = [], set()
+        for source, y, x, h, w in pieces:
+            resized = self._resized(h, w)
+            if resized != (h, w):
+                steps.append(ResizeStep(source, (x, y, w, h), resized))
+                source, y, x = len(steps), 0, 0
+            tile = sides(self, "crop_size") if self.config["do_center_crop"] else resized
+            if tile[0] > resized[0] or tile[1] > resized[1]:
+                raise self.error(f"crops {tile} of tiles of {resized}: give crop_size at most that")
+            cuts.append(
+                Cut(source, y + (resized[0] - tile[0]) // 2, x + (resized[1] - tile[1]) // 2)
+            )
+            shapes.add(tile)
+        if len(shapes) != 1:
+            raise self.error(
+                f"makes tiles of several sizes, {sorted(shapes)}: do_center_crop is off"
+            )
+        rows, columns = -(-canvas[0] // side), -(-canvas[1] // side)
+        return PicturePlan(tuple(steps), tuple(cuts), tile, len(cuts), (rows, columns))
+
+    def _resized(self, height: int, width: int) -> Size:
+        """Return the size that a tile gets at last, mostly its own."""
+        short = self.config["size"].get("shortest_edge")
+        if not short:
+            return sides(self, "size")
+        long = int(short * max(height, width) / min(height, width))
+        return (long, short) if width <= height else (short, long)
 
     def _canvas(self, height: int, width: int) -> Size:
         """Return the size of the list that keeps most of the picture, and of those the smallest."""

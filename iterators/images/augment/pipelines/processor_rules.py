@@ -1,8 +1,8 @@
 """The rule of an image processor of a vision-language model: from a size to cuts of a picture.
 
 A rule is an object of one of the classes of `processor_families`, with the configuration of the
-processor.  It knows sizes alone: how a picture of one becomes tiles or patches (`PicturePlan`), and what
-the tensors beside ``pixel_values`` hold.  `iterators.images.processors` makes the pixels.
+processor.  It knows sizes alone: how a picture of one becomes tiles or patches (`PicturePlan`), and
+what the tensors beside ``pixel_values`` hold.  `iterators.images.processors` makes the pixels.
 """
 
 from __future__ import annotations
