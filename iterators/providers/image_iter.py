@@ -22,8 +22,8 @@ from ..images.augment.augmenter import (
     described_augmenter,
 )
 from ..images.augment.named_recipes import NamedRecipe
-from ..images.linear_render import LinearPlan
 from ..images.plan import RenderPlan
+from ..images.row_writer import LinearPlan
 from ..images.sources.mixed_packs import Pack
 from .image_job import ImageJob, view_recipes
 from .image_labels import class_labels

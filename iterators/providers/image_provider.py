@@ -19,8 +19,8 @@ from ..core.field_specs import FieldKind
 from ..core.layout import plan as layout_plan
 from ..core.order import BatchPlan, BucketPlan, Order, RollOverPlan, check_of
 from ..core.order.parts import zeros
-from ..images.batch_memory import SeparateArrays
 from ..images.fields.image_fields import ImageFields
+from ..images.stage import SeparateArrays
 from ..images.stored_bits import cuts_of
 from .advice import advised
 from .engine import engine_apart, made

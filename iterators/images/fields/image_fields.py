@@ -30,9 +30,8 @@ from ...core.field_specs import (
 from ..plan import RenderPlan
 from ..sources.source import Source
 from .field import FieldPlan
-from .object_fields import ObjectPlan, check_width, scan_objects
+from .payload_fields import ObjectPlan, PlacePlan, TextPlan, check_width, scan_objects
 from .pixel_fields import ImagePlan, ValuePlan
-from .plain_fields import PlacePlan, TextPlan
 
 #: Values of a point and, at least, of a row of boxes.
 POINT, LEAST_ROW = 3, 5
