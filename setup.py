@@ -5,12 +5,15 @@
 ``RECORDIO_LIBRARIES=FOLDER`` links the static libraries in that folder (``.ci/libraries.py`` makes
 them) instead of looking for those of the system.
 
-Every ``.pyx`` below the two packages becomes one extension module.  C files that belong to an
-extension stand beside it and are listed in ``C_SOURCES``.  What all of them need of Cython itself
-is one more module, `SHARED`.  What `LIBRARIES` lists is optional: without the headers of a library
-its modules are still built, report that they have no decoder, and OpenCV decodes instead.
+Every ``.pyx`` below the two packages becomes one extension module.  Its first line says what it
+needs, if anything: ``# build: small`` compiles a module without loops over pixels, records or
+numbers for size, which makes wheels 320 kB smaller (docs/measurements/performance.md has the
+rates); names of C files beside it belong to it; and a name of `LIBRARIES` links that library, which
+is optional: without its headers the module is still built, reports that it has no decoder, and
+OpenCV decodes instead.  What all modules need of Cython itself is one more, `SHARED`.
 """
 
+import functools
 import itertools
 import os
 import re
@@ -37,63 +40,10 @@ PACKAGES = ("recordio", "iterators")
 FACES = Path("tests", "faces")
 #: Made by Cython: memoryviews and the like, of which every module would have a copy.
 SHARED = "recordio._cyutility"
-C_SOURCES = {
-    "recordio.bytes.mapping": ["recordio/bytes/map_guard.c"],
-    "recordio.formats.jpeg.jpeg": [
-        "recordio/formats/jpeg/decoder.c",
-        "recordio/formats/jpeg/entropy.c",
-        "recordio/formats/jpeg/entropy_check.c",
-        "recordio/formats/jpeg/idct.c",
-        "recordio/formats/jpeg/mcu_rows.c",
-        "recordio/formats/jpeg/progressive.c",
-        "recordio/formats/jpeg/unavailable.c",
-    ],
-    "recordio.formats.jpeg.encoder": ["recordio/formats/jpeg/compress.c"],
-    "recordio.formats.png.png": ["recordio/formats/png/decoder.c"],
-    "recordio.formats.transcode.transcode": [
-        "recordio/formats/transcode/rewrite.c",
-        "recordio/formats/transcode/coefficients.c",
-        "recordio/formats/transcode/rewrite_unavailable.c",
-    ],
-    "recordio.formats.webp.webp": ["recordio/formats/webp/decoder.c"],
-}
 REQUIRES = ["filelock>=3.12", "lazy-loader>=0.4", "numpy>=2", "pillow>=10", "tqdm>=4.60"]
 #: Everything works without it, some of it slower.  It has no wheels for interpreters without the
 #: GIL and for musl, and markers know neither; but each of our wheels has requirements of its own.
 OPENCV = "opencv-python-headless>=4.8"
-#: Modules without loops over pixels, records or numbers: compiled for size, they make wheels 320 kB
-#: smaller (5.5 %); docs/measurements/performance.md has the rates.
-SMALL = frozenset(
-    {
-        SHARED,
-        "recordio.bytes.mapping",
-        "recordio.formats.codec_rows",
-        "recordio.formats.image_decoder",
-        "recordio.formats.jpeg.entry_store",
-        "recordio.formats.status",
-        "iterators.core.order.class_draw",
-        "iterators.core.pool",
-        "iterators.images.batch_memory",
-        "iterators.images.cache.file_image_cache",
-        "iterators.images.cache.image_cache",
-        "iterators.images.det_render",
-        "iterators.images.fields.field",
-        "iterators.images.fields.field_set",
-        "iterators.images.fields.object_fields",
-        "iterators.images.fields.path",
-        "iterators.images.fields.plain_fields",
-        "iterators.images.label_reader",
-        "iterators.images.linear_render",
-        "iterators.images.patch_render",
-        "iterators.images.plan",
-        "iterators.images.render",
-        "iterators.images.sections",
-        "iterators.images.sources.contained",
-        "iterators.images.sources.image_arrays",
-        "iterators.images.sources.source",
-        "iterators.images.stage",
-    }
-)
 #: Fused multiply-add would make results depend on the machine; batches must not.  What only
 #: debuggers need, for which Python's own flags ask, would be three fifths of an installation.
 COMPILE_ARGS = (
@@ -129,7 +79,6 @@ class Library:
     name: str
     link: str
     macro: str
-    extensions: frozenset[str]
     probe: str
     missing: str
 
@@ -184,13 +133,6 @@ LIBRARIES = (
         "libjpeg",
         "-ljpeg",
         "HAVE_LIBJPEG_TURBO",
-        frozenset(
-            (
-                "recordio.formats.jpeg.encoder",
-                "recordio.formats.jpeg.jpeg",
-                "recordio.formats.transcode.transcode",
-            )
-        ),
         """
 #include <stddef.h>
 #include <stdio.h>
@@ -212,7 +154,6 @@ int main(void) {
         "libwebp",
         "-lwebp",
         "HAVE_LIBWEBP",
-        frozenset(["recordio.formats.webp.webp"]),
         """
 #include <webp/decode.h>
 int main(void) {
@@ -255,7 +196,8 @@ class BuildExt(build_ext):
         self.changed = set()
         answers = {}
         for library in LIBRARIES:
-            if library.extensions.isdisjoint(extension.name for extension in self.extensions):
+            users = {one.name for one in self.extensions if library.name in needs(one.name)}
+            if not users:
                 continue
             compile_args, link_args, archive = library.flags()
             found = library.links(self.compiler, compile_args, link_args)
@@ -267,9 +209,9 @@ class BuildExt(build_ext):
             known = Path(BUILD_BASE, f"{library.name}-{sys.implementation.cache_tag}.txt")
             answers[known] = repr((found, compile_args, link_args))
             if not known.is_file() or known.read_text() != answers[known]:
-                self.changed |= library.extensions
+                self.changed |= users
             for extension in self.extensions:
-                if extension.name in library.extensions and found:
+                if extension.name in users and found:
                     extension.define_macros.append((library.macro, "1"))
                     extension.extra_compile_args += compile_args
                     extension.extra_link_args += link_args
@@ -317,19 +259,28 @@ def included(sources):
     return {name for name in found if name.endswith(".h")}
 
 
+@functools.cache
+def needs(name):
+    """Words of the line ``# build: ...`` with which the source of a module begins."""
+    source = Path(*name.split(".")).with_suffix(".pyx")
+    line = source.read_text(encoding="utf-8").partition("\n")[0] if source.is_file() else ""
+    return line.split()[2:] if line.startswith("# build: ") else []
+
+
 def compile_args(name):
     """Flags of a module, without those of libraries."""
-    small = [] if SANITIZERS or name not in SMALL else ["-Os"]
+    small = [] if SANITIZERS or not (name == SHARED or "small" in needs(name)) else ["-Os"]
     return [*COMPILE_ARGS, *(["/O1"] if small and sys.platform == "win32" else small)]
 
 
 def extension(source, name):
     """One ``.pyx`` and what belongs to it."""
     own = filter(Path.exists, [source.with_suffix(".pxd")])  # cimported without a word
+    c_files = [source.with_name(word) for word in needs(name) if word.endswith(".c")]
     return Extension(
         name,
-        [source.as_posix(), *C_SOURCES.get(name, [])],
-        depends=sorted(included([source, *own, *map(Path, C_SOURCES.get(name, []))])),
+        [path.as_posix() for path in (source, *c_files)],
+        depends=sorted(included([source, *own, *c_files])),
         include_dirs=["."],
         extra_compile_args=compile_args(name),
         extra_link_args=list(LINK_ARGS),

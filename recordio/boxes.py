@@ -15,7 +15,7 @@ VALUES_BEFORE_OBJECTS = 4
 #: Class of the empty box that marks an image without objects.
 NO_CLASS = -1
 #: Boxes may leave the image a little; coordinates beyond these are pixels, not fractions.  The
-#: readers of batches have the same bounds (`iterators.images.augment.det_labels`).
+#: readers of batches have the same bounds (`iterators.images.augment.det_geometry`).
 LOWEST, HIGHEST = -1, 2
 #: Faults of objects, by their numbers; the readers of batches use the same words.
 FAULTS = (

@@ -497,7 +497,7 @@ EXCEPTIONS = {
     # `transpose` of a View, which returns a plan
     "iterators.views.list_view": {"transpose"},
     # memory without a shape is given one, or looked at as bytes
-    "iterators.images.batch_memory": {"reshape"},
+    "iterators.images.stage": {"reshape"},
     # patches are put together again, for people to see
     "iterators.providers.image_shapes": {"reshape"},
     "iterators.images.augment.mean_image": {"reshape"},
@@ -516,7 +516,7 @@ EXCEPTIONS = {
     # objects that lie one behind the other as bytes
     "iterators.images.fields.image_fields": {"reshape"},
     "iterators.images.augment.augmenter": {"ravel"},
-    "iterators.images.augment.det_labels": {"ravel"},
+    "iterators.images.augment.det_geometry": {"ravel"},
     # `reshape` of an iterator, which is MXNet's name for room for more objects
     "iterators.mx_image.det_iter": {"reshape"},
     # constants that are broadcast along the channels

@@ -1,3 +1,4 @@
+# build: small
 """Memory for batches that is used again only when nobody refers to it any more.
 
 A `BufferPool` hands out blocks.  Each exports the buffer protocol and becomes the base

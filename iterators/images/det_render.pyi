@@ -2,8 +2,8 @@ from typing import Any, Self
 
 from .augment.det_recipe import DetRecipe
 from .augment.geometry import GeometryDrawer
-from .label_reader import LabelReader
-from .plan import RenderPlan
+from .plan import LabelReader, RenderPlan
+from .render import Renderer
 from .row_writer import RowWriter
 
 class DetPlan(RenderPlan):
@@ -17,3 +17,6 @@ class DetGeometry(GeometryDrawer):
 
 class CanvasWriter(RowWriter):
     def __new__(cls, plan: RenderPlan) -> Self: ...
+
+class Mosaic:
+    def __new__(cls, renderer: Renderer, first: int, count: int) -> Self: ...

@@ -2,12 +2,12 @@ from libc.stdint cimport int64_t, uint8_t
 
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport Geometry, Target
-from iterators.images.augment.pixel_change cimport Change
-from recordio.formats.row_source cimport ImageInfo, Pixels, Rectangle, RowSource
-from recordio.kernels.resample cimport resampler
+from iterators.images.augment.pixel_changes cimport Change
 from iterators.images.plan cimport RenderPlan
-from recordio.formats.status cimport Outcome
 from iterators.images.row_writer cimport RowWriter
+from recordio.formats.row_source cimport ImageInfo, Pixels, Rectangle, RowSource
+from recordio.formats.status cimport Outcome
+from recordio.kernels.resample cimport resampler
 
 
 # Memory of a runner, kept from image to image: number of each buffer.

@@ -1,7 +1,7 @@
 from collections.abc import Sequence
 from typing import Self
 
-from .augment.pixel_change import PixelChange
+from .augment.pixel_changes import PixelChange
 from .plan import RenderPlan
 from .row_writer import RowWriter
 

@@ -6,38 +6,31 @@ a writer.  It reads no record, opens no image and draws no geometry: `render` do
 """
 
 from libc.stddef cimport ptrdiff_t
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
-from recordio.counter cimport seconds_add
-from recordio.kernels.pixel cimport PIXEL_SLACK
-from recordio.sync cimport sync_now
-
-from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport (
     PADDING_CONSTANT, PADDING_EDGE, PADDING_REFLECT, STEP_AFFINE, STEP_PAD, STEP_PERSPECTIVE,
-    STEP_RESAMPLE, STEP_WARP, Geometry, Step, Target,
+    STEP_RESAMPLE, STEP_WARP, Step,
 )
-from iterators.images.augment.pixel_change cimport Change, PixelChange
-from recordio.formats.row_source cimport (
-    ImageInfo, Pixels, Rectangle, Rows, RowSource, read_pixels,
+from iterators.images.augment.pixel_changes cimport PixelChange
+from recordio.counter cimport seconds_add
+from recordio.formats.row_source cimport Rows, read_pixels
+from recordio.formats.status cimport (
+    RENDER_GEOMETRY, RENDER_IMAGE, RENDER_MEMORY, RENDER_OK, outcome_fail,
 )
+from recordio.kernels.operations cimport AFFINE_NEAREST
 from recordio.kernels.orient cimport orient_exchanges_sides, orient_image, orient_rectangle
+from recordio.kernels.pixel cimport PIXEL_SLACK
 from recordio.kernels.resample cimport (
     SIMD_LEVEL_AVX512, resample_axis, resample_denominator, resample_draft, resampler_begin,
     resampler_free, resampler_new, resampler_push, resampler_source, simd_level,
 )
-from recordio.kernels.operations cimport AFFINE_NEAREST
 from recordio.kernels.transform cimport affine_image, transform_map, transform_window
-from recordio.kernels.warp cimport (
-    warp_bounds, warp_prepare, warp_row, warp_source, warp_weights,
-)
-from iterators.images.plan cimport RenderPlan
-from recordio.formats.status cimport (
-    RENDER_GEOMETRY, RENDER_IMAGE, RENDER_MEMORY, RENDER_OK, Outcome, outcome_fail,
-)
-from iterators.images.row_writer cimport RowWriter
+from recordio.kernels.warp cimport warp_bounds, warp_prepare, warp_row, warp_source, warp_weights
+from recordio.sync cimport sync_now
+
 
 cdef extern from "recordio/kernels/cache_hints.h" nogil:
     void prefetch_for_reading(const void* memory, size_t size)

@@ -1,6 +1,7 @@
-from libc.stdint cimport uint8_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t, uint8_t
 
 from iterators.images.augment.geometry cimport Target
+from recordio.formats.status cimport Outcome
 from recordio.kernels.normalise cimport normalise_recipe
 
 
@@ -33,5 +34,31 @@ cdef class RenderPlan:
 
     # Describe the targets in an array of so many samples of one size, the first of which is at
     # `data`; the bytes from one to the next.
-    cdef Py_ssize_t aim(self, Py_ssize_t samples, int height, int width, char* data,
-                        Target* target) noexcept nogil
+    cdef Py_ssize_t set_target(self, Py_ssize_t samples, int height, int width, char* data,
+                               Target* target) noexcept nogil
+
+
+# The labels of one sample, from its record or from a list by id.
+cdef class LabelReader:
+    cdef Py_ssize_t width           # values of a row
+    cdef object arrays              # keep what the pointers point to
+    cdef const uint64_t* ids        # of the list, ascending
+    cdef Py_ssize_t num_listed      # -1 without a list
+    cdef const float* values
+    # What becomes of a class label, by a `LabelChange`.
+    cdef bint absent                # there are none: -1 for all
+    cdef bint changes
+    cdef object table               # keeps what the pointers point to
+    cdef Py_ssize_t num_keys        # of a table; -1 without
+    cdef const float* keys          # ascending
+    cdef const float* becomes
+    cdef float classes              # without a table: known labels are below
+    cdef float shift
+
+    # Fill a row from the `flag` labels of the record, of float32 at any address; 0: a single one.
+    cdef int read(self, const void* labels, uint32_t flag, float* row,
+                  Outcome* outcome) noexcept nogil
+    # Change the class label at a pointer; what is wrong with an unknown one is in the outcome.
+    cdef int change(self, float* label, Outcome* outcome) noexcept nogil
+    # Position of the record's id in the list; -1 after a failure.
+    cdef Py_ssize_t find_listed(self, Outcome* outcome) noexcept nogil

@@ -7,9 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from recordio.packs.labels import LabelChange
 
 from .augment.geometry import GeometryDrawer
-from .augment.pixel_change import PixelChange
+from .augment.pixel_changes import PixelChange
 from .augment.recipe import Recipe
-from .label_reader import LabelReader
 
 DEFAULT_LIMITS: dict[str, int]
 
@@ -45,3 +44,17 @@ class RenderPlan:
     def parts(self) -> tuple[LabelReader, GeometryDrawer, tuple[PixelChange, ...], Any]: ...
     def changes(self) -> tuple[PixelChange, ...]: ...
     def shape(self, samples: int, size: tuple[int, int] | None = None) -> tuple[int, ...]: ...
+
+class LabelReader:
+    def __init__(self, change: LabelChange | None = None) -> None: ...
+
+class SeveralLabels(LabelReader):
+    def __init__(self, multi_hot: bool, width: int, change: LabelChange | None = None) -> None: ...
+
+class RowLabels(LabelReader):
+    def __init__(
+        self,
+        labels: tuple[NDArray[Any], ...] | None,
+        width: int,
+        change: LabelChange | None = None,
+    ) -> None: ...

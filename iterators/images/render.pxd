@@ -1,17 +1,17 @@
 from cpython.ref cimport PyObject
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint8_t
 
 from iterators.images.augment.draw cimport ImageKey
-from iterators.images.augment.geometry cimport Geometry, GeometryDrawer, Target
+from iterators.images.augment.geometry cimport FirstResize, Geometry, GeometryDrawer, Target
+from iterators.images.cache.image_cache cimport CachedImage, ImageCache
+from iterators.images.fields.field cimport FieldRows, PathFinder
+from iterators.images.image_steps cimport StepRunner
+from iterators.images.plan cimport LabelReader, RenderPlan
+from iterators.images.sources.source cimport Encoded, Source
 from recordio.formats.jpeg.entry_store cimport EntryStore
 from recordio.formats.row_source cimport ImageInfo, RowSource
-from iterators.images.fields.field cimport FieldRows
-from iterators.images.fields.path cimport PathFinder
-from iterators.images.image_steps cimport StepRunner
-from iterators.images.label_reader cimport LabelReader
-from iterators.images.plan cimport RenderPlan
-from iterators.images.sources.source cimport Encoded
 from recordio.formats.status cimport Outcome
+
 
 cdef enum:
     MAX_SOURCES = 8
@@ -26,15 +26,41 @@ cdef struct Slot:
     Py_ssize_t number
 
 
-# A way to a sample that leaves out the decoding of its image.
-cdef class ImageShortcut:
-    cdef bint lost      # what `look` found was gone when it was rendered
+# A cache, and what the images in it are.
+cdef class CachedImages:
+    cdef readonly ImageCache cache
+    cdef FirstResize resize  # of the images
+    cdef int64_t hits       # samples made from cached images
+    cdef int64_t misses
+
+    # As that of the cache, but an image of sizes that this recipe does not give is refused.
+    cdef int find(self, int64_t number, CachedImage* image) noexcept nogil
+
+
+# Renders from a cached image, after caching it if need be; serves one renderer.
+cdef class CacheReader:
+    cdef CachedImages images
+    cdef StepRunner runner      # makes what is cached
+    cdef Source source
+    cdef int64_t first          # number in the source of the first record of the cache
+    cdef int64_t looked         # the record that was looked for, until it is rendered; else -1
+    cdef int status             # what was found: CacheStatus
+    cdef CachedImage found
+    cdef bint lost              # what `look` found was gone when it was rendered
+
     # Whether the next `render`, if it is for this record, needs no encoded image.
     cdef bint look(self, int64_t number) noexcept nogil
     # Whether it was possible.
     cdef bint render(self, Renderer renderer, const uint8_t* data, size_t size,
                      const ImageKey* image, const Target* target,
                      Outcome* outcome) noexcept nogil
+    # Make the image to be cached; False if it is damaged or has no room.
+    cdef bint make(self, Renderer renderer, const uint8_t* data, size_t size,
+                   const ImageKey* image) noexcept nogil
+    cdef bint prepare(self, const ImageInfo* info, const ImageKey* image,
+                      Geometry* geometry) noexcept nogil
+    cdef int render_found(self, Renderer renderer, const CachedImage* found, const ImageKey* image,
+                          const Target* target, Outcome* outcome) noexcept nogil
 
 
 # What is made of an image beside others: drawn, changed and written on its own.
@@ -42,7 +68,7 @@ cdef class RenderedView:
     cdef RenderPlan plan
     cdef GeometryDrawer geometry
     cdef StepRunner runner
-    cdef PathFinder finder          # notes what is drawn, for fields; None without
+    cdef PathFinder path_finder     # notes what is drawn, for fields; None without
 
 
 # Turns records into samples.
@@ -59,8 +85,8 @@ cdef class Renderer:
     cdef RowSource* deep_sources[MAX_SOURCES]   # the same for all bits, if the plan keeps them
     cdef int num_deep
     cdef EntryStore entries         # what is known of the inside of JPEG images; may be None
-    cdef ImageShortcut shortcut     # tried first; may be None
-    cdef PathFinder finder          # notes what is drawn, for fields; None without
+    cdef CacheReader cache_reader   # tried first; may be None
+    cdef PathFinder path_finder     # notes what is drawn, for fields; None without
     cdef list views                 # of an image, if there are several
     cdef int num_views
     cdef PyObject* view_table[MAX_VIEWS]

@@ -6,11 +6,11 @@ from numpy.typing import NDArray
 from recordio.formats.jpeg.entry_store import EntryStore
 from recordio.formats.row_source import RowDecoder
 
+from .cache.image_cache import ImageCache
 from .plan import RenderPlan
+from .sources.source import Source
 
 CODECS: tuple[type[RowDecoder], ...]
-
-class ImageShortcut: ...
 
 class RenderedView:
     def __init__(self, plan: RenderPlan) -> None: ...
@@ -44,3 +44,16 @@ class Renderer:
     def pixels(
         self, image: NDArray[np.uint8], epoch: int = 0, number: int = 0, draw: int = 0
     ) -> NDArray[Any] | list[NDArray[Any]]: ...
+
+class CachedImages:
+    cache: ImageCache
+    def __init__(self, cache: ImageCache, recipe: Any) -> None: ...
+    def stats(self) -> dict[str, int]: ...
+
+class CacheReader:
+    def __init__(
+        self, images: CachedImages, plan: RenderPlan, source: Source | None = None, first: int = 0
+    ) -> None: ...
+
+def cached_bytes(recipe: Any, width: int, height: int) -> int: ...
+def resizes(recipe: Any) -> bool: ...

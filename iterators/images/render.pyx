@@ -1,3 +1,4 @@
+# build: small
 """One encoded record becomes one sample of a batch, without the GIL.
 
 A `Renderer` is made of parts, which its plan chooses: labels are read by one, the geometry is drawn
@@ -5,39 +6,45 @@ by another; then the first of the `codecs` that takes the image gives the rows, 
 the scale that the geometry needs, and `image_steps` takes them through the steps and the changes of
 pixels to a writer.  A renderer knows nothing of threads, order or batches; the stage gives every
 thread one of its own.
+
+`CachedImages` keeps the expensive part, and leaves the random one to every sample: with `resize` in
+the recipe the resized image is cached, otherwise the decoded one.  A sample is the same to the byte
+as without a cache, because a window of a resized image does not depend on what else is resized, and
+all draws are those of the whole image.  Where that cannot be promised - the image is damaged, or an
+image on the way is too large - the image is not cached, and everything is as if there were no
+cache.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
-from recordio.counter cimport counter_add, counter_load, seconds_add, seconds_load
-from recordio.sync cimport sync_now
-
-import numpy as np
-
-from iterators.images.augment.draw cimport ImageKey, draw_key
+from iterators.images.augment.draw cimport draw_key
 from iterators.images.augment.geometry cimport (
-    STEP_RESAMPLE, Geometry, Step, Target, geometry_message,
+    STEP_RESAMPLE, Step, add_step, geometry_message, load_resize, resize_first,
 )
-from recordio.formats.row_source cimport (
-    ImageInfo, Pixels, Rectangle, RowDecoder, RowSource, open_first, read_pixels,
-)
-from recordio.formats.pnm cimport pnm_convert_row
-from iterators.images.image_steps cimport StepRunner, only_crops
-from recordio.kernels.normalise cimport normalise_done, normalise_is_float
-from iterators.images.plan cimport RenderPlan
+from iterators.images.cache.image_cache cimport CACHE_ABSENT, CACHE_FOUND, CACHE_REFUSED
+from iterators.images.image_steps cimport PIXELS_A, only_crops
 from iterators.images.row_writer cimport RowWriter
-from iterators.images.sources.source cimport Encoded
+from iterators.images.sources.source cimport FETCH_OK
+from recordio.counter cimport counter_add, counter_load, seconds_add, seconds_load
+from recordio.formats.pnm cimport pnm_convert_row
+from recordio.formats.row_source cimport Pixels, Rectangle, RowDecoder, open_first, read_pixels
 from recordio.formats.status cimport (
-    RENDER_GEOMETRY, RENDER_IMAGE, RENDER_OK, RENDER_SHORT_HEADER, RENDER_SHORT_LABELS, Outcome,
+    RENDER_GEOMETRY, RENDER_IMAGE, RENDER_OK, RENDER_SHORT_HEADER, RENDER_SHORT_LABELS,
     outcome_error, outcome_fail,
 )
 from recordio.header cimport HEADER_FLAG, HEADER_ID, HEADER_LABEL, HEADER_SIZE
+from recordio.kernels.normalise cimport normalise_done, normalise_is_float
+from recordio.sync cimport sync_now
+
+import numpy as np
 
 from recordio.errors import ImageDecodeError
 from recordio.formats.general import wishes
 from recordio.formats.image_decoder import CODECS, SpecialRows
 from recordio.formats.image_header import check_pixels
+
+from .cache.image_cache import image_bytes
+
 
 cdef const char* DAMAGED = (
     b"the data of the JPEG image is damaged: the decoder gives pixels with warnings, which "
@@ -61,18 +68,6 @@ cdef uint8_t[:, :, ::1] in_channels(const uint8_t[:, :, ::1] image, int channels
     for y in range(image.shape[0]):
         pnm_convert_row(&image[y, 0, 0], <int>image.shape[1], stored, &made[y, 0, 0])
     return made
-
-
-cdef class ImageShortcut:
-    """Base class: no image is known already."""
-
-    cdef bint look(self, int64_t number) noexcept nogil:
-        return False
-
-    cdef bint render(self, Renderer renderer, const uint8_t* data, size_t size,
-                     const ImageKey* image, const Target* target,
-                     Outcome* outcome) noexcept nogil:
-        return False
 
 
 cdef class RenderedView:
@@ -230,7 +225,7 @@ cdef class Renderer:
         image.size, image.has_header = record.shape[0], True
         label = np.empty(self.plan.label_width, np.float32)
         slot.targets, slot.label = &target, <float*><size_t>label.ctypes.data
-        self.plan.aim(1, self.plan.height, self.plan.width, NULL, &target)
+        self.plan.set_target(1, self.plan.height, self.plan.width, NULL, &target)
         with nogil:
             outcome.status, outcome.message[0], outcome.record_id = RENDER_OK, 0, 0
             key.key, key.epoch, key.record = draw_key(self.plan.key, draw), epoch, number
@@ -313,7 +308,8 @@ cdef class Renderer:
         arrays = []
         for i, plan in enumerate([self.plan, *self.plan.views]):
             arrays.append(np.empty(plan.shape(1), plan.dtype))
-            plan.aim(1, plan.height, plan.width, <char*><size_t>arrays[i].ctypes.data, &targets[i])
+            plan.set_target(1, plan.height, plan.width, <char*><size_t>arrays[i].ctypes.data,
+                            &targets[i])
         return arrays
 
     cdef object _rendered(self, list arrays, Outcome* outcome):
@@ -337,7 +333,7 @@ cdef class Renderer:
         self.announce(number)
         if self.num_views:
             self.render_views(encoded.data, encoded.size, &image, draw, slot, outcome)
-        elif self.shortcut is None or not self.shortcut.render(
+        elif self.cache_reader is None or not self.cache_reader.render(
                 self, encoded.data, encoded.size, &image, slot.targets, outcome):
             self.render_image(encoded.data, encoded.size, &image, slot.targets, outcome)
         normalise_done()
@@ -411,8 +407,8 @@ cdef class Renderer:
             if status:
                 outcome_fail(outcome, RENDER_GEOMETRY, geometry_message(status))
                 break
-            if (<RenderedView>self.view_table[i]).finder is not None:
-                (<RenderedView>self.view_table[i]).finder.note(
+            if (<RenderedView>self.view_table[i]).path_finder is not None:
+                (<RenderedView>self.view_table[i]).path_finder.note(
                     &geometries[i], info.width, info.height)
             extend(&wanted, &geometries[i].steps[0], info)
         if outcome.status == RENDER_OK and not self.loader.load(source, info, &wanted, &pixels,
@@ -447,7 +443,7 @@ cdef class Renderer:
                               Outcome* outcome) noexcept nogil:
         cdef RowSource* source
         # What is cached has 8 bits, and what is not looks the same.
-        if self.num_deep == 0 or self.shortcut is not None or size == 0:
+        if self.num_deep == 0 or self.cache_reader is not None or size == 0:
             return self.open_image(data, size, info, outcome)
         source = open_first(self.deep_sources, self.num_deep, data, size, info, outcome)
         if (source != NULL or outcome.status != RENDER_IMAGE
@@ -478,8 +474,8 @@ cdef class Renderer:
         cdef int status = self.geometry.draw_steps(image, width, height, target, geometry)
         if status:
             return outcome_fail(outcome, RENDER_GEOMETRY, geometry_message(status))
-        if self.finder is not None:
-            self.finder.note(geometry, width, height)
+        if self.path_finder is not None:
+            self.path_finder.note(geometry, width, height)
         return RENDER_OK
 
     cdef double decode_seconds(self) noexcept nogil:
@@ -493,3 +489,186 @@ cdef class Renderer:
         for i in range(self.num_deep):
             seconds += seconds_load(&self.deep_sources[i].seconds)
         return seconds
+
+
+# ---- cached images ----
+
+cdef class CachedImages:
+    """Keeps the images of a recipe in a cache.
+
+    >>> from iterators.images.cache.image_cache import MemoryImageCache
+    >>> from iterators.images.augment.recipe import Recipe
+    >>> recipe = Recipe(data_shape=(3, 224, 224), resize=256)
+    >>> CachedImages(MemoryImageCache(10, 3, 1 << 20), recipe).stats()
+    {'cache_hits': 0, 'cache_misses': 0}
+    """
+
+    def __init__(self, ImageCache cache not None, recipe):
+        self.cache = cache
+        self.resize = cached_resize(recipe)
+
+    def stats(self):
+        """Count samples that were made from cached images, and those that were not."""
+        return {"cache_hits": counter_load(&self.hits), "cache_misses": counter_load(&self.misses)}
+
+    cdef int find(self, int64_t number, CachedImage* image) noexcept nogil:
+        cdef int status = self.cache.find(number, image)
+        cdef ImageKey key
+        cdef Geometry geometry
+        if status != CACHE_FOUND:
+            return status
+        memset(&key, 0, sizeof(key))    # nothing is drawn for images that are kept
+        if whole_image(&self.resize, &key, image.source_width, image.source_height, &geometry):
+            return CACHE_REFUSED
+        if (geometry.steps[0].target_width != image.width
+                or geometry.steps[0].target_height != image.height):
+            return CACHE_REFUSED
+        return CACHE_FOUND
+
+
+def resizes(recipe):
+    """Return True if images are cached resized: as a recipe does it alike in every epoch.
+
+    >>> from iterators.images.augment.recipe import Recipe
+    >>> [resizes(Recipe(data_shape=(3, 8, 8), resize=9, inter_method=m)) for m in (1, 9, 10)]
+    [True, True, False]
+    """
+    return recipe.first_resize[0] > 0 and not recipe.draws_method
+
+
+cdef FirstResize cached_resize(recipe):
+    """Return the resize of the images that are cached."""
+    cdef FirstResize resize = load_resize(recipe)
+    if not resizes(recipe):
+        resize.new_width, resize.most = -1, 0
+    return resize
+
+
+def cached_bytes(recipe, int width, int height):
+    """Return the bytes that an image takes in a cache; 0 if it cannot be cached.
+
+    >>> from iterators.images.augment.recipe import Recipe
+    >>> cached_bytes(Recipe(data_shape=(3, 224, 224), resize=256), 640, 480)
+    262016
+    """
+    cdef Geometry geometry
+    cdef ImageKey image
+    cdef FirstResize resize = cached_resize(recipe)
+    memset(&image, 0, sizeof(image))
+    if width < 1 or height < 1 or whole_image(&resize, &image, width, height, &geometry):
+        return 0
+    return image_bytes(geometry.steps[0].target_width, geometry.steps[0].target_height,
+                       recipe.channels)
+
+
+cdef int whole_image(const FirstResize* resize, const ImageKey* image, int width, int height,
+                     Geometry* geometry) noexcept nogil:
+    """Find the one step from a decoded image to a cached one; not 0 if there is none."""
+    geometry.count, geometry.changed = 0, -1
+    geometry.mirror = geometry.flip = False
+    if resize.new_width != -1:
+        return resize_first(resize, image, &width, &height, geometry, width, height)
+    return add_step(geometry, STEP_RESAMPLE, 0, &width, &height, width, height) == NULL
+
+
+cdef class CacheReader:
+    """Renders from a cached image, after caching it if need be; serves one renderer of the plan.
+
+    `source` is where the records come from, if there is one to ask whether they are whole, and
+    `first` is the number there of the first record of the cache.
+    """
+
+    def __init__(self, CachedImages images not None, RenderPlan plan not None,
+                 Source source=None, int64_t first=0):
+        self.looked = -1
+        self.images, self.source, self.first = images, source, first
+        self.runner = StepRunner(plan, (), None)
+
+    cdef bint look(self, int64_t number) noexcept nogil:
+        self.looked = number
+        self.status = self.images.find(number - self.first, &self.found)
+        return self.status == CACHE_FOUND
+
+    cdef bint render(self, Renderer renderer, const uint8_t* data, size_t size,
+                     const ImageKey* image, const Target* target,
+                     Outcome* outcome) noexcept nogil:
+        cdef int64_t number = image.record
+        cdef bint made
+        if self.looked != number:
+            self.look(number)
+        self.looked, self.lost = -1, False
+        if self.status == CACHE_FOUND:
+            counter_add(&self.images.hits, 1)
+        else:
+            counter_add(&self.images.misses, 1)
+            if self.status != CACHE_ABSENT:
+                return False
+            made = self.make(renderer, data, size, image)
+            if self.source is not None and self.source.confirm(number, data, size) != FETCH_OK:
+                return False        # nobody else shall get what was made of it
+            if not made:
+                self.images.cache.refuse(number - self.first)
+                return False
+            self.images.cache.put(number - self.first, &self.found)
+        self.render_found(renderer, &self.found, image, target, outcome)
+        self.lost = self.images.cache.is_lost(&self.found)
+        if self.lost:
+            outcome.status = RENDER_OK      # what was found was not what was put there
+            return False
+        return True
+
+    cdef bint make(self, Renderer renderer, const uint8_t* data, size_t size,
+                   const ImageKey* image) noexcept nogil:
+        cdef Outcome outcome
+        cdef ImageInfo info
+        cdef Geometry geometry
+        cdef RowSource* source
+        cdef bint made
+        outcome.status = RENDER_OK
+        source = renderer.open_image(data, size, &info, &outcome)
+        if source == NULL:
+            return False
+        # All that can be said before anything is decoded for nothing.
+        made = self.prepare(&info, image, &geometry) and not self.runner.run(
+            source, &info, image, &geometry, NULL, &outcome)
+        self.found.pixels = self.runner.buffers[PIXELS_A]
+        # Damage that was decoded over may look different where only a part is decoded.
+        return source.finish(source) and made
+
+    cdef bint prepare(self, const ImageInfo* info, const ImageKey* image,
+                      Geometry* geometry) noexcept nogil:
+        """Return True if an image can be cached, and is worth it."""
+        if info.raw and self.images.resize.new_width == -1:
+            return False        # reading it where it is is as good
+        if whole_image(&self.images.resize, image, info.width, info.height, geometry):
+            return False
+        self.found.source_width, self.found.source_height = info.width, info.height
+        self.found.width = geometry.steps[0].target_width
+        self.found.height = geometry.steps[0].target_height
+        return self.images.cache.has_room(self.found.width, self.found.height)
+
+    cdef int render_found(self, Renderer renderer, const CachedImage* found, const ImageKey* image,
+                          const Target* target, Outcome* outcome) noexcept nogil:
+        cdef Geometry geometry
+        cdef Step* step = &geometry.steps[0]
+        cdef ImageInfo info
+        cdef Pixels pixels
+        cdef RowSource source
+        if renderer.draw(image, found.source_width, found.source_height, target, &geometry,
+                         outcome):
+            return outcome.status
+        if self.images.resize.new_width != -1:
+            # The first step is done: what is left of it is its window.
+            if step.target_width != found.width or step.target_height != found.height:
+                return outcome_fail(outcome, RENDER_IMAGE,
+                                    b"the cached image was resized to another size")
+            step.width, step.height = step.target_width, step.target_height
+        pixels.first, pixels.x, pixels.y = found.pixels, 0, 0
+        pixels.width, pixels.height = found.width, found.height
+        pixels.pixel_size = renderer.plan.channels
+        pixels.stride = <Py_ssize_t>found.width * renderer.plan.channels
+        read_pixels(&source, &pixels)
+        memset(&info, 0, sizeof(info))
+        info.width, info.height, info.orientation = found.width, found.height, 1
+        info.in_memory = True
+        return renderer.runner.run(&source, &info, image, &geometry, target, outcome)

@@ -2,10 +2,10 @@ from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport uint8_t
 
 from iterators.images.augment.draw cimport ImageKey
-from iterators.images.augment.erasing cimport Eraser
 from iterators.images.augment.geometry cimport Geometry, Target
-from recordio.kernels.normalise cimport normalise_recipe
+from iterators.images.augment.pixel_changes cimport Eraser
 from iterators.images.plan cimport RenderPlan
+from recordio.kernels.normalise cimport normalise_recipe
 
 
 # Puts the rows of one finished image after the other into a batch: begin, write, write, ..., end.

@@ -8,9 +8,10 @@ from recordio.errors import RecordIOError
 from recordio.formats.jpeg.entry_store import EntryStore
 
 from .fields.field import FieldPlan
-from .render_cache import CachedImages
-from .sections import Section
+from .plan import RenderPlan
+from .render import CachedImages
 from .sources.source import Source
+from .workers import PlanGroup
 
 class Stage:
     batch_size: int
@@ -19,7 +20,7 @@ class Stage:
     def __new__(
         cls,
         source: Source,
-        *sections: Section,
+        *groups: PlanGroup,
         batch_size: int,
         threads: int,
         depth: int,
@@ -68,3 +69,26 @@ class Stage:
     def ready(self) -> bool: ...
     def cancel(self) -> None: ...
     def close(self) -> None: ...
+
+class SeparateArrays(list[NDArray[Any]]):
+    values: NDArray[Any] | None
+    @property
+    def shape(self) -> tuple[int]: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    def joined(self) -> NDArray[Any]: ...
+
+class PatchArrays(list[NDArray[Any]]): ...
+
+class BatchMemory:
+    plans: list[RenderPlan]
+    num_views: int
+    num_arrays: int
+    def __init__(
+        self,
+        plan: RenderPlan,
+        batch_size: int,
+        keep: int,
+        allocate: Callable[[int], Any] | None,
+    ) -> None: ...
+    def own_arrays(self, data: list[Any]) -> Any: ...

@@ -1,3 +1,4 @@
+# build: small
 """The image stage: a pool of threads that turns records into batches.
 
 Batches are submitted as lists of record numbers and collected in the same order.  Each sample is a
@@ -5,39 +6,225 @@ Batches are submitted as lists of record numbers and collected in the same order
 thread waits for the slowest image of a batch.  A worker thread gives the GIL back when it starts
 and takes it again only for images that need Python to decode them.
 
-A batch has the shape of the plan, or another one for itself or for each of its slots.  Records that
-differ in what becomes of them - those of several packs, say - are *sections* with
-plans of their own.  What a slot will contain depends on the record, the epoch and the plan - never
-on the thread, the number of threads or their timing.  The stage knows nothing of orders, epochs'
-ends or labels' names.
+A batch has the shape of the plan, or another one for itself or for each of its slots; its memory is
+used again when nobody refers to it any more.  Records that differ in what becomes of them - those
+of several packs, say - are *groups* with plans of their own.  What a slot will contain depends on
+the record, the epoch and the plan - never on the thread, the number of threads or their timing.
+The stage knows nothing of orders, epochs' ends or labels' names.
 """
 
-import os
-import threading
-
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
+from iterators.images.augment.geometry cimport Target
+from iterators.images.det_render cimport MOSAIC_IMAGES, Mosaic, Partners
+from iterators.images.plan cimport RenderPlan
+from iterators.images.render cimport MAX_VIEWS, Renderer, Slot
+from iterators.images.sources.source cimport FETCH_OK, Encoded, Scratch, Source
+from iterators.images.workers cimport FieldSet, FieldWorkers, PlanGroups, Workers
 from recordio.counter cimport counter_add, counter_load, counter_store, seconds_add
+from recordio.formats.status cimport RENDER_OK, Outcome, outcome_error
 from recordio.sync cimport (
     sync_condition, sync_condition_destroy, sync_condition_init, sync_lock, sync_mutex,
     sync_mutex_destroy, sync_mutex_init, sync_now, sync_thread_seconds, sync_unlock, sync_wait,
     sync_wait_ms, sync_wake_all,
 )
 
+import os
+import threading
+from math import prod
+
 import numpy as np
 
-from recordio.formats.status cimport RENDER_OK, Outcome, outcome_error
-from iterators.images.fields.field_set cimport FieldCrew, FieldSet
-from iterators.images.mosaic cimport MOSAIC_IMAGES, Mosaic, Partners
-from iterators.images.augment.geometry cimport Target
-from iterators.images.batch_memory cimport BatchMemory
-from iterators.images.plan cimport RenderPlan
-from iterators.images.render cimport MAX_VIEWS, Renderer, Slot
-from iterators.images.sections cimport Crew, Sections
-from iterators.images.sources.source cimport FETCH_OK, Encoded, Scratch, Source
+from ..core.pool import BufferPool
+
+
+class SeparateArrays(list):
+    """The images of a batch where every slot has a size of its own.
+
+    They lie one behind the other in an array of one axis, `values`, unless one was replaced.
+    """
+
+    values = None
+
+    @property
+    def shape(self):
+        """The number of images alone."""
+        return (len(self),)
+
+    @property
+    def dtype(self):
+        """That of every array."""
+        return self[0].dtype
+
+    def joined(self):
+        """Return all values in one array of one axis."""
+        if self.values is None:
+            return np.concatenate([array.reshape(-1) for array in self])
+        return self.values
+
+
+class PatchArrays(list):
+    """The patches of a batch, the row and column of each in its image, and which of them there are.
+
+    They have the shapes (slots, patches, values), (slots, patches, 2), int64, and (slots, patches).
+    """
+
+
+cdef class BatchMemory:
+    """Makes the arrays of batches of a plan and of its views.
+
+    Memory is allocated by ``allocate(nbytes)``, and `keep` free pieces of it are kept.
+    """
+
+    cdef readonly list plans        # of an image, or of each of its views
+    cdef readonly Py_ssize_t num_views
+    cdef readonly Py_ssize_t num_arrays     # of images in a batch, views or parts of patches
+    cdef list pools                 # of memory for each of them
+
+    def __init__(self, RenderPlan plan not None, Py_ssize_t batch_size, Py_ssize_t keep, allocate):
+        cdef RenderPlan view
+        self.plans, self.pools = [plan, *plan.views], []
+        self.num_views = len(self.plans)
+        if self.num_views > MAX_VIEWS:
+            raise ValueError(f"{self.num_views} views: at most {MAX_VIEWS} are possible")
+        self.num_arrays = 3 if plan.patch else self.num_views
+        for view in self.plans:
+            nbytes = 0 if view.patch else prod(view.shape(batch_size)) * view.item_size
+            self.pools.append(BufferPool(nbytes, keep=keep, allocate=allocate))
+
+    def own_arrays(self, list data):
+        """Return what `make` made of a batch that has fields behind it."""
+        if (<RenderPlan>self.plans[0]).patch:
+            return PatchArrays(data[:self.num_arrays])
+        return data[:self.num_views] if self.num_views > 1 else data[0]
+
+    # The arrays of a batch, all of them zero if there are fewer records than slots, and the targets
+    # of its slots; `length` is the number of patches of a slot.
+    cdef object make(self, Py_ssize_t slots, sizes, Py_ssize_t records, Py_ssize_t length,
+                     Target* targets):
+        cdef RenderPlan plan = self.plans[0]
+        cdef bint clear = records < slots
+        cdef Py_ssize_t i, view, sample
+        cdef Target first
+        if sizes is not None and self.num_views > 1:
+            raise ValueError("an image with several views has the sizes of its plans")
+        if plan.patch:
+            return self.make_patches(slots, records, length, targets)
+        if np.ndim(sizes) == 2:
+            return self.make_separate(slots, sizes, clear, targets)
+        made = []
+        for view in range(self.num_views):
+            plan = self.plans[view]
+            height, width = self._checked(sizes) if sizes else (plan.height, plan.width)
+            shape = plan.shape(slots, (height, width))
+            block = self.pools[view].take(prod(shape) * plan.item_size)
+            array = np.frombuffer(block, plan.dtype).reshape(shape)
+            if clear:
+                array.fill(0)
+            sample = plan.set_target(slots, height, width, <char*><size_t>array.ctypes.data, &first)
+            for i in range(slots):
+                targets[i * self.num_views + view] = first
+                first.data = <char*>first.data + sample
+            made.append(array)
+        return made if len(made) > 1 else made[0]
+
+    # An array for every slot, one behind the other.
+    cdef object make_separate(self, Py_ssize_t slots, sizes, bint clear, Target* targets):
+        cdef RenderPlan plan = self.plans[0]
+        cdef Py_ssize_t i
+        if len(sizes) != slots:
+            raise ValueError(f"{len(sizes)} sizes for {slots} slots")
+        found = [self._checked(size) for size in np.asarray(sizes).tolist()]
+        lengths = [height * width * plan.channels for height, width in found]
+        block = self.pools[0].take(max(sum(lengths), 1) * plan.item_size)
+        values = np.frombuffer(block, plan.dtype)
+        if clear:
+            values.fill(0)
+        made, end = SeparateArrays(), 0
+        made.values = values[:sum(lengths)]
+        for i in range(slots):
+            begin, end = end, end + lengths[i]
+            array = values[begin:end].reshape(self._shape_of_one(found[i]))
+            plan.set_target(1, found[i][0], found[i][1], <char*><size_t>array.ctypes.data,
+                            &targets[i])
+            made.append(array)
+        return made
+
+    # Patches of all slots, their positions, and which of them there are.
+    cdef object make_patches(self, Py_ssize_t slots, Py_ssize_t records, Py_ssize_t length,
+                             Target* targets):
+        cdef RenderPlan plan = self.plans[0]
+        if length < 1:
+            raise ValueError("a batch of patches needs a length")
+        shape = slots, length, plan.patch * plan.patch * plan.channels
+        block = self.pools[0].take(prod(shape) * plan.item_size)
+        made = PatchArrays([np.frombuffer(block, plan.dtype).reshape(shape),
+                            np.empty((slots, length, 2), np.int64),
+                            np.empty((slots, length), bool)])
+        for array in made:
+            array[records:] = 0
+        self.set_patch_targets(made, 0, records, targets)
+        return made
+
+    cdef int set_patch_targets(self, made, Py_ssize_t first, Py_ssize_t count,
+                               Target* targets) except -1:
+        """Say where the patches of some slots lie; the renderer finds the sizes of the images."""
+        cdef RenderPlan plan = self.plans[0]
+        cdef Py_ssize_t i, length = made[0].shape[1]
+        cdef Py_ssize_t part = length * plan.patch * plan.patch * plan.channels * plan.item_size
+        cdef char* patches = <char*><size_t>made[0].ctypes.data
+        cdef int64_t* coordinates = <int64_t*><size_t>made[1].ctypes.data
+        cdef uint8_t* marks = <uint8_t*><size_t>made[2].ctypes.data
+        for i in range(count):
+            plan.set_target(1, 0, 0, patches + (first + i) * part, &targets[i])
+            targets[i].patch, targets[i].length = plan.patch, <int>length
+            targets[i].coordinates = coordinates + 2 * (first + i) * length
+            targets[i].marks = marks + (first + i) * length
+        return 0
+
+    def _checked(self, size):
+        """Return height and width of an image, which the renderers have room for."""
+        cdef RenderPlan plan = self.plans[0]
+        height, width = [int(side) for side in size]
+        if not (0 < height <= plan.most_height and 0 < width <= plan.most_width):
+            raise ValueError(
+                f"images of {height} x {width} pixels: the stage was made for at most "
+                f"{plan.most_height} x {plan.most_width}")
+        return height, width
+
+    def _shape_of_one(self, size):
+        """Return the shape of an image alone."""
+        plan = self.plans[0]
+        shape = plan.shape(1, size)
+        return tuple(n for axis, n in zip(plan.layout, shape) if axis != "N")
+
+    # The targets of a slot of a batch; it gets the size, if one is given.
+    cdef int find(self, data, Py_ssize_t slot, size, Target* targets) except -1:
+        cdef RenderPlan plan = self.plans[0]
+        cdef Py_ssize_t i, sample
+        if isinstance(data, PatchArrays):
+            self.set_patch_targets(data, slot, 1, targets)
+            return 0
+        if isinstance(data, SeparateArrays):
+            shape = data[slot].shape if size is None else self._shape_of_one(self._checked(size))
+            if shape != data[slot].shape:
+                data[slot] = np.empty(shape, plan.dtype)
+                data.values = None
+            lengths = dict(zip(plan.layout.replace("N", ""), data[slot].shape))
+            plan.set_target(1, lengths["H"], lengths["W"], <char*><size_t>data[slot].ctypes.data,
+                            targets)
+            return 0
+        for i, array in enumerate(data if isinstance(data, list) else [data]):
+            plan = self.plans[i]
+            lengths = dict(zip(plan.layout, array.shape))
+            sample = plan.set_target(lengths["N"], lengths["H"], lengths["W"],
+                                     <char*><size_t>array.ctypes.data, &targets[i])
+            targets[i].data = <char*>targets[i].data + slot * sample
+        return 0
+
 
 cdef enum:
     MOST_TICKETS = 16       # taken by a thread at once
@@ -71,7 +258,7 @@ cdef struct Batch:
 cdef class Stage:
     """Threads that render records into batches.
 
-    `sections` begin at record 0 and ascend; at most `depth` batches are under way at once;
+    `groups` begin at record 0 and ascend; at most `depth` batches are under way at once;
     `allocate` is a source of memory, see `BufferPool`; `strict` refuses images whose decoder warns;
     `fields` are plans of what samples have beside their images, `entries` entry points of all
     records; `on_cut` is called for batches with images that have more bits than their pixels.
@@ -79,15 +266,15 @@ cdef class Stage:
 
     cdef readonly Py_ssize_t batch_size
     cdef readonly Py_ssize_t depth
-    cdef readonly list caches       # of the sections that have one; given up by `close`
+    cdef readonly list caches       # of the groups that have one; given up by `close`
     cdef dict last_cache_stats
     cdef Source source
     cdef int64_t* expected          # records of a batch whose images are not cached
-    cdef Sections sections
-    cdef list crews
-    cdef Crew spare                 # for the consumer's thread
+    cdef PlanGroups groups
+    cdef list teams
+    cdef Workers spare              # for the consumer's thread
     cdef FieldSet fields            # None without
-    cdef RenderPlan plan            # of the first section; what a batch looks like is that of all
+    cdef RenderPlan plan            # of the first group; what a batch looks like is that of all
     cdef BatchMemory memory
     cdef Py_ssize_t num_views
     cdef list threads
@@ -109,7 +296,7 @@ cdef class Stage:
     cdef sync_condition work        # tickets were added, or the stage stops
     cdef sync_condition done        # a batch was finished, or a thread put its tickets down
 
-    def __cinit__(self, Source source not None, *sections, Py_ssize_t batch_size,
+    def __cinit__(self, Source source not None, *groups, Py_ssize_t batch_size,
                   Py_ssize_t threads, Py_ssize_t depth, allocate=None, bint strict=False,
                   fields=(), entries=None, on_cut=None):
         cdef Py_ssize_t i
@@ -118,12 +305,12 @@ cdef class Stage:
         sync_mutex_init(&self.mutex)
         sync_condition_init(&self.work)
         sync_condition_init(&self.done)
-        self.sections = Sections(sections)
-        self.plan = self.sections.all[0].plan
+        self.groups = PlanGroups(groups)
+        self.plan = self.groups.all[0].plan
         self.memory = BatchMemory(self.plan, batch_size, depth + 1, allocate)
         self.num_views = self.memory.num_views
         self.batch_size, self.depth = batch_size, depth
-        self.source, self.caches = source, self.sections.caches()
+        self.source, self.caches = source, self.groups.caches()
         self.last_cache_stats = {}
         self.expected = <int64_t*>calloc(batch_size * MOSAIC_IMAGES, sizeof(int64_t))
         self.batches = <Batch*>calloc(depth, sizeof(Batch))
@@ -146,13 +333,13 @@ cdef class Stage:
         self.process = os.getpid()
         if fields:
             self.fields = FieldSet(fields, batch_size=batch_size, depth=depth, allocate=allocate)
-        self.crews = [
-            self.sections.crew(source, strict, self.fields, entries, i) for i in range(threads)
+        self.teams = [
+            self.groups.workers(source, strict, self.fields, entries, i) for i in range(threads)
         ]
         self.in_use = threads
-        self.spare = self.sections.crew(source, strict, self.fields, entries)
+        self.spare = self.groups.workers(source, strict, self.fields, entries)
         self.threads = [
-            threading.Thread(target=self._work, args=(self.crews[i],), daemon=True,
+            threading.Thread(target=self._work, args=(self.teams[i],), daemon=True,
                              name=f"image-stage-{i}")
             for i in range(threads)
         ]
@@ -194,7 +381,7 @@ cdef class Stage:
 
     def needed(self, records, uint32_t epoch, draws):
         """Return the records that a batch is made of: those given, and what mosaics add."""
-        return self.sections.needed(self.spare, records, epoch, draws)
+        return self.groups.needed(self.spare, records, epoch, draws)
 
     def submit(self, const int64_t[::1] records not None, uint32_t epoch,
                const int64_t[::1] draws=None, sizes=None, slots=None,
@@ -336,10 +523,10 @@ cdef class Stage:
         encoded ones, and `announced` the records that the system was told to read from the disk in
         advance.
         """
-        return {**self.sections.counters([*self.crews, self.spare]), "threads": self.in_use,
+        return {**self.groups.counters([*self.teams, self.spare]), "threads": self.in_use,
                 "decoder_warnings": counter_load(&self.damaged),
                 "announced": counter_load(&self.announced),
-                **self.sections.mosaic_stats([*self.crews, self.spare]),
+                **self.groups.mosaic_stats([*self.teams, self.spare]),
                 **self._cache_stats()}
 
     def _cache_stats(self):
@@ -419,8 +606,8 @@ cdef class Stage:
         if idle and self.caches:
             self.last_cache_stats = self._cache_stats()
             for renderer in self._renderers():
-                renderer.shortcut = None
-            self.sections.give_up_caches()
+                renderer.cache_reader = None
+            self.groups.give_up_caches()
             self.caches = []
 
     def _check_usable(self):
@@ -446,7 +633,7 @@ cdef class Stage:
         return 0
 
     def _renderers(self):
-        return [renderer for crew in [*self.crews, self.spare] for renderer in crew.renderers]
+        return [renderer for workers in [*self.teams, self.spare] for renderer in workers.renderers]
 
     cdef bint begin_work(self) noexcept nogil:
         """Have `close` in another thread free nothing until `end_work`; False if it began."""
@@ -470,11 +657,11 @@ cdef class Stage:
         cdef Partners partners
         for i in range(batch.count):
             number = batch.records[i]
-            if self.sections.find_partners(
+            if self.groups.find_partners(
                     self.spare, number, batch.epoch, batch.draws[i], &partners):
                 memcpy(self.expected + count, partners.records, sizeof(partners.records))
                 count += MOSAIC_IMAGES
-            elif not self.sections.holds(number):
+            elif not self.groups.holds(number):
                 self.expected[count] = number
                 count += 1
         if self.fields is not None:
@@ -489,25 +676,25 @@ cdef class Stage:
             return self.source.failure(record, fetched)
         return outcome_error(outcome, self.plan.label_width, self.source.location(record))
 
-    def _work(self, Crew crew):
+    def _work(self, Workers workers):
         """Serve as the body of a worker thread."""
         with nogil:
-            self.serve(crew)
+            self.serve(workers)
 
-    cdef void serve(self, Crew crew) noexcept nogil:
+    cdef void serve(self, Workers workers) noexcept nogil:
         cdef Batch* batch
         cdef Py_ssize_t first, last, slot
         cdef Scratch scratch
         cdef double begin, rendering, on_processor
         scratch.bytes, scratch.capacity = NULL, 0
-        while self.take_tickets(crew.number, &batch, &first, &last):
+        while self.take_tickets(workers.number, &batch, &first, &last):
             begin, on_processor = sync_now(), sync_thread_seconds()
             rendering = sync_now()  # asking for the time of a thread lets others go first
             for slot in range(first, last):
-                self.render_slot(crew, batch, slot, &scratch)
-            seconds_add(&crew.rendering, sync_now() - rendering)
-            seconds_add(&crew.on_processor, sync_thread_seconds() - on_processor)
-            seconds_add(&crew.working, sync_now() - begin)
+                self.render_slot(workers, batch, slot, &scratch)
+            seconds_add(&workers.rendering, sync_now() - rendering)
+            seconds_add(&workers.on_processor, sync_thread_seconds() - on_processor)
+            seconds_add(&workers.working, sync_now() - begin)
             self.put_down(batch, last - first)
         free(scratch.bytes)
 
@@ -544,46 +731,47 @@ cdef class Stage:
             sync_wake_all(&self.done)
         sync_unlock(&self.mutex)
 
-    cdef void render_slot(self, Crew crew, Batch* batch, Py_ssize_t slot,
+    cdef void render_slot(self, Workers workers, Batch* batch, Py_ssize_t slot,
                           Scratch* scratch) noexcept nogil:
         cdef Slot target
         target.targets, target.fields = batch.targets + slot * self.num_views, NULL
         target.label = batch.label + slot * self.plan.label_width
         if self.fields is not None:
             target.fields, target.number = self.fields.rows_of(batch - self.batches), slot
-        self.render_member(crew, batch.records[slot], batch.epoch, batch.draws[slot], &target,
+        self.render_member(workers, batch.records[slot], batch.epoch, batch.draws[slot], &target,
                            &batch.fetched[slot], &batch.outcomes[slot], scratch,
                            &batch.failed[slot], &batch.notes[slot])
         batch.ids[slot] = batch.outcomes[slot].record_id
 
-    cdef void render_member(self, Crew crew, int64_t number, uint32_t epoch, int64_t draw,
+    cdef void render_member(self, Workers workers, int64_t number, uint32_t epoch, int64_t draw,
                             const Slot* target, int* fetched, Outcome* outcome, Scratch* scratch,
                             int64_t* failed, Notes* notes) noexcept nogil:
-        cdef Py_ssize_t section = self.sections.section_of(number)
+        cdef Py_ssize_t group = self.groups.group_of(number)
         cdef Partners partners
         cdef double begin
-        cdef int64_t damaged = counter_load(&(<Renderer>crew.table[section]).warned)
-        cdef int64_t cut = counter_load(&(<Renderer>crew.table[section]).cut)
+        cdef int64_t damaged = counter_load(&(<Renderer>workers.table[group]).warned)
+        cdef int64_t cut = counter_load(&(<Renderer>workers.table[group]).cut)
         failed[0] = number
-        if self.sections.find_partners(crew, number, epoch, draw, &partners):
-            (<Mosaic>crew.mosaic_table[section]).render(
+        if self.groups.find_partners(workers, number, epoch, draw, &partners):
+            (<Mosaic>workers.mosaic_table[group]).render(
                 self.source, &partners, target, fetched, outcome, scratch, failed)
         else:
-            self.render_record(<Renderer>crew.table[section], number, epoch, draw, target, fetched,
+            self.render_record(<Renderer>workers.table[group], number, epoch, draw, target, fetched,
                                outcome, scratch)
-        notes.damaged = counter_load(&(<Renderer>crew.table[section]).warned) - damaged
-        notes.cut = counter_load(&(<Renderer>crew.table[section]).cut) - cut
+        notes.damaged = counter_load(&(<Renderer>workers.table[group]).warned) - damaged
+        notes.cut = counter_load(&(<Renderer>workers.table[group]).cut) - cut
         if target.fields != NULL and fetched[0] == FETCH_OK and outcome.status == RENDER_OK:
             begin = sync_now()
-            (<FieldCrew>crew.fields).render(section, <Renderer>crew.table[section], number, epoch,
-                                            draw, target.fields, target.number, outcome)
-            seconds_add(&crew.on_fields, sync_now() - begin)
+            (<FieldWorkers>workers.fields).render(
+                group, <Renderer>workers.table[group], number, epoch, draw, target.fields,
+                target.number, outcome)
+            seconds_add(&workers.on_fields, sync_now() - begin)
 
     cdef void render_record(self, Renderer renderer, int64_t number, uint32_t epoch, int64_t draw,
                             const Slot* target, int* fetched, Outcome* outcome,
                             Scratch* scratch) noexcept nogil:
         cdef Encoded image
-        cdef bint cached = renderer.shortcut is not None and renderer.shortcut.look(number)
+        cdef bint cached = renderer.cache_reader is not None and renderer.cache_reader.look(number)
         outcome.record_id = 0
         if cached:
             fetched[0] = self.source.fetch_head(number, scratch, &image)
@@ -593,5 +781,5 @@ cdef class Stage:
             renderer.render(&image, epoch, number, draw, target, outcome)
             # What became of the sample counts only if its bytes were those of the file.
             fetched[0] = self.source.confirm(number, image.data, image.size)
-        if cached and renderer.shortcut.lost:       # the cache became shorter meanwhile
+        if cached and renderer.cache_reader.lost:       # the cache became shorter meanwhile
             self.render_record(renderer, number, epoch, draw, target, fetched, outcome, scratch)

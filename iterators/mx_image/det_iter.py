@@ -28,8 +28,8 @@ from ..core.dtypes import FLOAT_TYPES
 from ..core.layout import plan as layout_plan
 from ..images.augment.augmenter import Augmenter, per_channel
 from ..images.contact_sheet import COLOURS
-from ..images.linear_render import LinearPlan
 from ..images.plan import RenderPlan
+from ..images.row_writer import LinearPlan
 from ..images.sources.mixed_packs import as_packs
 from ..images.sources.record_source import read_label_vectors
 from ..providers.image_engines import ImageEngines

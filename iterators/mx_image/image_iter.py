@@ -22,8 +22,8 @@ from ..images.augment.augmenter import (
     described_augmenter,
 )
 from ..images.augment.named_recipes import NamedRecipe, refuse_processor
-from ..images.linear_render import LinearPlan
 from ..images.plan import RenderPlan
+from ..images.row_writer import LinearPlan
 from ..images.sources.mixed_packs import Pack
 from ..providers.image_job import ImageJob, view_recipes
 from ..providers.image_labels import class_labels

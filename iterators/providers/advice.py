@@ -30,11 +30,11 @@ from ..core.order.cutting import pieces
 from ..images.augment.recipe import Recipe
 from ..images.augment.rules import EXPOSURE_RULE
 from ..images.cache.image_cache import MemoryImageCache
-from ..images.render_cache import CachedImages
-from ..images.sections import Section
+from ..images.render import CachedImages
 from ..images.sources.record_source import RecordSource
 from ..images.stage import Stage
 from ..images.view_plans import PackPlan
+from ..images.workers import PlanGroup
 from .device_images import decoded_there
 from .image_caching import available_memory, cached_recipe, estimated_bytes
 from .report import Capacity, EpochReport
@@ -207,7 +207,7 @@ class _Trial:
     ) -> Stage:
         return Stage(
             source or self.source,
-            Section((plan or self.plan).plan, cache),
+            PlanGroup((plan or self.plan).plan, cache),
             batch_size=TRIAL_BATCH,
             threads=1,
             depth=TRIAL_AHEAD,

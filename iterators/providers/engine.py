@@ -205,6 +205,8 @@ class ChosenBatch(NamedTuple):
     others: Callable[[int], Iterable[tuple[Any, ...]]] | None = None
     #: Positions of the epoch that are done behind it, where somebody counts them.
     done: int = 0
+    #: Fields that are no arrays, a list of the values of all samples each; when it is made.
+    lists: tuple[list[Any], ...] = ()
 
 
 class ChosenSamples:

@@ -23,9 +23,8 @@ from recordio.formats.image_header import check_pixels, read_header
 from recordio.formats.jpeg import jpeg
 
 from ..core.order import Order, SequentialOrder
-from ..images.cache.file_image_cache import FileImageCache
-from ..images.cache.image_cache import ImageCache, MemoryImageCache
-from ..images.render_cache import CachedImages, cached_bytes, resizes
+from ..images.cache.image_cache import FileImageCache, ImageCache, MemoryImageCache
+from ..images.render import CachedImages, cached_bytes, resizes
 from ..images.sources.mixed_packs import Pack
 from ..images.sources.source import Source
 

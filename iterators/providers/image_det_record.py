@@ -11,7 +11,7 @@ from recordio.boxes import LEAST_HEADER, LEAST_OBJECT, VALUES_BEFORE_OBJECTS
 from recordio.errors import LabelError, RecordIOError
 from recordio.keywords.options import Options, accepts, divided
 
-from ..images.augment.det_labels import longest_listed, without_flat_objects
+from ..images.augment.det_geometry import longest_listed, without_flat_objects
 from ..images.augment.det_recipe import DetRecipe
 from ..images.det_render import DetPlan
 from ..images.sources.mixed_packs import Packs

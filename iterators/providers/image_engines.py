@@ -25,10 +25,10 @@ from ..core.order import BatchPlan, SequentialOrder
 from ..images.augment.mean_image import read_mean_image, write_mean_image
 from ..images.fields.image_fields import ImageFields
 from ..images.plan import RenderPlan
-from ..images.sections import Section
 from ..images.stage import Stage
 from ..images.stored_bits import CutBits, cuts_of
 from ..images.view_plans import PackPlan
+from ..images.workers import PlanGroup
 from .auto_threads import adapting, thread_count
 from .device_images import DeviceImages, decoded_there
 from .engine import Engine
@@ -82,10 +82,10 @@ class ImageEngines:
             )
         elif job.change is None:
             parts = zip(plans, self.caches, source.firsts.tolist(), strict=True)
-            sections = (Section(*part) for part in parts)
+            groups = (PlanGroup(*part) for part in parts)
             engine = Stage(
                 source.bytes_source(),
-                *sections,
+                *groups,
                 strict=options.strict,
                 fields=self.fields.plans(plans[0]),
                 entries=self.entries,
@@ -173,7 +173,7 @@ def _average(source: ImageSource, plan: RenderPlan, options: ImageRecordOptions)
     batches = BatchPlan(SequentialOrder(0, len(source)), MEAN_BATCH, "pad")
     made = Stage(
         source.bytes_source(),
-        Section(plan),
+        PlanGroup(plan),
         batch_size=MEAN_BATCH,
         threads=thread_count(options.preprocess_threads),
         depth=2,

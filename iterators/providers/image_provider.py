@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +20,8 @@ from ..core.field_specs import FieldKind
 from ..core.layout import plan as layout_plan
 from ..core.order import BatchPlan, BucketPlan, Order, RollOverPlan, check_of
 from ..core.order.parts import zeros
-from ..images.batch_memory import SeparateArrays
 from ..images.fields.image_fields import ImageFields
+from ..images.stage import SeparateArrays
 from ..images.stored_bits import cuts_of
 from .advice import advised
 from .engine import engine_apart, made
@@ -337,6 +338,9 @@ class RecordImageProvider(PlannedProvider):
             ],
         )
 
+    def _lists(self, data: Any) -> list[list[Any]]:
+        return list(self._fields.lists(data).values()) if self._fields else []
+
     def _arrays(self, data: Any, label: Any) -> tuple[list[Any], list[Any]]:
         if isinstance(data, SeparateArrays) and self._as_buffer:
             data, _ = ragged_data(data, self.provide_data[0], True)
@@ -356,8 +360,9 @@ class RecordImageProvider(PlannedProvider):
         return super()._arrays(data, typed[:, 0] if len(desc.shape) == 1 else typed)
 
     def _provider_samples(self) -> Any:
-        self._fields.refuse_chosen()
-        samples, shapes = super()._provider_samples(), self._job.shapes
+        self._fields.refuse_packed()
+        shapes = self._job.shapes
+        samples = replace(super()._provider_samples(), lists=self._fields.of_lists)
         return samples if shapes is None else shapes.joined(samples, self._as_buffer)
 
     def _finish(self, data: Sequence[Any]) -> list[Any]:

@@ -12,8 +12,8 @@ from recordio.keywords.options import Options, accepts, divided
 from ..core.order import Buckets
 from ..images.augment.named_recipes import expanded
 from ..images.augment.recipe import Recipe
-from ..images.patch_render import PatchPlan
 from ..images.plan import RenderPlan
+from ..images.row_writer import PatchPlan
 from ..images.view_plans import with_keywords
 from .image_job import DTYPES, ImageJob, view_recipes
 from .image_labels import Labels, class_labels, several_classes

@@ -32,8 +32,8 @@ from ..core.order.cutting import pieces
 from ..core.order.plans import DrawnShapePlan, ImageSizePlan
 from ..core.order.tokens import TokenPlan
 from ..images.augment.recipe import BaseRecipe
-from ..images.batch_memory import SeparateArrays
 from ..images.plan import RenderPlan
+from ..images.stage import SeparateArrays
 from .image_options import ImageRecordOptions
 from .sample_iterator import Samples
 

@@ -18,10 +18,9 @@ from recordio.list_files import read_entries
 from recordio.packs.sizes import SizedPaths, measured_sizes
 
 from ..core.order import check_of
-from ..images.sources.image_arrays import ImageArrays
 from ..images.sources.mixed_packs import Pack, Packs, as_packs
 from ..images.sources.record_source import file_versions
-from ..images.sources.source import ImageFiles, Source
+from ..images.sources.source import ImageArrays, ImageFiles, Source
 from .fetched_ahead import warn_of_refetching
 from .image_caching import RAM, check_cache
 from .image_options import ImageRecordOptions

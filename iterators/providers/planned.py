@@ -359,6 +359,10 @@ class PlannedProvider(AbstractDataProvider):
             return data, []
         return data, label if isinstance(label, list) else [label]
 
+    def _lists(self, data: Any) -> list[list[Any]]:
+        """Return what the engine made that is no array: a value for each sample."""
+        return []
+
     def _finish(self, data: Sequence[Any]) -> list[Any]:
         """Do with data arrays what is left to do where they are wanted."""
         return list(data)
@@ -493,7 +497,8 @@ class PlannedProvider(AbstractDataProvider):
             data, label, batch = chosen.collect()
             with self._access.lock:
                 self._samples += len(batch.rows)
-            return *self._arrays(data, label), batch
+            lists = tuple(values[: len(batch.rows)] for values in self._lists(data))
+            return *self._arrays(data, label), batch._replace(lists=lists)
 
         return read
 

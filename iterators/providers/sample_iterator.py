@@ -106,6 +106,8 @@ class Samples:
     read: Callable[..., Callable[[], tuple[list[Any], list[Any], ChosenBatch]]]
     #: What the epochs of the provider itself are cut by.
     plan: BatchPlan
+    #: Names of the fields that are lists, which `read` puts beside the samples of a batch.
+    lists: tuple[str, ...] = ()
 
 
 def _chosen(
@@ -123,6 +125,11 @@ def _chosen(
         raise ValueError(
             "mode='even_sequences' needs sequences of different lengths: the samples of a provider "
             "have one shape"
+        )
+    if samples.lists:
+        raise ValueError(
+            f"field {samples.lists[0]!r} is a list, and batches of chosen samples consist of "
+            "arrays: iterate over an ImageRecordIter, or drop the field"
         )
     request = _Request(data_specs, *samples.stored, samples.form)
     if batch_size is None and num_batches is None:
@@ -145,7 +152,9 @@ def _chosen(
 def chosen_batches(
     provider: Any, batches: Iterator[ChosenBatch], largest: int, draws: Iterator[int] | None
 ) -> Iterator[tuple[tuple[Any, ...], int]]:
-    """Yield batches of samples in the order of the file, data, then labels, with what is `done`.
+    """Yield batches of samples in the order of the file, with what is `done`.
+
+    A batch has data, fields that are lists, then labels.
 
     The epoch is that of the provider's next `iterator`; see `Samples.read`.
     """
@@ -161,7 +170,8 @@ def chosen_batches(
         if not shaped:  # else it has as many slots as samples
             data, label = request.samples(data, label, len(batch.rows))
         placed = samples.to_device([*data, *label])
-        yield (*samples.finish(placed[: len(data)]), *placed[len(data) :]), batch.done
+        images = samples.finish(placed[: len(data)])
+        yield (*images, *batch.lists, *placed[len(data) :]), batch.done
 
 
 def plan_of(provider: Any) -> BatchPlan:

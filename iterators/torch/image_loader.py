@@ -119,12 +119,12 @@ class ImageLoader:
     **keywords
         Of `ImageRecordIter`: ``data_shape``, ``dtype``, ``layout``, ``device``, ``on_error``,
         ``cache``, ``rand_mirror``, ...; they take precedence over the transform.  With ``fields``,
-        which a pack has, batches are ``(images, field, ..., labels)``; texts and packed objects are
-        refused.  With ``buckets`` or a list of shapes as ``data_shape`` each batch has its shape;
-        with ``patches`` the images are a dict of ``patches``, ``patch_coord`` and ``patch_valid``,
-        with the processor of a vision-language model as `transform` a dict of its tensors,
-        with ``data_shape=None`` a list of tensors, or for ``ragged="buffer"`` a dict of one tensor
-        with its ``offsets`` and ``sizes``.
+        which a pack has, batches are ``(images, field, ..., labels)``, arrays before texts, which
+        are lists; packed objects are refused.  With ``buckets`` or a list of shapes as
+        ``data_shape`` each batch has its shape; with ``patches`` the images are a dict of
+        ``patches``, ``patch_coord`` and ``patch_valid``, with the processor of a vision-language
+        model as `transform` a dict of its tensors, with ``data_shape=None`` a list of tensors, or
+        for ``ragged="buffer"`` a dict of one tensor with its ``offsets`` and ``sizes``.
 
     Raises
     ------

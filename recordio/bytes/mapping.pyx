@@ -1,3 +1,4 @@
+# build: small map_guard.c
 """Files as read-only memory, and what of it was lost since.
 
 A file that becomes shorter while it is mapped, or whose disk fails, does not end the process: what

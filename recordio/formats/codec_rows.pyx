@@ -1,3 +1,4 @@
+# build: small
 """The row source over a decoder written in C: the calls, their errors and their time.
 
 JPEG, PNG and WebP are such decoders; what differs between them is a `Codec`.

@@ -1,3 +1,4 @@
+# build: small
 """One encoded image into an array: decoded, cut, turned, resized and laid out, without the GIL.
 
 The rows come from the first source of `CODECS` that takes the image; the last one is that of

@@ -1,3 +1,4 @@
+# build: small
 """The outcome of one sample, noted without the GIL and turned into an exception with it."""
 
 from libc.string cimport strncpy

@@ -2,28 +2,24 @@
 
 from libc.string cimport memset
 
-import numpy as np
-
 from iterators.images.augment.draw cimport ImageKey, draw_key
-from iterators.images.augment.erasing cimport Eraser
-from iterators.images.augment.face_changes cimport DrawnFace
-from iterators.images.augment.jitter cimport (
-    ColourRecipe, ColourSteps, Jitter, compose, draw_colours, linear_colour, load_colours,
+from iterators.images.augment.pixel_changes cimport (
+    ColourRecipe, ColourSteps, DrawnFace, Eraser, Jitter, PixelChange, compose, draw_colours,
+    linear_colour, load_colours,
 )
-from iterators.images.augment.pixel_change cimport PixelChange
-from iterators.images.augment.policy cimport Drawn, PolicyChange
-from iterators.images.augment.policy cimport State as PolicyState
-from iterators.images.augment.step_program cimport (
-    STEP_AFFINE, STEP_JITTER, STEP_PERSPECTIVE, STEP_POLICY, STEP_ROTATE, DrawnStep, StepChange,
-    StepState, step_map,
+from iterators.images.augment.program cimport (
+    STEP_AFFINE, STEP_JITTER, STEP_PERSPECTIVE, STEP_POLICY, STEP_ROTATE, Drawn, DrawnStep,
+    PolicyChange, PolicyState, StepChange, StepState, step_map,
 )
 from recordio.kernels.normalise cimport normalise_recipe
 from recordio.kernels.transform cimport transform_map
 
-from iterators.images.augment.face_changes import FaceChange
-from iterators.images.augment.jitter import ColourJitter, DetColourJitter
-from iterators.images.augment.step_program import OWN
+import numpy as np
+
 from recordio.kernels.operations import METHODS, NAMES
+
+from iterators.images.augment.pixel_changes import ColourJitter, DetColourJitter, FaceChange
+from iterators.images.augment.program import OWN
 
 
 cdef ImageKey image_key(key, epoch, record, occurrence=0):
@@ -113,7 +109,7 @@ def drawn_rectangles(recipe, key, epoch, record, occurrence=0):
     _, height, width = recipe.data_shape
     cdef Eraser eraser = Eraser(recipe, width)
     cdef ImageKey image = image_key(key, epoch, record, occurrence)
-    eraser.draw(&image, width, height)
+    eraser.draw_rectangles(&image, width, height)
     return [(eraser.rectangles[i].x, eraser.rectangles[i].y, eraser.rectangles[i].width,
              eraser.rectangles[i].height) for i in range(eraser.count)]
 

@@ -1,19 +1,15 @@
 """What recipes do to the labels of detection images, by the same functions as the image stage."""
 
-import numpy as np
-
 from iterators.images.augment.det_geometry cimport (
-    DetGeometryRecipe, draw_det_geometry, load_det_recipe,
+    LABEL_SHORT, Box, CropLimits, DetGeometryRecipe, Objects, crop_objects, draw_det_geometry,
+    label_message, load_det_recipe, mirror_objects, move_objects, parse_label, project_objects,
 )
-from iterators.images.augment.det_labels cimport (
-    LABEL_SHORT, Box, CropLimits, Objects, crop_objects, label_message, mirror_objects, parse_label,
-    project_objects,
-)
-from iterators.images.augment.det_moves cimport move_objects
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport Geometry, geometry_message
-from iterators.images.augment.policy cimport MAX_DRAWN, Drawn
+from iterators.images.augment.program cimport MAX_DRAWN, Drawn
 from recordio.kernels.operations cimport operation_kind
+
+import numpy as np
 
 from recordio.kernels.operations import NAMES
 

@@ -3,17 +3,16 @@
 from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport free, malloc
 
-import numpy as np
-
-from iterators.images.fields.path cimport (
-    FieldPath, PathFinder, Tracer, find_origin, move_point,
-)
-from iterators.images.fields.values cimport ValueReader, gather_row, value_image
+from iterators.images.fields.field cimport FieldPath, PathFinder, Tracer, find_origin, move_point
+from iterators.images.fields.pixel_fields cimport ValueReader, gather_row, value_image
 from iterators.images.render cimport Renderer
 from recordio.formats.row_source cimport ImageInfo, Rectangle
 from recordio.formats.status cimport RENDER_OK, Outcome
 
+import numpy as np
+
 from recordio.errors import ImageDecodeError
+
 
 cdef enum:
     INT32 = 2               # a type of `gather.h`
@@ -32,7 +31,7 @@ cdef class Path:
         outcome.status, outcome.message[0] = RENDER_OK, 0
         self.path = <FieldPath*>malloc(sizeof(FieldPath))
         self.image = renderer.pixels(pixels, epoch, number)
-        if renderer.finder.find(renderer.runner, self.path, &outcome):
+        if renderer.path_finder.find(renderer.runner, self.path, &outcome):
             raise ValueError(outcome.message.decode())
         self.tracer = Tracer()
         self.tracer.begin(self.path, &outcome)
@@ -89,7 +88,7 @@ cdef class PathMaker:
 
     def __init__(self, plan):
         self.renderer = Renderer(plan)
-        self.renderer.finder = PathFinder(self.renderer.runner)
+        self.renderer.path_finder = PathFinder(self.renderer.runner)
 
     def __call__(self, pixels, epoch=0, number=0):
         return Path(self, pixels, epoch, number)

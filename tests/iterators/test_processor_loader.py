@@ -1,10 +1,14 @@
 """`ImageLoader` with the image processor of a vision-language model as its transform."""
 
+import io
+
 import numpy as np
 import PIL.Image
 import pytest
 
+import recordio
 from iterators import NamedRecipe, count_patches, preprocess
+from iterators.fields import Text
 
 torch = pytest.importorskip("torch")
 from iterators.torch import ImageLoader  # noqa: E402
@@ -96,3 +100,39 @@ def test_what_chooses_or_collates_single_images_is_refused(files):
         ImageLoader(files, transform=recipe, batch_patches=99, sampler=range(5))
     with pytest.raises(ValueError, match="a processor puts together"):
         ImageLoader(files, transform=recipe, batch_patches=99, collate_fn=list)
+
+
+@pytest.fixture(scope="module")
+def captioned(images, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("captioned")
+    texts = [f"picture {number}".encode() for number in range(len(images))]
+    for name, contents in (("a", [png(image) for image in images]), ("a.caption", texts)):
+        with recordio.RecordWriter(folder / f"{name}.rec", folder / f"{name}.idx") as writer:
+            for number, content in enumerate(contents):
+                header = recordio.IRHeader(0, float(number), number, 0)
+                writer.write(recordio.pack(header, content), number)
+    return folder / "a.rec"
+
+
+def png(image):
+    file = io.BytesIO()
+    PIL.Image.fromarray(image).save(file, "png")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"transform": NamedRecipe.from_processor(QWEN), "batch_patches": 200},
+        {"data_shape": (3, 8, 8), "batch_size": 4},
+    ],
+    ids=["patches", "one shape"],
+)
+def test_texts_stand_between_images_and_labels(captioned, images, more):
+    with ImageLoader(captioned, fields={"caption": Text()}, shuffle=True, **more) as loader:
+        seen = []
+        for batch in loader:
+            _, texts, labels = batch
+            assert texts == [f"picture {number}" for number in labels.tolist()]
+            seen += texts
+    assert len(set(seen)) == len(seen) == len(images)

@@ -24,7 +24,7 @@ from iterators.core.field_specs import (
     field_of,
 )
 from iterators.images.contact_sheet import COLOURS, Layer
-from iterators.images.fields.values import decode_values
+from iterators.images.fields.pixel_fields import decode_values
 from iterators.providers.show import layer_of
 from recordio.boxes import boxes_of, objects_of
 from recordio.errors import FieldError, ImageDecodeError, RecordIOError

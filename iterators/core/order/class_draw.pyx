@@ -1,3 +1,4 @@
+# build: small
 """Images class by class: the record at a position of an order that visits classes in turn.
 
 Two sequences without end are joined: classes, each once in every cycle, and the images of each

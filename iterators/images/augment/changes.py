@@ -7,12 +7,9 @@ from typing import Any
 
 from .augmenter import Augmenter
 from .det_recipe import DetRecipe
-from .face_changes import FaceChange
-from .jitter import ColourJitter, DetColourJitter
-from .pixel_change import PixelChange
-from .policy import PolicyChange
+from .pixel_changes import ColourJitter, DetColourJitter, FaceChange, PixelChange
+from .program import PolicyChange, StepChange
 from .recipe import Recipe
-from .step_program import StepChange
 
 Changes = tuple[tuple[Any, Callable[[Any], Any]], ...]
 
@@ -27,7 +24,7 @@ _COMMON: Changes = (
 )
 _RECIPE_CHANGES: Changes = ((FaceChange, FaceChange.wanted), *_COMMON)
 
-#: The colours of an `Augmenter` change when it is normalised: see `linear_render`.
+#: The colours of an `Augmenter` change when it is normalised: see `row_writer`.
 CHANGES: dict[type, Changes] = {
     Recipe: ((ColourJitter, lambda recipe: True), *_RECIPE_CHANGES),
     Augmenter: _RECIPE_CHANGES,

@@ -2,7 +2,7 @@
 
 A `DetRecipe` is the validated set of MXNet's parameters for detection images.  It draws nothing
 itself; the numbers for one image follow from (seed, epoch, record) in `det_geometry` and
-`jitter`, and in the modules that `policy_options` names.
+`pixel_changes`, and in the modules that `policy_options` names.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ cdef enum Purpose:
     DRAW_RECTANGLE = 96     # area, ratio, x, y: 10 tries for each of 16 rectangles: 96 ... 255
     DRAW_OPERATION = 1 << 16    # two blocks for every operation of a policy: 64 of them
     DRAW_MIX = 1 << 17      # Beta and Dirichlet numbers, depths: 128 blocks for every number
-    DRAW_STEP = 1 << 20     # 32 blocks for every step of a program: see `step_program`
+    DRAW_STEP = 1 << 20     # 32 blocks for every step of a program: see `program`
     DRAW_TRIAL = 1 << 26    # and above: scale, ratio, x, y; one block for every trial of a sampler
 
 

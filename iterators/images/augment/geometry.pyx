@@ -12,12 +12,12 @@ from libc.math cimport exp, floorf, log, rint, round as c_round, sqrt
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
+from iterators.core.order.image_shapes cimport patch_size
 from iterators.images.augment.draw cimport (
     DRAW_AREA, DRAW_CROP, DRAW_METHOD, DRAW_MIRROR, DRAW_STRETCH, DRAW_WARP, ImageKey, draw,
     draw_between, draw_integer, draw_key, philox_block, philox_unit,
 )
-from iterators.core.order.image_shapes cimport patch_size
-from iterators.images.augment.step_program cimport StepChange, StepState, step_map
+from iterators.images.augment.program cimport StepChange, StepState, step_map
 from recordio.kernels.operations cimport AFFINE_LARGEST_SIDE
 from recordio.kernels.transform cimport transform_map
 from recordio.kernels.warp cimport WARP_LARGEST_SIDE, affine_forward, warp_invert

@@ -1,6 +1,6 @@
 """The keywords of geometry that MXNet does not have: torchvision's warps, borders and flips.
 
-`GeometryOptions` describes possible changes and their ranges; `step_program` and `geometry` draw.
+`GeometryOptions` describes possible changes and their ranges; `program` and `geometry` draw.
 """
 
 from __future__ import annotations

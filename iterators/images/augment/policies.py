@@ -1,7 +1,7 @@
 """The `Policy` of `auto_augment`, made of a name, of timm's string, or of keywords.
 
 A policy names the operations to draw from, their number, and their strength.  It draws nothing
-and touches no pixel: `policy` does both, without the GIL.
+and touches no pixel: `program` does both, without the GIL.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `PolicyOptions` is the part of a recipe that is not MXNet's, and `ChangeOptions` the share of it
 that images with boxes have as well.  They describe possible changes and their ranges; drawing is
-the work of `policy`, `step_program`, `erasing` and `face_changes`.
+the work of `program` and `pixel_changes`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The steps of programs: one row for each operation, and the check of the keyword `steps`.
 
-A row says all that differs between an operation and the others, `step_program` draws and applies
+A row says all that differs between an operation and the others, `program` draws and applies
 it.  Keywords of a recipe that change pixels are programs as well, with random numbers from fixed
 `words`: (block and word of the chance, those of the first value, first block of an order).
 """
@@ -45,7 +45,7 @@ class StepRow(NamedTuple):
 
     #: Its parameters, beside "p".
     parameters: Mapping[str, Parameter] = {}
-    #: Name in `recordio.kernels.operations`; "" for code of its own in `step_program`.
+    #: Name in `recordio.kernels.operations`; "" for code of its own in `program`.
     kernel: str = ""
     #: Parameters from whose ranges its numbers are drawn, in this order.
     draws: tuple[str, ...] = ()

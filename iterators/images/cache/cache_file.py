@@ -37,8 +37,6 @@ from recordio.bytes.mapping import map_descriptor
 from recordio.bytes.storage import TEMPORARY_SUFFIX
 from recordio.errors import CacheFileError
 
-from .image_cache import WORD_LENGTH_BITS, WORD_UNIT
-
 #: Changes with the layout of the file (also with `_offsets`, which a file must agree with), and
 #: when the same settings give other pixels.
 VERSION = 1
@@ -49,6 +47,9 @@ JSON_OFFSET = 32
 LONGEST_JSON = 1 << 20
 PAGE = 4096
 LOCK_SECONDS = 10.0
+#: A word of the table is the offset of an image and, in its lowest bits, the length, both in units
+#: of bytes.
+WORD_LENGTH_BITS, WORD_UNIT = 24, 64
 
 OFFSETS = ("table_place", "data_place")
 

@@ -1,6 +1,7 @@
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t, uint8_t
 
 from recordio.sync cimport sync_mutex
+
 
 cdef extern from "iterators/images/cache/image_cache.h" nogil:
     uint64_t cache_load(const uint64_t* word)
@@ -35,10 +36,6 @@ cdef struct CachedImage:
     int height
     int source_width
     int source_height
-
-
-# End of the image of a word in the data.
-cdef int64_t word_end(uint64_t word) noexcept nogil
 
 
 # Images by record number; any thread may call any of these functions at any time.

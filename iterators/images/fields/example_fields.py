@@ -13,7 +13,7 @@ import numpy as np
 from ..augment.recipe import Recipe
 from ..plan import RenderPlan
 from ..render import Renderer
-from .field_set import FieldSet
+from ..workers import FieldSet, FieldWorkers
 from .image_fields import ImageFields
 
 
@@ -23,7 +23,7 @@ class ExampleFields:
     def __init__(self, fields: ImageFields, renderer: Renderer) -> None:
         self._fields, self._renderer = fields, renderer
         self._plans = fields.plans(renderer.plan)
-        self._crew = FieldSet(self._plans, batch_size=1, depth=0).crew([renderer])
+        self._workers = FieldWorkers(FieldSet(self._plans, batch_size=1, depth=0), [renderer])
 
     def of(self, number: int, epoch: int = 0, size: tuple[int, int] | None = None) -> list[Any]:
         """Return the fields of the image that was made last, record `number` of its source.
@@ -34,7 +34,7 @@ class ExampleFields:
             np.empty(plan.shape(1, size), plan.dtype) if plan.is_array else [None]
             for plan in self._plans
         ]
-        self._crew.sample(self._renderer, arrays, number, epoch)
+        self._workers.sample(self._renderer, arrays, number, epoch)
         return self._fields.example(self._plans, arrays)
 
 

@@ -2,8 +2,13 @@ from typing import Any
 
 import numpy as np
 
+from ..image_steps import StepRunner
 from ..sources.source import Source
 
+class PathFinder:
+    def __init__(self, runner: StepRunner) -> None: ...
+
+class Tracer: ...
 class FieldWorker: ...
 
 class FieldPlan:

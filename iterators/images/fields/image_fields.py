@@ -30,9 +30,8 @@ from ...core.field_specs import (
 from ..plan import RenderPlan
 from ..sources.source import Source
 from .field import FieldPlan
-from .object_fields import ObjectPlan, check_width, scan_objects
+from .payload_fields import ObjectPlan, PlacePlan, TextPlan, check_width, scan_objects
 from .pixel_fields import ImagePlan, ValuePlan
-from .plain_fields import PlacePlan, TextPlan
 
 #: Values of a point and, at least, of a row of boxes.
 POINT, LEAST_ROW = 3, 5
@@ -161,16 +160,15 @@ class ImageFields:
                         f"the labels of their records come with them: drop mosaic, or field {name}"
                     )
 
-    def refuse_chosen(self) -> None:
-        """Refuse batches of chosen samples, which are put together of arrays alone."""
+    def refuse_packed(self) -> None:
+        """Refuse batches of chosen samples of what has no axis of samples."""
         if self._packed:
             raise ValueError("packed fields have no axis of samples: iterate over the provider")
-        for name, spec in self.specs.items():
-            if not spec.is_array:
-                raise ValueError(
-                    f"field {name!r} is a list, and batches of chosen samples consist of arrays: "
-                    "iterate over an ImageRecordIter, or drop the field"
-                )
+
+    @property
+    def of_lists(self) -> tuple[str, ...]:
+        """The names of the fields of a batch that are no arrays."""
+        return tuple(name for name, field, _ in self._names if not self.specs[field].is_array)
 
     def close(self) -> None:
         """Give up the source, and with it what it holds of files on servers."""
@@ -258,8 +256,9 @@ class ImageFields:
 
     def lists(self, data: Sequence[Any]) -> dict[str, list[Any]]:
         """Return the fields of a batch that are no arrays, by name."""
-        named = zip(self._names, data[self._num_images :], strict=True)
-        return {name: v for (name, field, _), v in named if not self.specs[field].is_array}
+        names = (name for name, *_ in self._names)
+        found = dict(zip(names, data[self._num_images :], strict=True))
+        return {name: found[name] for name in self.of_lists}
 
     def finish(self, data: Sequence[Any], normalise: Any) -> list[Any]:
         """Normalise the images of a batch on their device, and the fields that are like them."""

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -9,13 +9,22 @@ from ..render import Renderer
 from ..sources.source import Source
 from .field import FieldPlan, FieldWorker
 
+DEFAULT_LIMITS: dict[str, int]
+VALUE_TYPES: tuple[str, ...]
+
+def decode_values(
+    data: bytes, limits: Mapping[str, int] = ..., *, exact: bool = True
+) -> NDArray[Any]: ...
+
+class ValueReader:
+    def __new__(cls, limits: dict[str, int], exact: bool = True) -> Self: ...
+
 ERASING: tuple[str, ...]
 FILTERS: tuple[str, ...]
 FIRST_FILTER: int
 FORM: tuple[str, ...]
 METHODS: tuple[str, ...]
 OPENCV_METHODS: dict[str, int]
-VALUE_TYPES: tuple[str, ...]
 
 def partners_of(swap: Sequence[tuple[int, int]]) -> NDArray[np.int32]: ...
 

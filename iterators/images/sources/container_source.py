@@ -11,9 +11,8 @@ import numpy as np
 from recordio.containers.samples import ContainedSamples
 from recordio.packs.open_pack import FieldPack, OpenPack
 
-from .contained import LabelTable, LibraryRows, SpanFiles, SpansAndRows
 from .fetched import pin_records
-from .source import ImageFiles, Source
+from .source import ImageFiles, LabelTable, LibraryRows, Source, SpanFiles, SpansAndRows
 
 
 def container_source(packs: Sequence[OpenPack]) -> Source:

@@ -18,7 +18,7 @@ from recordio.frames.head import FRAMED_HEADER, HEAD, MAGIC_WORD, flag_of, lengt
 from recordio.header import HEADER, unpack
 from recordio.packs.open_pack import OpenPack
 
-from ..augment.det_labels import Longest, longest
+from ..augment.det_geometry import Longest, longest
 from .fetched import far_heads, is_far, mapped, pinned_pieces
 
 #: The frame and the header of a record in one piece, and the first value behind them.

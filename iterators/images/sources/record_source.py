@@ -33,8 +33,7 @@ from recordio.packs.identities import Identities, count_identities, joined_ident
 from recordio.packs.open_pack import OpenPack, open_fields, open_listed
 from recordio.partition import part_by_bytes, part_by_count
 
-from ..augment.det_labels import Longest
-from .contained import JoinedSources
+from ..augment.det_geometry import Longest
 from .container_source import container_source
 from .fetched import (
     FetchedFiles,
@@ -48,7 +47,7 @@ from .fetched import (
     read_offsets,
 )
 from .header_labels import label_of, longest_labels, plain_labels, whole_labels
-from .source import RecordFiles, Source
+from .source import JoinedSources, RecordFiles, Source
 
 #: Bytes of blocks that are shuffled together, where contents are read in blocks: twice as many are
 #: kept, or four blocks.  Other files beside such are cut into blocks of `BLOCK_BYTES`.

@@ -1,7 +1,4 @@
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-
-from recordio.frames.checksums cimport Table
-from recordio.bytes.mapping cimport map_guard
+from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
 
 
 # Memory of one worker for records that are not in one piece; kept from record to record.
@@ -40,52 +37,3 @@ cdef class Source:
     cdef object failure(self, int64_t number, int status)
     # Where a record lies, as keywords of RecordIOError.
     cdef dict location(self, int64_t number)
-
-
-# A mapped file and the number of its first record.
-cdef struct File:
-    const uint8_t* base
-    int64_t size
-    int64_t start
-    map_guard* guard
-    bint verifies                   # records are compared with
-    Table checksums
-
-
-# Records that lie in mapped files.
-cdef class MappedFiles(Source):
-    cdef list paths
-    cdef list views                 # keep the mappings while threads read them
-    cdef object numberings          # of the records of each file, for errors
-    cdef File* files
-    cdef Py_ssize_t num_files
-    cdef object offsets
-    cdef const int64_t* offset_of
-    cdef int64_t faults             # page faults when `expect` was last called
-    cdef int64_t to_announce        # records that it will still announce
-
-    cdef void read_sparsely(self, bint sparsely) noexcept nogil
-    cdef void announce_one(self, int64_t number) noexcept nogil
-    cdef const File* file_of(self, int64_t record) noexcept nogil
-    cdef object number_in(self, const File* file, int64_t number)
-
-
-cdef class RecordFiles(MappedFiles):
-    cdef list checksums             # what records are compared with
-    cdef object absences            # what makes errors for records that files do not have
-
-    cdef int locate(self, int64_t number, bint verify, Scratch* scratch,
-                    Encoded* image) noexcept nogil
-
-
-cdef class ImageFiles(Source):
-    cdef list paths
-    cdef bytes names                # all paths, each ended by a zero
-    cdef const char* first_name
-    cdef object tables              # keep what the pointers below point to
-    cdef const int64_t* starts      # where each path begins in them
-    cdef const uint64_t* ids
-    cdef const float* labels
-    cdef Py_ssize_t label_width
-
-    cdef void describe(self, int64_t number, Encoded* image) noexcept nogil

@@ -1,3 +1,4 @@
+# build: libjpeg compress.c
 """Encode pixels as JPEG images with libjpeg-turbo, without the GIL, to OpenCV's bytes.
 
 Nothing here converts pixels or decodes images.

@@ -1,3 +1,4 @@
+# build: small
 """Entry points of the JPEG images of a pack: where a decoder can begin within them.
 
 They are noted while images are decoded; `entries.h` says what they are.  A store belongs to one set

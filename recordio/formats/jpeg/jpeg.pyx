@@ -1,3 +1,4 @@
+# build: libjpeg decoder.c entropy.c entropy_check.c idct.c mcu_rows.c progressive.c unavailable.c
 """Decode JPEG images with libjpeg-turbo: the header, a region, at full size or a fraction of it.
 
 It gives the pixels as stored: it never turns an image upright, never decodes anything but JPEG, and

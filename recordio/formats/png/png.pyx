@@ -1,3 +1,4 @@
+# build: decoder.c
 """Read headers of PNG images, and decode them without Python: all or a region.
 
 What is decoded is the still image, of 8 or 16 bits; files whose pixels depend on something odd are

@@ -1,3 +1,4 @@
+# build: libjpeg rewrite.c coefficients.c rewrite_unavailable.c
 """Rewrite JPEG files without loss, so that parts of them are decoded faster.
 
 A rewritten file has the same coefficients, hence the same pixels for every decoder, and everything

@@ -1,3 +1,4 @@
+# build: libwebp decoder.c
 """Decode still WebP images with libwebp, without Python: all or a region.
 
 The pixels are those of libwebp's own decode of the whole image, which OpenCV and Pillow hand out

@@ -11,7 +11,7 @@ import zlib
 import numpy as np
 
 from faces.cache import load, store
-from iterators.images.cache.file_image_cache import FileImageCache
+from iterators.images.cache.image_cache import FileImageCache
 
 from .mutate import EDGES, change_json_text, change_number, near, put
 from .target import Target, scratch

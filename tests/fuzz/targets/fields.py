@@ -17,7 +17,7 @@ import numpy as np
 
 from iterators import ImageRecordIter
 from iterators.core.field_specs import Boxes, FieldKind, Image, Json, Keypoints, Mask, Text
-from iterators.images.fields.values import decode_values
+from iterators.images.fields.pixel_fields import decode_values
 from recordio import IRHeader, RecordIOError, pack, unpack
 from recordio.boxes import objects_of
 from recordio.containers.objects import labels_of_rows

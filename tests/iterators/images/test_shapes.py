@@ -11,9 +11,9 @@ from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.recipe import Recipe
 from iterators.images.det_render import DetPlan
 from iterators.images.plan import RenderPlan
-from iterators.images.sections import Section
 from iterators.images.sources.source import RecordFiles
 from iterators.images.stage import Stage
+from iterators.images.workers import PlanGroup
 
 LARGEST = (96, 112)
 RECIPES = {
@@ -51,7 +51,7 @@ def stage_of(path, size=LARGEST, recipe=None, kind=Recipe, batch_size=12, thread
     plan_class = DetPlan if kind is DetRecipe else RenderPlan
     return Stage(
         RecordFiles([reader], reader.offsets, np.zeros(1, np.int64)),
-        Section(plan_class(made, label_width=12 if kind is DetRecipe else 0, **plan)),
+        PlanGroup(plan_class(made, label_width=12 if kind is DetRecipe else 0, **plan)),
         batch_size=batch_size,
         threads=threads,
         depth=2,

@@ -10,9 +10,9 @@ import pytest
 import recordio
 from iterators.images.augment.recipe import Recipe
 from iterators.images.plan import RenderPlan
-from iterators.images.sections import Section
 from iterators.images.sources.source import RecordFiles
 from iterators.images.stage import Stage
+from iterators.images.workers import PlanGroup
 from recordio.formats import general as codec
 
 
@@ -32,7 +32,7 @@ def stage_of(tmp_path):
         plan = RenderPlan(Recipe(data_shape=(3, 8, 8)))
         return Stage(
             RecordFiles([reader], reader.offsets, np.zeros(1, np.int64)),
-            Section(plan),
+            PlanGroup(plan),
             batch_size=4,
             threads=1,
             depth=2,

@@ -22,7 +22,7 @@ import recordio
 from iterators import ImageDetRecordIter, ImageIter, ImageRecordIter
 from iterators.images.augment.recipe import Recipe
 from iterators.images.cache.image_cache import image_bytes
-from iterators.images.render_cache import cached_bytes, resizes
+from iterators.images.render import cached_bytes, resizes
 from iterators.providers import image_caching
 from iterators.testing import box_label, maker, write_images, write_pack
 from recordio.errors import CacheFileError, RecordIOError

@@ -11,7 +11,7 @@ import recordio
 from faces.cache import load, store
 from iterators import ImageIter, ImageRecordIter
 from iterators.datasets import ImageRecordDataset, RecordDataset, TextDataset
-from iterators.images.cache.file_image_cache import FileImageCache
+from iterators.images.cache.image_cache import FileImageCache
 from iterators.testing import maker, write_pack
 from recordio.errors import TextFormatError, TruncatedRecordError
 

@@ -18,9 +18,9 @@ from iterators.images.augment.augmenter import described_augmenter
 from iterators.images.augment.det_recipe import DetRecipe
 from iterators.images.augment.recipe import Recipe
 from iterators.images.det_render import DetPlan
-from iterators.images.linear_render import LinearPlan
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
+from iterators.images.row_writer import LinearPlan
 from iterators.testing import write_records
 from recordio import decode_image
 from recordio.errors import ImageDecodeError, RecordHeaderError

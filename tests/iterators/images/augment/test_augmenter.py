@@ -9,8 +9,8 @@ from scipy import stats
 from faces.draws import composed, drawn_colours
 from iterators.images.augment.augmenter import described_augmenter
 from iterators.images.augment.geometry import drawn_steps
-from iterators.images.linear_render import LinearPlan
 from iterators.images.render import Renderer
+from iterators.images.row_writer import LinearPlan
 from recordio import IRHeader, pack_img
 
 SHAPE = (3, 16, 12)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from iterators.images.augment.det_labels import Longest, longest_listed
+from iterators.images.augment.det_geometry import Longest, longest_listed
 
 
 def test_the_longest_label_of_a_list():

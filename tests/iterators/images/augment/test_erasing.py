@@ -9,9 +9,9 @@ from scipy import stats
 
 from faces.draws import drawn_rectangles
 from iterators.images.augment.recipe import Recipe
-from iterators.images.linear_render import LinearPlan
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
+from iterators.images.row_writer import LinearPlan
 from recordio import IRHeader, pack_img
 
 RARE = 1e-4

@@ -6,7 +6,7 @@ from scipy import stats
 
 from faces.draws import drawn_operations, operations_of
 from iterators.images.augment.policies import NAMES, policy_of
-from iterators.images.augment.policy import PolicyChange
+from iterators.images.augment.program import PolicyChange
 from iterators.images.augment.recipe import Recipe
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer

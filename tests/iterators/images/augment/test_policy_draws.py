@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from faces.draws import operations_of
-from iterators.images.augment.policy import PolicyChange
+from iterators.images.augment.program import PolicyChange
 from iterators.images.augment.recipe import Recipe
 
 from .library_draws import GOLDEN, SIZE, TIMM, TORCHVISION, of_timm, of_torchvision, statistics

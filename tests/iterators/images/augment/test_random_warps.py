@@ -20,9 +20,9 @@ from faces.draws import drawn_warps
 from iterators.images.augment.augmenter import Augmenter
 from iterators.images.augment.geometry import drawn_steps
 from iterators.images.augment.recipe import Recipe
-from iterators.images.linear_render import LinearPlan
 from iterators.images.plan import RenderPlan
 from iterators.images.render import Renderer
+from iterators.images.row_writer import LinearPlan
 
 from .library_draws import GOLDEN, WARP_SIZE, WARPS, warps_of_torchvision
 

@@ -12,8 +12,8 @@ from scipy import stats
 from faces.draws import drawn_steps, steps_of
 from iterators import ImageRecordIter
 from iterators.images.augment.det_recipe import DetRecipe
+from iterators.images.augment.program import StepChange
 from iterators.images.augment.recipe import Recipe
-from iterators.images.augment.step_program import StepChange
 from iterators.images.augment.steps import MOST_DEPTH, PUBLIC
 from recordio.kernels.gaussian import blur
 from recordio.kernels.operations import operate

@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iterators.images.cache.file_image_cache import FileImageCache
-from iterators.images.cache.image_cache import MemoryImageCache, image_bytes
+from iterators.images.cache.image_cache import FileImageCache, MemoryImageCache, image_bytes
 from recordio.errors import CacheFileError
 
 sys.path.append(str(Path(__file__).parents[3]))  # for processes that import this file

@@ -20,8 +20,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iterators.images.cache import cache_file
-from iterators.images.cache.file_image_cache import FileImageCache
-from iterators.images.cache.image_cache import LARGEST_CAPACITY, MemoryImageCache, image_bytes
+from iterators.images.cache.image_cache import (
+    LARGEST_CAPACITY,
+    FileImageCache,
+    MemoryImageCache,
+    image_bytes,
+)
 from recordio.errors import CacheFileError
 
 sys.path.append(str(Path(__file__).parents[3]))  # for processes that import this file

@@ -178,9 +178,16 @@ def test_a_loader_gives_fields_between_images_and_labels(path):
         for images, masks, points, labels in loader:
             assert images.shape == (4, 3, 40, 44) and masks.shape == (4, 40, 44)
             assert points.shape == (4, 1, 2, 3) and labels.dtype == torch.int64
-    with ImageLoader(str(path), fields={"caption": Text()}, **keywords) as loader:
-        with pytest.raises(ValueError, match="is a list, and batches of chosen samples"):
+    packed = {"points": Keypoints(packed=True)}
+    with ImageLoader(str(path), fields=packed, **keywords) as loader:
+        with pytest.raises(ValueError, match="packed fields have no axis of samples"):
             next(iter(loader))
+
+
+def test_iterators_of_other_forms_refuse_lists(path):
+    with provider(path, {"caption": Text()}) as batches:
+        with pytest.raises(ValueError, match="is a list, and batches of chosen samples"):
+            batches.iterator("sequential")
 
 
 def test_tensors_and_normalisation_on_a_device(path):

@@ -9,7 +9,7 @@ import pytest
 import recordio
 from iterators import ImageDetRecordIter, ImageRecordIter
 from iterators.fields import Boxes, Crop, Json, Keypoints, Mask, Size, Text
-from iterators.images.fields.object_fields import scan_objects
+from iterators.images.fields.payload_fields import scan_objects
 from iterators.images.sources.record_source import RecordSource
 from recordio import IRHeader
 from recordio.errors import FieldError, LabelError

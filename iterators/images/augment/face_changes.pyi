@@ -1,9 +1,0 @@
-from typing import Self
-
-from .pixel_change import PixelChange
-from .recipe import Recipe
-
-class FaceChange(PixelChange):
-    def __new__(cls, recipe: Recipe) -> Self: ...
-    @staticmethod
-    def wanted(recipe: Recipe) -> bool: ...

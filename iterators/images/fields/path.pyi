@@ -1,6 +1,0 @@
-from ..image_steps import StepRunner
-
-class PathFinder:
-    def __init__(self, runner: StepRunner) -> None: ...
-
-class Tracer: ...
