@@ -4,6 +4,8 @@ from .augment.augmenter import Augmenter
 from .augment.recipe import Recipe
 from .plan import RenderPlan
 
+FLOAT_TYPES: tuple[str, ...]
+
 class RowWriter:
     def __new__(cls, plan: RenderPlan) -> Self: ...
 
@@ -14,3 +16,6 @@ class LinearWriter(RowWriter): ...
 
 class PatchPlan(RenderPlan):
     def __init__(self, recipe: Recipe, *, patch: int, **more: Any) -> None: ...
+
+class PatchWriter(RowWriter):
+    def __new__(cls, plan: RenderPlan) -> Self: ...

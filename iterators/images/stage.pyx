@@ -23,7 +23,7 @@ from iterators.images.det_render cimport MOSAIC_IMAGES, Mosaic, Partners
 from iterators.images.plan cimport RenderPlan
 from iterators.images.render cimport MAX_VIEWS, Renderer, Slot
 from iterators.images.sources.source cimport FETCH_OK, Encoded, Scratch, Source
-from iterators.images.workers cimport FieldSet, FieldWorkers, PlanGroups, Workers
+from iterators.images.workers cimport FieldSet, FieldWorkers, PlanGroups, StageWorkers
 from recordio.counter cimport counter_add, counter_load, counter_store, seconds_add
 from recordio.formats.status cimport RENDER_OK, Outcome, outcome_error
 from recordio.sync cimport (
@@ -272,7 +272,7 @@ cdef class Stage:
     cdef int64_t* expected          # records of a batch whose images are not cached
     cdef PlanGroups groups
     cdef list teams
-    cdef Workers spare              # for the consumer's thread
+    cdef StageWorkers spare         # for the consumer's thread
     cdef FieldSet fields            # None without
     cdef RenderPlan plan            # of the first group; what a batch looks like is that of all
     cdef BatchMemory memory
@@ -676,12 +676,12 @@ cdef class Stage:
             return self.source.failure(record, fetched)
         return outcome_error(outcome, self.plan.label_width, self.source.location(record))
 
-    def _work(self, Workers workers):
+    def _work(self, StageWorkers workers):
         """Serve as the body of a worker thread."""
         with nogil:
             self.serve(workers)
 
-    cdef void serve(self, Workers workers) noexcept nogil:
+    cdef void serve(self, StageWorkers workers) noexcept nogil:
         cdef Batch* batch
         cdef Py_ssize_t first, last, slot
         cdef Scratch scratch
@@ -731,7 +731,7 @@ cdef class Stage:
             sync_wake_all(&self.done)
         sync_unlock(&self.mutex)
 
-    cdef void render_slot(self, Workers workers, Batch* batch, Py_ssize_t slot,
+    cdef void render_slot(self, StageWorkers workers, Batch* batch, Py_ssize_t slot,
                           Scratch* scratch) noexcept nogil:
         cdef Slot target
         target.targets, target.fields = batch.targets + slot * self.num_views, NULL
@@ -743,9 +743,9 @@ cdef class Stage:
                            &batch.failed[slot], &batch.notes[slot])
         batch.ids[slot] = batch.outcomes[slot].record_id
 
-    cdef void render_member(self, Workers workers, int64_t number, uint32_t epoch, int64_t draw,
-                            const Slot* target, int* fetched, Outcome* outcome, Scratch* scratch,
-                            int64_t* failed, Notes* notes) noexcept nogil:
+    cdef void render_member(self, StageWorkers workers, int64_t number, uint32_t epoch,
+                            int64_t draw, const Slot* target, int* fetched, Outcome* outcome,
+                            Scratch* scratch, int64_t* failed, Notes* notes) noexcept nogil:
         cdef Py_ssize_t group = self.groups.group_of(number)
         cdef Partners partners
         cdef double begin

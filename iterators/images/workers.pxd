@@ -8,7 +8,7 @@ from iterators.images.sources.source cimport Scratch
 from recordio.formats.status cimport Outcome
 
 
-cdef class Workers
+cdef class StageWorkers
 
 
 # All groups of a stage, to be asked without the GIL.
@@ -23,12 +23,12 @@ cdef class PlanGroups:
     # Whether the image of a record is cached.
     cdef bint holds(self, int64_t number) noexcept nogil
     # Whether a record is put together with others this time, and with which; any thread may ask.
-    cdef bint find_partners(self, Workers workers, int64_t number, uint32_t epoch, int64_t draw,
-                            Partners* partners) noexcept nogil
+    cdef bint find_partners(self, StageWorkers workers, int64_t number, uint32_t epoch,
+                            int64_t draw, Partners* partners) noexcept nogil
 
 
 # The renderers of one thread, one for every group, and what makes mosaics; NULL for none.
-cdef class Workers:
+cdef class StageWorkers:
     cdef readonly list renderers
     cdef readonly list mosaics
     cdef object fields              # its `FieldWorkers`; None without

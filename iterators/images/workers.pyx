@@ -90,7 +90,7 @@ cdef class PlanGroups:
             renderers.append(renderer)
             mosaics.append(Mosaic(renderer, group.first, end - group.first)
                            if makes_mosaics(group.plan) else None)
-        return Workers(renderers, mosaics, fields, number)
+        return StageWorkers(renderers, mosaics, fields, number)
 
     def give_up_caches(self):
         """Refer to no cache any more; nobody may be asking meanwhile."""
@@ -115,15 +115,15 @@ cdef class PlanGroups:
         return (<PlanGroup>self.table[at]).cached.cache.holds(
             number - (<PlanGroup>self.table[at]).first)
 
-    cdef bint find_partners(self, Workers workers, int64_t number, uint32_t epoch, int64_t draw,
-                            Partners* partners) noexcept nogil:
+    cdef bint find_partners(self, StageWorkers workers, int64_t number, uint32_t epoch,
+                            int64_t draw, Partners* partners) noexcept nogil:
         cdef PyObject* mosaic
         if not self.mosaics:
             return False
         mosaic = workers.mosaic_table[self.group_of(number)]
         return mosaic != NULL and (<Mosaic>mosaic).find_partners(number, epoch, draw, partners)
 
-    def needed(self, Workers workers not None, records, uint32_t epoch, draws):
+    def needed(self, StageWorkers workers not None, records, uint32_t epoch, draws):
         """Return the records, and after them the partners in their mosaics."""
         cdef Partners partners
         cdef int i
@@ -149,7 +149,7 @@ cdef class PlanGroups:
 
     def counters(self, teams):
         """Count the images of some threads, and add up their seconds by what they did."""
-        cdef Workers workers
+        cdef StageWorkers workers
         cdef Renderer renderer
         cdef StepRunner runner
         cdef int64_t images = 0, size = 0
@@ -190,7 +190,7 @@ cdef class PlanGroups:
         }
 
 
-cdef class Workers:
+cdef class StageWorkers:
     """The renderers of one thread, one for every group."""
 
     def __init__(self, list renderers not None, list mosaics not None, fields=None,

@@ -5,6 +5,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from recordio.frames.reader import RecordReader
 
+RESIZE_MODES: tuple[str, ...]
+
 class Longest(NamedTuple):
     longest: int
     too_long: int
