@@ -1,3 +1,5 @@
+"""A number that processes share."""
+
 from iterators.core.shared_number import SharedNumber
 
 
