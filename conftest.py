@@ -4,6 +4,7 @@ With ``RECORDIO_TESTS_HIDE_OPENCV=1`` the package works as if OpenCV were not in
 """
 
 import doctest
+import gc
 import os
 import sys
 import traceback
@@ -26,6 +27,15 @@ if os.environ.get("RECORDIO_TESTS_HIDE_OPENCV"):  # from what is tested: tests c
     from recordio.formats import by_opencv
 
     by_opencv.available = lambda: False
+
+
+gc.disable()  # until the tests are collected, which are a million objects that all stay
+
+
+def pytest_collection_finish():
+    """Leave what was collected out of every later look for garbage: many tests ask for one."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

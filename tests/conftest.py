@@ -65,15 +65,13 @@ def interrupt_after():
 
 @pytest.fixture
 def impatient():
-    """``with impatient(seconds)``: mirrors that are open give up as if that were `remote_timeout`.
+    """``with impatient(seconds)``: requests are given up as if that were `remote_timeout`.
 
-    Opening has all its time, and so has what comes afterwards, on a machine however busy.
+    Opening before has all its time, and so has what comes afterwards, on a machine however busy.
     """
-    from recordio.bytes.remote.mirror import Mirror
+    from recordio.bytes.remote.settings import RemoteSettings
 
-    return lambda seconds: patch.object(
-        Mirror, "timeout", property(lambda mirror: seconds), create=True
-    )
+    return lambda seconds: patch.object(RemoteSettings, "timeout", seconds)
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from PIL import Image
 
 import iterators
 import recordio
+from iterators.testing import write_pack
 
 COUNT = 60
 CSV_ROWS = 90
@@ -28,16 +29,12 @@ def encoded(image, kind, **settings):
 def prepare(folder):
     """Write the files that the objects need."""
     folder = Path(folder)
-    with recordio.RecordWriter(folder / "a.rec", folder / "a.idx") as writer:
-        for number in range(COUNT):
-            image = np.full((24, 30, 3), number * 4, np.uint8)
-            data = encoded(image, "jpeg" if number % 3 else "png")
-            writer.write(recordio.pack(recordio.IRHeader(0, float(number), number, 0), data))
-    with recordio.RecordWriter(folder / "boxes.rec") as writer:
-        for number in range(COUNT):
-            label = [2, 5, 0, 0.1, 0.1, 0.9, 0.9]
-            data = encoded(np.full((24, 30, 3), number * 4, np.uint8), "jpeg")
-            writer.write(recordio.pack(recordio.IRHeader(0, label, number, 0), data))
+    images = [np.full((24, 30, 3), number * 4, np.uint8) for number in range(COUNT)]
+    kinds = ["jpeg" if number % 3 else "png" for number in range(COUNT)]
+    write_pack(folder / "a.rec", map(encoded, images, kinds))
+    labels = [[2, 5, 0, 0.1, 0.1, 0.9, 0.9]] * COUNT
+    jpegs = [encoded(image, "jpeg") for image in images]
+    write_pack(folder / "boxes.rec", jpegs, labels, index=False)
     with open(folder / "rows.csv", "w", newline="") as file:
         csv.writer(file).writerows([number, number + 0.5] for number in range(CSV_ROWS))
     (folder / "lines.txt").write_text("".join(f"line {number}\n" for number in range(COUNT)))

@@ -139,7 +139,7 @@ def module_name(path):
 def sources(*suffixes):
     """Every source file of ours with one of the suffixes."""
     return [
-        pytest.param(path, id=path.relative_to(ROOT).as_posix())
+        path
         for package in ("recordio", "iterators", "tools")
         for path in sorted((ROOT / package).rglob("*"))
         if path.suffix in suffixes
@@ -171,8 +171,19 @@ def cython_imports(text):
         yield from ((name.split()[0], []) for name in modules.split(",") if name.strip())
 
 
+@functools.cache
+def parsed(path):
+    """Syntax tree of a file of Python."""
+    return ast.parse(path.read_text())
+
+
+@functools.cache
 def imported_names(path):
     """Absolute dotted names of everything that a file imports or includes."""
+    return list(_imported_names(path))
+
+
+def _imported_names(path):
     package = module_name(path).split(".")
     if path.stem != "__init__":
         package.pop()
@@ -185,7 +196,7 @@ def imported_names(path):
     if path.suffix in (".pyx", ".pxd"):
         imports += cython_imports(text)
     elif path.suffix in (".py", ".pyi"):
-        imports += python_imports(ast.walk(ast.parse(text)))
+        imports += python_imports(ast.walk(parsed(path)))
     for module, names in imports:
         bare = module.lstrip(".")
         if level := len(module) - len(bare):
@@ -199,17 +210,20 @@ def imported_names(path):
     [FLOORS, RECORDIO, FORMATS, IMAGES],
     ids=["house", "recordio", "formats", "images"],
 )
-@pytest.mark.parametrize("path", sources(".py", ".pyi", ".pyx", ".pxd", ".c", ".h"))
-def test_imports_go_down_the_floors_only(path, floors):
-    room = room_of(module_name(path), floors)
-    if room is None:
-        return
-    wrong = {
-        name
+def test_imports_go_down_the_floors_only(floors):
+    rooms = {
+        path: room
+        for path in sources(".py", ".pyi", ".pyx", ".pxd", ".c", ".h")
+        if (room := room_of(module_name(path), floors))
+    }
+    assert set(rooms.values()) == set(floors)
+    wrong = [
+        f"{module_name(path)} (floor {floors[room]}) imports {name}"
+        for path, room in rooms.items()
         for name in imported_names(path)
         if (other := room_of(name, floors)) not in (None, room) and floors[other] >= floors[room]
-    }
-    assert not wrong, f"{module_name(path)} (floor {floors[room]}) imports {sorted(wrong)}"
+    ]
+    assert not wrong
 
 
 def test_every_way_to_import_is_seen(tmp_path, monkeypatch):
@@ -236,8 +250,7 @@ def imports_of_files():
     looked at, because a header and what it declares are two files.
     """
     files = {}
-    for parameter in sources(".py", ".pyi", ".pyx", ".pxd", ".c", ".h"):
-        (path,) = parameter.values
+    for path in sources(".py", ".pyi", ".pyx", ".pxd", ".c", ".h"):
         files.setdefault(module_name(path), []).append(path)
     return {
         name: {
@@ -282,50 +295,50 @@ def test_every_circle_is_found(tmp_path, monkeypatch, closing):
     assert {"recordio.a", "recordio.b", "recordio.c"} == set(raised.value.args[1])
 
 
-@pytest.mark.parametrize("path", sources(".py"))
-def test_optional_packages_are_imported_only_when_asked_for(path):
-    if room_of(module_name(path)) in ADAPTERS:
-        return
+def test_optional_packages_are_imported_only_when_asked_for():
     at_import = {
-        name.partition(".")[0] for name, _ in python_imports(ast.parse(path.read_text()).body)
+        (module_name(path), name.partition(".")[0])
+        for path in sources(".py")
+        if room_of(module_name(path)) not in ADAPTERS
+        for name, _ in python_imports(parsed(path).body)
     }
-    assert not OPTIONAL & at_import
+    assert not {(module, name) for module, name in at_import if name in OPTIONAL}
 
 
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("path", sources(".py", ".pyx", ".pxd", ".c", ".h"))
-def test_long_modules_are_named(path):
-    lines = path.read_text().count("\n")
-    if lines > MAX_LINES:  # advice: a limit would decide what a module is
-        warnings.warn(f"{path.name} has {lines} lines", stacklevel=1)
+def test_long_modules_are_named():
+    for path in sources(".py", ".pyx", ".pxd", ".c", ".h"):
+        lines = path.read_text().count("\n")
+        if lines > MAX_LINES:  # advice: a limit would decide what a module is
+            warnings.warn(f"{path.name} has {lines} lines", stacklevel=1)
 
 
-@pytest.mark.parametrize("path", sources(".pyx"))
-def test_compiled_modules_say_what_they_are_for(path):
-    assert re.match(r'(#.*\n|\s)*"""\S', path.read_text())
+def test_compiled_modules_say_what_they_are_for():
+    assert not [
+        path for path in sources(".pyx") if not re.match(r'(#.*\n|\s)*"""\S', path.read_text())
+    ]
 
 
-@pytest.mark.parametrize("path", sources(".pyx"))
-def test_compiled_modules_with_public_names_have_a_stub(path):
-    public = PUBLIC_NAME.findall(path.read_text())
-    has_stub = path.with_suffix(".pyi").is_file()
-    assert has_stub or not public, f"no stub for {public}"
+def test_compiled_modules_with_public_names_have_a_stub():
+    without = [path for path in sources(".pyx") if not path.with_suffix(".pyi").is_file()]
+    public = {module_name(path): PUBLIC_NAME.findall(path.read_text()) for path in without}
+    assert not {name: names for name, names in public.items() if names}
 
 
-@pytest.mark.parametrize("path", sources(".py", ".pyx"))
-def test_what_others_import_is_documented(path):
-    if path.stem == "__main__":
-        return
-    module = importlib.import_module(module_name(path))
-    undocumented = []
+def undocumented(module):
+    """Yield the names that a module defines for others without a docstring."""
     for name, value in vars(module).items():
         own = getattr(value, "__module__", None) == module.__name__
         if not own or name.startswith("_") or not (inspect.isclass(value) or callable(value)):
             continue
         documented = vars(value).get("__doc__") if inspect.isclass(value) else value.__doc__
         if not documented:
-            undocumented.append(name)
-    assert not undocumented
+            yield f"{module.__name__}.{name}"
+
+
+def test_what_others_import_is_documented():
+    names = [module_name(path) for path in sources(".py", ".pyx") if path.stem != "__main__"]
+    assert not [found for name in names for found in undocumented(importlib.import_module(name))]
 
 
 # -- names ------------------------------------------------------------------------------------
@@ -338,8 +351,7 @@ CLASS_NAME = re.compile(r"^(?:(?:cdef |cpdef )?class|def)[ \t]+([A-Z]\w*)[ \t]*[
 def classes_of_one_name():
     """Names of classes that several files define, with the modules."""
     found = {}
-    for parameter in sources(".py", ".pyx"):
-        (path,) = parameter.values
+    for path in sources(".py", ".pyx"):
         for name in CLASS_NAME.findall(path.read_text()):
             found.setdefault(name, set()).add(module_name(path))
     return {name: modules for name, modules in found.items() if len(modules) > 1}
@@ -414,9 +426,9 @@ def names_behind(root, name):
 @functools.cache
 def imports_and_bases(path):
     """Names that a module imports, and those of the base classes of its classes."""
-    classes = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef)]
+    classes = [node for node in parsed(path).body if isinstance(node, ast.ClassDef)]
     bases = {node.name: [ast.unparse(base) for base in node.bases] for node in classes}
-    return list(imported_names(path)), bases
+    return imported_names(path), bases
 
 
 def documented(node, name):
@@ -439,15 +451,14 @@ def faults_of_docstrings(path):
     """Names whose docstring has sections that nobody looks up, or begins with a clause."""
     return [
         name
-        for name, text in documented(ast.parse(path.read_text()), module_name(path))
+        for name, text in documented(parsed(path), module_name(path))
         if CLAUSE.match(text) or (SECTION.search(text) and not is_for_users(name))
     ]
 
 
-@pytest.mark.parametrize("path", sources(".py"))
-def test_docstrings_are_one_plain_line_but_for_names_that_users_import(path):
+def test_docstrings_are_one_plain_line_but_for_names_that_users_import():
     """Sections of numpydoc are for those names; no first line begins with What, Whether, How ..."""
-    assert not faults_of_docstrings(path)
+    assert not [name for path in sources(".py") for name in faults_of_docstrings(path)]
 
 
 def test_faults_of_docstrings_are_found(tmp_path, monkeypatch):
@@ -501,7 +512,6 @@ EXCEPTIONS = {
     # patches are put together again, for people to see
     "iterators.providers.image_shapes": {"reshape"},
     "iterators.images.augment.mean_image": {"reshape"},
-    "recordio.formats.jpeg.resize": {"reshape"},
     "iterators.providers.array_rows": {"reshape"},
     "iterators.providers.python_images": {"reshape"},
     "iterators.providers.row_stream": {"reshape"},
@@ -533,25 +543,25 @@ EXCEPTIONS = {
     },
     "iterators.compat.mxnet.ndarray.image": {"moveaxis", "reshape"},
     "iterators.compat.mxnet.gluon.data.vision.datasets": {"moveaxis"},
-    # OpenCV drops the channel axis of grey images
-    "recordio.formats.general": {"reshape"},
 }
 
 
 def moves_of_axes(path):
     """Names of the operations on axes that a file uses as attributes; strings do not count."""
-    text = path.read_text()
     if path.suffix == ".py":
-        found = {node.attr for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute)}
+        found = {node.attr for node in ast.walk(parsed(path)) if isinstance(node, ast.Attribute)}
     else:
-        text = re.sub(r'"""(?:.|\n)*?"""|#.*', "", text)
+        text = re.sub(r'"""(?:.|\n)*?"""|#.*', "", path.read_text())
         found = set(re.findall(r"\.([A-Za-z_]\w*)", text))
     return found & (PERMUTES | RESHAPES)
 
 
-@pytest.mark.parametrize("path", sources(".py", ".pyx"))
-def test_only_the_layout_engine_moves_axes(path):
-    name = module_name(path)
-    if room_of(name) in ("recordio", "recordio.tools") or name in ENGINE:
-        return
-    assert moves_of_axes(path) == EXCEPTIONS.get(name, set())
+def test_only_the_layout_engine_moves_axes():
+    moves = {
+        name: found
+        for path in sources(".py", ".pyx")
+        if room_of(name := module_name(path)) not in ("recordio", "recordio.tools")
+        and name not in ENGINE
+        and (found := moves_of_axes(path))
+    }
+    assert moves == EXCEPTIONS

@@ -32,8 +32,8 @@ from iterators.datasets import (
     gluon,
 )
 from iterators.providers.image_preview import samples_of
+from iterators.testing import write_pack
 from iterators.views.image_sets import ImageClassSet
-from recordio import IRHeader, RecordWriter
 from recordio.formats.image_header import read_header
 from recordio.formats.jpeg.resize import decode_resized
 from recordio.operations.expression import Condition
@@ -75,9 +75,7 @@ def case_of(folder: Path, content: bytes) -> Case:
     (folder / "classes" / "one").mkdir(parents=True)
     file = folder / "classes" / "one" / "image.png"
     file.write_bytes(content)
-    with RecordWriter(folder / "a.rec", folder / "a.idx") as writer:
-        for key in range(3):
-            writer.write(recordio.pack(IRHeader(0, 1.0, key, 0), content), key)
+    write_pack(folder / "a.rec", [content] * 3, [1.0] * 3)
     with zipfile.ZipFile(folder / "a.zip", "w") as archive:
         archive.write(file, "image.png")
     return Case(

@@ -60,6 +60,7 @@ SMALLER = (
     (r"batch_size=\d{3,}", "batch_size=8"),
     (r"ImageIter\(128,", "ImageIter(8,"),
     (r"range\(90\)", "range(2)"),
+    (r"epoch in range\(16\)", "epoch in range(7)"),
     (r"--size \d+(.*)--epochs \d+", r"--size 56\1--epochs 1"),
     (r"--size 320$", "--size 64 --epochs 1"),
     (r'"cuda(:\d)?"', '"cpu"'),

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import recordio
+from iterators.testing import write_pack
 
 HERE = Path(__file__).parent
 #: Scripts for processes of their own.
@@ -44,12 +44,8 @@ def encoded(number, suffix, height=40, width=50):
 @pytest.fixture(scope="session")
 def pack(tmp_path_factory):
     """A record file of 60 images, every third one a PNG, which needs Python to be decoded."""
-    path = tmp_path_factory.mktemp("pack") / "small.rec"
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for number in range(60):
-            image = encoded(number, ".jpg" if number % 3 else ".png")
-            writer.write(recordio.pack(recordio.IRHeader(0, float(number), number, 0), image))
-    return path
+    images = [encoded(number, ".jpg" if number % 3 else ".png") for number in range(60)]
+    return write_pack(tmp_path_factory.mktemp("pack") / "small.rec", images)
 
 
 @pytest.fixture(scope="session")

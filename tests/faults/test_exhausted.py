@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 import pytest
 
-import recordio
+from iterators.testing import write_pack
 
 pytest.importorskip("resource")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -38,9 +38,7 @@ def folder(tmp_path_factory, pack, photos_folder):
     rows, columns = np.mgrid[:2000, :2000]
     image = np.stack([rows % 256, columns % 256, (rows + columns) % 256], -1).astype(np.uint8)
     large = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_PROGRESSIVE, 1])[1].tobytes()
-    with recordio.RecordWriter(folder / "large.rec") as writer:
-        for number in range(2):
-            writer.write(recordio.pack(recordio.IRHeader(0, 0.0, number, 0), large))
+    write_pack(folder / "large.rec", [large] * 2, [0.0] * 2, index=False)
     return folder
 
 

@@ -7,6 +7,7 @@ import pytest
 import recordio
 from iterators import ImageDetIter, ImageDetRecordIter, ImageRecordIter
 from iterators.fields import Boxes
+from iterators.testing import write_pack
 from recordio.packs.check import check_pack
 from recordio.packs.open_pack import open_pack
 from tools import im2rec
@@ -34,9 +35,7 @@ LABELS = {
 
 
 def write(path, labels, content):
-    with recordio.RecordWriter(f"{path}.rec", f"{path}.idx") as writer:
-        for key, label in enumerate(labels):
-            writer.write(recordio.pack(recordio.IRHeader(0, label, key, 0), content), key)
+    write_pack(f"{path}.rec", [content] * len(labels), labels)
 
 
 @pytest.fixture

@@ -1,3 +1,5 @@
+"""List files: one grammar for all readers, and bad lines."""
+
 import numpy as np
 import pytest
 

@@ -1,3 +1,5 @@
+"""`map_in_order`: the order, limits, errors and ends of work in threads."""
+
 import gc
 import threading
 

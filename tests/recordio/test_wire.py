@@ -1,3 +1,5 @@
+"""The wire format of Protocol Buffers: fields, groups, and random bytes."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,3 +1,5 @@
+"""Arguments of `im2rec`: the table of options, their checks, and MXNet's spellings."""
+
 import os
 import sys
 from dataclasses import fields

@@ -1,3 +1,5 @@
+"""The command line: help, wrong words, exit codes and signals."""
+
 import argparse
 import dataclasses
 import json

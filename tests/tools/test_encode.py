@@ -1,3 +1,5 @@
+"""Images encoded as a pack asks for it: size, colour, quality and orientation."""
+
 import io
 import os
 

@@ -1,3 +1,5 @@
+"""`im2rec` as MXNet's tool is called: lists, packs, splits and signals."""
+
 import os
 import re
 import signal

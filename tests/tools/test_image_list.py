@@ -1,3 +1,5 @@
+"""Lines of image lists: read back as written, and bad ones."""
+
 import math
 import os
 import random

@@ -1,3 +1,5 @@
+"""`recordio info`: counts, JSON, and damage."""
+
 import json
 
 import numpy as np

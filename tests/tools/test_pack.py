@@ -1,3 +1,5 @@
+"""Packs made of lists of images: records, threads, and reports of bad images."""
+
 import os
 import sys
 

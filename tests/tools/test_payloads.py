@@ -1,3 +1,5 @@
+"""Kinds of payloads that are recognised in records."""
+
 import io
 import struct
 from functools import partial

@@ -1,3 +1,5 @@
+"""`rec2idx`: indices made of record files, and damage."""
+
 import subprocess
 import sys
 

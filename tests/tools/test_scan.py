@@ -1,3 +1,5 @@
+"""Folders scanned for images: labels, suffixes and names."""
+
 import os
 import sys
 

@@ -1,3 +1,5 @@
+"""`recordio show`: the table of records, and contents that are written."""
+
 import io
 
 import pytest

@@ -1,3 +1,5 @@
+"""Kinds of arrays and their types, with and without packages for them."""
+
 import numpy as np
 import pytest
 import scipy.sparse

@@ -1,3 +1,5 @@
+"""Descriptions of arrays, and batches that hold them."""
+
 import pickle
 
 import numpy as np

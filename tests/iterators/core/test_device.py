@@ -1,3 +1,5 @@
+"""Devices that batches are put on: NumPy, tensors of the CPU and of CUDA."""
+
 import copy
 import pickle
 import sys

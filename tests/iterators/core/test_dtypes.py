@@ -1,3 +1,5 @@
+"""Names of data types and devices."""
+
 import sys
 
 import numpy as np

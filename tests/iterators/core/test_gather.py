@@ -1,3 +1,5 @@
+"""Rows gathered into batches: those of NumPy, and numbers that are refused."""
+
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,3 +1,5 @@
+"""Blocks of memory that come back when nobody refers to them."""
+
 import gc
 import sys
 import weakref

@@ -1,3 +1,5 @@
+"""The engine that makes batches ahead: order, depth, failures and ends."""
+
 import gc
 import multiprocessing
 import os

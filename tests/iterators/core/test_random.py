@@ -1,3 +1,5 @@
+"""Random numbers of a key and a position: Philox, permutations and draws."""
+
 import math
 from collections import Counter
 from itertools import permutations

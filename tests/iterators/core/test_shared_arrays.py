@@ -1,3 +1,5 @@
+"""Neighbouring arrays in shared memory that become one."""
+
 import numpy as np
 
 from iterators.core.shared_arrays import JoinableMemory, joined

@@ -162,12 +162,13 @@ def test_other_processes_draw_the_same(pack, read_in_a_new_process, read_in_fork
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_epochs_reach_workers_that_are_running(pack, method):
+@pytest.mark.parametrize(("method", "workers"), [("fork", 2), ("spawn", 1)])
+def test_epochs_reach_workers_that_are_running(pack, method, workers):
     data = ImageRecordDataset(pack, **RECIPES["timm"])
     loader = DataLoader(
-        data, batch_size=4, num_workers=2, persistent_workers=True, multiprocessing_context=method
-    )
+        data, batch_size=4, num_workers=workers, persistent_workers=True,
+        multiprocessing_context=method,
+    )  # fmt: skip
     for epoch in (0, 1, 5):
         data.set_epoch(epoch)
         found = torch.cat([part for part, _ in loader])

@@ -1,3 +1,5 @@
+"""Threads that decode for data sets: the order of results."""
+
 from iterators.datasets.decoding import DecodingThreads
 
 

@@ -13,7 +13,8 @@ from iterators import Conv2DSpace, ImageRecordDataset, ImageRecordIter, concat_e
 from iterators.core.field_specs import field_of
 from iterators.fields import Boxes, Crop, Image, Json, Keypoints, Mask, Size, Text
 from iterators.samples import Dataset, fields_meta
-from recordio import FieldError, IRHeader
+from iterators.testing import write_pack
+from recordio import FieldError
 from recordio.packs.fields_meta import FieldMeta, format_fields
 
 COUNT = 6
@@ -24,10 +25,9 @@ AUGMENTATION = {
 
 
 def write(prefix, records, order=None):
-    with recordio.RecordWriter(f"{prefix}.rec", f"{prefix}.idx") as writer:
-        for key in order or range(len(records)):
-            label, content = records[key]
-            writer.write(recordio.pack(IRHeader(0, label, key, 0), content), key)
+    keys = order or range(len(records))
+    labels, contents = zip(*(records[key] for key in keys), strict=True)
+    write_pack(f"{prefix}.rec", contents, labels, ids=keys, keys=keys)
 
 
 def png(pixels):
@@ -245,8 +245,7 @@ def test_mistakes_are_named(path, tmp_path):
         with pytest.raises(FieldError, match=r"b\.meta\.rec, .*content of field meta is no JSON"):
             data[1]
         assert data[2][1] == 1 and data[0][1] == {}
-    with recordio.RecordWriter(tmp_path / "b.m.rec", tmp_path / "b.m.idx") as writer:
-        writer.write(recordio.pack(IRHeader(0, 0.0, 2, 0), masks[0][1]), 2)
+    write_pack(tmp_path / "b.m.rec", [masks[0][1]], [0.0], ids=[2], keys=[2])
     with pytest.raises(FieldError, match="no record with the key 0"):
         ImageRecordDataset(tmp_path / "b.rec", fields={"m": Mask()})
 

@@ -1,3 +1,5 @@
+"""A number that processes share."""
+
 from iterators.images.examples import SharedNumber
 
 

@@ -3,7 +3,6 @@
 import threading
 import weakref
 
-import cv2
 import numpy as np
 import pytest
 
@@ -13,6 +12,7 @@ from iterators.images.plan import RenderPlan
 from iterators.images.sources.source import RecordFiles
 from iterators.images.stage import Stage
 from iterators.images.workers import PlanGroup
+from iterators.testing import write_pack
 from recordio.formats import general as codec
 
 
@@ -23,11 +23,8 @@ class Memory(np.ndarray):
 @pytest.fixture
 def stage_of(tmp_path):
     def make():
-        path = tmp_path / "images.rec"
-        with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-            for i in range(8):
-                image = cv2.imencode(".bmp", np.full((9, 9, 3), i, np.uint8))[1].tobytes()
-                writer.write(recordio.pack(recordio.IRHeader(0, float(i), i, 0), image), i)
+        images = [np.full((9, 9, 3), i, np.uint8) for i in range(8)]
+        path = write_pack(tmp_path / "images.rec", images, kind=".bmp")
         reader = recordio.RecordReader(path)
         plan = RenderPlan(Recipe(data_shape=(3, 8, 8)))
         return Stage(

@@ -1,3 +1,5 @@
+"""Shares of a batch among workers: runs of nearly equal length."""
+
 from iterators.loops.iterator import shares
 
 

@@ -1,3 +1,5 @@
+"""Boxes that are drawn on images."""
+
 import numpy as np
 
 from iterators.mx_image.det_iter import drawn_boxes

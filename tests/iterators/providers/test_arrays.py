@@ -1,3 +1,5 @@
+"""`ArrayDataProvider` and `NDArrayIter`: batches, parts and last batches of arrays in memory."""
+
 import gc
 import itertools
 import multiprocessing

@@ -4,13 +4,8 @@ Another container is one more row in `CONTAINERS`, and all tests here are about 
 """
 
 import io
-import os
 import shutil
-import signal
-import subprocess
-import sys
 import tarfile
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -252,53 +247,6 @@ def test_a_damaged_image_is_named_or_skipped(tmp_path, name):
         assert len(it.skipped) == 1
     wanted = {batch[2][0] for batch in whole}
     assert len(wanted - {batch[2][0] for batch in found}) == 1
-
-
-#: Takes one batch, saves the state, and is killed, until the epochs are over.
-KILLED = """
-    import hashlib, json, os, signal, sys
-    from iterators import ImageRecordIter
-    path, state_path, log, most = sys.argv[1:]
-    with ImageRecordIter(
-        path_imgrec=path, data_shape=(3, 16, 16), batch_size=5, shuffle=True, seed=3,
-        rand_crop=True, rand_mirror=True, verbose=False,
-    ) as provider:
-        if os.path.exists(state_path):
-            provider.load_state_dict(json.load(open(state_path)))
-        done = len(open(log).readlines()) if os.path.exists(log) else 0
-        while True:
-            for batch in provider:
-                arrays = batch.data[0], batch.label[0], batch.index
-                whole = b"".join(array.tobytes() for array in arrays)
-                with open(log, "a") as file:
-                    file.write(f"{hashlib.sha256(whole).hexdigest()} {batch.pad}\\n")
-                with open(state_path + ".new", "w") as file:
-                    json.dump(provider.state_dict(), file)
-                os.replace(state_path + ".new", state_path)
-                done += 1
-                if done == int(most):
-                    sys.exit()
-                if os.environ.get("KILL"):
-                    os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
-def test_killed_after_every_batch(case, tmp_path):
-    batches = 7  # of which the last two are those of the second epoch
-
-    def run(path, name, **more):
-        words = [sys.executable, "-c", textwrap.dedent(KILLED), path]
-        words += [str(tmp_path / f"{name}.state"), str(tmp_path / f"{name}.log"), str(batches)]
-        return subprocess.run(words, env=os.environ | more, timeout=300).returncode
-
-    assert run(case.pack, "whole") == 0
-    for _ in range(batches - 1):
-        assert run(case.path, "killed", KILL="1") == -signal.SIGKILL
-    assert run(case.path, "killed") == 0
-    wanted = (tmp_path / "whole.log").read_text()
-    assert (tmp_path / "killed.log").read_text() == wanted
-    assert len(wanted.splitlines()) == batches
 
 
 def test_a_container_that_moved_goes_on(case, tmp_path):

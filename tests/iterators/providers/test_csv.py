@@ -1,3 +1,5 @@
+"""`CSVIter`: the batches of MXNet, parts, states, and bad rows."""
+
 import gc
 import gzip
 import json

@@ -76,7 +76,7 @@ def test_boxes_lie_around_the_white_pixels(pack, mode, mirror, text):
         plain = {own: boxes_of(label) for _, label, own in samples(provider)}
     seen = moved = 0
     with provider_of(pack, **common, **policy) as provider:
-        for epoch in range(12):
+        for epoch in range(5):
             for image, label, own in samples(provider):
                 done, mix = drawn_operations(DetRecipe(**common, **policy), KEY, epoch, own)
                 if {name for name, *_ in done} - {"identity", *MOVING}:

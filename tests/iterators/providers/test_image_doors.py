@@ -9,7 +9,8 @@ from image_variants import variants
 
 import recordio.convert
 from iterators import ImageRecordDataset, ImageRecordIter
-from recordio import ImageDecodeError, IRHeader, RecordWriter, decode_image, image_info, pack
+from iterators.testing import write_pack
+from recordio import ImageDecodeError, decode_image, image_info
 from recordio.formats.decode import check_whole
 from recordio.formats.table import kind_of, suffixes_of
 from recordio.tools.images import check_decodes
@@ -53,10 +54,7 @@ def check_examples(dataset, names):
 @pytest.fixture
 def packed(tmp_path):
     """All of them as records."""
-    with RecordWriter(tmp_path / "a.rec", tmp_path / "a.idx") as writer:
-        for number, data in enumerate(VARIANTS.values()):
-            writer.write(pack(IRHeader(0, 0.0, number, 0), data), number)
-    return tmp_path / "a.rec"
+    return write_pack(tmp_path / "a.rec", VARIANTS.values(), [0] * len(VARIANTS))
 
 
 def test_records(packed):

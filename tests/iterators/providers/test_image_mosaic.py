@@ -338,10 +338,7 @@ def test_a_damaged_partner_is_skipped_and_listed_once(damaged):
 
 
 def test_verified_partners_are_compared_with_their_checksums(tmp_path):
-    path = tmp_path / "sums.rec"
-    with recordio.RecordWriter(path, path.with_suffix(".idx"), checksums=True) as writer:
-        for number, label, data in map(record, range(4)):
-            writer.write(recordio.pack(recordio.IRHeader(0, label, number, 0), data))
+    path = write_rows(tmp_path / "sums.rec", map(record, range(4)), checksums=True)
     with recordio.RecordReader(path) as reader:
         place = int(reader.offsets[2]) + 120
     content = bytearray(path.read_bytes())

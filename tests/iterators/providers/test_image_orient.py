@@ -8,7 +8,7 @@ from PIL import Image
 
 from iterators import ImageRecordDataset, ImageRecordIter
 from iterators.providers.image_preview import samples_of
-from recordio import IRHeader, RecordWriter, pack
+from iterators.testing import write_pack
 from recordio.errors import RecordIOError
 
 RESIZED = {"resize": (60, 50), "data_shape": (3, 60, 50), "resample": "pillow"}
@@ -24,10 +24,7 @@ def encoded(photos, kind, orientation, mode="RGB"):
 
 
 def packed(path, *contents):
-    with RecordWriter(path) as writer:
-        for number, content in enumerate(contents):
-            writer.write(pack(IRHeader(0, number, number, 0), content))
-    return path
+    return write_pack(path, contents, index=False)
 
 
 def opened(content, size=None, mode="RGB"):

@@ -15,6 +15,7 @@ from iterators.core.order.tokens import naflex_size
 from iterators.core.random import philox
 from iterators.fields import Crop, Mask, Size
 from iterators.images.view_plans import augment_key
+from iterators.testing import encode, write_pack
 
 COUNT = 29
 SIZES = {5: (1, 70), 6: (70, 1), 7: (1, 1)}
@@ -27,11 +28,8 @@ def image_of(number):
 
 
 def written(path, change):
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for number in range(COUNT):
-            content = change(number, cv2.imencode(".png", image_of(number))[1].tobytes())
-            writer.write(recordio.pack(recordio.IRHeader(0, float(number), number, 0), content))
-    return str(path)
+    contents = [change(number, encode(image_of(number))) for number in range(COUNT)]
+    return str(write_pack(path, contents))
 
 
 @pytest.fixture(scope="module")
@@ -166,9 +164,7 @@ def test_random_crops_are_timms_for_the_same_draws(pack, more):
                     x, y, wide, high = timms_crop(width, height, (0.2, 1.0), ratio, epoch, number)
                     np.testing.assert_allclose(crop, [x, y, wide, high], atol=1e-3)
                     down, across = naflex_size(wide, high, 4, length)
-                    image = Image.fromarray(image_of(number)[:, :, ::-1]).crop(
-                        (x, y, x + wide, y + high)
-                    )
+                    image = Image.fromarray(image_of(number)).crop((x, y, x + wide, y + high))
                     pixels = np.array(image.resize((across, down), Image.Resampling.BICUBIC))
                     pixels = pixels[:, ::-1] if more.get("mirror") else pixels
                     count = down * across // 16

@@ -1,3 +1,5 @@
+"""Epochs, padding, order, damage and ends of `ImageRecordIter`."""
+
 import gc
 import multiprocessing
 import os

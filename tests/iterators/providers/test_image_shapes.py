@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import recordio
 from iterators import ImageDetRecordIter, ImageRecordIter, Pack, show
 from iterators.fields import Mask
+from iterators.testing import box_label, encode, write_pack
 
 SHAPES = [(3, 32, 32), (3, 48, 40), (3, 24, 56)]
 COUNT = 23
@@ -23,22 +24,14 @@ def image_of(number):
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory):
     path = tmp_path_factory.mktemp("shapes") / "train.rec"
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for number in range(COUNT):
-            content = cv2.imencode(".png", image_of(number))[1].tobytes()
-            writer.write(recordio.pack(recordio.IRHeader(0, float(number), number, 0), content))
-    return str(path)
+    return str(write_pack(path, map(image_of, range(COUNT))))
 
 
 @pytest.fixture(scope="module")
 def boxes(tmp_path_factory):
     path = tmp_path_factory.mktemp("shapes") / "boxes.rec"
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for number in range(10):
-            label = [2, 5, number % 3, 0.1, 0.2, 0.7, 0.9]
-            content = cv2.imencode(".jpg", image_of(number + 100))[1].tobytes()
-            writer.write(recordio.pack(recordio.IRHeader(0, label, number, 0), content))
-    return str(path)
+    labels = [box_label((number % 3, 0.1, 0.2, 0.7, 0.9)) for number in range(10)]
+    return str(write_pack(path, map(image_of, range(100, 110)), labels, kind=".jpg"))
 
 
 def drawn(path, **more):
@@ -171,7 +164,7 @@ def test_images_keep_their_size(pack, layout):
         found = [image for batch in provider for image in batch.data[0]]
     letters = layout.replace("N", "")
     for number, image in enumerate(found):
-        wanted = image_of(number % COUNT)[:, :, ::-1]
+        wanted = image_of(number % COUNT)
         axes = ["HWC".index(axis) for axis in letters]
         np.testing.assert_array_equal(image, wanted.transpose(axes))
 
@@ -239,12 +232,9 @@ def test_several_packs_have_a_resize_each(pack):
 
 @pytest.mark.parametrize("shape", [SHAPES, None])
 def test_a_damaged_image_is_replaced_by_the_next_one(tmp_path, shape):
-    path = str(tmp_path / "bad.rec")
-    with recordio.RecordWriter(path, str(tmp_path / "bad.idx")) as writer:
-        for number in range(12):
-            content = cv2.imencode(".png", image_of(number))[1].tobytes()
-            content = {3: content[:-40], 7: b"nothing", 8: b""}.get(number, content)
-            writer.write(recordio.pack(recordio.IRHeader(0, float(number), number, 0), content))
+    contents = [encode(image_of(number)) for number in range(12)]
+    contents[3], contents[7], contents[8] = contents[3][:-40], b"nothing", b""
+    path = str(write_pack(tmp_path / "bad.rec", contents))
     given = {"data_shape": shape, "shuffle": False, "dtype": "uint8", "on_error": "skip"}
     for more in ({}, {"ragged": "buffer"} if shape is None else {"rand_mirror": True}):
         with drawn(path, **given, **more) as provider:
@@ -255,7 +245,7 @@ def test_a_damaged_image_is_replaced_by_the_next_one(tmp_path, shape):
         for batch in provider:
             for image, label in zip(batch.data[0], batch.label[0], strict=True):
                 if shape is None:
-                    wanted = image_of(int(label))[:, :, ::-1].transpose(2, 0, 1)
+                    wanted = image_of(int(label)).transpose(2, 0, 1)
                     np.testing.assert_array_equal(image, wanted)
     with (
         drawn(path, **{**given, "on_error": "raise"}) as provider,

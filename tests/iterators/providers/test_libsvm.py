@@ -1,3 +1,5 @@
+"""`LibSVMIter`: the batches of MXNet, sparse rows, labels, parts and states."""
+
 import gzip
 import json
 

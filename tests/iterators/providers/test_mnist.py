@@ -1,3 +1,5 @@
+"""`MNISTIter`: the batches of MXNet, parts, padding, and files that are refused."""
+
 import gzip
 import json
 

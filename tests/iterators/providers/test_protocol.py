@@ -1,3 +1,5 @@
+"""The protocol of MXNet's iterators, as MXNet.jl uses it, and batches that fill its arrays."""
+
 import gc
 import weakref
 

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from range_server import RangeServer
 
-import recordio
 from iterators import CSVIter, ImageDetRecordIter, ImageIter, ImageRecordIter, LibSVMIter, Pack
 from iterators.datasets import ImageRecordDataset, RecordDataset, TextDataset
 from iterators.mx_image import ImageDetIter
-from iterators.testing import encode, write_faces, write_pack
+from iterators.testing import box_label, encode, write_faces, write_pack
 from recordio.bytes.remote.block_table import BLOCK, HAS_LOCKS
 from recordio.errors import RemoteChangedError, RemoteFileError
 
@@ -215,12 +214,9 @@ def test_the_second_epoch_asks_for_nothing(server, remote):
     "keywords", [{"weights": {k: k + 1.0 for k in range(5)}}, {"images_per_class": 2}]
 )
 def test_labels_of_large_records_are_read_without_the_images(server, tmp_path, remote, keywords):
-    path = tmp_path / "large.rec"
-    jpeg = cv2.imencode(".jpg", np.zeros((50, 50, 3), np.uint8))[1].tobytes()
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for key in range(40):
-            content = jpeg.ljust(100_000, b"\0")  # what follows a JPEG image does not count
-            writer.write(recordio.pack(recordio.IRHeader(0, key % 5, key, 0), content), key=key)
+    jpeg = encode(np.zeros((50, 50, 3), np.uint8), ".jpg")
+    contents = [jpeg.ljust(100_000, b"\0")] * 40  # what follows a JPEG image does not count
+    path = write_pack(tmp_path / "large.rec", contents, lambda key: key % 5)
     for name in ("large.rec", "large.idx"):
         server.objects[name] = path.with_name(name).read_bytes()
     keywords = {**settings(preprocess_threads=1, prefetch_buffer=1), **keywords}
@@ -336,14 +332,8 @@ def test_functions_in_python(server, packs, remote):
 
 
 def test_detection(server, tmp_path, remote):
-    rng = np.random.default_rng(0)
-    path = tmp_path / "det.rec"
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for key in range(20):
-            label = [2, 5, *([key % 3, 0.1, 0.2, 0.6, 0.7] * (1 + key % 4))]
-            header = recordio.IRHeader(0, label, key, 0)
-            pixels = rng.integers(0, 256, (60, 70, 3)).astype(np.uint8)
-            writer.write(recordio.pack_img(header, pixels, img_fmt=".png"), key=key)
+    labels = [box_label(*[(key % 3, 0.1, 0.2, 0.6, 0.7)] * (1 + key % 4)) for key in range(20)]
+    path = write_pack(tmp_path / "det.rec", 20, labels, size=(60, 70))
     for name in ("det.rec", "det.idx"):
         server.objects[name] = path.with_name(name).read_bytes()
     keywords = {"batch_size": 4, "data_shape": SHAPE, "shuffle": True, "verbose": False}
@@ -391,12 +381,10 @@ def test_lists_of_labels_come_from_the_same_server(server, packs, remote, tmp_pa
 def test_lists_of_images_come_from_the_same_server(server, remote, tmp_path, kind, with_pack):
     objects = "2\t5\t" if kind is ImageDetIter else ""
     label = "1\t0.1\t0.1\t0.9\t0.9\t" if objects else "7\t"
-    path = tmp_path / "a.rec"
-    with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
-        for i in range(4):
-            jpeg = cv2.imencode(".jpg", np.full((50, 50, 3), 60 * i, np.uint8))[1].tobytes()
-            (tmp_path / f"{i}.jpg").write_bytes(jpeg)
-            writer.write(recordio.pack(recordio.IRHeader(0, 0.0, i, 0), jpeg), key=i)
+    jpegs = [encode(np.full((50, 50, 3), 60 * i, np.uint8), ".jpg") for i in range(4)]
+    for i, jpeg in enumerate(jpegs):
+        (tmp_path / f"{i}.jpg").write_bytes(jpeg)
+    path = write_pack(tmp_path / "a.rec", jpegs, [0] * 4)
     lines = "".join(f"{i}\t{objects}{label}{i}.jpg\n" for i in range(4))
     server.objects["l/a.lst"] = lines.encode()
     given = {"path_imgrec": path} if with_pack else {"path_root": str(tmp_path)}

@@ -1,3 +1,5 @@
+"""Iterators around others: `ResizeIter`, `PrefetchingIter` and `MXDataProvider`."""
+
 import gc
 import time
 

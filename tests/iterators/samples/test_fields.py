@@ -1,3 +1,5 @@
+"""Fields of samples: selection, rows and stacks."""
+
 import numpy as np
 
 from iterators.samples.fields import is_selector

@@ -1,3 +1,5 @@
+"""Rows of batches by number: checks, and whose memory they share."""
+
 import numpy as np
 import pytest
 

@@ -1,3 +1,5 @@
+"""Positions in turns and streams of samplers."""
+
 from iterators.core.order.cutting import Position
 from iterators.views.samplers import in_turn, streams
 

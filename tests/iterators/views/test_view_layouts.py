@@ -1,3 +1,5 @@
+"""Layouts of the forms of views."""
+
 from iterators import Layout
 from iterators.views import view_layouts
 

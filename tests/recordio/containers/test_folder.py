@@ -1,3 +1,5 @@
+"""Folders of images read in place."""
+
 import contextlib
 import os
 import shutil

@@ -12,9 +12,8 @@ import pytest
 from made_tars import tar
 from tfrecords import write_tfrecord
 
-import recordio
 from iterators import ImageRecordDataset, ImageRecordIter, Pack
-from iterators.testing import assert_same, check_states, copies, encode, noise
+from iterators.testing import assert_same, check_states, copies, encode, noise, write_pack
 from recordio.bytes.files import StoredFile
 from recordio.containers.table import container_of
 
@@ -84,10 +83,7 @@ def path(request, tmp_path):
 
 @pytest.fixture
 def pack(tmp_path):
-    with recordio.RecordWriter(tmp_path / "a.rec", tmp_path / "a.idx") as writer:
-        for i, image in enumerate(IMAGES):
-            writer.write(recordio.pack(recordio.IRHeader(0, float(i), i, 0), image), i)
-    return tmp_path / "a.rec"
+    return write_pack(tmp_path / "a.rec", IMAGES)
 
 
 def test_runs_go_on_from_their_states(path):

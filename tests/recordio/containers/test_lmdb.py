@@ -1,3 +1,5 @@
+"""LMDB databases read in place."""
+
 import contextlib
 import multiprocessing
 import pickle
@@ -9,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recordio
 from iterators import ImageRecordIter
-from iterators.testing import assert_same, copies, encode, noise
+from iterators.testing import assert_same, copies, encode, noise, write_pack
 from recordio import decode_image
 from recordio.bytes.files import StoredFile
 from recordio.containers import lmdb as reading
@@ -74,9 +75,7 @@ def test_batches_are_those_of_a_record_file(kind, tmp_path):
     }[kind]
     folder = write(tmp_path / "set", entries)
     before = sorted(path.name for path in folder.iterdir())
-    with recordio.RecordWriter(tmp_path / "a.rec", tmp_path / "a.idx") as writer:
-        for i, image in enumerate(IMAGES):
-            writer.write(recordio.pack(recordio.IRHeader(0, float(i), i, 0), image), i)
+    write_pack(tmp_path / "a.rec", IMAGES)
     settings = {"data_shape": (3, 8, 8), "batch_size": 2, "shuffle": True, "rand_mirror": True}
     with (
         ImageRecordIter(

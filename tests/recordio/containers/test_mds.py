@@ -1,3 +1,5 @@
+"""Shards of MosaicML Streaming (MDS) read in place."""
+
 import contextlib
 import json
 import os
@@ -9,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mds_sets import shard, write_set
 
-import recordio
 from iterators import ImageRecordIter
-from iterators.testing import assert_same, copies, encode, noise
+from iterators.testing import assert_same, copies, encode, noise, write_pack
 from recordio.bytes.files import StoredFile
 from recordio.containers.mds import MDS
 from recordio.containers.reader import ContainedRecords
@@ -38,9 +39,7 @@ def folder(tmp_path):
 
 
 def test_batches_are_those_of_a_record_file(folder, tmp_path):
-    with recordio.RecordWriter(tmp_path / "a.rec", tmp_path / "a.idx") as writer:
-        for i, image in enumerate(IMAGES):
-            writer.write(recordio.pack(recordio.IRHeader(0, float(i), i, 0), image), i)
+    write_pack(tmp_path / "a.rec", IMAGES)
     settings = {"data_shape": (3, 8, 8), "batch_size": 2, "shuffle": True, "rand_mirror": True}
     with ImageRecordIter(
         path_imgrec=tmp_path / "a.rec", path_imgidx=tmp_path / "a.idx", **settings

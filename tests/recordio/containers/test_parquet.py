@@ -1,3 +1,5 @@
+"""Parquet files read in place."""
+
 import json
 import os
 import pickle
@@ -10,8 +12,8 @@ from hypothesis import strategies as st
 
 from iterators import ImageRecordIter, Pack
 from iterators.images.sources.record_source import RecordSource
-from iterators.testing import assert_same, copies, encode_jpeg, noise
-from recordio import IRHeader, RecordIOError, RecordWriter, pack
+from iterators.testing import assert_same, copies, encode_jpeg, noise, write_pack
+from recordio import RecordIOError
 from recordio.bytes.files import StoredFile
 from recordio.containers import parquet as module
 from recordio.containers.parquet import PARQUET, ParquetRows, scan
@@ -49,10 +51,7 @@ def write(path, **columns):
 
 
 def as_pack(path, images=IMAGES):
-    with RecordWriter(f"{path}.rec", f"{path}.idx") as writer:
-        for i, image in enumerate(images):
-            writer.write(pack(IRHeader(0, float(i), i, 0), image), i)
-    return f"{path}.rec"
+    return str(write_pack(f"{path}.rec", images))
 
 
 def make(source, **more):

@@ -1,3 +1,5 @@
+"""TFRecord files read in place."""
+
 import gzip
 import pickle
 import zlib

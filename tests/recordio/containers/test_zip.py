@@ -1,3 +1,5 @@
+"""Zip archives read in place."""
+
 import contextlib
 import io
 import os

@@ -10,10 +10,9 @@ import pytest
 from image_variants import variants
 from PIL import Image
 
-from iterators.testing import picture
+from iterators.testing import picture, write_pack
 from recordio import (
     IRHeader,
-    RecordWriter,
     encode_image,
     pack,
     unpack_img,
@@ -128,9 +127,8 @@ def folder(tmp_path_factory):
         "half": save(image, "PNG")[:500],
     }
     (folder / "files").write_bytes(pickle.dumps(files))
-    with RecordWriter(folder / "a.rec", folder / "a.idx") as writer:
-        for key, name in enumerate(("jpeg", "png", "webp", "gif", "turned", "palette", "bmp")):
-            writer.write(pack(IRHeader(0, float(key), key, 0), files[name]), key)
+    names = ("jpeg", "png", "webp", "gif", "turned", "palette", "bmp")
+    write_pack(folder / "a.rec", [files[name] for name in names])
     for name in ("jpeg", "png", "bmp", "webp", "grey"):
         place = folder / "photos" / name
         place.mkdir(parents=True)

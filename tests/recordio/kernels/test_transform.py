@@ -48,7 +48,7 @@ perspectives = st.tuples(numbers, numbers, shifts, numbers, numbers, shifts, slo
 
 @pytest.mark.parametrize("variant", variants())
 @pytest.mark.parametrize("method", METHODS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(images, affines | perspectives, small, small, st.integers(0, 255))
 def test_maps_are_pillows(variant, method, image, matrix, height, width, fill):
     found = transform(

@@ -1,3 +1,5 @@
+"""Checks of keyword arguments: truths, numbers, tuples and their errors."""
+
 import math
 
 import pytest

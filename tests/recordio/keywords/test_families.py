@@ -1,3 +1,5 @@
+"""Families of keywords that are checked together."""
+
 from dataclasses import dataclass
 from functools import partial
 

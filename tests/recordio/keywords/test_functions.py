@@ -1,3 +1,5 @@
+"""Functions with checked keywords: their errors, signatures and documentation."""
+
 import inspect
 import pickle
 from functools import partial

@@ -1,3 +1,5 @@
+"""Keywords of other libraries, and the ones of ours that are named for them."""
+
 import pytest
 
 from recordio.keywords.checks import did_you_mean, unknown_keyword

@@ -1,3 +1,5 @@
+"""`diff`: records that differ, moved, or are in one pack only."""
+
 import json
 
 import numpy as np

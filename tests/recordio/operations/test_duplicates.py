@@ -1,3 +1,5 @@
+"""`dedup`: equal contents, and pictures that look alike."""
+
 import json
 
 import cv2

@@ -1,3 +1,5 @@
+"""Expressions that choose records."""
+
 import numpy as np
 import pytest
 from hypothesis import given

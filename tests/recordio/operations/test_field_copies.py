@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import recordio
-from iterators.testing import write_faces, write_pack, write_records
+from iterators.testing import encode, write_faces, write_pack, write_records
 from recordio import FieldError, IRHeader, LabelError, RecordWriter, boxes_of, pack, unpack
 from recordio.packs.check import check_pack
 from recordio.packs.fields_meta import FieldMeta, format_fields
@@ -94,9 +94,8 @@ def test_dedup_keeps_the_set_together(tmp_path):
 
 def test_faces_keep_their_fields(tmp_path):
     path = write_faces(tmp_path / "a.rec", [2, 1], [b"image of 1", b"image of 2", b"image of 3"])
-    with RecordWriter(tmp_path / "a.text.rec", tmp_path / "a.text.idx") as writer:
-        for key in (1, 2, 3):
-            writer.write(pack(IRHeader(0, 0, key, 0), b"image of %d" % key), key)
+    contents = [b"image of %d" % key for key in (1, 2, 3)]
+    write_pack(tmp_path / "a.text.rec", contents, [0] * 3, ids=(1, 2, 3), keys=(1, 2, 3))
     recordio.shuffle(path, tmp_path / "b.rec", seed=3)
     with open_pack(tmp_path / "b.rec") as main:
         field = main.field("text")
@@ -167,7 +166,7 @@ def test_a_tar_becomes_a_pack_with_its_fields(tmp_path):
     import io
     import tarfile
 
-    from iterators.testing import encode, noise
+    from iterators.testing import noise
 
     with tarfile.open(tmp_path / "a.tar", "w") as tar:
         for number in range(4):
@@ -315,9 +314,8 @@ def test_fields_are_compared(tmp_path):
     b = describe(write_set(tmp_path / "b.rec", [1, 2, 3]), text=FieldMeta(kind="text"))
     found = recordio.diff(a, b)
     assert found.equal and found.fields["text"].equal and found.fields["text"].same == 3
-    with RecordWriter(tmp_path / "b.text.rec", tmp_path / "b.text.idx") as writer:
-        for key in (1, 2):
-            writer.write(pack(IRHeader(0, 0, key, 0), b"text of %d" % key), key)
+    contents = [b"text of 1", b"text of 2"]
+    write_pack(tmp_path / "b.text.rec", contents, [0, 0], ids=(1, 2), keys=(1, 2))
     found = recordio.diff(a, b)
     assert not found.equal and found.same == 3 and found.fields["text"].content == 2
     assert "field text, the same in both: 0\n  other content: 2" in str(found)

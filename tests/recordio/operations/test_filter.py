@@ -1,3 +1,5 @@
+"""`filter`: by contents, labels, keys, lists and what can be decoded."""
+
 import io
 
 import numpy as np

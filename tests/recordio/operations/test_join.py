@@ -1,3 +1,5 @@
+"""`join`: labels, classes and identities of several packs."""
+
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,3 +1,5 @@
+"""Pairs of hashes that are near, and the groups they make."""
+
 import numpy as np
 import pytest
 from hypothesis import given

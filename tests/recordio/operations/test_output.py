@@ -1,3 +1,5 @@
+"""Packs written from planned records: order, labels, identities and ends."""
+
 import os
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""`relabel`: labels, objects, identities and class names."""
+
 import numpy as np
 import pytest
 

@@ -1,3 +1,5 @@
+"""`sample`: numbers and fractions of records, and of classes."""
+
 import collections
 
 import pytest

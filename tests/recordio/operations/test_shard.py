@@ -1,3 +1,5 @@
+"""`shard`: the shards together are the pack."""
+
 import hashlib
 import os
 

@@ -1,3 +1,5 @@
+"""`shuffle`: every record once, by the seed alone."""
+
 import os
 
 import numpy as np

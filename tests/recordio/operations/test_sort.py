@@ -1,3 +1,5 @@
+"""`sort`: by labels, objects, keys, sizes and images."""
+
 import os
 
 import cv2

@@ -1,3 +1,5 @@
+"""`split`: by fractions, classes, lists, and stratified."""
+
 import collections
 
 import numpy as np

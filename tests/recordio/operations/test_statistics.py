@@ -1,3 +1,5 @@
+"""`stats`: means, deviations, classes, objects and identities."""
+
 import io
 import json
 

@@ -1,3 +1,5 @@
+"""Files of class names."""
+
 from recordio.packs.classes import find_classes, format_classes, read_classes
 
 

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from iterators.testing import write_pack
-from recordio import FieldError, IRHeader, RecordWriter, pack
+from recordio import FieldError
 from recordio.bytes.files import StoredFile
 from recordio.packs.check import check_pack
 from recordio.packs.fields_meta import (
@@ -147,9 +147,7 @@ def test_names_of_points_tell_left_from_right():
 def write_set(folder, described, also=("v2",)):
     path = write_pack(folder / "a.rec", 3)
     for name in [*(described or ()), *also]:
-        with RecordWriter(folder / f"a.{name}.rec", folder / f"a.{name}.idx") as writer:
-            for key in range(3):
-                writer.write(pack(IRHeader(0, 0, key, 0), b"text %d" % key), key)
+        write_pack(folder / f"a.{name}.rec", [b"text %d" % key for key in range(3)], [0] * 3)
     if described is not None:
         (folder / "a.fields.json").write_bytes(format_fields(described))
     return path
@@ -209,8 +207,7 @@ def test_a_check_compares_the_packs_with_the_file(tmp_path):
 )
 def test_a_check_counts_points(tmp_path, labels, points, reason):
     path = write_pack(tmp_path / "a.rec", 1)
-    with RecordWriter(tmp_path / "a.p.rec", tmp_path / "a.p.idx") as writer:
-        writer.write(pack(IRHeader(0, labels, 0, 0), b""), 0)
+    write_pack(tmp_path / "a.p.rec", [b""], [labels])
     meta = FieldMeta(kind="keypoints", points=[f"p{i}" for i in range(points)])
     (tmp_path / "a.fields.json").write_bytes(format_fields({"p": meta}))
     assert problems(path) == (

@@ -1,3 +1,5 @@
+"""Frames of the records that list identities."""
+
 import numpy as np
 import pytest
 from hypothesis import given

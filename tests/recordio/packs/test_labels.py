@@ -1,3 +1,5 @@
+"""Labels of packs as they are read, counted, appended and mapped."""
+
 import pickle
 
 import numpy as np

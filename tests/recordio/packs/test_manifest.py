@@ -1,3 +1,5 @@
+"""Manifests of shards."""
+
 import json
 import os
 

@@ -1,3 +1,5 @@
+"""Packs that are opened without reading them: rows, identities and errors."""
+
 import numpy as np
 import pytest
 

@@ -1,3 +1,5 @@
+"""Packs that are scanned: tables of their records, and indices that do not fit."""
+
 import numpy as np
 import pytest
 from hypothesis import given

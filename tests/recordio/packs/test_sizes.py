@@ -14,7 +14,7 @@ from made_tars import tar
 from PIL import Image
 from range_server import RangeServer
 
-from iterators.testing import encode, encode_jpeg, noise, picture
+from iterators.testing import encode, encode_jpeg, noise, picture, write_pack
 from recordio import IRHeader, RecordReader, RecordWriter, filter, ordered, pack, stats
 from recordio.bytes.crc32c import crc32c
 from recordio.bytes.remote.settings import RemoteSettings
@@ -56,11 +56,7 @@ def turned(kind, orientation, junk=0):
 
 
 def write(path, contents, index=True):
-    with RecordWriter(path, path.with_suffix(".idx") if index else None) as writer:
-        for number, content in enumerate(contents):
-            labels = [1.0, 2.0, 3.0] if number % 2 else 4.0
-            writer.write(pack(IRHeader(0, labels, number, 0), content))
-    return path
+    return write_pack(path, contents, lambda i: [1.0, 2.0, 3.0] if i % 2 else 4.0, index=index)
 
 
 def jpegs(shapes=SHAPES):

@@ -1,3 +1,5 @@
+"""NumPy files to packs and back."""
+
 import io
 import zipfile
 

@@ -1,3 +1,5 @@
+"""CSV files to packs and back."""
+
 import gzip
 import io
 

@@ -6,16 +6,15 @@ import pytest
 
 import recordio
 import recordio.convert
+from iterators.testing import write_pack
 
 IMAGE = cv2.imencode(".png", np.full((4, 4), 7, np.uint8))[1].tobytes()
 
 
 @pytest.fixture
 def pack(tmp_path):
-    with recordio.RecordWriter(tmp_path / "a.rec", tmp_path / "a.idx") as writer:
-        for key, content in enumerate([IMAGE, b"", IMAGE, b"text"]):
-            writer.write(recordio.pack(recordio.IRHeader(0, 1.0, key, 0), content), key)
-    return tmp_path / "a"
+    path = write_pack(tmp_path / "a.rec", [IMAGE, b"", IMAGE, b"text"], [1] * 4)
+    return path.with_suffix("")
 
 
 @pytest.mark.parametrize("form", ["folders", "npy", "mnist"])

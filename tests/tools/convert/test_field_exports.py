@@ -9,7 +9,7 @@ import pytest
 import recordio
 from iterators import ImageRecordIter
 from iterators.fields import Boxes, Json, Mask
-from iterators.testing import encode, noise
+from iterators.testing import encode, noise, write_pack
 from recordio import FieldError, IRHeader, LabelError, RecordWriter, convert, pack, unpack
 from recordio.bytes.files import StoredFile
 from recordio.containers.tf_example import decode_example
@@ -129,9 +129,8 @@ def test_a_container_and_a_face_pack(path, tmp_path):
 
 
 def test_boxes_that_are_none(path, tmp_path):
-    with RecordWriter(tmp_path / "a.boxes.rec", tmp_path / "a.boxes.idx") as writer:
-        for key in KEYS:
-            writer.write(pack(IRHeader(0, [2, 0, 1], key, 0), b""), key)
+    count = len(KEYS)
+    write_pack(tmp_path / "a.boxes.rec", [b""] * count, [[2, 0, 1]] * count, ids=KEYS, keys=KEYS)
     with pytest.raises(LabelError, match=r"a\.boxes\.rec.*field boxes has no label of objects"):
         convert.export(path, tmp_path / "out", to="folders", fields="boxes")
     assert not (tmp_path / "out").exists()

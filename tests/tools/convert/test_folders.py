@@ -1,3 +1,5 @@
+"""Packs to folders of images and back."""
+
 import os
 import shutil
 import tarfile

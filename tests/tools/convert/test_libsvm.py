@@ -1,3 +1,5 @@
+"""LibSVM files to packs and back."""
+
 import io
 
 import numpy as np

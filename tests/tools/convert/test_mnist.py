@@ -1,3 +1,5 @@
+"""MNIST files to packs and back."""
+
 import numpy as np
 import pytest
 

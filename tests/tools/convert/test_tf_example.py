@@ -1,3 +1,5 @@
+"""TensorFlow's `Example` messages, and bytes that are none."""
+
 import contextlib
 
 import pytest

@@ -1,3 +1,5 @@
+"""TFRecord files to packs and back."""
+
 import gzip
 
 import pytest

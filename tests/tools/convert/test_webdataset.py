@@ -1,3 +1,5 @@
+"""WebDataset archives to packs and back."""
+
 import bz2
 import gzip
 import io

@@ -1,3 +1,5 @@
+"""Commands made of functions: they have all of their options."""
+
 import argparse
 from functools import partial
 from typing import Annotated

@@ -1,3 +1,5 @@
+"""Commands that make packs of packs: join, split, relabel, filter and others."""
+
 import argparse
 import os
 import signal

@@ -1,3 +1,5 @@
+"""Commands that look at packs: diff, stats and dedup."""
+
 import json
 import signal
 

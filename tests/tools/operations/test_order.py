@@ -1,3 +1,5 @@
+"""Commands that order packs: shuffle, sort and shard."""
+
 import json
 
 import pytest

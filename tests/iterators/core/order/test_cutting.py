@@ -1,3 +1,5 @@
+"""Positions of samples cut into batches and at the ends of epochs."""
+
 from iterators.core.order import cutting
 
 

@@ -1,3 +1,5 @@
+"""Orders over several packs: shares, turns and positions."""
+
 from fractions import Fraction
 from itertools import pairwise
 

@@ -1,3 +1,5 @@
+"""Orders of samples in epochs: parts, seeds, and what goes on with other parts."""
+
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,3 +1,5 @@
+"""Labels of detection: the width of the longest one."""
+
 import numpy as np
 
 from iterators.images.augment.det_geometry import Longest, longest_listed

@@ -4,16 +4,15 @@ The draws depend on fixed keys, so a test either always passes or always fails; 
 that a correct generator would miss once in ten thousand times.
 """
 
-import cv2
 import numpy as np
 import pytest
 from scipy import stats
 
-import recordio
 from faces.draws import drawn_jitter as drawn
 from iterators import ImageRecordIter
 from iterators.images.augment.geometry import drawn_steps
 from iterators.images.augment.recipe import Recipe
+from iterators.testing import encode, write_pack
 
 DRAWS = 6000
 RARE = 1e-4
@@ -377,12 +376,8 @@ def coordinates(tmp_path_factory):
     """One picture, 600 times: red is 2 x and green 2 y."""
     y, x = np.mgrid[:90, :120]
     image = np.dstack([2 * x, 2 * y, 0 * x]).astype(np.uint8)
-    data = cv2.imencode(".png", image[..., ::-1])[1].tobytes()
     path = tmp_path_factory.mktemp("coordinates") / "xy.rec"
-    with recordio.RecordWriter(path) as writer:
-        for i in range(600):
-            writer.write(recordio.pack(recordio.IRHeader(0, 0, i, 0), data))
-    return path
+    return write_pack(path, [encode(image)] * 600, [0] * 600, index=False)
 
 
 def pictures(path, epochs=10, **arguments):

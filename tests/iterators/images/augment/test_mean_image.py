@@ -1,3 +1,5 @@
+"""Files of mean images: those of MXNet, and damaged ones."""
+
 import struct
 
 import numpy as np

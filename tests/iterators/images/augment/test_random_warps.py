@@ -287,11 +287,11 @@ def warps_of_ours(keywords, count):
     drawn = []
     for i in range(count):
         key, epoch, number = i % 3, i // 3 % 7, i // 21
-        (told, *_), mirror = drawn_steps(recipe, key, epoch, number, *WARP_SIZE)
-        found = drawn_warps(recipe, key, epoch, number, *WARP_SIZE)
         if recipe.rand_mirror:
+            _, mirror = drawn_steps(recipe, key, epoch, number, *WARP_SIZE)
             drawn.append([1.0] if mirror else [])
         else:
+            found = drawn_warps(recipe, key, epoch, number, *WARP_SIZE)
             drawn.append(flat(list(found.values())))
     return drawn
 
@@ -322,7 +322,7 @@ def compare(images, theirs):
 
 @pytest.mark.parametrize("text", [text for text in WARPS if "Vertical" not in text])
 def test_warps_are_drawn_as_torchvision_draws_them(text):
-    compare(warps_of_ours(WARPS[text], 100_000), json.loads(GOLDEN.read_text())[text])
+    compare(warps_of_ours(WARPS[text], 60_000), json.loads(GOLDEN.read_text())[text])
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("torchvision"), reason="torchvision is missing")

@@ -18,7 +18,7 @@ from iterators import (
     show,
 )
 from iterators.fields import Boxes, Crop, Image, Keypoints, Mask, Size, Text
-from recordio import IRHeader
+from iterators.testing import write_pack
 from recordio.errors import FieldError
 from recordio.packs.fields_meta import FieldMeta, format_fields
 
@@ -26,9 +26,8 @@ COUNT = 8
 
 
 def write(prefix, records):
-    with recordio.RecordWriter(f"{prefix}.rec", f"{prefix}.idx") as writer:
-        for key, (label, content) in enumerate(records):
-            writer.write(recordio.pack(IRHeader(0, label, key, 0), content), key)
+    labels, contents = zip(*records, strict=True)
+    write_pack(f"{prefix}.rec", contents, labels)
 
 
 @pytest.fixture(scope="module")
@@ -225,9 +224,8 @@ def test_a_record_that_a_field_lacks_is_a_bad_record(path, tmp_path):
     with recordio.RecordReader(path.with_name("a.same.rec")) as reader:
         masks = [recordio.unpack(bytes(record))[1] for record in reader]
     write(tmp_path / "a", [(float(i), data) for i, data in enumerate(contents)])
-    with recordio.RecordWriter(tmp_path / "a.same.rec", tmp_path / "a.same.idx") as writer:
-        for key in (7, 0, 5, 1, 6, 2, 4):  # in another order, and without 3
-            writer.write(recordio.pack(IRHeader(0, 0.0, key, 0), masks[key]), key)
+    keys = (7, 0, 5, 1, 6, 2, 4)  # in another order, and without 3
+    write_pack(tmp_path / "a.same.rec", [masks[k] for k in keys], [0] * 7, ids=keys, keys=keys)
     pack = tmp_path / "a.rec"
     with pytest.raises(FieldError, match="no record with the key 3"):
         provider(pack, {"same": Mask()})

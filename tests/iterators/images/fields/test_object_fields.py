@@ -11,6 +11,7 @@ from iterators import ImageDetRecordIter, ImageRecordIter
 from iterators.fields import Boxes, Crop, Json, Keypoints, Mask, Size, Text
 from iterators.images.fields.payload_fields import scan_objects
 from iterators.images.sources.record_source import RecordSource
+from iterators.testing import write_pack
 from recordio import IRHeader
 from recordio.errors import FieldError, LabelError
 
@@ -19,9 +20,8 @@ COUNT, POINTS = 14, 4
 
 def write(prefix, records):
     """Records of labels and contents."""
-    with recordio.RecordWriter(f"{prefix}.rec", f"{prefix}.idx") as writer:
-        for key, (label, content) in enumerate(records):
-            writer.write(recordio.pack(IRHeader(0, label, key, 0), content), key)
+    labels, contents = zip(*records, strict=True)
+    write_pack(f"{prefix}.rec", contents, labels)
 
 
 def marked(rng):

@@ -8,7 +8,7 @@ import pytest
 import recordio
 from iterators import ImageDetRecordIter, ImageRecordDataset, ImageRecordIter
 from iterators.fields import Image, Mask, Mirrored
-from recordio import IRHeader
+from iterators.testing import write_pack
 from recordio.errors import ImageDecodeError, RecordIOError
 
 COUNT = 12
@@ -19,10 +19,7 @@ def png(values):
 
 
 def write(prefix, contents, labels=None):
-    with recordio.RecordWriter(f"{prefix}.rec", f"{prefix}.idx") as writer:
-        for key, content in enumerate(contents):
-            label = float(key) if labels is None else labels[key]
-            writer.write(recordio.pack(IRHeader(0, label, key, 0), content), key)
+    write_pack(f"{prefix}.rec", contents, labels)
 
 
 @pytest.fixture(scope="module")

@@ -134,7 +134,7 @@ def test_requests_that_fail_are_made_again(server, access, tmp_path):
 def test_uploads_that_fail_leave_nothing(server, access, what, status):
     server.objects.update({PACK: b"old pack", PACK_INDEX: b"old index"})
     server.fails = lambda kind, path, part: status if kind == what and part in (0, 2) else None
-    access["remote_timeout"] = 8
+    access["remote_timeout"] = 3
     with pytest.raises(RemoteFileError, match="cannot be written") as caught:
         with recordio.RecordWriter(URL, INDEX, **access) as writer:
             fill(writer)

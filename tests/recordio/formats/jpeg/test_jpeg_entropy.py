@@ -17,8 +17,7 @@ from PIL import Image
 
 from faces.codecs import decode_jpeg, last_jpeg
 from iterators import ImageRecordIter
-from iterators.testing import encode_jpeg, picture
-from recordio import IRHeader, RecordWriter, pack
+from iterators.testing import encode_jpeg, picture, write_pack
 from recordio.errors import ImageDecodeError
 
 # Where ours cannot be used with the library that was found, this fails: better now than later.
@@ -312,11 +311,11 @@ def test_report_says_which():
 
 
 def test_batches_are_the_same(tmp_path):
-    path = tmp_path / "images.rec"
-    with RecordWriter(path) as writer:
-        for i in range(24):
-            image = encode_jpeg(picture(60 + i, 90 - i, i), ("420", "444")[i % 2], restart=i % 3)
-            writer.write(pack(IRHeader(0, float(i), i, 0), image))
+    images = [
+        encode_jpeg(picture(60 + i, 90 - i, i), ("420", "444")[i % 2], restart=i % 3)
+        for i in range(24)
+    ]
+    path = write_pack(tmp_path / "images.rec", images, index=False)
 
     def batches(own):
         os.environ["ITERATORS_JPEG"] = "" if own else "plain"

@@ -403,16 +403,17 @@ def test_scans_in_another_order_and_twice():
         check_equal(data[: ends[0]] + b"".join(parts[:i] + parts[i:] * 2) + b"\xff\xd9")
 
 
-def test_a_difference_of_dc_that_does_not_fit_is_the_librarys_to_judge():
-    """Sums of differences beyond 32 bits."""
-    data = bytearray(small("grey", 0, (2000, 2400)))
+@pytest.mark.parametrize(("bits", "expected"), [(7, OWN), (15, GIVEN_BACK)])
+def test_a_sum_of_differences_beyond_32_bits_is_the_librarys_to_judge(bits, expected):
+    data = write_file(empty_frame(2000, 2400, [(1, 1)]), [Scan((0,)), Scan((0,), 1, 63)])
     start, end = scan_of(data), data.index(b"\xff\xdd", scan_of(data))
     table = data.index(b"\xff\xc4")
-    body = b"\0" + bytes([1, 0, 0, 0] + [0] * 12) + bytes([15])
-    largest = (b"\x7f\xff" * 75_100).replace(b"\xff", b"\xff\0")  # the code 0 and 15 ones
+    body = b"\0" + bytes([1, 0, 0, 0] + [0] * 12) + bytes([bits])
+    largest = ((1 << bits) - 1).to_bytes((bits + 1) // 8, "big")  # the code 0 and so many ones
+    scan = (largest * 75_000).replace(b"\xff", b"\xff\0")
     changed = data[:table] + b"\xff\xc4" + (len(body) + 2).to_bytes(2, "big") + body
-    changed += data[data.index(b"\xff\xda") : start] + largest + data[end:]
-    assert check_equal(bytes(changed)) != OWN
+    changed += data[data.index(b"\xff\xda") : start] + scan + data[end:]
+    assert check_equal(changed) == expected
 
 
 def test_sound_image_after_a_damaged_one():

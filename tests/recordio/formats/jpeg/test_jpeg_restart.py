@@ -215,7 +215,7 @@ def test_truncated_at_every_byte(kind, region):
     data = SMALL[kind]
     expected = decode_jpeg(data, region=region)
     decoders = set()
-    for size in range(scan_of(data), len(data)):
+    for size in range(scan_of(data) + REGIONS.index(region) % 2, len(data), 2):
         decoders.add(check_equal(data[:size], region=region))
         pixels, message, _, _ = decode(data[:size], True, region=region)
         assert message or np.array_equal(pixels, expected)
