@@ -59,6 +59,9 @@ FUZZER ?= $(if $(filter fuzz,$(MAKECMDGOALS)),$(shell echo 'int main(void) { ret
 demo: .venv/installed  ## pack images, stream batches, train a small network [PHOTOS=folder]
 	.venv/bin/python examples/demo.py $(if $(PHOTOS),--photos "$(PHOTOS)")
 
+# Otherwise every worker rewrites the assert statements of every module of tests once more.
+unexport PYTHONDONTWRITEBYTECODE
+
 test: .venv-test/installed  ## the whole test suite, doctests included [ARGS="-k name"]
 	.venv-test/bin/python -m pytest -n auto --maxprocesses 8 --dist loadfile $(ARGS)
 
