@@ -155,7 +155,9 @@ class PaddleOCRVL(Qwen2VL):
 class Siglip2(ProcessorRule):
     """SigLIP 2 NaFlex: the largest scale at which the patches are no more than allowed."""
 
-    defaults = {**_BILINEAR, **_HALVES, "patch_size": 16, "max_num_patches": 256}
+    defaults = {
+        **_BILINEAR, **_HALVES, "patch_size": 16, "max_num_patches": 256, "do_convert_rgb": None,
+    }  # fmt: skip
 
     @property
     def patches(self) -> Patches:

@@ -117,11 +117,11 @@ class ProcessorRule:
         given = cls.renamed(dict(given))
         config = {**_USUAL, **cls.defaults, **given}
         for key, value in config.items():
-            if key not in cls.defaults and key not in _USUAL and key not in _IDLE and value:
+            if value and not (key in cls.defaults or key in _USUAL or key in _IDLE):
                 raise PipelineError(
                     f"{key}={value!r:.60} is not known here: drop it if it changes no pixel", name
                 )
-        known = {key: value for key, value in config.items() if key not in _IDLE or key in _KEPT}
+        known = {key: value for key, value in config.items() if key not in _IDLE}
         for key, value in cls.needed.items():
             if bool(known.get(key)) is not value:
                 raise PipelineError(
@@ -130,6 +130,8 @@ class ProcessorRule:
                     name,
                 )
         rule = cls(name, {key: _plain(value) for key, value in sorted(known.items())})
+        if rule.config["resample"] not in range(6):
+            raise rule.error(f"resample={rule.config['resample']!r}: expected a filter of Pillow")
         try:
             rule.check()
             rule.tables()
@@ -272,11 +274,11 @@ class ProcessorRule:
 
 
 #: Settings that all classes have.
-_USUAL = {"do_rescale": True, "rescale_factor": 1 / 255, "do_normalize": True}
-#: Settings that a rule keeps although they change no RGB pixel.
-_KEPT = ("do_convert_rgb",)
+_USUAL = {
+    "do_convert_rgb": True, "do_rescale": True, "rescale_factor": 1 / 255, "do_normalize": True,
+}  # fmt: skip
 #: Settings without a meaning of their own.
-_IDLE = IDLE | {"default_to_square"}
+_IDLE = (IDLE | {"default_to_square"}) - _USUAL.keys()
 
 
 def _plain(value: Any) -> Any:
