@@ -272,7 +272,7 @@ class NamedRecipe:
 
     @property
     def rule(self) -> ProcessorRule | None:
-        """What the processor does with images, by their sizes; None without a processor."""
+        """The rule by which the processor cuts images; None without a processor."""
         return rule_of(self.processor) if self.processor else None
 
     def to_json(self) -> str:

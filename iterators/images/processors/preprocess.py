@@ -264,8 +264,7 @@ class _Batch:
 
     def _fitting(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         """Return the part of the caller's memory that has a shape."""
-        _, array = self.given[name]
-        first = next((axis for axis, length in enumerate(shape) if length != 1), 0)
+        array, first = self.given[name][1], int(self.rule.nested)
         wanted = list(array.shape)
         if array.ndim == len(shape):
             wanted[first] = shape[first]
@@ -278,7 +277,7 @@ class _Batch:
             )
         if not array.flags.c_contiguous or not array.flags.writeable:
             raise ValueError(f"out[{name!r}]: the memory must be contiguous and writeable")
-        return array[(slice(None),) * first + (slice(shape[first]),)]
+        return self._part(array, shape[first])
 
     def write(self, number: int) -> None:
         """Decode a picture and write what becomes of it."""
@@ -373,10 +372,13 @@ class _Batch:
         parts = {}
         for name, (value, array) in self.given.items():
             shape = found[name].shape
-            first = next((axis for axis, length in enumerate(shape) if length != 1), 0)
             whole = array.shape == shape
-            parts[name] = value if whole else value[(slice(None),) * first + (slice(shape[first]),)]
+            parts[name] = value if whole else self._part(value, shape[int(self.rule.nested)])
         return parts
+
+    def _part(self, memory: Any, length: int) -> Any:
+        """Return the first entries along the axis that counts pictures, patches or tiles."""
+        return memory[:, :length] if self.rule.nested else memory[:length]
 
 
 def _step_row(step: Any, plan: PicturePlan) -> tuple[int, ...]:

@@ -139,8 +139,7 @@ def test_settings_are_those_of_the_class(case):
     name, settings = CASES[case]
     plain = getattr(transformers, f"{name}ImageProcessorPil")()
     bare = {"image_processor_type": f"{name}ImageProcessor"}
-    ours, theirs = rule_of(bare), rule_of(plain)
-    assert {**ours.config, "do_convert_rgb": None} == {**theirs.config, "do_convert_rgb": None}
+    assert rule_of(bare).config == rule_of(plain).config
     assert rule_of({**bare, **settings}).count(70, 90) == rule_of(configuration(case)).count(70, 90)
     assert rule_of(processor(case, "")) == rule_of(processor(case))
 
@@ -195,8 +194,10 @@ def test_pixels_are_those_of_pillow(case):
 @pytest.mark.parametrize("case", ["qwen2", "siglip2", "internvl", "idefics3", "pixtral", "mllama"])
 def test_torchvision_is_near(case):
     theirs, given = processor(case, ""), [picture(243, 321), picture(420, 600, 2)]
-    expected = {k: v.numpy() if hasattr(v, "numpy") else v
-                for k, v in theirs(given, return_tensors="pt", **CASES[case][1]).items()}  # fmt: skip
+    tensors = theirs(given, return_tensors="pt", **CASES[case][1])
+    expected = {
+        key: value.numpy() if key != "num_tiles" else value for key, value in tensors.items()
+    }
     level = 1 / 255 / min(theirs.image_std)
     same(preprocess(given, configuration(case)), expected, within=2.01 * level)
 

@@ -104,7 +104,7 @@ class Qwen2VL(ProcessorRule):
     def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
         """Return the grids of patches, in time, height and width."""
         grids = [(1, *plan.grid) for plan in plans]
-        return {"image_grid_thw": np.array(grids, np.int64).reshape(-1, 3)}
+        return {"image_grid_thw": np.array(grids, np.int64)}
 
 
 class Glm4v(Qwen2VL):
@@ -155,7 +155,9 @@ class PaddleOCRVL(Qwen2VL):
 class Siglip2(ProcessorRule):
     """SigLIP 2 NaFlex: the largest scale at which the patches are no more than allowed."""
 
-    defaults = {**_BILINEAR, **_HALVES, "patch_size": 16, "max_num_patches": 256}
+    defaults = {
+        **_BILINEAR, **_HALVES, "patch_size": 16, "max_num_patches": 256, "do_convert_rgb": None,
+    }  # fmt: skip
 
     @property
     def patches(self) -> Patches:
@@ -194,7 +196,7 @@ class Siglip2(ProcessorRule):
         counts = np.array([plan.count for plan in plans], np.int64)
         return {
             "pixel_attention_mask": _first(counts, self.slots(plans), np.int32),
-            "spatial_shapes": np.array([plan.grid for plan in plans], np.int64).reshape(-1, 2),
+            "spatial_shapes": np.array([plan.grid for plan in plans], np.int64),
         }
 
 
@@ -246,8 +248,7 @@ class Gemma4(ProcessorRule):
         """Return where patches lie (x, y), -1 beyond them, and the tokens of every picture."""
         places = np.full((len(plans), self.slots(plans), 2), -1, np.int64)
         for place, plan in zip(places, plans, strict=True):
-            rows = np.indices(plan.grid).reshape(2, -1)
-            place[: plan.count] = rows[::-1].T
+            place[: plan.count] = np.argwhere(np.ones(plan.grid))[:, ::-1]
         pool = self.config["pooling_kernel_size"] ** 2
         tokens = np.array([plan.count // pool for plan in plans], np.int64)
         return {"image_position_ids": places, "num_soft_tokens_per_image": tokens}
@@ -453,7 +454,7 @@ class Pixtral(ProcessorRule):
 
     def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
         """Return the sizes that the pictures have got."""
-        return {"image_sizes": np.array([plan.tile for plan in plans], np.int64).reshape(-1, 2)}
+        return {"image_sizes": np.array([plan.tile for plan in plans], np.int64)}
 
 
 # -- tiles, padded to one number ------------------------------------------------------------------
@@ -537,7 +538,7 @@ class LlavaNext(ProcessorRule):
 
     def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
         """Return the sizes that the pictures had."""
-        return {"image_sizes": np.array(sizes, np.int64).reshape(-1, 2)}
+        return {"image_sizes": np.array(sizes, np.int64)}
 
 
 class LlavaOnevision(LlavaNext):

@@ -62,7 +62,7 @@ class PicturePlan(NamedTuple):
 
 
 class Patches(NamedTuple):
-    """How the pixels of a tile are laid out where it becomes patches."""
+    """The layout of the pixels of a tile where it becomes patches."""
 
     side: int
     #: Patches of a square of so many a side follow one another.
@@ -77,20 +77,10 @@ class Patches(NamedTuple):
 
 @dataclass(frozen=True)
 class ProcessorRule:
-    """What a processor does with pictures, by their sizes.
+    """A processor of pictures, by their sizes; equal to others of its class and configuration.
 
-    Rules are equal if their classes and configurations are; `processor_families.rule_of` finds the
-    rule of a processor.
+    `processor_families.rule_of` finds the rule of a processor.
 
-    Parameters
-    ----------
-    name : str
-        Of the class, as the configuration has it.
-    config : dict
-        All settings, those of the class where the configuration says nothing.
-
-    Examples
-    --------
     >>> from iterators.images.augment.pipelines.processor_families import rule_of
     >>> rule = rule_of({"image_processor_type": "Qwen2VLImageProcessor"})
     >>> rule.count(600, 800), rule.shape(600, 800)
@@ -99,7 +89,9 @@ class ProcessorRule:
     (42, 58)
     """
 
+    #: Of the class, as the configuration has it.
     name: str
+    #: All settings, those of the class where the configuration says nothing.
     config: dict[str, Any] = field(hash=False)
 
     #: Settings of the class, as transformers has them.
@@ -117,11 +109,11 @@ class ProcessorRule:
         given = cls.renamed(dict(given))
         config = {**_USUAL, **cls.defaults, **given}
         for key, value in config.items():
-            if key not in cls.defaults and key not in _USUAL and key not in _IDLE and value:
+            if value and not (key in cls.defaults or key in _USUAL or key in _IDLE):
                 raise PipelineError(
                     f"{key}={value!r:.60} is not known here: drop it if it changes no pixel", name
                 )
-        known = {key: value for key, value in config.items() if key not in _IDLE or key in _KEPT}
+        known = {key: value for key, value in config.items() if key not in _IDLE}
         for key, value in cls.needed.items():
             if bool(known.get(key)) is not value:
                 raise PipelineError(
@@ -130,6 +122,8 @@ class ProcessorRule:
                     name,
                 )
         rule = cls(name, {key: _plain(value) for key, value in sorted(known.items())})
+        if rule.config["resample"] not in range(6):
+            raise rule.error(f"resample={rule.config['resample']!r}: expected a filter of Pillow")
         try:
             rule.check()
             rule.tables()
@@ -171,13 +165,7 @@ class ProcessorRule:
         return None
 
     def plan(self, height: int, width: int) -> PicturePlan:
-        """Return what becomes of a picture of that size.
-
-        Raises
-        ------
-        ImageSizeError
-            If the processor makes an error of it.
-        """
+        """Return what becomes of a picture of that size; an ImageSizeError if nothing does."""
         found = self._plans.get((height, width))
         if found is None:
             if height < 1 or width < 1:
@@ -204,15 +192,13 @@ class ProcessorRule:
                 f"sizes: expected rows of whole numbers (height, width), not {rows.dtype} "
                 f"{rows.shape}"
             )
-        found, inverse = np.unique(rows, axis=0, return_inverse=True)
-        counts = np.empty(len(found), np.int64)
-        for number, (height, width) in enumerate(found.tolist()):
+        counts = np.empty(len(rows), np.int64)
+        for number, (height, width) in enumerate(rows.tolist()):
             try:
                 counts[number] = self.count(height, width)
             except ImageSizeError as error:
-                first = int(np.argmax(inverse.reshape(-1) == number))
-                raise error.at(record=first) from None
-        return counts[inverse.reshape(-1)]
+                raise error.at(record=number) from None
+        return counts
 
     def item(self, plans: Sequence[PicturePlan]) -> tuple[int, ...]:
         """Return the shape of one patch or tile in the tensor of several pictures."""
@@ -266,17 +252,17 @@ class ProcessorRule:
 
     @property
     def is_plain(self) -> bool:
-        """Whether pixels stay the whole numbers that they are."""
+        """True if pixels stay the whole numbers that they are."""
         config = self.config
         return not (config["do_rescale"] or config["do_normalize"] or self.floats)
 
 
 #: Settings that all classes have.
-_USUAL = {"do_rescale": True, "rescale_factor": 1 / 255, "do_normalize": True}
-#: Settings that a rule keeps although they change no RGB pixel.
-_KEPT = ("do_convert_rgb",)
+_USUAL = {
+    "do_convert_rgb": True, "do_rescale": True, "rescale_factor": 1 / 255, "do_normalize": True,
+}  # fmt: skip
 #: Settings without a meaning of their own.
-_IDLE = IDLE | {"default_to_square"}
+_IDLE = (IDLE | {"default_to_square"}) - _USUAL.keys()
 
 
 def _plain(value: Any) -> Any:
