@@ -12,7 +12,10 @@ from proselint.checks import __register__ as CHECKS
 from proselint.registry.checks import Check, types
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "paper.md", "skills/**/*.md", "docs/**/*.md")
+PAGES = (
+    *("README.md", "CONTRIBUTING.md", "SECURITY.md"),
+    *("paper/*.md", "skills/**/*.md", "docs/**/*.md"),
+)
 #: The architecture page has metaphors of its own, and nobody writes generated pages.
 LEFT_OUT = ("docs/internals/architecture.md", "docs/reference/api/generated/", "docs/_build/")
 

@@ -10,6 +10,7 @@ import pytest
 
 from recordio.extras import EXTRAS, PACKAGES, command, need
 
+
 def requirements():
     """What each extra brings: names of distributions, as pip spells them."""
     tomllib = pytest.importorskip("tomllib")
