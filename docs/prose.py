@@ -23,12 +23,12 @@ LEFT_OUT = ("docs/internals/architecture.md", "docs/reference/api/generated/", "
 FAULTS = (
     (
         "clause",
-        r"(?:^[#|*-]* *|\. +)(?:What|Who|Whether|Whoever|That which) [^?.|\n]*[.:|\n]",
+        r"(?:^[#|*-]* *|\. +)(?:What|Who|Whether|Whoever|Whatever|That which) [^?.|\n]*[.:|\n]",
         "the sentence begins with a clause: name the thing",
     ),
     (
         "fronted",
-        r"(?:^|\. )Of (?:the|a|an|all|several|two|each|those|these) ",
+        r"(?:^|\. )Of [a-z\d]",
         "begin with the subject",
     ),
     ("suppose", r"\b[Ss]ay that (?:there|you|it)\b", "suppose"),
