@@ -113,8 +113,8 @@ class RemoteObject:
                 final=final,
                 failed=failed,
             )
-        except NoRanges as error:
-            raise RemoteFileError(error.reason, path=error.path, offset=error.offset) from None
+        except NoRanges as first:
+            raise RemoteFileError(first.reason, path=first.path, offset=first.offset) from None
         except GaveUp as last:
             error = last.cause
             cause = redacted(error, self.access.options)
