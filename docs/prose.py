@@ -28,7 +28,7 @@ FAULTS = (
     ),
     (
         "fronted",
-        r"(?:^|\. )Of [a-z\d]",
+        r"(?:^|[.*:|] )Of [a-z\d]",
         "begin with the subject",
     ),
     ("suppose", r"\b[Ss]ay that (?:there|you|it)\b", "suppose"),
