@@ -176,12 +176,17 @@ build/compiled-$(TAG): .venv-build/$(TAG) $(COMPILED)
 	.venv-build/bin/python setup.py -q build_ext --inplace
 	@touch $@
 
+# The first pip that knows dependency groups; nothing happens where there is one.
+NEW_PIP := -m pip install --quiet 'pip>=25.1'
+
 .venv/installed: .venv/$(TAG) build/compiled-$(TAG)
+	$(@D)/bin/python $(NEW_PIP)
 	RECORDIO_COMPILED=1 .venv/bin/python -m pip install --editable . --group demo
 	@touch $@
 
 # With pyarrow and lmdb, which the environments of the sanitizers do without.
 .venv-test/installed: .venv-test/$(TAG) build/compiled-$(TAG)
+	$(@D)/bin/python $(NEW_PIP)
 	RECORDIO_COMPILED=1 .venv-test/bin/python -m pip install --editable '.[parquet,lmdb]' --group test
 	@.venv-test/bin/python -m iterators
 	@touch $@
@@ -189,11 +194,13 @@ build/compiled-$(TAG): .venv-build/$(TAG) $(COMPILED)
 # Apart from the other tests: Ray is large, is not there for every interpreter, and the sanitizers,
 # whose environments have the group "test" too, could not run it.
 .venv-ray/installed: .venv-ray/$(TAG) build/compiled-$(TAG)
+	$(@D)/bin/python $(NEW_PIP)
 	RECORDIO_COMPILED=1 .venv-ray/bin/python -m pip install --editable '.[ray]' --group test
 	@touch $@
 
 # Apart for the same reason; the group "test" says which torch, and theirs must not be another one.
 .venv-frameworks/installed: .venv-frameworks/$(TAG) build/compiled-$(TAG)
+	$(@D)/bin/python $(NEW_PIP)
 	RECORDIO_COMPILED=1 .venv-frameworks/bin/python -m pip install --editable . --group test --group frameworks
 	@touch $@
 
@@ -218,18 +225,22 @@ build/compiled-$(TAG): .venv-build/$(TAG) $(COMPILED)
 
 # Compiled apart (see setup.py) and not in place, where they would stand in the way of the others.
 .venv-sanitize/installed: .venv-sanitize/$(TAG) $(INSTALLED)
+	$(@D)/bin/python $(NEW_PIP)
 	RECORDIO_FACES=1 RECORDIO_SANITIZERS=address,undefined .venv-sanitize/bin/python -m pip install . --group test
 	@touch $@
 
 .venv-sanitize-threads/installed: .venv-sanitize-threads/$(TAG) $(INSTALLED)
+	$(@D)/bin/python $(NEW_PIP)
 	RECORDIO_FACES=1 RECORDIO_SANITIZERS=thread .venv-sanitize-threads/bin/python -m pip install . --group test
 	@touch $@
 
 .venv-docs/installed: .venv-docs/$(TAG) build/compiled-$(TAG)
+	$(@D)/bin/python $(NEW_PIP)
 	RECORDIO_COMPILED=1 .venv-docs/bin/python -m pip install --editable . --group docs
 	@touch $@
 
 .venv-lint/installed: .venv-lint/$(TAG) build/compiled-$(TAG)
+	$(@D)/bin/python $(NEW_PIP)
 	RECORDIO_COMPILED=1 .venv-lint/bin/python -m pip install --editable . --group lint
 	@touch $@
 
@@ -242,5 +253,4 @@ build/compiled-$(TAG): .venv-build/$(TAG) $(COMPILED)
 		echo '$(PYTHON) cannot make virtual environments' \
 			'(Debian and Ubuntu: apt install python3-venv).' >&2; exit 1; }
 	$(PYTHON) -m venv --clear '$*'
-	'$*/bin/python' -m pip install --quiet --upgrade 'pip>=25.1'  # the first with --group
 	@touch $@

@@ -3,7 +3,8 @@
 ``python benchmarks/decoders.py [FOLDER]`` decodes the photographs of a folder, as they are, as
 progressive JPEG and as PNG, and resized to 112 x 112 pixels as faces are.  Decoders are those of
 `DECODERS` that can be imported: ``pip install simplejpeg imagecodecs kornia-rs torchcodec
-torchvision`` brings others; torchvision 0.29 deprecates its decoders for those of torchcodec.  Each round decodes all images once with each; the best round counts.
+torchvision`` brings others; torchvision 0.29 deprecates its decoders for those of torchcodec.  Each
+round decodes all images once with each; the best round counts.
 
 The table is for programs of other environments, too: nothing but NumPy is imported with it.
 """

@@ -21,6 +21,7 @@ PROGRAMS = {
     "iterators": ("import iterators", "nothing"),
     "RecordReader": ("from recordio import RecordReader", "nothing"),
     "ImageRecordIter": ("from iterators import ImageRecordIter", "nothing"),
+    "ImageRecordDataset": ("from iterators import ImageRecordDataset", "nothing"),
     "iterators.torch": ("from iterators.torch import ImageLoader; import torch", "torch"),
     "recordio.tools.view": ("import recordio.tools.view.server", "nothing"),
     "iterators.compat.mxnet": ("import iterators.compat.mxnet", "nothing"),

@@ -42,7 +42,7 @@ from imread_benchmark.decoders import BaseDecoder
 
 
 class RecordioDecoder(BaseDecoder):
-    """recordio-iterators: libjpeg-turbo with an entropy decoder of its own; never uses a thread of its own."""
+    """recordio-iterators: libjpeg-turbo with an entropy decoder of its own, without threads."""
 
     name = "recordio"
     package_name = "recordio-iterators"

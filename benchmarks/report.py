@@ -28,7 +28,7 @@ SUMMARY_JOBS = {
     "webp": "photographs as WebP",
     "recipe": "RandAugment and erasing",
 }
-#: The rows of the README: common jobs, and the one that is least in our favour.
+#: The rows of the README and of the paper: common jobs, and the one that is least in our favour.
 README_JOBS = ("random_resized_crop", "resize_crop", "faces", "webp", "recipe")
 SUMMARY_COLUMNS = {
     "MXNet 1.9.1": "mxnet",
@@ -245,8 +245,9 @@ def write(document, folder):
     put(page, "ratios", summary_table(document))
     put(page, "results", "\n".join((PICTURE, *map(job_section, document["jobs"]))))
     put(page, "settings", settings_table(document))
-    if (folder.parents[1] / "README.md").is_file():
-        put(folder.parents[1] / "README.md", "ratios", summary_table(document, README_JOBS))
+    for name in ("README.md", "paper/paper.md"):
+        if (folder.parents[1] / name).is_file():
+            put(folder.parents[1] / name, "ratios", summary_table(document, README_JOBS))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+
 from recordio import encode_image
 
 rng = np.random.default_rng(0)
@@ -36,23 +37,34 @@ for number in range(96):
     turn = np.linspace(0, 2 * np.pi, 24, endpoint=False)
     outline = [x, y] + radius / 2 * np.stack([np.cos(turn), np.sin(turn)], 1)
     centre = [x, y, 2]
-    annotate(number, 1, [x - radius / 2, y - radius / 2, radius, radius],
-             [outline.round(2).ravel().tolist()], keypoints=centre, num_keypoints=1)
+    annotate(
+        number,
+        1,
+        [x - radius / 2, y - radius / 2, radius, radius],
+        [outline.round(2).ravel().tolist()],
+        keypoints=centre,
+        num_keypoints=1,
+    )
     left, top, side = rng.integers(34, 46, 3).tolist()
     side -= 30
     square = np.zeros((64, 64), bool)
     square[top : top + side, left : left + side] = True
     pixels[square] = (60, 60, 210)
     annotate(
-        number, 2, [left, top, side, side],
+        number,
+        2,
+        [left, top, side, side],
         {"size": [64, 64], "counts": run_lengths(square)},
     )
     if number % 8 == 0:
         crowd = (columns >= 54) & (rows < 10)
         pixels[crowd] = rng.integers(0, 255, (100, 3))
         annotate(
-            number, 2, [54, 0, 10, 10],
-            {"size": [64, 64], "counts": run_lengths(crowd)}, iscrowd=1,
+            number,
+            2,
+            [54, 0, 10, 10],
+            {"size": [64, 64], "counts": run_lengths(crowd)},
+            iscrowd=1,
         )
     name = f"{number}.png"
     images.append({"id": number, "file_name": name, "width": 64, "height": 64})

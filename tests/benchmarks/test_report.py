@@ -15,6 +15,7 @@ DOCUMENT = json.loads((ROOT / "docs" / "measurements" / "benchmarks.json").read_
     ("page", "jobs"),
     [
         ("README.md", report.README_JOBS),
+        ("paper/paper.md", report.README_JOBS),
         ("docs/measurements/benchmarks.md", tuple(report.SUMMARY_JOBS)),
     ],
 )

@@ -23,6 +23,8 @@ def prose():
         "What needs an extra says so.",
         "It works. What is lost is counted.",
         "Of the images two are grey.",
+        "It works. Of changes the best is named.",
+        "Whatever changes pixels is refused.",
         "Say that there is a folder.",
         "It belongs into a list.",
         "The file wants a header.",

@@ -195,13 +195,13 @@ def object_was_replaced(url: str) -> RemoteChangedError:
     )
 
 
-class NoRangesError(RemoteFileError):
+class NoRanges(RemoteFileError):
     """A server sent a whole object where it was asked for a range of bytes."""
 
 
-def no_ranges(url: str, offset: int) -> NoRangesError:
+def no_ranges(url: str, offset: int) -> NoRanges:
     """Make the error for a server that knows no ranges."""
-    return NoRangesError(
+    return NoRanges(
         "the server sent the whole object where it was asked for a range of bytes, and reading"
         " records needs ranges: download the file, or use a server that sends them",
         path=redacted_url(url),

@@ -20,7 +20,7 @@ from recordio.bytes.remote.library import (
     Access,
     GaveUp,
     Library,
-    NoRangesError,
+    NoRanges,
     Version,
     redacted,
     redacted_url,
@@ -105,7 +105,7 @@ class RemoteObject:
         called with each error; what it raises ends the attempts, as a replaced object does, and a
         server that has not sent a range yet and sends the whole object.
         """
-        final = RemoteChangedError, *([] if self._has_sent_ranges else [NoRangesError])
+        final = RemoteChangedError, *([] if self._has_sent_ranges else [NoRanges])
         try:
             return retried(
                 lambda: self.read(start, end),
@@ -113,6 +113,8 @@ class RemoteObject:
                 final=final,
                 failed=failed,
             )
+        except NoRanges as first:
+            raise RemoteFileError(first.reason, path=first.path, offset=first.offset) from None
         except GaveUp as last:
             error = last.cause
             cause = redacted(error, self.access.options)
