@@ -128,10 +128,13 @@ class ProcessorShapes(Shapes):
         """Return types, None for that of pixels, and shapes of the arrays of some images."""
         plans = [self.rule.plan(*size) for size in sizes]
         outputs = self.rule.outputs(plans, sizes)
-        arrays = {name: np.asarray(value) for name, value in outputs.items()}
+        # Of the pixels the shape alone is wanted, which takes no memory.
+        outputs["pixel_values"] = np.broadcast_to(np.uint8(0), self.rule.shape_of(plans))
+        names = ["pixel_values", *outputs][:-1]
+        arrays = dict(zip(names, in_batch(self.rule, outputs, names), strict=True))
         return {
-            "pixel_values": (None, self.rule.shape_of(plans)),
-            **{name: (array.dtype, array.shape) for name, array in arrays.items()},
+            name: (None if name == "pixel_values" else array.dtype, array.shape)
+            for name, array in arrays.items()
         }
 
     def joined(self, samples: Samples, as_buffer: bool) -> Samples:
@@ -164,6 +167,17 @@ def costs_of(sizes: np.ndarray, rule: ProcessorRule) -> np.ndarray:
             continue
     counts[counts == 0] = counts[counts > 0].min() if counts.any() else 1
     return counts[inverse]
+
+
+def in_batch(rule: ProcessorRule, outputs: dict[str, Any], names: Sequence[str]) -> list[Any]:
+    """Return the arrays of a batch of images that are a sample each.
+
+    Where a processor takes all images for one sample and gives each a room of its own, the axis of
+    samples comes before that of the images of a sample, of which there is one.
+    """
+    arrays = [np.asarray(outputs[name]) for name in names]
+    has_rooms = rule.nested and rule.slots([rule.plan(*SIZES[0])]) is not None
+    return [array[0][:, None] for array in arrays] if has_rooms else arrays
 
 
 class ProcessorArrays(list[Any]):
@@ -256,7 +270,7 @@ class ProcessorImages(Prefetcher):
             found = preprocess(data.contents, self._rule, **self._form)
         except RecordIOError:
             return False
-        data[: data.arrays] = [np.asarray(found[name]) for name in self._names]
+        data[: data.arrays] = in_batch(self._rule, found, self._names)
         return True
 
     def _fault(self, content: Any, record: int) -> Exception | None:

@@ -6,6 +6,7 @@ import pytest
 import recordio
 from iterators import ImageIter, ImageRecordIter, NamedRecipe, count_patches, preprocess
 from iterators.fields import Image, Text
+from iterators.images.augment.pipelines.processor_families import FAMILIES
 from recordio.errors import ImageDecodeError, LabelError
 
 QWEN = {"image_processor_type": "Qwen2VLImageProcessor"}
@@ -203,3 +204,25 @@ def test_iterators_of_one_shape_refuse_the_recipe(pack):
         ImageIter(2, (3, 8, 8), path_imgrec=str(pack), recipe=recipe)
     with pytest.raises(ValueError, match="batch_patches need"):
         ImageRecordIter(path_imgrec=pack, data_shape=(3, 8, 8), batch_size=2, batch_patches=9)
+
+
+@pytest.mark.parametrize("name", [f"{name}ImageProcessor" for name in FAMILIES])
+def test_every_processor_makes_batches(pack, images, name):
+    with provider_of(pack, {"image_processor_type": name}, batch_size=3) as provider:
+        batch = next(provider)
+        described = [(desc.name, desc.shape, desc.dtype) for desc in provider.provide_data]
+    expected = preprocess(images[:3], {"image_processor_type": name})
+    assert [desc.name for desc in batch.provide_data] == list(expected)
+    for given, (name, shape, dtype) in zip(expected.values(), described, strict=True):
+        value, given = batch[name], np.asarray(given)
+        assert value.dtype == dtype and value.ndim == len(shape)
+        assert all(side in (0, found) for side, found in zip(shape, value.shape, strict=True))
+        assert value.tobytes() == given.tobytes()
+
+
+def test_images_of_llama_are_a_sample_each(pack):
+    config = {"image_processor_type": "MllamaImageProcessor"}
+    with provider_of(pack, config, batch_size=3) as provider:
+        batch = next(provider)
+    assert batch["pixel_values"].shape[:3] == (3, 1, 4)
+    assert batch["aspect_ratio_ids"].shape == batch["num_tiles"].shape == (3, 1)
