@@ -61,6 +61,7 @@ SMALLER = (
     (r"ImageIter\(128,", "ImageIter(8,"),
     (r"range\(90\)", "range(2)"),
     (r"epoch in range\(16\)", "epoch in range(7)"),
+    (r"number in range\(1500\)", "number in range(200)"),
     (r"--size \d+(.*)--epochs \d+", r"--size 56\1--epochs 1"),
     (r"--size 320$", "--size 64 --epochs 1"),
     (r'"cuda(:\d)?"', '"cpu"'),
