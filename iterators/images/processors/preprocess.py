@@ -20,8 +20,9 @@ from recordio.formats.decode import decode_image, image_info, memory_of
 from recordio.formats.image_header import complete_limits
 from recordio.ordered import default_threads, each_number
 
+from ...core.backend import is_tensor
 from ...core.device import placement
-from ...core.dtypes import dtype_name, numpy_dtype
+from ...core.dtypes import array_over, dtype_name, numpy_dtype
 from ..augment.named_recipes import NamedRecipe
 from ..augment.pipelines.parts import PipelineError
 from ..augment.pipelines.processor_families import FAMILIES, rule_of
@@ -202,7 +203,7 @@ class _Batch:
         self.form = (0, 1, 1, False) if form is None else form[:4]
         self.method = FILTERS[rule.config["resample"]]
         self.sizes: list[tuple[int, int]] = [(0, 0)] * len(images)
-        self.plans: list[PicturePlan | None] = [None] * len(images)
+        self.plans: list[Any] = [None] * len(images)
         #: For each picture, where it begins among the items, and for how many there is room.
         self.rooms: dict[int, tuple[int, int]] = {}
         self.locks = {id(image): threading.Lock() for image in images}
@@ -253,7 +254,7 @@ class _Batch:
         self.item = self.rule.item(plans)
         shape = self.rule.shape_of(plans)
         nbytes = math.prod(shape) * self.dtype.itemsize
-        self.given = {name: (value, memory_of(value)) for name, value in (out or {}).items()}
+        self.given = {name: (value, _memory(value)) for name, value in (out or {}).items()}
         if "pixel_values" in self.given:
             self.pixels = self._fitting("pixel_values", shape, self.dtype)
         elif allocate is None:
@@ -268,8 +269,6 @@ class _Batch:
         wanted = list(array.shape)
         if array.ndim == len(shape):
             wanted[first] = shape[first]
-        if array.dtype.itemsize == dtype.itemsize == 2 and array.dtype.kind == "i":
-            array = array.view(dtype)
         if tuple(wanted) != shape or array.shape[first] < shape[first] or array.dtype != dtype:
             raise ValueError(
                 f"out[{name!r}] has the shape {array.shape} of {array.dtype}, and {shape} of "
@@ -379,6 +378,11 @@ class _Batch:
     def _part(self, memory: Any, length: int) -> Any:
         """Return the first entries along the axis that counts pictures, patches or tiles."""
         return memory[:, :length] if self.rule.nested else memory[:length]
+
+
+def _memory(out: Any) -> np.ndarray:
+    """Return an array over the memory of the caller; NumPy lacks some types of tensors."""
+    return array_over(out) if is_tensor(out) and out.device.type == "cpu" else memory_of(out)
 
 
 def _step_row(step: Any, plan: PicturePlan) -> tuple[int, ...]:

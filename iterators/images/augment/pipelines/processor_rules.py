@@ -47,7 +47,8 @@ class Cut(NamedTuple):
     x: int = 0
 
 
-class PicturePlan(NamedTuple):
+@dataclass(frozen=True)
+class PicturePlan:
     """All that is made of a picture of one size."""
 
     steps: tuple[ResizeStep, ...]

@@ -178,6 +178,12 @@ def test_bfloat16():
     exact = preprocess([pixels(120, 90)], QWEN)["pixel_values"]
     found = preprocess([pixels(120, 90)], QWEN, dtype="bfloat16")["pixel_values"]
     assert np.array_equal(found, exact.astype(ml_dtypes.bfloat16))
+    torch = pytest.importorskip("torch")
+    room = torch.empty(found.shape, dtype=torch.bfloat16)
+    more = {"dtype": "bfloat16", "device": "cpu", "out": {"pixel_values": room}}
+    tensor = preprocess([pixels(120, 90)], QWEN, **more)["pixel_values"]
+    assert tensor.data_ptr() == room.data_ptr()
+    assert torch.equal(tensor, torch.from_numpy(exact).bfloat16())
 
 
 def test_device():
