@@ -57,7 +57,8 @@ def preprocess(
         does it.
     processor : object, dict, str, os.PathLike or NamedRecipe
         As for `NamedRecipe.from_processor`, or what it returns.  That is quicker where the function
-        is called often.
+        is called often: with one recipe, memory of results that nobody holds any more is used
+        again, of two calls at most.
     threads : int, optional
         How many threads work, including that of the caller; by default one for every processor
         that this process may use.  The result is the same with any number.
@@ -257,10 +258,10 @@ class _Batch:
         self.given = {name: (value, _memory(value)) for name, value in (out or {}).items()}
         if "pixel_values" in self.given:
             self.pixels = self._fitting("pixel_values", shape, self.dtype)
-        elif allocate is None:
-            self.pixels = np.empty(shape, self.dtype)
-        else:
-            self.pixels = allocate(nbytes).view(self.dtype).reshape(shape)
+        else:  # page-locked memory has a pool of its own
+            take = allocate or self.rule.pool.take
+            memory = np.frombuffer(take(nbytes), np.uint8)
+            self.pixels = memory.view(self.dtype).reshape(shape)
         self.bytes = self.pixels.reshape(-1).view(np.uint8)
 
     def _fitting(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
