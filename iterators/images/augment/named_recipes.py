@@ -7,6 +7,7 @@ A `NamedRecipe` can be printed, compared and saved as JSON.  It draws nothing; `
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -270,7 +271,7 @@ class NamedRecipe:
         notes = "  ".join(found.notes)
         return cls(library, notes, keywords, found.mixing, found.tail, found.tail_of)
 
-    @property
+    @functools.cached_property
     def rule(self) -> ProcessorRule | None:
         """The rule by which the processor cuts images; None without a processor."""
         return rule_of(self.processor) if self.processor else None

@@ -20,8 +20,9 @@ from recordio.formats.decode import decode_image, image_info, memory_of
 from recordio.formats.image_header import complete_limits
 from recordio.ordered import default_threads, each_number
 
+from ...core.backend import is_tensor
 from ...core.device import placement
-from ...core.dtypes import dtype_name, numpy_dtype
+from ...core.dtypes import array_over, dtype_name, numpy_dtype
 from ..augment.named_recipes import NamedRecipe
 from ..augment.pipelines.parts import PipelineError
 from ..augment.pipelines.processor_families import FAMILIES, rule_of
@@ -56,7 +57,8 @@ def preprocess(
         does it.
     processor : object, dict, str, os.PathLike or NamedRecipe
         As for `NamedRecipe.from_processor`, or what it returns.  That is quicker where the function
-        is called often.
+        is called often: with one recipe, memory of results that nobody holds any more is used
+        again, of two calls at most.
     threads : int, optional
         How many threads work, including that of the caller; by default one for every processor
         that this process may use.  The result is the same with any number.
@@ -202,7 +204,7 @@ class _Batch:
         self.form = (0, 1, 1, False) if form is None else form[:4]
         self.method = FILTERS[rule.config["resample"]]
         self.sizes: list[tuple[int, int]] = [(0, 0)] * len(images)
-        self.plans: list[PicturePlan | None] = [None] * len(images)
+        self.plans: list[Any] = [None] * len(images)
         #: For each picture, where it begins among the items, and for how many there is room.
         self.rooms: dict[int, tuple[int, int]] = {}
         self.locks = {id(image): threading.Lock() for image in images}
@@ -253,13 +255,13 @@ class _Batch:
         self.item = self.rule.item(plans)
         shape = self.rule.shape_of(plans)
         nbytes = math.prod(shape) * self.dtype.itemsize
-        self.given = {name: (value, memory_of(value)) for name, value in (out or {}).items()}
+        self.given = {name: (value, _memory(value)) for name, value in (out or {}).items()}
         if "pixel_values" in self.given:
             self.pixels = self._fitting("pixel_values", shape, self.dtype)
-        elif allocate is None:
-            self.pixels = np.empty(shape, self.dtype)
-        else:
-            self.pixels = allocate(nbytes).view(self.dtype).reshape(shape)
+        else:  # page-locked memory has a pool of its own
+            take = allocate or self.rule.pool.take
+            memory = np.frombuffer(take(nbytes), np.uint8)
+            self.pixels = memory.view(self.dtype).reshape(shape)
         self.bytes = self.pixels.reshape(-1).view(np.uint8)
 
     def _fitting(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -268,8 +270,6 @@ class _Batch:
         wanted = list(array.shape)
         if array.ndim == len(shape):
             wanted[first] = shape[first]
-        if array.dtype.itemsize == dtype.itemsize == 2 and array.dtype.kind == "i":
-            array = array.view(dtype)
         if tuple(wanted) != shape or array.shape[first] < shape[first] or array.dtype != dtype:
             raise ValueError(
                 f"out[{name!r}] has the shape {array.shape} of {array.dtype}, and {shape} of "
@@ -379,6 +379,11 @@ class _Batch:
     def _part(self, memory: Any, length: int) -> Any:
         """Return the first entries along the axis that counts pictures, patches or tiles."""
         return memory[:, :length] if self.rule.nested else memory[:length]
+
+
+def _memory(out: Any) -> np.ndarray:
+    """Return an array over the memory of the caller; NumPy lacks some types of tensors."""
+    return array_over(out) if is_tensor(out) and out.device.type == "cpu" else memory_of(out)
 
 
 def _step_row(step: Any, plan: PicturePlan) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ def write_picture(
     tile: tuple[int, int],
     method: int,
     form: tuple[int, int, int, bool],
-    item: tuple[int, int],
+    item: tuple[int, ...],
     tables: np.ndarray,
     out: np.ndarray,
     begin: int,

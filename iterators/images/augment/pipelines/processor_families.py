@@ -364,7 +364,6 @@ class Idefics3(ProcessorRule):
     }  # fmt: skip
     needed = {"do_resize": True, "do_pad": True}
     nested = True
-    floats = True
 
     def make_plan(self, height: int, width: int) -> PicturePlan:
         """Return the plan of two resizes, the tiles and the whole picture."""

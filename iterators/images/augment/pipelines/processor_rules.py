@@ -16,6 +16,7 @@ import numpy as np
 
 from recordio.errors import ImageSizeError
 
+from ....core.pool import BufferPool
 from .parts import PipelineError
 from .processors import IDLE, config_of, name_of, short_name
 
@@ -47,7 +48,8 @@ class Cut(NamedTuple):
     x: int = 0
 
 
-class PicturePlan(NamedTuple):
+@dataclass(frozen=True)
+class PicturePlan:
     """All that is made of a picture of one size."""
 
     steps: tuple[ResizeStep, ...]
@@ -179,6 +181,15 @@ class ProcessorRule:
     @functools.cached_property
     def _plans(self) -> dict[tuple[int, int], PicturePlan]:
         return {}
+
+    @functools.cached_property
+    def pool(self) -> BufferPool:
+        """Memory of tensors that nobody holds any more, of the last two calls."""
+        return BufferPool(0, keep=2)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave plans and memory behind."""
+        return {"name": self.name, "config": self.config}
 
     def count(self, height: int, width: int) -> int:
         """Return the number of patches of a picture, or of tiles where there are no patches."""

@@ -6,6 +6,7 @@ The numbers were made by the processors of transformers 5.24 with their Pillow b
 
 import hashlib
 import io
+import pickle
 import subprocess
 import sys
 import threading
@@ -178,6 +179,12 @@ def test_bfloat16():
     exact = preprocess([pixels(120, 90)], QWEN)["pixel_values"]
     found = preprocess([pixels(120, 90)], QWEN, dtype="bfloat16")["pixel_values"]
     assert np.array_equal(found, exact.astype(ml_dtypes.bfloat16))
+    torch = pytest.importorskip("torch")
+    room = torch.empty(found.shape, dtype=torch.bfloat16)
+    more = {"dtype": "bfloat16", "device": "cpu", "out": {"pixel_values": room}}
+    tensor = preprocess([pixels(120, 90)], QWEN, **more)["pixel_values"]
+    assert tensor.data_ptr() == room.data_ptr()
+    assert torch.equal(tensor, torch.from_numpy(exact).bfloat16())
 
 
 def test_device():
@@ -309,6 +316,20 @@ def test_many_threads_call_at_once():
     for thread in threads:
         thread.join()
     assert all(np.array_equal(one, expected) for one in found)
+
+
+def test_memory_is_used_again_when_nobody_holds_it():
+    recipe, images = NamedRecipe.from_processor(QWEN), [pixels(120, 90)]
+    held = preprocess(images, recipe)["pixel_values"]
+    kept = held.copy()
+    other = preprocess([pixels(90, 120)], recipe)["pixel_values"]
+    assert not np.shares_memory(held, other)
+    assert np.array_equal(held, kept)
+    place = other.ctypes.data
+    del other
+    assert preprocess(images, recipe)["pixel_values"].ctypes.data == place
+    again = pickle.loads(pickle.dumps(recipe))
+    assert again == recipe and again.rule == recipe.rule
 
 
 MEASURE = """
