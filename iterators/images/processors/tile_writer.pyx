@@ -17,8 +17,6 @@ cdef extern from "iterators/images/processors/tile_store.h" nogil:
     void tile_store(void* to, const void* source, size_t size)
     void tile_store_done()
 
-__all__ = ["STEP_COLUMNS", "write_picture"]
-
 #: Numbers of a step: source; x, y, width and height of the region; height and width of the result
 #: and of its canvas; y and x of the result there.
 STEP_COLUMNS = 11
@@ -220,7 +218,7 @@ cdef void _tile(const uint8_t* first, ptrdiff_t stride, int height, int width, c
 cdef inline value* _patch(const uint8_t* first, ptrdiff_t stride, const Form* form,
                           const value* tables, value* room, value* out) noexcept nogil:
     """Write a patch; where the next one begins."""
-    cdef int side = form.side, y, channel, again
+    cdef int side = form.side, y, channel, _again
     cdef size_t plane = <size_t>side * side
     cdef value* to = room
     if form.interleaved:
@@ -233,7 +231,7 @@ cdef inline value* _patch(const uint8_t* first, ptrdiff_t stride, const Form* fo
         _look_up(first + y * stride, side, tables, to, to + plane, to + 2 * plane, 1)
         to += side
     for channel in range(CHANNELS):
-        for again in range(form.repeat):
+        for _again in range(form.repeat):
             tile_store(out, room + channel * plane, plane * sizeof(value))
             out += plane
     return out
@@ -252,10 +250,10 @@ cdef inline void _look_up(const uint8_t* line, int width, const value* tables, v
 
 cdef void _clear_rest(int height, int width, const Form* form, value* out) noexcept nogil:
     """Write zeros to the right of a tile and below it."""
-    cdef int channel, y
+    cdef int _channel, y
     if height == form.item_height and width == form.item_width:
         return
-    for channel in range(CHANNELS):
+    for _channel in range(CHANNELS):
         for y in range(form.item_height):
             if y < height:
                 memset(out + width, 0, (form.item_width - width) * sizeof(value))
