@@ -17,7 +17,7 @@ from recordio.errors import (
     RecordIOError,
 )
 from recordio.formats.image_header import read_header
-from recordio.formats.table import suffixes_of
+from recordio.formats.table import IMAGE_KINDS, suffixes_of
 from recordio.list_files import entries_among
 from recordio.operations.expression import NAMES, Condition
 
@@ -34,6 +34,8 @@ USUAL, MOST = 60, 240
 SIDES = (224, 1280)
 MOST_NAMES = 100
 SECONDS = 1.5
+#: What a condition may ask of the format of a content.
+KINDS = (*IMAGE_KINDS, "npy", "empty", "other", "damaged")
 LONGEST_QUERY = 200
 PIECE = 1 << 22
 #: What addresses call the boxes in the labels of records, among the names of fields.
@@ -115,7 +117,7 @@ def grid(site: Site, request: Any) -> Any:
     values = {
         "pack": pack, "title": pack.name, "where": where, "by": "position", "wrong": "", "on": "",
         "names": NAMES, "stopped": None, "count": count, "at": 0,
-        "first": "", "previous": "", "next": "", "last": "", "hide": hide,
+        "first": "", "previous": "", "next": "", "last": "", "hide": hide, "kinds": KINDS,
     }  # fmt: skip
     try:
         if query.get("identity"):

@@ -273,11 +273,12 @@ class ChangeOptions(Options):
         solarize = {"op": "solarize", "threshold": self.solarize_threshold}
         blur = {"op": "blur", "sigma": self.blur_sigma}
         ranges = zip(STEPS["color_jitter"].draws, self.color_jitter, strict=False)  # type: ignore[arg-type]
+        jitter = self.color_jitter_prob if self.color_jitter else 0.0
         three = ({"op": "grayscale"}, solarize, {**blur, "words": ((0, 0), (SIGMAS, 1), 0)})
         one = {"op": "choice", "of": three, "words": ((SIGMAS, 2), (0, 0), 0)}
         return (
             *([one] if self.three_augment else []),
-            *_likely({"op": "color_jitter", **dict(ranges)}, self.color_jitter_prob, 0, FACTORS),
+            *_likely({"op": "color_jitter", **dict(ranges)}, jitter, 0, FACTORS),
             *_likely({"op": "grayscale"}, self.random_grayscale, 1),
             *_likely(blur, self.gaussian_blur, 2, SIGMAS),
             *_likely(solarize, self.solarize_p, 3),
