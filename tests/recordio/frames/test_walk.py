@@ -5,9 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordio import CorruptRecordError, RecordReader, TruncatedRecordError, verify
+from recordio import (
+    CorruptRecordError,
+    FileKindError,
+    RecordReader,
+    TruncatedRecordError,
+    verify,
+)
+from recordio.file_kinds import refuse_other_files
 from recordio.frames.encoder import MAGIC, encode
 from recordio.frames.frame import scan_offsets
+from recordio.frames.record_bytes import HEAD_BYTES
 from recordio.frames.walk import walk
 
 FRAMES = [encode(payload) for payload in (b"zero", b"one" * 7, MAGIC * 3, b"three", b"", b"five")]
@@ -64,6 +72,12 @@ def test_any_damage(tmp_path_factory, first, second, junk):
     damage = [row for row in found if row[2] != "ok"]
     path = tmp_path_factory.mktemp("walk") / "a.rec"
     path.write_bytes(data)
+    try:
+        refuse_other_files(str(path), data[:HEAD_BYTES])
+    except FileKindError:  # it begins as files of another kind do
+        with pytest.raises(FileKindError):
+            verify(path)
+        return
     assert [(p.record, p.offset) for p in verify(path).problems] == [row[:2] for row in damage]
     if not damage:
         assert scan_offsets(data).tolist() == [offset for _, offset, _ in found]
