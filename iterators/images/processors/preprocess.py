@@ -27,7 +27,7 @@ from ..augment.named_recipes import NamedRecipe
 from ..augment.pipelines.parts import PipelineError
 from ..augment.pipelines.processor_families import FAMILIES, rule_of
 from ..augment.pipelines.processor_rules import PicturePlan, ProcessorRule
-from .tile_writer import write_picture
+from .tile_writer import Scratch, write_picture
 
 #: Filters of the resampler by Pillow's numbers for them.
 FILTERS = {0: 16, 4: 17, 2: 18, 5: 19, 3: 20, 1: 21}
@@ -285,6 +285,8 @@ class _Batch:
         if plan is None or number not in self.rooms:
             return
         begin, room = self.rooms[number]
+        if not hasattr(self.scratch, "pictures"):
+            self.scratch.pictures = Scratch()
         steps = [_step_row(step, plan) for step in plan.steps]
         write_picture(
             self._load(number),
@@ -298,6 +300,7 @@ class _Batch:
             self.bytes,
             begin,
             room,
+            self.scratch.pictures,
         )
 
     def _load(self, number: int) -> np.ndarray:

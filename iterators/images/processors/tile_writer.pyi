@@ -4,6 +4,8 @@ import numpy as np
 
 STEP_COLUMNS: int
 
+class Scratch: ...
+
 def write_picture(
     pixels: np.ndarray,
     steps: np.ndarray,
@@ -16,4 +18,5 @@ def write_picture(
     out: np.ndarray,
     begin: int,
     room: int,
+    scratch: Scratch,
 ) -> Any: ...

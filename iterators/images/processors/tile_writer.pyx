@@ -35,7 +35,6 @@ cdef struct Picture:
     const uint8_t* first
     ptrdiff_t stride
     int height, width
-    uint8_t* owned          # to be freed; NULL if it belongs to somebody else
 
 
 # Where the pixels of a tile or a patch go, in values of the tensor.
@@ -48,22 +47,44 @@ cdef struct Form:
     int item_width
 
 
+cdef class Scratch:
+    """Memory for the pictures that one picture becomes, used again for the next one of a thread."""
+
+    cdef uint8_t* memory
+    cdef size_t size
+
+    def __dealloc__(self):
+        free(self.memory)
+
+    cdef uint8_t* reserve(self, size_t size) except NULL:
+        """Return so many bytes, which are valid until the next call."""
+        if size > self.size:
+            free(self.memory)
+            self.memory, self.size = <uint8_t*>malloc(size), size
+            if self.memory == NULL:
+                self.size = 0
+                raise MemoryError("no memory to resize a picture")
+        return self.memory
+
+
 def write_picture(const uint8_t[:, :, ::1] pixels not None, const int[:, ::1] steps not None,
                   const int[:, ::1] cuts not None, tile, int method, form, item,
                   const uint8_t[:, ::1] tables not None, uint8_t[::1] out not None,
-                  size_t begin, size_t room):
+                  size_t begin, size_t room, Scratch scratch not None):
     """Write all tiles of a picture, and zeros into the rest of its room.
 
     `steps` and `cuts` are those of a plan, with `STEP_COLUMNS` and (source, y, x) columns; `tile`
     is (height, width); `method` a filter of `recordio.kernels.resample`; `form` is (side, merge,
     repeat, interleaved), side 0 for tiles; `item` (height, width) of a tile in the tensor.
     `tables` has the bytes of 256 values for each channel.  The picture's part of `out` begins at
-    the item `begin`, of which it has `room`.
+    the item `begin`, of which it has `room`.  `scratch` is that of the thread.
     """
     cdef Form to
     cdef int status, item_size = <int>tables.shape[1] // 256
     cdef int height = tile[0], width = tile[1]
-    cdef size_t item_bytes, used
+    cdef size_t item_bytes, used, size = 1
+    cdef uint8_t* memory
+    cdef int i
     to.side, to.merge, to.repeat, to.interleaved = form
     to.item_height, to.item_width = item
     if to.side:
@@ -80,9 +101,14 @@ def write_picture(const uint8_t[:, :, ::1] pixels not None, const int[:, ::1] st
         raise ValueError("the plan of a picture does not fit the tensor")
     if room == 0:
         return
+    for i in range(<int>steps.shape[0]):
+        if steps[i, 7] < 1 or steps[i, 8] < 1:
+            raise ValueError("the plan of a picture has one without pixels")
+        size += <size_t>steps[i, 7] * steps[i, 8] * CHANNELS + PIXEL_SLACK
+    memory = scratch.reserve(size)
     with nogil:
         status = _write(pixels, steps, cuts, height, width, method, &to, &tables[0, 0], item_size,
-                        &out[0] + begin * item_bytes, item_bytes)
+                        &out[0] + begin * item_bytes, item_bytes, memory)
         if status == resample.RESAMPLE_OK:
             memset(&out[0] + (begin + used) * item_bytes, 0, (room - used) * item_bytes)
     if status == resample.RESAMPLE_NO_MEMORY:
@@ -93,7 +119,7 @@ def write_picture(const uint8_t[:, :, ::1] pixels not None, const int[:, ::1] st
 
 cdef int _write(const uint8_t[:, :, ::1] pixels, const int[:, ::1] steps, const int[:, ::1] cuts,
                 int height, int width, int method, const Form* form, const uint8_t* tables,
-                int item_size, uint8_t* out, size_t item_bytes) noexcept nogil:
+                int item_size, uint8_t* out, size_t item_bytes, uint8_t* memory) noexcept nogil:
     """Make the pictures of all steps and write the tiles; a status of the resampler."""
     cdef int i, count = <int>steps.shape[0], status = resample.RESAMPLE_OK
     cdef const Picture* source
@@ -108,7 +134,7 @@ cdef int _write(const uint8_t[:, :, ::1] pixels, const int[:, ::1] steps, const 
         made[0].first, made[0].stride = &pixels[0, 0, 0], pixels.shape[1] * CHANNELS
         made[0].height, made[0].width = <int>pixels.shape[0], <int>pixels.shape[1]
         for i in range(count):
-            status = _step(resampler, method, made, i, &steps[i, 0])
+            status = _step(resampler, method, made, i, &steps[i, 0], &memory)
             if status != resample.RESAMPLE_OK:
                 break
     if status == resample.RESAMPLE_OK:
@@ -132,9 +158,6 @@ cdef int _write(const uint8_t[:, :, ::1] pixels, const int[:, ::1] steps, const 
                 _tile(first, source.stride, height, width, form, tables, <uint8_t*>room,
                       out + i * item_bytes)
         tile_store_done()
-    if made != NULL:
-        for i in range(count + 1):
-            free(made[i].owned)
     free(made)
     free(room)
     resample.resampler_free(resampler)
@@ -142,14 +165,15 @@ cdef int _write(const uint8_t[:, :, ::1] pixels, const int[:, ::1] steps, const 
 
 
 cdef int _step(resample.resampler* resampler, int method, Picture* made, int number,
-               const int* step) noexcept nogil:
-    """Make the picture of one step."""
+               const int* step, uint8_t** memory) noexcept nogil:
+    """Make the picture of one step in memory, which then begins behind it."""
     cdef resample.resample_axis across, down
     cdef int x = step[1], y = step[2], width = step[3], height = step[4]
     cdef int row, left, top, columns, rows, status
     cdef const Picture* source
     cdef const uint8_t* first
     cdef Picture* to = &made[number + 1]
+    cdef uint8_t* own = memory[0]
     cdef size_t size
     if not 0 <= step[0] <= number:
         return resample.RESAMPLE_BAD_ARGUMENT
@@ -166,17 +190,15 @@ cdef int _step(resample.resampler* resampler, int method, Picture* made, int num
         return resample.RESAMPLE_OK
     to.stride = <ptrdiff_t>to.width * CHANNELS
     size = <size_t>to.stride * to.height
-    to.owned = <uint8_t*>malloc(size + PIXEL_SLACK)
-    if to.owned == NULL:
-        return resample.RESAMPLE_NO_MEMORY
-    to.first = to.owned
+    memory[0] += size + PIXEL_SLACK
+    to.first = own
     if to.height != step[5] or to.width != step[6]:
-        memset(to.owned, 0, size)
+        memset(own, 0, size)
     _axis(&across, width, step[6])
     _axis(&down, height, step[5])
     status = resample.resampler_begin(
         resampler, method, &across, &down, CHANNELS,
-        to.owned + step[9] * to.stride + step[10] * CHANNELS, to.stride)
+        own + step[9] * to.stride + step[10] * CHANNELS, to.stride)
     if status != resample.RESAMPLE_OK:
         return status
     resample.resampler_source(resampler, &left, &top, &columns, &rows)

@@ -412,7 +412,9 @@ class Idefics3(ProcessorRule):
     def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
         """Return which pixels are of the pictures, and the grids if they are asked for."""
         _, h, w = self.item(plans)
-        mask = np.zeros((1, sum(plan.count for plan in plans), h, w), np.int64)
+        shape = 1, sum(plan.count for plan in plans), h, w
+        mask = np.frombuffer(self.pool.take(8 * math.prod(shape)), np.int64).reshape(shape)
+        mask[...] = 0
         at = 0
         for plan in plans:
             mask[0, at : at + plan.count, : plan.tile[0], : plan.tile[1]] = 1

@@ -185,7 +185,7 @@ class ProcessorRule:
     @functools.cached_property
     def pool(self) -> BufferPool:
         """Memory of tensors that nobody holds any more, of the last two calls."""
-        return BufferPool(0, keep=2)
+        return BufferPool(0, keep=3)  # masks of pixels are tensors of their own
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave plans and memory behind."""
