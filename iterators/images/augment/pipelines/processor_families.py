@@ -413,7 +413,7 @@ class Idefics3(ProcessorRule):
         """Return which pixels are of the pictures, and the grids if they are asked for."""
         _, h, w = self.item(plans)
         shape = 1, sum(plan.count for plan in plans), h, w
-        mask = np.frombuffer(self.pool.take(8 * math.prod(shape)), np.int64).reshape(shape)
+        mask = np.ndarray(shape, np.int64, self.pool.take(8 * math.prod(shape)))
         mask[...] = 0
         at = 0
         for plan in plans:
