@@ -3,7 +3,7 @@
 import struct
 
 from recordio.containers.tfrecord import masked_crc32c
-from recordio.tools.convert.tfrecord import encode_example
+from recordio.tools.convert.tf_example import encode_example
 
 __all__ = ["framed", "write_tfrecord"]
 

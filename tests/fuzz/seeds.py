@@ -38,7 +38,7 @@ from recordio.formats import pnm
 from recordio.formats.transcode.transcode import rewrite
 from recordio.frames.encoder import MAGIC, encode
 from recordio.kernels.operations import NAMES
-from recordio.tools.convert.tfrecord import encode_example
+from recordio.tools.convert.tf_example import encode_example
 from recordio.tools.npy import encode_npy, sparse_dtype
 
 sys.path += [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "bombs")]

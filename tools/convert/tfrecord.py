@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from recordio import RecordIOError
 from recordio.bytes.storage import AtomicOutput
@@ -20,6 +18,7 @@ from recordio.keywords.options import option
 from ..record_pack import Record, RecordPack
 from .csv import one_file
 from .format import Export, ExportedFields
+from .tf_example import encode_example
 
 LENGTH, CHECKSUM = struct.Struct("<Q"), struct.Struct("<I")
 
@@ -88,40 +87,3 @@ TO_TFRECORD = Export(
     TFRecordOptions,
     ".tfrecord",
 )
-
-
-BYTES = 2
-BYTES_LIST, FLOAT_LIST, INT64_LIST = 1, 2, 3
-
-
-def encode_example(features: Mapping[str, Sequence[Any]]) -> bytes:
-    """Make a serialized example, its features in the given order.
-
-    The values of a feature are all bytes, all integers, or all numbers.
-    """
-    entries = b""
-    for name, values in features.items():
-        if all(isinstance(value, bytes) for value in values):
-            number, items = BYTES_LIST, b"".join(field(1, value) for value in values)
-        elif all(isinstance(value, int) for value in values):
-            packed = b"".join(varint(value & 0xFFFF_FFFF_FFFF_FFFF) for value in values)
-            number, items = INT64_LIST, field(1, packed)
-        else:
-            number, items = FLOAT_LIST, field(1, np.array(values, "<f4").tobytes())
-        entries += field(1, field(1, name.encode()) + field(2, field(number, items)))
-    return field(1, entries)
-
-
-def field(number: int, content: bytes) -> bytes:
-    """Make a field whose length stands before its content."""
-    return varint(number << 3 | BYTES) + varint(len(content)) + content
-
-
-def varint(value: int) -> bytes:
-    """Make groups of seven bits of a non-negative integer, the lowest first."""
-    data = bytearray()
-    while value > 0x7F:
-        data.append(value & 0x7F | 0x80)
-        value >>= 7
-    data.append(value)
-    return bytes(data)

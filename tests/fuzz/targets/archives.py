@@ -25,7 +25,7 @@ from recordio.list_files import check_labels
 from recordio.tools.convert.containers import read_frames
 from recordio.tools.convert.format import Import, ImportSource, Item, LeftOut
 from recordio.tools.convert.importing import ImportReport
-from recordio.tools.convert.tfrecord import encode_example
+from recordio.tools.convert.tf_example import encode_example
 from recordio.tools.image_list import Skipped
 
 from .mutate import EDGES, change_bytes, change_json_text, change_number, move_item, near, put

@@ -200,7 +200,7 @@ def test_every_truncation_leaves_whole_records_and_a_fault(tmp_path):
 
 
 def examples(count):
-    from recordio.tools.convert.tfrecord import encode_example
+    from recordio.tools.convert.tf_example import encode_example
 
     return [encode_example({"image": [b"abc"], "label": [i]}) for i in range(count)]
 

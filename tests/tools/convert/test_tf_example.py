@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from recordio import RecordIOError
 from recordio.containers.tf_example import decode_example
-from recordio.tools.convert.tfrecord import encode_example, varint
+from recordio.tools.convert.tf_example import encode_example, varint
 
 features = st.dictionaries(
     st.text(max_size=9),

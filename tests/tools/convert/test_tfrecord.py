@@ -10,7 +10,7 @@ from recordio.bytes.files import StoredFile
 from recordio.containers.tf_example import decode_example
 from recordio.containers.tfrecord import masked_crc32c
 from recordio.tools.convert.containers import read_frames
-from recordio.tools.convert.tfrecord import encode_example
+from recordio.tools.convert.tf_example import encode_example
 
 #: A file with one example, written with the protobuf and crc32c packages.
 KNOWN_FILE = bytes.fromhex(
