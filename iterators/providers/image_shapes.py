@@ -192,8 +192,7 @@ class Shapes:
             for name in ("resize", "max_side"):
                 if recipe.differs(name):
                     raise ValueError(f"patches follow sequence_lengths alone: drop {name}")
-        if options.num_parts > 1 and not options.shuffle:
-            raise ValueError("all parts take batches of patches from one order: give shuffle=True")
+        refuse_own_orders(options, "batches of patches")
         for name in ("weights", "images_per_class", "classes_per_batch", "shuffle_chunk_size"):
             if getattr(options, name) is not None and getattr(options, name):
                 raise ValueError(f"batches of patches have their own order: drop {name}")
@@ -209,11 +208,8 @@ class Shapes:
         if self.drawn:
             return DrawnShapePlan(order, batch_size, tail, shapes=self.drawn, seed=seed)
         if self.patch:
-            if isinstance(order, SequentialOrder):  # all of the file: there is one part
-                order = DealtOrder(PlainOrder(order.last))
-            assert isinstance(order, DealtOrder)
             return TokenPlan(
-                order=order,
+                order=order_of_all(order),
                 batch_size=batch_size,
                 tail=tail,
                 patch=self.patch,
@@ -263,6 +259,20 @@ class Shapes:
         if self.patch:
             return f"patches of {self.patch}, {self.lengths}, {self.budget} in a batch"
         return ", ".join(f"{height}x{width}" for height, width in self.drawn) or "of the images"
+
+
+def refuse_own_orders(options: ImageRecordOptions, what: str) -> None:
+    """Refuse parts with an order each, for batches that all parts take from one."""
+    if options.num_parts > 1 and not options.shuffle:
+        raise ValueError(f"all parts take {what} from one order: give shuffle=True")
+
+
+def order_of_all(order: Order) -> DealtOrder:
+    """Return the order that all parts take their batches from."""
+    if isinstance(order, SequentialOrder):  # all of the file: there is one part
+        return DealtOrder(PlainOrder(order.last))
+    assert isinstance(order, DealtOrder)
+    return order
 
 
 def bucket_plan(

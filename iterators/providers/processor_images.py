@@ -16,7 +16,7 @@ from recordio.errors import ImageSizeError, RecordIOError
 
 from ..core.batch import DataDesc
 from ..core.field_specs import Json, Text
-from ..core.order import BatchPlan, CostPlan, DealtOrder, Order, PlainOrder, SequentialOrder
+from ..core.order import BatchPlan, CostPlan, Order
 from ..core.order.epochs import check_of
 from ..core.prefetch import Prefetcher
 from ..images.augment.pipelines.processor_rules import ProcessorRule
@@ -26,7 +26,7 @@ from ..images.fields.image_fields import ImageFields
 from ..images.plan import RenderPlan
 from ..images.processors.preprocess import DTYPES, preprocess
 from .image_options import ImageRecordOptions
-from .image_shapes import Shapes
+from .image_shapes import Shapes, order_of_all, refuse_own_orders
 from .image_sources import ImageSource
 from .python_images import ImageSteps
 from .sample_iterator import Samples
@@ -84,8 +84,7 @@ class ProcessorShapes(Shapes):
             for keyword in recipe.changed():
                 if keyword not in ("data_shape", "label_pad_width", "label_pad_value"):
                     raise ValueError(f"{keyword} changes images, which {name} makes: drop it")
-        if options.num_parts > 1 and not options.shuffle:
-            raise ValueError("all parts take batches from one order: give shuffle=True")
+        refuse_own_orders(options, "batches")
 
     def sizes(
         self, source: Any, recipes: Sequence[BaseRecipe], options: ImageRecordOptions
@@ -100,10 +99,8 @@ class ProcessorShapes(Shapes):
         self, order: Order, batch_size: int, tail: Any, seed: int, sizes: np.ndarray | None
     ) -> BatchPlan:
         """Cut epochs into batches."""
-        if isinstance(order, SequentialOrder):  # all of the file: there is one part
-            order = DealtOrder(PlainOrder(order.last))
-        assert isinstance(order, DealtOrder)
         assert sizes is not None
+        order = order_of_all(order)
         costs = costs_of(sizes, self.rule) if self.budget else np.ones(len(sizes), np.int64)
         most = self.budget or batch_size
         return CostPlan(order=order, batch_size=batch_size, tail=tail, costs=costs, most=most)
@@ -127,14 +124,13 @@ class ProcessorShapes(Shapes):
     def _shapes(self, sizes: Sequence[tuple[int, int]]) -> dict[str, tuple[Any, tuple[int, ...]]]:
         """Return types, None for that of pixels, and shapes of the arrays of some images."""
         plans = [self.rule.plan(*size) for size in sizes]
-        outputs = self.rule.outputs(plans, sizes)
         # Of the pixels the shape alone is wanted, which takes no memory.
-        outputs["pixel_values"] = np.broadcast_to(np.uint8(0), self.rule.shape_of(plans))
-        names = ["pixel_values", *outputs][:-1]
-        arrays = dict(zip(names, in_batch(self.rule, outputs, names), strict=True))
+        pixels = np.broadcast_to(np.uint8(0), self.rule.shape_of(plans))
+        outputs = {"pixel_values": pixels, **self.rule.outputs(plans, sizes)}
+        names = list(outputs)
         return {
             name: (None if name == "pixel_values" else array.dtype, array.shape)
-            for name, array in arrays.items()
+            for name, array in zip(names, in_batch(self.rule, outputs, names), strict=True)
         }
 
     def joined(self, samples: Samples, as_buffer: bool) -> Samples:
