@@ -57,15 +57,15 @@ def file_of(meta: FieldMeta | None, labels: Sequence[float], content: Any) -> tu
     (('.json', b'[[1.0, 0.0, 0.0, 0.5, 1.0]]'), ('.txt', b'a cat'))
     """
     content = bytes(content)
-    kind = (kind_of_value(labels, content) if meta is None else meta).kind
-    if kind in ("boxes", "keypoints"):
+    holds = (kind_of_value(labels, content) if meta is None else meta).content
+    if holds == "objects":
         header, width = map(int, labels[:2])
         values = [float(str(np.float32(value))) for value in labels[header:]]
         rows = [values[first : first + width] for first in range(0, len(values), width)]
         return ".json", json.dumps(rows).encode()
     if (found := kind_of(content)) in IMAGE_KINDS:
         return suffixes_of(found)[0], content
-    return {"text": ".txt", "json": ".json"}.get(kind, ".bin"), content
+    return {"text": ".txt", "json": ".json"}.get(holds, ".bin"), content
 
 
 def _image(content: bytes, kind: str) -> FieldMeta:

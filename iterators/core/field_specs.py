@@ -29,6 +29,60 @@ class FieldKind(Options):
     stored: ClassVar[bool] = True
     #: Whether it is an array of a batch; else a list.
     is_array: ClassVar[bool] = True
+    #: Whether it is the same for all views of an image.
+    same_for_views: ClassVar[bool] = False
+    #: The name of the kind on pages.
+    word: ClassVar[str] = ""
+
+    @property
+    def is_values(self) -> bool:
+        """True if it has one number for each pixel, as it is stored."""
+        return False
+
+    @property
+    def is_like_image(self) -> bool:
+        """True if it is normalised as the image is, and has its type."""
+        return False
+
+    @classmethod
+    def of_meta(cls, meta: FieldMeta) -> FieldKind:
+        """Return the field that a pack describes."""
+        return cls()
+
+    def not_mixed(self, added: bool) -> str:
+        """Say why two samples are not mixed, cut or `added` with weights; "" if they are."""
+        return f"two samples have no {type(self).__name__} together: drop the field"
+
+
+class PixelValues(FieldKind):
+    """Base class of fields with one number for each pixel, which `dtype` holds."""
+
+    #: Axes of a batch.
+    layout: ClassVar[str] = "NHW"
+
+    @property
+    def is_values(self) -> bool:
+        """True if it has one number for each pixel, as it is stored."""
+        return True
+
+    @property
+    def padding(self) -> int:
+        """The value of pixels that lie outside the stored ones."""
+        return 0
+
+    @property
+    def blends(self) -> bool:
+        """True if values between four pixels are computed; otherwise the nearest is picked."""
+        return False
+
+    @property
+    def exchanged(self) -> tuple[tuple[int, int], ...]:
+        """The pairs of values that change places in a mirrored image."""
+        return ()
+
+    def not_mixed(self, added: bool) -> str:
+        """Say why two samples are not mixed, cut or `added` with weights; "" if they are."""
+        return "integers cannot be added with weights: use cutmix alone" if added else ""
 
 
 def _pairs(name: str, value: Any, of: str = "point") -> tuple[tuple[int, int], ...]:
@@ -45,7 +99,7 @@ def _pairs(name: str, value: Any, of: str = "point") -> tuple[tuple[int, int], .
 
 @accepts()
 @dataclass(frozen=True, kw_only=True)
-class Mask(FieldKind):
+class Mask(PixelValues):
     """A mask: the number of a class, or of an object, for every pixel of the image.
 
     The pixels of the batch are picked from those of the mask by every step that was drawn for the
@@ -67,6 +121,8 @@ class Mask(FieldKind):
     >>> Mask(ignore=-100, dtype="int64")
     Mask(ignore=-100, dtype='int64', swap=())
     """
+
+    word: ClassVar[str] = "mask"
 
     ignore: int = option(
         255,
@@ -99,10 +155,31 @@ class Mask(FieldKind):
             if value > min(LARGEST[self.dtype], LARGEST["uint16"]):
                 raise ValueError(f"swap has {value}, which no mask of {self.dtype} has: drop it")
 
+    @property
+    def padding(self) -> int:
+        """The value to ignore."""
+        return self.ignore
+
+    @property
+    def exchanged(self) -> tuple[tuple[int, int], ...]:
+        """The pairs of values that change places in a mirrored image."""
+        return self.swap
+
+    @classmethod
+    def of_meta(cls, meta: FieldMeta) -> FieldKind:
+        """Return the mask that a pack describes, of a type that holds the value to ignore."""
+        ignore, dtype = 255 if meta.ignore is None else meta.ignore, meta.dtype or "uint8"
+        fits = 0 <= ignore <= LARGEST[dtype]
+        return cls(ignore=ignore, dtype=dtype if fits else "int32", swap=meta.swap)
+
+    def not_mixed(self, added: bool) -> str:
+        """Masks are cut as their images are."""
+        return "a sum of two masks is none: use cutmix alone, which cuts masks as images" * added
+
 
 @accepts()
 @dataclass(frozen=True, kw_only=True)
-class Image(FieldKind):
+class Image(PixelValues):
     """A further image of the sample, of the size of the image, with the same geometry.
 
     Parameters
@@ -121,6 +198,9 @@ class Image(FieldKind):
     >>> depth.channels, after.channels
     (1, None)
     """
+
+    layout: ClassVar[str] = "NCHW"
+    word: ClassVar[str] = "image"
 
     dtype: str | None = option(
         None,
@@ -169,6 +249,30 @@ class Image(FieldKind):
                 'channels; drop it, or give dtype="uint8"'
             )
 
+    @property
+    def is_values(self) -> bool:
+        """True if it has one number for each pixel, as it is stored."""
+        return self.dtype == "uint16"
+
+    @property
+    def is_like_image(self) -> bool:
+        """True if it is normalised as the image is, and has its type."""
+        return self.dtype is None
+
+    @property
+    def blends(self) -> bool:
+        """True if values between four pixels are computed; otherwise the nearest is picked."""
+        return self.interpolation == "bilinear"
+
+    @classmethod
+    def of_meta(cls, meta: FieldMeta) -> FieldKind:
+        """Return the image that a pack describes."""
+        return cls(dtype="uint16" if meta.dtype == "uint16" else None)
+
+    def not_mixed(self, added: bool) -> str:
+        """Images that are normalised are mixed as the image is."""
+        return super().not_mixed(added and not self.is_like_image)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Objects(FieldKind):
@@ -216,6 +320,8 @@ class Keypoints(Objects):
     Keypoints(most=None, packed=True, swap=((1, 2), (3, 4)))
     """
 
+    word: ClassVar[str] = "key points"
+
     swap: Any = option(
         (),
         "sequence of pairs of int",
@@ -224,6 +330,11 @@ class Keypoints(Objects):
         which is a half turn.""",
         _pairs,
     )
+
+    @classmethod
+    def of_meta(cls, meta: FieldMeta) -> FieldKind:
+        """Return the key points that a pack describes."""
+        return cls(swap=meta.swap)
 
 
 @accepts()
@@ -244,6 +355,8 @@ class Boxes(Objects):
     >>> Boxes(format="cxcywh").emit
     'overlap'
     """
+
+    word: ClassVar[str] = "boxes"
 
     format: str = option(
         "xyxy",
@@ -283,6 +396,8 @@ class Text(FieldKind):
     """
 
     is_array: ClassVar[bool] = False
+    same_for_views: ClassVar[bool] = True
+    word: ClassVar[str] = "text"
 
     line: str = option(
         "all",
@@ -305,6 +420,8 @@ class Json(FieldKind):
     """
 
     is_array: ClassVar[bool] = False
+    same_for_views: ClassVar[bool] = True
+    word: ClassVar[str] = "JSON"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -355,6 +472,7 @@ class Size(FieldKind):
     """
 
     stored: ClassVar[bool] = False
+    same_for_views: ClassVar[bool] = True
     place: ClassVar[str] = "size"
 
 
@@ -384,15 +502,7 @@ def field_of(name: str, meta: FieldMeta | None) -> FieldKind:
         *others, last = [f"{kind}()" for kind in alike[:1] or kinds]
         one = f"kind}} with one of {', '.join(others)} and {last}" if others else f"{last}}}"
         raise FieldError(f"field {name} {what}: give its kind, fields={{{name!r}: {one}")
-    if meta.kind == "mask":
-        ignore, dtype = 255 if meta.ignore is None else meta.ignore, meta.dtype or "uint8"
-        fits = 0 <= ignore <= LARGEST[dtype]
-        return Mask(ignore=ignore, dtype=dtype if fits else "int32", swap=meta.swap)
-    if meta.kind == "image":
-        return Image(dtype="uint16" if meta.dtype == "uint16" else None)
-    if meta.kind == "keypoints":
-        return Keypoints(swap=meta.swap)
-    return {"boxes": Boxes, "text": Text, "json": Json}[meta.kind]()
+    return next(kind for kind in KINDS if kind.__name__.lower() == meta.kind).of_meta(meta)
 
 
 def checked_fields(name: str, value: Any) -> Mapping[str, FieldKind | None]:

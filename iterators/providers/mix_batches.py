@@ -20,7 +20,6 @@ from recordio.keywords.options import Options, accepts, option, optional
 
 from ..core.backend import is_stored_sparse, is_tensor
 from ..core.batch import DataBatch, DataDesc
-from ..core.field_specs import FieldKind, Image, Mask
 from ..core.random import derive_key
 from .abstract import AbstractDataProvider
 from .form_batches import FormBatch, with_arrays
@@ -189,7 +188,8 @@ class MixBatches(Wrapper):
         if options.label_smoothing and options.classes is None:
             raise ValueError("label_smoothing needs classes, the number of classes")
         for name, kind in getattr(inside, "fields", {}).items():
-            _check_field(options, name, kind)
+            if reason := kind.not_mixed(bool(options.mixup)):
+                raise ValueError(f"field {name!r} is not mixed, since {reason}")
         for desc in inside.provide_data:
             if options.mixup and np.issubdtype(desc.dtype, np.integer):
                 raise ValueError(
@@ -334,21 +334,6 @@ class MixBatches(Wrapper):
     def close(self) -> None:
         """Close the provider inside."""
         self.provider.close()
-
-
-def _check_field(options: MixOptions, name: str, kind: FieldKind) -> None:
-    """Refuse a field that a mixture of two samples does not have."""
-    if isinstance(kind, Mask):
-        if not options.mixup:
-            return
-        reason = "a sum of two masks is none: use cutmix alone, which cuts masks as images"
-    elif isinstance(kind, Image):
-        if not options.mixup or kind.dtype is None:
-            return
-        reason = "integers cannot be added with weights: use cutmix alone"
-    else:
-        reason = f"two samples have no {type(kind).__name__} together: drop the field"
-    raise ValueError(f"field {name!r} is not mixed, since {reason}")
 
 
 def _partners(array: Any, count: int, axis: int = 0) -> Any:

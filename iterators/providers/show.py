@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 #: Images of a batch that a notebook shows by itself.
 MOST_PICTURES = 16
 
-#: Fields that are drawn, or stand below the image.
-DRAWN = (Mask, Objects, Text)
+#: Fields that are drawn over the image; texts stand below it.
+DRAWN = (Mask, Objects)
 #: Names of labels: as they are, or where they are.
 Classes = Mapping[int, str] | Sequence[str] | str | os.PathLike[str] | None
 #: ``pixels(images, source)``: normalised images, (batch, height, width, channels), as grey levels.
@@ -158,7 +158,7 @@ def tiles_of(
     values = {
         name: _values(batch, name, kind)
         for name, kind in fields.items()
-        if isinstance(kind, DRAWN) and not _is_of_a_later_view(name, fields)
+        if isinstance(kind, (*DRAWN, Text)) and not _is_of_a_later_view(name, fields)
     }
     tiles = []
     for number, image in enumerate(images):
@@ -270,7 +270,7 @@ def _meta_of(known: Mapping[str, Any]) -> FieldMeta | None:
     """Return the description of a part of a sample, if it is a field that may be drawn."""
     if known.get("kind", "image") in ("image", "bytes") or known["kind"] not in KINDS:
         return None
-    return FieldMeta(**{n: known[n] for n in ("kind", *KINDS[known["kind"]]) if n in known})
+    return FieldMeta(**{n: known[n] for n in ("kind", *KINDS[known["kind"]].facts) if n in known})
 
 
 def _caption(

@@ -93,7 +93,7 @@ def field_statistics(
             kinds.update(kind for kind, _ in results)
             for _, one in results:
                 counts.update(one)
-        is_of_objects = found.is_detection if meta is None else meta.kind in ("boxes", "keypoints")
+        is_of_objects = found.is_detection if meta is None else meta.content == "objects"
         objects = None
         if found.is_detection and (meta is None or meta.kind == "boxes"):
             counts.update(_counted(found.labels.values))

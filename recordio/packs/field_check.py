@@ -115,20 +115,20 @@ def _difference(meta: FieldMeta, record: memoryview) -> str:
     header, content, kind = read_payload(record)
     if header is None:
         return "no image header"
-    if meta.kind in ("boxes", "keypoints"):
+    if meta.content == "objects":
         width = _object_width(header.label)
         points = len(meta.points)
         if meta.kind == "keypoints" and points and width not in (None, 0, POINT * points):
             return f"other than {points} points"
         wrong = width is None or (width < LEAST_OBJECT and width > 0 and meta.kind == "boxes")
         return "no label of objects" if wrong else ""
-    if meta.kind in ("mask", "image"):
+    if meta.content == "pixels":
         return "" if kind in IMAGE_KINDS else f"{kind} content"
-    if meta.kind == "bytes":
+    if meta.content == "bytes":
         return ""
     try:
         text = str(content, "utf-8")
-        if meta.kind == "json":
+        if meta.content == "json":
             json.loads(text)
     except (ValueError, RecursionError):
         return "other content"

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..bytes.files import StoredFile
 from ..bytes.remote.objects import redacted_url
@@ -23,15 +23,24 @@ SUFFIX = FIELDS.ending
 FORMAT, VERSION = "recordio fields", 1
 #: It is read as a whole: no honest one is larger.
 LARGEST_FILE = 1 << 24
-#: What each kind has beside its name.
-KINDS: Mapping[str, tuple[str, ...]] = {
-    "mask": ("dtype", "ignore", "classes", "swap"),
-    "image": ("dtype",),
-    "keypoints": ("points", "skeleton", "swap"),
-    "boxes": ("format", "classes"),
-    "text": (),
-    "json": (),
-    "bytes": (),
+
+
+class StoredKind(NamedTuple):
+    """Kind of field: its records hold "pixels", "objects", "text", "json" or any "bytes"."""
+
+    content: str
+    #: What the file may say of it beside the kind.
+    facts: tuple[str, ...] = ()
+
+
+KINDS: Mapping[str, StoredKind] = {
+    "mask": StoredKind("pixels", ("dtype", "ignore", "classes", "swap")),
+    "image": StoredKind("pixels", ("dtype",)),
+    "keypoints": StoredKind("objects", ("points", "skeleton", "swap")),
+    "boxes": StoredKind("objects", ("format", "classes")),
+    "text": StoredKind("text"),
+    "json": StoredKind("json"),
+    "bytes": StoredKind("bytes"),
 }
 DTYPES = ("uint8", "uint16")
 #: The one order of coordinates that is stored.
@@ -82,7 +91,7 @@ class FieldMeta:
         if self.kind not in KINDS:
             raise ValueError(f"kind {self.kind!r:.60}: expected {', '.join(KINDS)}")
         for name, value in self.known().items():
-            if name not in KINDS[self.kind]:
+            if name not in KINDS[self.kind].facts:
                 raise ValueError(f"{name} is nothing that a field of kind {self.kind} has")
             object.__setattr__(self, name, _CHECKS[name](name, value))
         for name in ("skeleton", "swap"):
@@ -95,6 +104,11 @@ class FieldMeta:
             )
         if self.ignore is not None and self.ignore in {one for pair in self.swap for one in pair}:
             raise ValueError(f"swap has {self.ignore}, which is the value to ignore")
+
+    @property
+    def content(self) -> str:
+        """The content of its records, as in `KINDS`."""
+        return KINDS[self.kind].content
 
     def known(self) -> dict[str, Any]:
         """Return what is known beside the kind, by name."""
@@ -263,9 +277,10 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _meta_of(entry: Any) -> FieldMeta:
     if not isinstance(entry, dict) or not isinstance(entry.get("kind"), str):
         raise ValueError("it is no object with a kind")
-    allowed = ("kind", *KINDS.get(entry["kind"], ()))
+    kind = KINDS.get(entry["kind"])
+    allowed = ("kind", *(kind.facts if kind else ()))
     for name in entry:
-        if name not in allowed and entry["kind"] in KINDS:
+        if name not in allowed and kind:
             raise ValueError(f"{name!r:.60} is nothing that it has: expected {', '.join(allowed)}")
     facts = {name: value for name, value in entry.items() if name in _CHECKS}
     return FieldMeta(kind=entry["kind"], **{n: _CHECKS[n](n, v) for n, v in facts.items()})

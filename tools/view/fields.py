@@ -25,7 +25,7 @@ from iterators.core.field_specs import (
 )
 from iterators.images.contact_sheet import COLOURS, Layer
 from iterators.images.fields.pixel_fields import decode_values
-from iterators.providers.show import layer_of
+from iterators.providers.show import DRAWN, layer_of
 from recordio.boxes import boxes_of, objects_of
 from recordio.errors import FieldError, ImageDecodeError, RecordIOError
 from recordio.formats.table import IMAGE_KINDS, kind_of
@@ -42,11 +42,6 @@ MOST_WORDS = 1000
 #: Values of a mask in its legend.
 MOST_VALUES = 24
 POINT = 3
-#: What the kinds are called.
-WORDS: Mapping[type[FieldKind], str] = {
-    Mask: "mask", Image: "image", Keypoints: "key points", Boxes: "boxes", Text: "text",
-    Json: "JSON",
-}  # fmt: skip
 
 
 class Stored(NamedTuple):
@@ -109,13 +104,11 @@ class ShownFields:
     @property
     def drawn(self) -> list[str]:
         """Names of the fields that are drawn over an image."""
-        return [name for name, kind in self.kinds.items() if isinstance(kind, (Mask, Objects))]
+        return [name for name, kind in self.kinds.items() if isinstance(kind, DRAWN)]
 
     def whole(self) -> dict[str, FieldKind]:
         """Return the kinds of fields that every image has, and that training shows."""
-        kinds = {
-            n: kind for n, kind in self.kinds.items() if isinstance(kind, (Mask, Objects, Text))
-        }
+        kinds = {n: kind for n, kind in self.kinds.items() if isinstance(kind, (*DRAWN, Text))}
         return {name: kind for name, kind in kinds.items() if not len(self._packs[name].missing)}
 
     def layers(self, key: int, shape: tuple[int, ...], hidden: Collection[str] = ()) -> list[Layer]:
@@ -209,7 +202,7 @@ class ShownFields:
 
     def _on_page(self, name: str, stored: Stored, size: tuple[int, int] | None) -> FieldOnPage:
         kind = self.kinds.get(name)
-        word = WORDS.get(type(kind), "") if kind is not None else ""
+        word = "" if kind is None else kind.word
         if isinstance(kind, Objects):
             shape = (1, 1) if size is None else size[::-1]
             return FieldOnPage(name, word, _counted(kind, self._value(name, stored, shape)))
@@ -222,7 +215,8 @@ class ShownFields:
                     words += ", another size than the image"
                 meta = self._opened.fields_meta.get(name)
                 legend = _legend(values, kind, {} if meta is None else meta.classes)
-            return FieldOnPage(name, word, words, "", isinstance(kind, Image), legend)
+            is_picture = kind is not None and not isinstance(kind, DRAWN)
+            return FieldOnPage(name, word, words, "", is_picture, legend)
         text = read_content(stored.content, stored.kind).text
         text = text if len(text) <= MOST_WORDS else f"{text[:MOST_WORDS]}..."
         return FieldOnPage(name, word, text, text if isinstance(kind, Text) else "")

@@ -18,13 +18,8 @@ from ...core.batch import DataDesc
 from ...core.field_specs import (
     Boxes,
     FieldKind,
-    Image,
-    Json,
     Keypoints,
-    Mask,
     Objects,
-    Size,
-    Text,
     field_of,
 )
 from ..plan import RenderPlan
@@ -40,13 +35,10 @@ FEW = 1 << 10
 
 
 def field_names(specs: Mapping[str, FieldKind], views: int = 0) -> list[tuple[str, str, int]]:
-    """Name the fields of a batch: their names there, those of their packs, and their views.
-
-    Texts and sizes are the same for every view.
-    """
+    """Name the fields of a batch: their names there, those of their packs, and their views."""
     found = []
     for name, spec in specs.items():
-        alike = views == 0 or isinstance(spec, (Text, Json, Size))
+        alike = views == 0 or spec.same_for_views
         own = [(name, name, 0)] if alike else [(f"{name}{i}", name, i) for i in range(views)]
         found += own
     return found
@@ -203,13 +195,12 @@ class ImageFields:
             if isinstance(spec, Keypoints):
                 check_width(plan)
             return plan
-        if isinstance(spec, (Text, Json)):
+        if not spec.is_array:
             return TextPlan(name, spec, source, view)
         if not spec.stored:
             return PlacePlan(name, spec, view)
-        if isinstance(spec, Mask) or spec.dtype == "uint16":
-            size = own.recipe.data_shape[1:]
-            return ValuePlan(name, spec, source, view, size, isinstance(spec, Mask))
+        if spec.is_values:
+            return ValuePlan(name, spec, source, view, own.recipe.data_shape[1:])
         return ImagePlan(name, spec, source, view, own)
 
     def described(self, image: RenderPlan, slots: int, dtype: Any) -> list[DataDesc]:
@@ -228,7 +219,7 @@ class ImageFields:
                 sides = (slots, plan.values)[: 1 + (plan.values > 1)]
                 described.append(DataDesc(plan.name, sides, plan.dtype, "NC"[: len(sides)]))
             elif spec.is_array:
-                own = dtype if dtype and _is_like_the_image(spec) else plan.dtype
+                own = dtype if dtype and spec.is_like_image else plan.dtype
                 described.append(DataDesc(plan.name, plan.shape(slots), own, plan.layout))
         return described
 
@@ -266,7 +257,7 @@ class ImageFields:
         for _, field, _ in self._names:
             spec = self.specs[field]
             if spec.is_array:
-                alike.append(_is_like_the_image(spec))
+                alike.append(spec.is_like_image)
             if isinstance(spec, Objects) and spec.packed:
                 alike.append(False)
         return [normalise(one) if like else one for one, like in zip(data, alike, strict=True)]
@@ -284,11 +275,6 @@ def _resolved(specs: Mapping[str, FieldKind | None], source: FieldSource) -> dic
 def _has_field(source: FieldSource, name: str) -> bool:
     """Return whether a pack beside one of those of the source has that name."""
     return any(name in file.field_names for file in getattr(source, "files", ()))
-
-
-def _is_like_the_image(spec: FieldKind) -> bool:
-    """Return whether a field is normalised as the image is."""
-    return isinstance(spec, Image) and spec.dtype is None
 
 
 def _shape_of_object(plan: ObjectPlan) -> tuple[int, ...]:

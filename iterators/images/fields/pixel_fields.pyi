@@ -36,7 +36,6 @@ class ValuePlan(FieldPlan):
         source: Source,
         view: int,
         size: Sequence[int],
-        is_mask: bool,
     ) -> None: ...
 
 class ValueWorker(FieldWorker):

@@ -197,17 +197,16 @@ cdef int check_size(const ImageInfo* info, const FieldPath* path, Outcome* outco
 # ---- one value for each pixel ----
 
 cdef class ValuePlan(FieldPlan):
-    """A field of values, (batch, height, width), or (batch, 1, height, width) for an `Image`."""
+    """A field of values, (batch, height, width), or (batch, 1, height, width) of an image."""
 
     cdef size_t item_size
 
-    def __init__(self, name, spec, Source source, int view, size, is_mask):
+    def __init__(self, name, spec, Source source, int view, size):
         FieldPlan.__init__(self, name, spec, source, view)
         self.is_array = True
         self.dtype = np.dtype(spec.dtype)
         self.height, self.width = size
-        self.layout = "NHW" if is_mask else "NCHW"
-        self.padding = spec.ignore if is_mask else 0
+        self.layout, self.padding = spec.layout, spec.padding
         self.item_size = self.dtype.itemsize
 
     def shape(self, slots, size=None):
@@ -241,12 +240,11 @@ cdef class ValueWorker(FieldWorker):
 
     def __cinit__(self, FieldPlan plan not None, limits):
         self.memory, self.capacity = NULL, 0
-        is_mask = hasattr(plan.spec, "ignore")
         self.reader, self.tracer = ValueReader(dict(limits)), Tracer()
         self.type = VALUE_TYPES.index(plan.dtype.name)
         self.fill = plan.padding
-        self.partners = partners_of(plan.spec.swap) if is_mask and plan.spec.swap else None
-        self.blends = not is_mask and plan.spec.interpolation == "bilinear"
+        self.partners = partners_of(plan.spec.exchanged) if plan.spec.exchanged else None
+        self.blends = plan.spec.blends
 
     def __dealloc__(self):
         free(self.memory)

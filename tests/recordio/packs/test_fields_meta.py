@@ -41,7 +41,7 @@ def metas(draw):
         "swap": tuple(draw(st.lists(pairs, max_size=1))) if len(points) > 1 else (),
         "format": draw(st.sampled_from([None, "xyxy"])),
     }
-    return FieldMeta(kind=kind, **{name: values[name] for name in KINDS[kind]})
+    return FieldMeta(kind=kind, **{name: values[name] for name in KINDS[kind].facts})
 
 
 def write(folder, content):
