@@ -12,46 +12,56 @@
 #include "hue.h"
 #include "point_tables.h"
 
-/* Every operation, with what its value is. */
-#define OPERATIONS(X)                                                                                        \
-    X(IDENTITY, "identity")                                                                                  \
-    /* Pixels to the left for every row further down, upwards for every column further right. */             \
-    X(SHEAR_X, "shear_x")                                                                                    \
-    X(SHEAR_Y, "shear_y")                                                                                    \
-    /* Pixels to the left, upwards. */                                                                       \
-    X(TRANSLATE_X, "translate_x")                                                                            \
-    X(TRANSLATE_Y, "translate_y")                                                                            \
-    /* Degrees, counter-clockwise. */                                                                        \
-    X(ROTATE, "rotate")                                                                                      \
-    /* Factors: 1 changes nothing. */                                                                        \
-    X(BRIGHTNESS, "brightness")                                                                              \
-    X(COLOUR, "colour")                                                                                      \
-    X(CONTRAST, "contrast")                                                                                  \
-    X(SHARPNESS, "sharpness")                                                                                \
-    /* Bits that are kept, 0 to 8. */                                                                        \
-    X(POSTERIZE, "posterize")                                                                                \
-    /* Values from here on are inverted. */                                                                  \
-    X(SOLARIZE, "solarize")                                                                                  \
-    /* Added to values below 128. */                                                                         \
-    X(SOLARIZE_ADD, "solarize_add")                                                                          \
-    X(AUTOCONTRAST, "autocontrast")                                                                          \
-    X(EQUALIZE, "equalize")                                                                                  \
-    X(INVERT, "invert")                                                                                      \
-    X(GREY, "grey")                                                                                          \
-    /* Standard deviation in pixels. */                                                                      \
-    X(BLUR, "blur")                                                                                          \
-    /* 256 parts of a circle. */                                                                             \
-    X(HUE, "hue")
+/* The largest value of most operations: pixels, degrees, factors. */
+#define OPERATION_LARGEST 32767
+#define ANY_VALUE         -OPERATION_LARGEST, OPERATION_LARGEST
 
-#define OPERATION_NUMBER(number, name) OPERATION_##number,
-#define OPERATION_NAME(number, name)   name,
+/* Every operation, with what its value is, and the least and greatest value. */
+#define OPERATIONS(X)                                                                                        \
+    X(IDENTITY, "identity", ANY_VALUE)                                                                       \
+    /* Pixels to the left for every row further down, upwards for every column further right. */             \
+    X(SHEAR_X, "shear_x", ANY_VALUE)                                                                         \
+    X(SHEAR_Y, "shear_y", ANY_VALUE)                                                                         \
+    /* Pixels to the left, upwards. */                                                                       \
+    X(TRANSLATE_X, "translate_x", ANY_VALUE)                                                                 \
+    X(TRANSLATE_Y, "translate_y", ANY_VALUE)                                                                 \
+    /* Degrees, counter-clockwise. */                                                                        \
+    X(ROTATE, "rotate", ANY_VALUE)                                                                           \
+    /* Factors: 1 changes nothing. */                                                                        \
+    X(BRIGHTNESS, "brightness", ANY_VALUE)                                                                   \
+    X(COLOUR, "colour", ANY_VALUE)                                                                           \
+    X(CONTRAST, "contrast", ANY_VALUE)                                                                       \
+    X(SHARPNESS, "sharpness", ANY_VALUE)                                                                     \
+    /* Bits that are kept. */                                                                                \
+    X(POSTERIZE, "posterize", 0, 8)                                                                          \
+    /* Values from here on are inverted. */                                                                  \
+    X(SOLARIZE, "solarize", ANY_VALUE)                                                                       \
+    /* Added to values below 128. */                                                                         \
+    X(SOLARIZE_ADD, "solarize_add", -255, 255)                                                               \
+    X(AUTOCONTRAST, "autocontrast", ANY_VALUE)                                                               \
+    X(EQUALIZE, "equalize", ANY_VALUE)                                                                       \
+    X(INVERT, "invert", ANY_VALUE)                                                                           \
+    X(GREY, "grey", ANY_VALUE)                                                                               \
+    /* Standard deviation in pixels. */                                                                      \
+    X(BLUR, "blur", 0, BOX_BLUR_LARGEST)                                                                     \
+    /* 256 parts of a circle. */                                                                             \
+    X(HUE, "hue", -255, 255)
+
+#define OPERATION_NUMBER(number, ...)    OPERATION_##number,
+#define OPERATION_ROW(number, name, ...) {name, __VA_ARGS__},
 
 typedef enum { OPERATIONS(OPERATION_NUMBER) OPERATION_COUNT } operation_kind;
 
-/* The name of an operation. */
-static SIMD_UNUSED const char* operation_name(int kind) {
-    static const char* const names[] = {OPERATIONS(OPERATION_NAME)};
-    return names[kind];
+typedef struct {
+    const char* name;
+    int low; /* of its value */
+    int high;
+} operation_row;
+
+/* The rows of the table, by number. */
+static SIMD_UNUSED const operation_row* operation_rows(void) {
+    static const operation_row rows[] = {OPERATIONS(OPERATION_ROW)};
+    return rows;
 }
 
 typedef struct {

@@ -10,7 +10,6 @@ cdef extern from "recordio/kernels/operations.h" nogil:
         AFFINE_BILINEAR
         AFFINE_BICUBIC
         AFFINE_LARGEST_SIDE
-        BOX_BLUR_LARGEST
         PIXEL_SLACK
 
     ctypedef enum operation_kind:
@@ -33,7 +32,12 @@ cdef extern from "recordio/kernels/operations.h" nogil:
         uint8_t fill[4]
         uint8_t* room
 
-    const char* operation_name(int kind)
+    ctypedef struct operation_row:
+        const char* name
+        int low
+        int high
+
+    const operation_row* operation_rows()
     size_t operation_room(int width, int height, int channels, double deviation)
     int operation_is_geometric(operation_kind kind)
     void operation_matrix(const operation* done, int width, int height, double* matrix)

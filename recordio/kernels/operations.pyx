@@ -19,33 +19,17 @@ from recordio.kernels.resample import LEVELS
 __all__ = ["METHODS", "MOVING", "NAMES", "operate"]
 
 #: All operations, in the order of ``operations.h``, and those that move pixels.
-NAMES = tuple([operation_name(kind).decode() for kind in range(OPERATION_COUNT)])
+NAMES = tuple([operation_rows()[kind].name.decode() for kind in range(OPERATION_COUNT)])
 MOVING = tuple([
     name for kind, name in enumerate(NAMES) if operation_is_geometric(<operation_kind><int>kind)])
 #: Interpolations of the geometric ones.
 METHODS = ("nearest", "bilinear", "bicubic")
 
-#: Ranges of values that are not any number of a size that makes sense.
-RANGES = {
-    "posterize": (0, 8), "solarize_add": (-255, 255), "blur": (0, BOX_BLUR_LARGEST),
-    "hue": (-255, 255),
-}
-#: The largest value of all others: sizes in pixels, degrees, factors.
-LARGEST = 32767
-
 
 def operate(image, name, value=0.0, *, method="nearest", fill=0, variant=None):
     """Apply one operation of `NAMES` to a grey, RGB or RGBA image; the bytes are Pillow's.
 
-    ``shear_x`` moves a row by `value` pixels to the left for every row further down, ``shear_y`` a
-    column upwards for every column further right, ``translate_x`` and ``translate_y`` everything by
-    `value` pixels to the left or upwards; ``rotate`` turns by `value` degrees counter-clockwise
-    about the centre.  ``brightness``, ``colour``, ``contrast`` and ``sharpness`` take a factor,
-    where 1 changes nothing; ``posterize`` the number of bits that are kept, 0 to 8; ``solarize``
-    the value from which on values are inverted; ``solarize_add`` a number for values below 128;
-    ``blur`` the standard deviation of the Gaussian in pixels, 0 to 1000; ``hue`` 256ths of the
-    circle by which hues are turned.  ``identity``, ``autocontrast``, ``equalize``, ``invert`` and
-    ``grey`` take none.  A value is at most 32767 either way.
+    The table in ``operations.h`` says what the `value` of each is, and its range.
 
     Geometric operations have a `method` (bilinear and bicubic ones are within one level of
     Pillow's) and a `fill`, 0 to 255, for every channel or for each.  The others leave alpha as it
@@ -54,7 +38,7 @@ def operate(image, name, value=0.0, *, method="nearest", fill=0, variant=None):
     cdef Py_buffer buffer
     cdef operation done
     cdef operation_image what
-    cdef int level, i
+    cdef int level, i, kind
     image = np.asarray(image)
     shape = image.shape if image.ndim == 3 else (*image.shape, 1)
     if image.dtype != np.uint8 or len(shape) != 3 or shape[2] not in (1, 3, 4):
@@ -67,7 +51,8 @@ def operate(image, name, value=0.0, *, method="nearest", fill=0, variant=None):
         raise ValueError(f"name must be one of {NAMES}, not {name!r}")
     if method not in METHODS:
         raise ValueError(f"method must be one of {METHODS}, not {method!r}")
-    low, high = RANGES.get(name, (-LARGEST, LARGEST))
+    kind = NAMES.index(name)
+    low, high = operation_rows()[kind].low, operation_rows()[kind].high
     if not (math.isfinite(value) and low <= value <= high):
         raise ValueError(f"the value of {name} lies within {low} to {high}, and is not {value!r}")
     fills = (fill,) * 4 if isinstance(fill, int) else tuple(fill)
@@ -79,7 +64,7 @@ def operate(image, name, value=0.0, *, method="nearest", fill=0, variant=None):
     if result.size == 0:
         return result
     level = simd_level(SIMD_LEVEL_AVX512 if variant is None else LEVELS[variant])
-    done.kind, done.value = <operation_kind><int>NAMES.index(name), value
+    done.kind, done.value = <operation_kind>kind, value
     done.method = METHODS.index(method)
     what.height, what.width, what.channels = shape
     for i in range(what.channels):
