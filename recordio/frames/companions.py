@@ -1,4 +1,4 @@
-"""The files of a pack: what may stand beside a record file, a row for each ending.
+"""The files of a pack: those that may lie beside a record file, a row for each ending.
 
 A new kind of file beside packs is a row here, and what reads and writes it.
 """
