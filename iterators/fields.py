@@ -1,4 +1,4 @@
-"""Fields of a sample beside its image and label: what ``fields=`` of image iterators takes.
+"""Fields of a sample beside its image and label: the kinds for ``fields=`` of image iterators.
 
 A field lies in a pack of its own, ``PREFIX.name.rec`` beside ``PREFIX.rec``, and its records have
 the keys of the images.

@@ -1,4 +1,4 @@
-"""Text that is not UTF-8: its encoding, as far as that can be told, and names that are spelled so.
+"""Text that is not UTF-8: a guess of its encoding, and names of files in such an encoding.
 
 Lists, tables and names of files are UTF-8 here.  What looks like another encoding is never read as
 if it were, but named in the error.

@@ -1,4 +1,4 @@
-"""The kind of a file that is none of those that a reader expects, by its first bytes and its name.
+"""The kind of a file that a reader does not expect, found from its first bytes and its name.
 
 `refuse_other_files` tells where a record file is wanted and another file is given; `other_text`
 tells where text is wanted.  `recordio.formats.table` knows images, and the containers know theirs.

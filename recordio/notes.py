@@ -1,4 +1,4 @@
-"""Notes on what was left out or read in another way than somebody may expect, said once.
+"""Notes on things that were left out or read unexpectedly, each reported once.
 
 Commands print the lines on standard error; a provider gives one warning for each.  With
 ``strict=True`` a note is an error.

@@ -1,4 +1,4 @@
-"""Pickles as data: what a file says that it holds, while nothing that it names is run or imported.
+"""Pickles as data: the content of a file, while nothing that it names is run or imported.
 
 A few known data sets are distributed as pickles of lists, texts, numbers and NumPy's arrays.  Only
 the opcodes of these are understood, and calls are kept as a name with its arguments.

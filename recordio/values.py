@@ -1,4 +1,4 @@
-"""Numbers and truths as other people's files write them, with one reading for all files.
+"""Numbers and truth values in files of other programs, read by the same rules in all files.
 
 JSON, XML, tables and lists hold the same number as ``12``, ``12.0``, ``"12"`` or ``1.2e+01``, and
 the same truth as ``false``, ``0``, ``"False"`` or nothing at all.

@@ -1,4 +1,4 @@
-"""The kinds of fields that no option names, found from their contents; and their files.
+"""The kinds of fields that no option names, found from their contents, and their files.
 
 A folder of images may hold masks or depths, and a table anything; its contents tell which.
 """

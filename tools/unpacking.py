@@ -1,4 +1,4 @@
-"""Compressed files, unpacked beside an output, since containers are read where they lie.
+"""Compressed files, unpacked beside an output, since containers are read in place.
 
 Pieces of zeros become holes of the unpacked file, and no piece is larger than asked for: a small
 file that unpacks to very much fills neither the memory nor all of the disk.

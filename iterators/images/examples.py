@@ -1,4 +1,4 @@
-"""Images of single records, augmented one at a time: what data sets need of the image stage.
+"""Images of single records, augmented one at a time, for data sets.
 
 The stage makes batches in threads of its own; here the caller's thread makes one image, or its
 views, and gets the bytes that the stage would have made.

@@ -1,4 +1,4 @@
-"""Advice for a report: the change of settings that promises most, and the rate that it will have.
+"""Advice for a report: the most promising change of settings, and its expected rate.
 
 Threads follow from the `Capacity` of a report.  What decoding and writing would cost with other
 keywords, or in another pack, is tried on some images of the provider, in the calling thread.

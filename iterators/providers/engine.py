@@ -1,4 +1,4 @@
-"""Engines, which make the batches of a provider, and what takes the place of unusable records.
+"""Engines, which make the batches of a provider, and the replacement of unusable records.
 
 `PlannedProvider` says which records make up a batch; an `Engine` makes the arrays, and neither
 knows how the other does it.  `ChosenSamples` are batches that somebody else puts together.

@@ -1,4 +1,4 @@
-"""Batches of a provider with ``data_specs=``: what was asked for, and a `DataBatch` at once.
+"""Batches of a provider with ``data_specs=``: the requested form and a `DataBatch` in one.
 
 The structure of a request is the structure of its batches: a tuple of spaces gives a `SpecBatch`,
 one space an `ArrayBatch`, the space of no data a `NullBatch`.  Nothing is converted here.

@@ -1,4 +1,4 @@
-"""Engines of an image provider: the image stage, or what makes images in Python or on a device.
+"""Engines of an image provider: the image stage, or one that runs in Python or on a device.
 
 Whoever makes the images, records on servers are fetched ahead of it.  Entry points and mean images
 are what engines need besides, and leave in files.

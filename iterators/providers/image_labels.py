@@ -1,4 +1,4 @@
-"""Labels of an image provider: those of a batch, and what becomes of the classes of packs."""
+"""Labels of an image provider: those of a batch, and changed class labels of packs."""
 
 from __future__ import annotations
 

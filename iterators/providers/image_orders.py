@@ -1,4 +1,4 @@
-"""In which order an image provider goes through its records, by its keywords and packs."""
+"""The order of the records of an image provider, from its keywords and packs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks at what an image provider delivers, which take nothing from its loop.
+"""Previews of the batches of an image provider, without effect on its loop.
 
 `seek` moves a provider to any batch of any epoch, and `samples_of` says what becomes of one record
 in some epochs and where its pixels come from.  They go through the plans and the engine of the

@@ -1,4 +1,4 @@
-"""Samples that a data set makes itself, in Python: asked for in batches, collated, in threads.
+"""Samples that a data set makes itself, in Python: requested in batches, collated, in threads.
 
 `MapDataset` leaves all but the first to torch's `DataLoader`; `PythonBatches` does in threads what
 that does in processes.  A data set that draws from the generators of the process gets a seed for

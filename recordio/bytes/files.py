@@ -1,4 +1,4 @@
-"""The one door to bytes: what there is at a path or a URL, how large it is, and its content.
+"""The one door to bytes: existence, size and content of a file at a path or a URL.
 
 Records, indexes, text and lists are all opened and written here, so that another kind of storage is
 a change of this module alone.

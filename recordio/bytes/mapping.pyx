@@ -1,5 +1,5 @@
 # build: small map_guard.c
-"""Files as read-only memory, and what of it was lost since.
+"""Files as read-only memory, and the parts of it that were lost since.
 
 A file that becomes shorter while it is mapped, or whose disk fails, does not end the process: what
 is lost reads as zeros, and whoever reads asks afterwards whether anything was.

@@ -1,4 +1,4 @@
-"""Names of images and labels in containers: one list of each, and what is said of others.
+"""Names of images and labels in containers: one list of each, and warnings about others.
 
 Names are compared without regard to case, and the first of the list that is there counts.
 """

@@ -1,4 +1,4 @@
-"""Names of files in folders and archives: which are images, fields of images, or of a system.
+"""Names of files in folders and archives: images, fields of images, files of operating systems.
 
 Only names are looked at here; the rules are the same for folders, zip archives, im2rec and the
 converters.

@@ -1,4 +1,4 @@
-"""The decoder of images without a row source: whole images, by Pillow and what Pillow leaves out.
+"""The decoder of images without a row source: whole, by Pillow, or OpenCV where Pillow fails.
 
 Every image is decoded as it is stored, by the first in the row of its format that reads it: our own
 reader of its values, Pillow, and OpenCV for what Pillow cannot read; so the pixels do not depend on

@@ -1,4 +1,4 @@
-"""Headers of image files: what each format says about its image, read once for everybody.
+"""Headers of image files: size, orientation, bits and channels, by the same reader for all.
 
 Sizes of packs, buckets, limits, boxes and decoders ask these readers, so they cannot differ.
 Nothing is decoded here: a few bytes can announce millions of pixels.  A reader gets a file that

@@ -1,4 +1,4 @@
-"""Row sources: what stands between the codecs and the steps of an image.
+"""Row sources: the interface between the codecs and the steps of an image.
 
 A `RowSource` gives the rows of a rectangle of an image, wherever they come from: decoded as they
 are asked for, converted, or in memory already.  It is a struct of functions, so that one is called

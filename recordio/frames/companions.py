@@ -1,4 +1,4 @@
-"""The files of a pack: what may stand beside a record file, a row for each ending.
+"""The files of a pack: those that may lie beside a record file, a row for each ending.
 
 A new kind of file beside packs is a row here, and what reads and writes it.
 """
@@ -33,8 +33,8 @@ class Companion:
     kept: bool = False
 
 
-RECORDS = Companion(".rec", "records", "everything", "made anew")
-INDEX = Companion(".idx", "keys and offsets", "everything, `recordio index`", "made anew")
+RECORDS = Companion(".rec", "records", "every writer", "made anew")
+INDEX = Companion(".idx", "keys and offsets", "every writer, `recordio index`", "made anew")
 CHECKSUMS = Companion(
     ".crc",
     "checksums of the records",
@@ -68,22 +68,25 @@ CLASSES = Companion(
     ".classes.txt",
     "names of the classes",
     "`im2rec`, `recordio pack`, `from-...`",
-    "made of those of the sources",
+    "made from those of the sources",
     believed=True,
 )
 FIELDS = Companion(
     ".fields.json",
-    "what the fields are",
-    "all that write fields",
-    "made of those of the sources",
+    "description of the fields",
+    "every writer of fields",
+    "made from those of the sources",
     believed=True,
 )
 FIELD_RECORDS = Companion(
-    ".NAME.rec", "records of a field", "all that write fields", "made of those of the sources"
+    ".NAME.rec", "records of a field", "every writer of fields", "made from those of the sources"
 )
-FIELD_INDEX = Companion(".NAME.idx", "their index", "all that write fields", "made anew")
+FIELD_INDEX = Companion(".NAME.idx", "their index", "every writer of fields", "made anew")
 MANIFEST = Companion(
-    ".shards.json", "shards, with sizes and checksums", "`recordio shard`", "made of new shards"
+    ".shards.json",
+    "shards, with sizes and checksums",
+    "`recordio shard`",
+    "made from the new shards",
 )
 PROPERTY = Companion(
     "property", "people and size of faces, for a folder", "`from-faces`", "left as it is"

@@ -1,4 +1,4 @@
-"""Records of a mirrored file: the bytes of each, and having those before they are read."""
+"""Records of a mirrored file: the bytes of each, fetched before they are read."""
 
 from __future__ import annotations
 

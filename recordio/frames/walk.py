@@ -1,4 +1,4 @@
-"""One walk over the records of a file that may be damaged: everything goes on after damage here.
+"""One walk over the records of a file that may be damaged; it continues after damage.
 
 Records and damage are numbered through, in the order of the file, so that a number means the same
 record wherever it is named.  Nothing is repaired, and nothing is read ahead.

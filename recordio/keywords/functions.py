@@ -1,4 +1,4 @@
-"""Functions whose parameters are options: each is said once, in an annotation.
+"""Functions whose parameters are options, each described once, in an annotation.
 
 An annotation is ``Annotated[type, option(kind=..., text=..., check=...)]``; the default stands in
 the signature, so that type checkers see an ordinary function.  Keywords that several functions have

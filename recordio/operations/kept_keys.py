@@ -1,4 +1,4 @@
-"""Copies of a pack whose keys, ids and labels stay: what stands beside it comes along."""
+"""Copies of a pack that keep keys, ids and labels: the files beside it are copied too."""
 
 from __future__ import annotations
 

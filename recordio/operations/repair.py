@@ -1,4 +1,4 @@
-"""Save the whole records of a damaged pack, with what stands beside it."""
+"""Save the intact records of a damaged pack, and the files beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write packs: records, indexes, fields and all that stands beside them, which appear together."""
+"""Write packs: records, indexes, fields and the files beside them, which appear together."""
 
 from __future__ import annotations
 

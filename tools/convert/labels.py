@@ -1,4 +1,4 @@
-"""Labels of a pack as a CSV table; the rest of the records is not looked at."""
+"""Labels of a pack as a CSV table; the rest of the records is not read."""
 
 from __future__ import annotations
 

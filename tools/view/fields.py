@@ -1,4 +1,4 @@
-"""Fields of a pack as its pages show them: what kind each is, and what a record has of it.
+"""Fields of a pack as its pages show them: the kind of each, and its content in a record.
 
 `iterators.providers.show` says how a field is drawn, here as on contact sheets; this reads records.
 """

@@ -1,4 +1,4 @@
-"""A pack as pages show it: its records, whatever is wrong with them, and what stands beside it.
+"""A pack as pages show it: its records, their faults, and the files beside it.
 
 Opening takes no time: the index is mapped a block at a time, and nothing is scanned before somebody
 asks for it.

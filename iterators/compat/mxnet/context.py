@@ -1,4 +1,4 @@
-"""Names of `mx.context`: contexts, which say where an array lies: here always in host memory."""
+"""Names of `mx.context`: contexts, the devices of arrays; here always the host."""
 
 from __future__ import annotations
 

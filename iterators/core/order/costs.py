@@ -1,4 +1,4 @@
-"""Batches of at most so much cost each: of patches or tiles, which differ from image to image.
+"""Batches within a budget of patches or tiles, whose number differs from image to image.
 
 The one order of all parts is cut into batches, each as full as the next image allows, and the parts
 take turns.  Where a batch ends follows from (epoch, positions done), so that any number of parts

@@ -1,4 +1,4 @@
-"""Batches of as many patches each: a sequence length, drawn for a batch, says how many images.
+"""Batches of equal numbers of patches: a drawn sequence length sets the number of images.
 
 The length is a pure function of (epoch, positions done), so that all parts have the same at each
 step and any number of parts can go on where others stopped.  Every image keeps its aspect.

@@ -1,5 +1,5 @@
 # build: small
-"""Images by record number, in memory or in a file: put there once, read without the GIL ever after.
+"""Images by record number, in memory or in a file: stored once, then read without the GIL.
 
 A cache knows numbers, sizes and pixels.  It decodes nothing, and knows neither recipes nor earlier
 changes of an image.  Nothing is ever thrown out to make room: an epoch visits every record once, so

@@ -1,4 +1,4 @@
-"""Fields of single images, made one at a time beside the image: what data sets need.
+"""Fields of single images, made one at a time beside the image, for data sets.
 
 The caller's thread makes them, and gets the values that the image stage would have made.
 """

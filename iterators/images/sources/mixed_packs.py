@@ -1,4 +1,4 @@
-"""Several packs of record images as one source, and what is said about each: `Pack`, `Packs`.
+"""Several packs of record images as one source, and the settings of each: `Pack`, `Packs`.
 
 A pack is what one `Pack` names: a record file, or several that belong together.  Records are
 numbered through, pack after pack.

@@ -1,4 +1,4 @@
-"""Objects through obstore: conditions on the ETag are the server's to check."""
+"""Objects through obstore: the server checks conditions on the ETag."""
 
 from __future__ import annotations
 

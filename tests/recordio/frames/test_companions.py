@@ -34,10 +34,10 @@ def test_every_row(tmp_path, row):
 def beside_others(row):
     """Say, as the page does, how a file fares when the records beside it are replaced."""
     if row.kept:
-        return "believed: removed by what copies it"
+        return "removed by the commands that copy it"
     if row.believed:
-        return "believed: removed with the old pack"
-    return "noticed: removed with the old records" if row.magic else "replaced"
+        return "removed with the old pack"
+    return "removed with the old records" if row.magic else "replaced"
 
 
 def test_the_page_has_the_rows():
