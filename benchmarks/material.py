@@ -31,7 +31,7 @@ class Material:
     Parameters
     ----------
     photos : Path or None
-        Folder of JPEG files; None takes the photographs inside scikit-image.
+        Folder of JPEG files; None takes those of the examples.
     folder : Path
         Where files are made; the caller removes it.
     threads, rounds : int
@@ -57,13 +57,11 @@ class Material:
         return files
 
     def _bundled_photos(self) -> Path:
-        """The photographs of scikit-image as JPEG files of usual size and quality."""
-        import skimage
-
-        source = Path(skimage.__file__).parent / "data"
+        """The photographs of the examples as JPEG files of usual size and quality."""
+        source = Path(__file__).parents[1] / "examples" / "photographs"
         folder = self.folder / "bundled"
         folder.mkdir()
-        for name in ("astronaut.png", "chelsea.png", "coffee.png", "rocket.jpg", "ihc.png"):
+        for name in ("astronaut.png", "chelsea.png", "coffee.png", "rocket.jpg"):
             image = cv2.imread(str(source / name))
             target = folder / f"{Path(name).stem}.jpg"
             cv2.imwrite(str(target), image, [cv2.IMWRITE_JPEG_QUALITY, 90])
@@ -73,7 +71,7 @@ class Material:
     def description(self) -> str:
         """The photographs in words."""
         mean = sum(map(len, self.blobs)) / len(self.blobs)
-        place = "of a folder" if self._photos else "inside scikit-image"
+        place = "of a folder" if self._photos else "of the examples"
         return f"{len(self.blobs)} photographs {place}, mean {mean / 1000:.0f} kB"
 
     @cached_property

@@ -78,7 +78,7 @@ def main(arguments=None):
     facts = machine()
     print(f"{facts['system']}, {facts['cores']} cores, Python {facts['python']}")
     print(f"{facts['decoder']}; {options.threads} threads, {options.rounds} rounds")
-    print(f"photographs: {options.photos or 'inside scikit-image'}\n")
+    print(f"photographs: {options.photos or 'of the examples'}\n")
     results, failed = [], []
     with tempfile.TemporaryDirectory(prefix="recordio-bench-") as folder:
         material = Material(
@@ -107,7 +107,7 @@ def main(arguments=None):
         document = {
             "machine": facts,
             "threads": options.threads,
-            "photos": str(options.photos or "scikit-image"),
+            "photos": str(options.photos or "examples"),
             "results": [result.as_dict() for result in results],
         }
         options.json.write_text(json.dumps(document, indent=2) + "\n")

@@ -1,7 +1,7 @@
 """Draw what the parameters of the image iterators do: ``python docs/make_pictures.py``.
 
-Each picture is one batch from the iterator itself, made of one photograph that comes with
-scikit-image; the photograph is its first column.  Sphinx calls `main` before it reads the pages,
+Each picture is one batch from the iterator itself, made of one photograph of the
+examples; the photograph is its first column.  Sphinx calls `main` before it reads the pages,
 which include the Markdown that is written beside the pictures.  ``--readme`` renews the one picture
 that is kept, that of the README.
 """
@@ -11,13 +11,13 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import skimage
 from PIL import Image, ImageDraw
 
 import iterators
 import recordio
 
 HERE = Path(__file__).parent
+PHOTOGRAPHS = HERE.parent / "examples" / "photographs"
 SIDE = 112
 COLUMNS = 6
 GAP = 8
@@ -132,7 +132,7 @@ README = {"random_resized_crop": True, "min_random_area": 0.08, "min_aspect_rati
 def main(target=HERE / "_pictures"):
     """A picture for each row, and a Markdown file for each iterator that shows them all."""
     target.mkdir(exist_ok=True)
-    photo = (Path(skimage.__file__).parent / "data" / "chelsea.png").read_bytes()
+    photo = (PHOTOGRAPHS / "chelsea.png").read_bytes()
     with tempfile.TemporaryDirectory() as folder:
         plain = pack(folder, "plain", 0, [photo] * COLUMNS)
         boxed = pack(folder, "boxed", BOXES, [photo] * COLUMNS)
@@ -200,7 +200,7 @@ def draw_boxes(draw, label):
 
 def draw_readme(path=HERE / "batch.jpg", columns=8):
     """Two batches of four photographs, one above the other."""
-    data = Path(skimage.__file__).parent / "data"
+    data = PHOTOGRAPHS
     photos = [(data / name).read_bytes() for name in ("chelsea.png", "astronaut.png", "coffee.png")]
     sheet = Image.new("RGB", (columns * SIDE, 2 * SIDE))
     with tempfile.TemporaryDirectory() as folder:

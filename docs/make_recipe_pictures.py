@@ -12,7 +12,6 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-import skimage
 from PIL import Image
 
 from iterators.images.augment.named_recipes import NAMED_RECIPES
@@ -94,8 +93,10 @@ def main(target=HERE / "_pictures"):
 
 
 def photograph():
-    """The one that comes with scikit-image: an array of 300 x 451 RGB pixels."""
-    return np.asarray(Image.open(Path(skimage.__file__).parent / "data" / "chelsea.png"))
+    """The cat of the examples: an array of 300 x 451 RGB pixels."""
+    return np.asarray(
+        Image.open(Path(__file__).parents[1] / "examples" / "photographs" / "chelsea.png")
+    )
 
 
 def operations():

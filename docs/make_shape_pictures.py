@@ -2,8 +2,8 @@
 
 ``python docs/make_shape_pictures.py [PACK FOLDER]``.  The pictures are batches of
 `ImageRecordIter`, one for each way to have several shapes; the histograms count what buckets cut
-off, and what is padding with patches.  Without a pack they are of photographs that come with
-scikit-image.  Sphinx calls `main`, as it calls that of `make_pictures`.
+off, and what is padding with patches.  Without a pack they are of the photographs of the
+examples.  Sphinx calls `main`, as it calls that of `make_pictures`.
 """
 
 import itertools
@@ -12,7 +12,6 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import skimage
 from PIL import Image
 
 import recordio
@@ -20,10 +19,7 @@ from iterators import Buckets, ImageRecordIter
 from iterators.fields import Crop, Size
 
 HERE = Path(__file__).parent
-NAMES = (
-    *("chelsea.png", "astronaut.png", "coffee.png", "rocket.jpg", "camera.png"),
-    *("motorcycle_left.png", "retina.jpg", "hubble_deep_field.jpg", "color.png", "brick.png"),
-)
+PHOTOGRAPHS = HERE.parent / "examples" / "photographs"
 LENGTHS = (16, 36, 64)
 BUCKETS = Buckets(pixels=128 * 128, step=16, ratio=2)
 CROPS = {"random_resized_crop": True, "min_random_area": 0.2, "min_aspect_ratio": 0.8,
@@ -58,9 +54,8 @@ def main(target=HERE / "_pictures", pack=None):
 
 
 def photographs(path):
-    """A record file of what comes with scikit-image, some of it upright as well."""
-    data = Path(skimage.__file__).parent / "data"
-    files = [data / name for name in NAMES if (data / name).exists()]
+    """A record file of the photographs of the examples, all of them upright as well."""
+    files = sorted(file for file in PHOTOGRAPHS.iterdir() if file.suffix != ".txt")
     with recordio.RecordWriter(path, path.with_suffix(".idx")) as writer:
         for number in range(2 * len(files)):
             file = files[number % len(files)]

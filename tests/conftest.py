@@ -82,11 +82,10 @@ def golden():
 
 @pytest.fixture(scope="session")
 def photos():
-    """Photographs inside scikit-image: name -> uint8 array (height, width, 3), RGB, read-only."""
-    import skimage
+    """Photographs of the examples: name -> uint8 array (height, width, 3), RGB, read-only."""
     from PIL import Image
 
-    folder = Path(skimage.__file__).parent / "data"
+    folder = Path(__file__).parents[1] / "examples" / "photographs"
     images = {}
     for name in ("astronaut.png", "chelsea.png", "coffee.png", "rocket.jpg"):
         with Image.open(folder / name) as image:

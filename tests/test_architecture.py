@@ -109,7 +109,6 @@ OPTIONAL = {
     "ml_dtypes",
     "scipy",
     "sklearn",
-    "skimage",
     "jinja2",
     "lmdb",
     "starlette",

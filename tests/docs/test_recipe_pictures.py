@@ -10,7 +10,6 @@ from iterators.images.augment.named_recipes import NAMED_RECIPES
 from recordio.kernels.operations import NAMES
 
 sys.path.append(str(Path(__file__).parents[2] / "docs"))
-pytest.importorskip("skimage")
 import make_recipe_pictures as pictures  # noqa: E402
 
 

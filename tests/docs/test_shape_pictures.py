@@ -5,10 +5,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
-import pytest
 
 sys.path.append(str(Path(__file__).parents[2] / "docs"))
-pytest.importorskip("skimage")
 import make_shape_pictures as pictures  # noqa: E402
 
 
