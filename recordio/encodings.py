@@ -52,10 +52,10 @@ def guessed_encoding(text: bytes) -> str:
     """
     for encoding in GUESSES:
         try:
-            found = text.decode(encoding)
+            letters = text.decode(encoding)
         except UnicodeDecodeError:
             continue
-        if all(letter.isascii() or unicodedata.category(letter) == "Lo" for letter in found):
+        if all(letter.isascii() or unicodedata.category(letter) == "Lo" for letter in letters):
             return encoding
     return "Latin-1"
 

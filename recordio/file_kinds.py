@@ -122,9 +122,9 @@ def refuse_other_files(name: str, head: bytes) -> None:
     """
     if RECORD.startswith(head[:4]):
         return
-    found = kind_and_remedy(name, head)
-    if found is not None:
-        kind, remedy = found
+    guess = kind_and_remedy(name, head)
+    if guess is not None:
+        kind, remedy = guess
         raise FileKindError(f"this is no record file: it looks like {kind}; {remedy}", path=name)
 
 

@@ -123,7 +123,7 @@ class PackDifference:
         """True if both hold the same records under the same keys, and the same fields."""
         alone = self.fields_a or self.fields_b or self.described
         same = self.same == self.records_a == self.records_b and not alone
-        return same and all(found.equal for found in self.fields.values())
+        return same and all(difference.equal for difference in self.fields.values())
 
     @property
     def complete(self) -> bool:
@@ -138,7 +138,7 @@ class PackDifference:
             {**asdict(example), "a": _plain(example.a), "b": _plain(example.b)}
             for example in self.examples
         ]
-        fields = {name: found.as_dict() for name, found in self.fields.items()}
+        fields = {name: difference.as_dict() for name, difference in self.fields.items()}
         return {"equal": self.equal, **asdict(self), "examples": examples, "fields": fields}
 
     def __str__(self) -> str:
@@ -152,12 +152,12 @@ class PackDifference:
                 labels = kind == "moved" and self.moved_labels
                 other = f", {labels} of them with other labels" if labels else ""
                 lines.append(f"{WORDS[kind].format(a=self.a, b=self.b)}: {count}{other}")
-                shown = [example for example in self.examples if example.kind == kind]
-                lines += [f"  {example}" for example in shown]
-                if count > len(shown) > 0:
-                    lines.append(f"  and {count - len(shown)} more")
-        for name, found in self.fields.items():
-            first, *rest = str(found).splitlines()[1:]
+                examples = [example for example in self.examples if example.kind == kind]
+                lines += [f"  {example}" for example in examples]
+                if count > len(examples) > 0:
+                    lines.append(f"  and {count - len(examples)} more")
+        for name, difference in self.fields.items():
+            first, *rest = str(difference).splitlines()[1:]
             lines += [f"field {name}, {first}", *(f"  {line}" for line in rest)]
         for pack, names in ((self.a, self.fields_a), (self.b, self.fields_b)):
             if names:
@@ -236,7 +236,7 @@ def diff(
     (False, 1, 1, 'key 1: 1 -> 2')
     """
     with scan_pack(a, everything=True) as first, scan_pack(b, everything=True) as second:
-        found = _compare_packs(first, second, examples, threads, progress)
+        difference = _compare_packs(first, second, examples, threads, progress)
         names = set(first.field_names), set(second.field_names)
         fields = {}
         for name in sorted(names[0] & names[1]):
@@ -244,7 +244,7 @@ def diff(
                 fields[name] = _compare_packs(one, other, examples, threads, None)
         metas = first.fields_meta, second.fields_meta
         return replace(
-            found,
+            difference,
             fields=fields,
             fields_a=tuple(sorted(names[0] - names[1])),
             fields_b=tuple(sorted(names[1] - names[0])),
@@ -282,12 +282,12 @@ def _compare_packs(
     )
 
     def describe(kind: str, one: int, other: int) -> Difference:
-        said: tuple[Any, Any] = (None, None)
+        values: tuple[Any, Any] = (None, None)
         if kind in ("labels", "ids"):
-            said = (_said(kind, a.record(one)), _said(kind, b.record(other)))
+            values = (_value_of(kind, a.record(one)), _value_of(kind, b.record(other)))
         key_a = None if one < 0 else int(a.keys[one])
         key_b = None if other < 0 else int(b.keys[other])
-        return Difference(kind, key_a, key_b, *said)
+        return Difference(kind, key_a, key_b, *values)
 
     named = [
         describe(kind, one, other)
@@ -316,8 +316,8 @@ def _rows_of(pack: ScannedPack, threads: int | None, progress: Progress) -> np.n
             rows["empty"][number] = True
         return hash_of(content)
 
-    for first, found in pass_over(pack, hashes, threads, progress):
-        rows["content"][first : first + len(found)] = np.frombuffer(b"".join(found), "<u8").reshape(
+    for first, parts in pass_over(pack, hashes, threads, progress):
+        rows["content"][first : first + len(parts)] = np.frombuffer(b"".join(parts), "<u8").reshape(
             -1, 2
         )
     headers = np.ascontiguousarray(pack.headers)
@@ -332,7 +332,7 @@ def _rows_of(pack: ScannedPack, threads: int | None, progress: Progress) -> np.n
     return rows
 
 
-def _said(kind: str, record: memoryview) -> Any:
+def _value_of(kind: str, record: memoryview) -> Any:
     """Return the labels of a record, or its id, as a message shows them."""
     header = read_payload(record).header
     if header is None:
@@ -350,7 +350,7 @@ def _compare(
     content = (a["content"][by_key[:, 0]] == b["content"][by_key[:, 1]]).all(-1)
     labels = a["labels"][by_key[:, 0]] == b["labels"][by_key[:, 1]]
     ids = a["ids"][by_key[:, 0]] == b["ids"][by_key[:, 1]]
-    found = {
+    pairs_by_kind = {
         "same": by_key[content & labels & ids],
         "labels": by_key[content & ~labels],
         "ids": by_key[content & labels & ~ids],
@@ -375,13 +375,13 @@ def _compare(
         pairs = _matches(*columns)
         pairs = np.stack([positions[0][pairs[:, 0]], positions[1][pairs[:, 1]]], -1)
         moved.append(take(pairs))
-    found["moved"] = _in_order(np.concatenate(moved))
-    found["moved_labels"] = moved[1]
-    found["content"] = take(by_key[left_a[by_key[:, 0]] & left_b[by_key[:, 1]]])
+    pairs_by_kind["moved"] = _in_order(np.concatenate(moved))
+    pairs_by_kind["moved_labels"] = moved[1]
+    pairs_by_kind["content"] = take(by_key[left_a[by_key[:, 0]] & left_b[by_key[:, 1]]])
     only_a, only_b = np.flatnonzero(left_a), np.flatnonzero(left_b)
-    found["only_a"] = np.stack([only_a, np.full_like(only_a, -1)], -1)
-    found["only_b"] = np.stack([np.full_like(only_b, -1), only_b], -1)
-    return found
+    pairs_by_kind["only_a"] = np.stack([only_a, np.full_like(only_a, -1)], -1)
+    pairs_by_kind["only_b"] = np.stack([np.full_like(only_b, -1), only_b], -1)
+    return pairs_by_kind
 
 
 def _columns(values: np.ndarray) -> list[np.ndarray]:

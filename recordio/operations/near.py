@@ -70,8 +70,8 @@ def _compared(
     """Find the pairs between each bucket and the one whose value differs by `mask`."""
     if mask:
         mine = np.flatnonzero(values < values ^ mask)
-        others = values[mine] ^ mask
-        first, counts = starts[others], sizes[others]
+        buckets = values[mine] ^ mask
+        first, counts = starts[buckets], sizes[buckets]
     else:  # inside of the same bucket: with those after it
         mine = np.arange(len(values))
         first = mine + 1

@@ -39,8 +39,8 @@ def pass_over(
 
     with contextlib.closing(
         map_in_order(apply, _chunks(pack), threads, cancelled=cancelled)
-    ) as found:
-        for first, results in found:
+    ) as parts:
+        for first, results in parts:
             yield first, results
             if progress is not None:
                 progress(first + len(results), len(pack))

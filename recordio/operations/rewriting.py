@@ -108,9 +108,9 @@ def _apply(source: ScannedPack, change: LabelChange) -> np.ndarray | None:
     if change.keeps:
         return None
     table = source.labels
-    values, known = change.apply(table.values)
-    if not known.all():
-        row = int(np.argmin(known))
+    values, is_known = change.apply(table.values)
+    if not is_known.all():
+        row = int(np.argmin(is_known))
         number = int(np.searchsorted(table.starts, row, "right")) - 1
         raise LabelError(
             f"its label {table.values[row]:g} is not in labels: add it", **source.location(number)

@@ -30,7 +30,7 @@ def field_problems(pack: OpenPack) -> list[Problem]:
 
     Contents are compared with what ``PREFIX.fields.json`` says of them, and no pixel is decoded.
     """
-    found = []
+    problems = []
     try:
         names = pack.field_names
     except RecordIOError as error:
@@ -38,13 +38,13 @@ def field_problems(pack: OpenPack) -> list[Problem]:
     for name in names:
         try:
             field = pack.field(name)
-            found += list(_damage(field)) or [
+            problems += list(_damage(field)) or [
                 *_misfits(pack, field),
                 *(_unlike(pack, field) or _faulty(pack, field)),
             ]
         except RecordIOError as error:
-            found.append(Problem("field", f"field {name}: {error}"))
-    return found
+            problems.append(Problem("field", f"field {name}: {error}"))
+    return problems
 
 
 def _damage(field: FieldPack) -> Iterator[Problem]:

@@ -86,7 +86,7 @@ def _owner(name: str, suffix: str = SUFFIX) -> str:
 
 def without_fields(
     files: Sequence[StoredFile],
-    given: str | Sequence[str],
+    paths: str | Sequence[str],
     suffix: str = SUFFIX,
     settings: RemoteSettings | None = None,
 ) -> list[StoredFile]:
@@ -96,7 +96,7 @@ def without_fields(
     does not name.
     """
     names = {file.name for file in files}
-    own = {given, *given.split(";")} if isinstance(given, str) else set(given)
+    own = {paths, *paths.split(";")} if isinstance(paths, str) else set(paths)
     described: dict[str, dict[str, FieldMeta] | None] = {}
 
     def is_field(name: str) -> bool:

@@ -112,8 +112,8 @@ class FieldMeta:
 
     def known(self) -> dict[str, Any]:
         """Return what is known beside the kind, by name."""
-        given = {item.name: getattr(self, item.name) for item in fields(self)[1:]}
-        return {name: value for name, value in given.items() if value or value == 0}
+        values = {item.name: getattr(self, item.name) for item in fields(self)[1:]}
+        return {name: value for name, value in values.items() if value or value == 0}
 
     def facts(self) -> dict[str, Any]:
         """Return the kind and what is known beside it, by name."""
@@ -121,10 +121,10 @@ class FieldMeta:
 
     def entry(self) -> dict[str, Any]:
         """Return it as it stands in the file."""
-        known = self.facts()
+        entry = self.facts()
         if self.classes:
-            known["classes"] = {str(value): self.classes[value] for value in sorted(self.classes)}
-        return known
+            entry["classes"] = {str(value): self.classes[value] for value in sorted(self.classes)}
+        return entry
 
 
 def _number(name: str, value: Any) -> int:
@@ -151,12 +151,12 @@ def _among(*allowed: str) -> Any:
 def _classes(name: str, value: Any) -> dict[int, str]:
     if not isinstance(value, Mapping):
         raise ValueError(f"{name} {value!r:.60} is no mapping of numbers to names")
-    found = {}
+    classes = {}
     for key, one in value.items():
         if isinstance(key, str) and WHOLE.fullmatch(key):
             key = int(key)
-        found[_number(f"{name}: the class", key)] = _text(f"{name}: the name", one)
-    return found
+        classes[_number(f"{name}: the class", key)] = _text(f"{name}: the name", one)
+    return classes
 
 
 def _names(name: str, value: Any) -> tuple[str, ...]:
@@ -166,15 +166,15 @@ def _names(name: str, value: Any) -> tuple[str, ...]:
 
 
 def _pairs(name: str, value: Any) -> tuple[tuple[int, int], ...]:
-    found = []
+    pairs = []
     for pair in value if isinstance(value, (list, tuple)) else [None]:
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise ValueError(f"{name} {value!r:.60} is no list of pairs of points")
         one, other = (_number(f"{name}: the point", point) for point in pair)
         if min(one, other) < 0 or one == other:
             raise ValueError(f"{name}: {pair!r:.60} is no pair of points, counted from 0")
-        found.append((one, other))
-    return tuple(found)
+        pairs.append((one, other))
+    return tuple(pairs)
 
 
 _CHECKS = {
@@ -217,8 +217,8 @@ def format_fields(described: Mapping[str, FieldMeta]) -> bytes:
     >>> len(format_fields({"text": FieldMeta(kind="text")}).splitlines())
     9
     """
-    found = {check_name(name): described[name].entry() for name in sorted(described)}
-    words = {"format": FORMAT, "version": VERSION, "fields": found}
+    entries = {check_name(name): described[name].entry() for name in sorted(described)}
+    words = {"format": FORMAT, "version": VERSION, "fields": entries}
     return json.dumps(words, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
@@ -254,13 +254,13 @@ def read_fields(
     entries = words.get("fields")
     if not isinstance(entries, dict):
         raise FieldError(f"it has no object called fields; {_REMEDY}", path=name)
-    found = {}
+    metas = {}
     for one in sorted(entries):
         try:
-            found[check_name(one)] = _meta_of(entries[one])
+            metas[check_name(one)] = _meta_of(entries[one])
         except ValueError as error:
             raise FieldError(f"field {one!s:.60}: {error}; {_REMEDY}", path=name) from None
-    return found
+    return metas
 
 
 _REMEDY = "put it right, or remove it, after which every PREFIX.NAME.rec is a field"
@@ -268,10 +268,10 @@ _REMEDY = "put it right, or remove it, after which every PREFIX.NAME.rec is a fi
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make an object of JSON; a name that is there twice is a ValueError."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("a name is there twice in one object")
-    return found
+    return members
 
 
 def _meta_of(entry: Any) -> FieldMeta:
@@ -301,15 +301,15 @@ def agreed(
     >>> agreed(["mask"], [("a.rec", {"mask": cat}), ("b.rec", {"mask": dog})])["mask"].classes
     {1: 'cat', 2: 'dog'}
     """
-    found: dict[str, tuple[str, FieldMeta]] = {}
+    metas: dict[str, tuple[str, FieldMeta]] = {}
     names = list(names)
     for path, table in described:
         for name in names:
             if name not in table:
                 continue
-            first, before = found.setdefault(name, (path, table[name]))
-            found[name] = first, _together(name, (first, before), (path, table[name]))
-    return {name: found[name][1] for name in found}
+            first, before = metas.setdefault(name, (path, table[name]))
+            metas[name] = first, _together(name, (first, before), (path, table[name]))
+    return {name: metas[name][1] for name in metas}
 
 
 def _together(name: str, one: tuple[str, FieldMeta], other: tuple[str, FieldMeta]) -> FieldMeta:

@@ -273,8 +273,8 @@ def listed_packs(
     if indexes and manifests:
         raise ValueError(f"{named} names the indexes of its files: drop {indexes!r}")
     if indexes:
-        found = named_files(indexes, ".idx", settings)
-        beside = list(without_fields(found, indexes, ".idx", settings))
+        index_files = named_files(indexes, ".idx", settings)
+        beside = list(without_fields(index_files, indexes, ".idx", settings))
     if len(beside) != len(files):
         raise ValueError(f"{len(files)} record files but {len(beside)} index files")
     # Before the record files, because an index has to be there as a whole even if these cannot be.
@@ -308,10 +308,10 @@ def described_fields(
 
     `files` are where their record files and indexes are now, in turn.
     """
-    found, left = [], iter(files)
+    shard_fields, left = [], iter(files)
     for name, path in packs:
         file, index = next(left), next(left)
-        found.append(
+        shard_fields.append(
             ShardField(
                 name,
                 os.path.basename(path),
@@ -321,7 +321,7 @@ def described_fields(
                 sha256_of(index, cancelled),
             )
         )
-    return tuple(found)
+    return tuple(shard_fields)
 
 
 def described_shard(
@@ -461,7 +461,7 @@ def check_shards(
             pair = [StoredFile.at(path).neighbour(name) for name in (one.file, one.index)]
             manifest._check_pair(one, *pair)
             if contents:
-                _check_contents(manifest, one, *(found.name for found in pair))
+                _check_contents(manifest, one, *(part.name for part in pair))
         if shard.first != first:
             raise ManifestError(
                 f"{shard.file} begins with record {shard.first} instead of {first}",
