@@ -50,10 +50,10 @@ def suffixes(name: str, value: Any) -> tuple[str, ...]:
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
         raise TypeError(f"{name}={value!r}: expected suffixes, such as .jpg,.webp")
-    found = tuple(f".{part.strip().lstrip('*.').lower()}" for part in parts)
-    if "." in found:
+    endings = tuple(f".{part.strip().lstrip('*.').lower()}" for part in parts)
+    if "." in endings:
         raise ValueError(f"{name}={value!r}: expected suffixes, such as .jpg,.webp")
-    return found
+    return endings
 
 
 def _part(name: str, value: Any) -> tuple[int, int]:

@@ -103,7 +103,7 @@ class RecordPack:
         for position in self.watched(self.positions()):
             try:
                 record, whole = self._record(position)
-                made = make(record)
+                result = make(record)
             except RecordIOError as error:
                 if not self.skip_errors:
                     raise
@@ -114,7 +114,7 @@ class RecordPack:
                         path=self.path,
                     ) from None
                 continue
-            yield record, made
+            yield record, result
             check_kept(whole, path=self.path, record=position)
 
     def usable(self, make: Callable[[Record], Any]) -> Self:

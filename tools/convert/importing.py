@@ -82,10 +82,10 @@ class ImportReport:
         if not self.left_out:
             return ""
         ordered = self.left_out.most_common()
-        shown = [f"{number} {kind}" for kind, number in ordered[:SHOWN_KINDS]]
+        parts = [f"{number} {kind}" for kind, number in ordered[:SHOWN_KINDS]]
         if rest := ordered[SHOWN_KINDS:]:
-            shown.append(f"{sum(number for _, number in rest)} of {len(rest)} other kinds")
-        return f"not stored: {', '.join(shown)}"
+            parts.append(f"{sum(number for _, number in rest)} of {len(rest)} other kinds")
+        return f"not stored: {', '.join(parts)}"
 
 
 def convert(

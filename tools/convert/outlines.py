@@ -107,7 +107,7 @@ def _of_run_lengths(outline: dict[str, Any], size: Size) -> np.ndarray:
     if isinstance(counts, str):
         counts = run_lengths_of_text(counts)
     listed = counts if isinstance(counts, (list, tuple)) else []
-    numbers = [found for count in listed if (found := whole_number(count)) is not None]
+    numbers = [length for count in listed if (length := whole_number(count)) is not None]
     if not numbers or len(numbers) != len(listed):
         raise LabelError(f"its RLE has the counts {counts!r:.60}: no whole numbers and no text")
     counts = numbers

@@ -75,8 +75,8 @@ def examples(pack: RecordPack, settings: argparse.Namespace) -> Iterator[bytes]:
             features[one.name] = [one.stored]
         return encode_example(features)
 
-    for _, made in pack.made(example):
-        yield made
+    for _, data in pack.made(example):
+        yield data
 
 
 TO_TFRECORD = Export(
