@@ -347,14 +347,14 @@ def get_device(spec: Any) -> NumpyDevice | TorchDevice:
     if not isinstance(name, (str, torch.device)):
         raise TypeError(f"device={spec!r}: expected an integer, a string or a torch.device")
     try:
-        found = torch.device(name)
+        device = torch.device(name)
     except RuntimeError as error:
         raise ValueError(f"device={spec!r} is not a device that torch knows") from error
-    if found.type == "cuda":
+    if device.type == "cuda":
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        if (found.index or 0) >= count:
+        if (device.index or 0) >= count:
             raise RuntimeError(f"device={spec!r}: torch finds {count} CUDA devices")
-    return TorchDevice(found)
+    return TorchDevice(device)
 
 
 def to_device(device: Any, x: Any) -> Any:

@@ -499,8 +499,8 @@ def field_of(name: str, meta: FieldMeta | None) -> FieldKind:
         what = "is of no kind that a batch has" if meta else "is not described by the pack"
         kinds = [kind.__name__ for kind in KINDS if kind.stored]
         alike = [kind for kind in kinds if kind.lower() in name.lower()]
-        *others, last = [f"{kind}()" for kind in alike[:1] or kinds]
-        one = f"kind}} with one of {', '.join(others)} and {last}" if others else f"{last}}}"
+        *calls, last = [f"{kind}()" for kind in alike[:1] or kinds]
+        one = f"kind}} with one of {', '.join(calls)} and {last}" if calls else f"{last}}}"
         raise FieldError(f"field {name} {what}: give its kind, fields={{{name!r}: {one}")
     return next(kind for kind in KINDS if kind.__name__.lower() == meta.kind).of_meta(meta)
 

@@ -336,14 +336,14 @@ class DataSource:
         ValueError
             If there is no such set or attribute.
         """
-        found, data_set = self._find(which, attribute)
-        return found.forward_get(view, type), found, data_set
+        own_view, data_set = self._find(which, attribute)
+        return own_view.forward_get(view, type), own_view, data_set
 
     def set(self, which: str, attribute: str, view: Any, array: Any) -> tuple[View, DataSet]:
         """Replace the values of a set; `view` is the order of their axes."""
-        found, data_set = self._find(which, attribute)
-        found.forward_put(view, array)
-        return found, data_set
+        own_view, data_set = self._find(which, attribute)
+        own_view.forward_put(view, array)
+        return own_view, data_set
 
     def _find(self, which: str, attribute: str) -> tuple[View, DataSet]:
         sets = {"train": self.train_set, "valid": self.valid_set, "test": self.test_set}
