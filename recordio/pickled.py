@@ -190,7 +190,7 @@ class _Reading:
     def error(self, reason: str) -> RecordIOError:
         """Make an error for the opcode that is being read."""
         code = chr(self.data[self.start])
-        opcode = {one.code: one for one in pickletools.opcodes}.get(code)
+        opcode = {item.code: item for item in pickletools.opcodes}.get(code)
         name = "opcode " + (opcode.name if opcode else repr(code))
         return self.kind(f"{name} {reason}", path=self.path, offset=self.start)
 

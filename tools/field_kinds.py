@@ -82,9 +82,9 @@ def _image(content: bytes, kind: str) -> FieldMeta:
 class FoundKinds:
     """The kinds of some fields, known when all records were looked at; any thread may look.
 
-    >>> found = FoundKinds(["caption"])
-    >>> found.look("caption", [0.0], b"a cat")
-    >>> found.described()["caption"].kind
+    >>> kinds = FoundKinds(["caption"])
+    >>> kinds.look("caption", [0.0], b"a cat")
+    >>> kinds.described()["caption"].kind
     'text'
     """
 

@@ -209,7 +209,7 @@ def _value_of(value: Any) -> Value:
     if all(isinstance(row, list) for row in rows) and value:
         widths = {len(row) for row in rows}
         numbers = list(itertools.chain.from_iterable(rows))
-        if all(type(one) in (int, float) for one in numbers) and len(widths) == 1:
+        if all(type(item) in (int, float) for item in numbers) and len(widths) == 1:
             (width,) = widths
             if width != 5 and width % 3:
                 raise LabelError(

@@ -100,8 +100,8 @@ def collect_info(
     with contextlib.suppress(RecordIOError):  # a problem already
         for name in pack.field_names:
             with contextlib.suppress(RecordIOError):
-                one = pack.field(name)
-                info.fields[name] = len(one) - len(one.missing)
+                field_pack = pack.field(name)
+                info.fields[name] = len(field_pack) - len(field_pack.missing)
     if report.ok:
         info.identities = None if pack.faces is None else len(pack.faces)
     return info

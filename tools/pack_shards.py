@@ -128,9 +128,9 @@ class ShardTask:
         try:
             folder = os.path.dirname(self.prefix)
             return all(
-                os.path.getsize(os.path.join(folder, one.file)) == one.bytes
-                and sha256_of(os.path.join(folder, one.index)) == one.index_sha256
-                for one in files
+                os.path.getsize(os.path.join(folder, part.file)) == part.bytes
+                and sha256_of(os.path.join(folder, part.index)) == part.index_sha256
+                for part in files
             )
         except FileNotFoundError:
             return False

@@ -112,22 +112,24 @@ def files_of(source: str | Sequence[str], kind: Container) -> list[StoredFile]:
         if kind.is_folder and (reason := url_refused(name)):
             raise RecordIOError(reason, path=name)
         there = "://" not in name and os.path.exists(name)
-        for one in [name] if there else expand_braces(name):
+        for path in [name] if there else expand_braces(name):
             try:
-                files = [StoredFile(one)] if there else named_files([one])
+                files = [StoredFile(path)] if there else named_files([path])
             except FileNotFoundError:
-                raise RecordIOError(f"no file has such a name{_of(name, one)}", path=one) from None
+                raise RecordIOError(
+                    f"no file has such a name{_of(name, path)}", path=path
+                ) from None
             for file in files:
                 if file.is_local and not os.path.exists(file.name):
-                    raise RecordIOError(f"there is no such file{_of(name, one)}", path=file.name)
+                    raise RecordIOError(f"there is no such file{_of(name, path)}", path=file.name)
                 all_files += kind.shards(file, None)
     if not all_files:
         raise EmptyRecordFileError(f"there is no file in it that is {kind.name}", path=name)
     return all_files
 
 
-def _of(name: str, one: str) -> str:
-    return "" if name == one else f" (of {name})"
+def _of(name: str, path: str) -> str:
+    return "" if name == path else f" (of {name})"
 
 
 class SampleImages:

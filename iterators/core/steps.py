@@ -23,12 +23,12 @@ class Step:
     """The conversion from `src` to `dst`; see `iterators.core.layout.plan` for its rules."""
 
     __slots__ = (
+        "axis_sizes",
         "dst",
         "dst_groups",
         "gone",
         "inserted",
         "kept",
-        "known",
         "one_hot",
         "order",
         "seen",
@@ -80,14 +80,14 @@ class Step:
     def _merge_sizes(self) -> dict[str, int]:
         """Return the sizes of the axes that both speak of, and of those that only one has."""
         sizes: dict[str, int] = {}
-        for layout, other in ((self.src, self.dst), (self.dst, self.src)):
+        for layout, other_layout in ((self.src, self.dst), (self.dst, self.src)):
             for axis, size in layout.sizes.items():
-                order, another = layout.orders.get(axis), other.orders.get(axis)
+                order, another = layout.orders.get(axis), other_layout.orders.get(axis)
                 if order != another and order is not None:
                     # The letter of a flattened axis means nothing on the other side, unless that
                     # holds the same axes.
                     if another and sorted(order) == sorted(another):
-                        self._agree(axis, size, other.sizes.get(axis, size))
+                        self._agree(axis, size, other_layout.sizes.get(axis, size))
                     continue
                 self._agree(axis, sizes.setdefault(axis, size), size)
         return sizes
@@ -100,7 +100,7 @@ class Step:
         return LayoutError(f"cannot convert {self.src!r} to {self.dst!r}: {reason}")
 
     def _must_be_one(self, axis: str, owner: Layout) -> None:
-        other = self.dst if owner is self.src else self.src
+        other_layout = self.dst if owner is self.src else self.src
         size = self.axis_sizes.get(axis)
         if axis in owner.orders or (owner is self.src and size is None) or axis == "b":
             size = 0
@@ -110,7 +110,7 @@ class Step:
                 hint = "; say what it holds with f_order="
             elif owner is self.src:
                 hint = f"; say which position is meant with {axis}_at="
-            raise self._impossible(f"{other.axes!r} has no axis {axis!r}{hint}")
+            raise self._impossible(f"{other_layout.axes!r} has no axis {axis!r}{hint}")
         self.axis_sizes[axis] = 1
 
     # -- properties -----------------------------------------------------------------------------

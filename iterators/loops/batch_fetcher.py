@@ -14,7 +14,7 @@ from .iterator import fetch, shares
 class _Batch:
     """A batch on its way; `examples`, by number of the share, are guarded by the fetcher's lock."""
 
-    __slots__ = ("count", "examples", "made")
+    __slots__ = ("count", "examples", "result")
 
     def __init__(self, count: int) -> None:
         self.count = count  # shares

@@ -146,10 +146,10 @@ class CompositeSpace(Space):
                     f"{self} has {len(self.components)} components and {space} has "
                     f"{len(space.components)}"
                 )
-            for own, other in zip(self.components, space.components, strict=True):
-                if isinstance(own, CompositeSpace) != isinstance(other, CompositeSpace):
-                    raise TypeError(f"{own} and {other} are nested differently")
-                own._check_sizes(other)
+            for own, component in zip(self.components, space.components, strict=True):
+                if isinstance(own, CompositeSpace) != isinstance(component, CompositeSpace):
+                    raise TypeError(f"{own} and {component} are nested differently")
+                own._check_sizes(component)
             return
         super()._check_sizes(space)
 

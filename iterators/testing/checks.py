@@ -117,10 +117,10 @@ def check_decoder(
     >>> def reference(blob):
     ...     return cv2.imdecode(np.frombuffer(blob, np.uint8), 1)
     >>> def decode(blob):
-    ...     found = reference(blob) if len(blob) else None
-    ...     if found is None:
+    ...     image = reference(blob) if len(blob) else None
+    ...     if image is None:
     ...         raise ValueError("no image")
-    ...     return found
+    ...     return image
     >>> check_decoder(decode, reference, [encode(noise(5, 6)), encode(noise(1, 1), ".bmp")])
     """
     number = -1

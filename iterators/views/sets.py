@@ -492,10 +492,10 @@ def _view(x: Any, description: Any, label: bool) -> View:
     named = "".join(sorted(axes))
     if x.ndim == 2 and "b" in axes:
         # One letter beside the batch: K are classes, one-hot, and sparse rows are no list of them.
-        other = axes.replace("b", "")
-        if label and other != "k" and not is_stored_sparse(x):
-            return ClassView(axes.replace(other, "t"), x)
-        return DataView(axes.replace(other, "f"), x)
+        letter = axes.replace("b", "")
+        if label and letter != "k" and not is_stored_sparse(x):
+            return ClassView(axes.replace(letter, "t"), x)
+        return DataView(axes.replace(letter, "f"), x)
     if label and x.ndim == 1:
         return ClassView("b", x)
     if named == "bchw":

@@ -150,8 +150,8 @@ class PackDifference:
         for kind in KINDS:
             if count := getattr(self, kind):
                 labels = kind == "moved" and self.moved_labels
-                other = f", {labels} of them with other labels" if labels else ""
-                lines.append(f"{WORDS[kind].format(a=self.a, b=self.b)}: {count}{other}")
+                note = f", {labels} of them with other labels" if labels else ""
+                lines.append(f"{WORDS[kind].format(a=self.a, b=self.b)}: {count}{note}")
                 examples = [example for example in self.examples if example.kind == kind]
                 lines += [f"  {example}" for example in examples]
                 if count > len(examples) > 0:
@@ -231,8 +231,8 @@ def diff(
     ...     with RecordWriter(f"{folder}/{name}.rec") as writer:
     ...         _ = writer.write(pack(IRHeader(0, 0, 0, 0), b"first"))
     ...         _ = writer.write(pack(IRHeader(0, label, 1, 0), b"second"))
-    >>> found = diff(f"{folder}/a", f"{folder}/b")
-    >>> found.equal, found.same, found.labels, str(found.examples[0])
+    >>> difference = diff(f"{folder}/a", f"{folder}/b")
+    >>> difference.equal, difference.same, difference.labels, str(difference.examples[0])
     (False, 1, 1, 'key 1: 1 -> 2')
     """
     with scan_pack(a, everything=True) as first, scan_pack(b, everything=True) as second:
@@ -240,8 +240,8 @@ def diff(
         names = set(first.field_names), set(second.field_names)
         fields = {}
         for name in sorted(names[0] & names[1]):
-            with scan_field(first, name) as one, scan_field(second, name) as other:
-                fields[name] = _compare_packs(one, other, examples, threads, None)
+            with scan_field(first, name) as field_a, scan_field(second, name) as field_b:
+                fields[name] = _compare_packs(field_a, field_b, examples, threads, None)
         metas = first.fields_meta, second.fields_meta
         return replace(
             difference,
@@ -281,18 +281,18 @@ def _compare_packs(
         a.keys, b.keys, _rows_of(a, threads, tell(0)), _rows_of(b, threads, tell(len(a)))
     )
 
-    def describe(kind: str, one: int, other: int) -> Difference:
+    def describe(kind: str, row_a: int, row_b: int) -> Difference:
         values: tuple[Any, Any] = (None, None)
         if kind in ("labels", "ids"):
-            values = (_value_of(kind, a.record(one)), _value_of(kind, b.record(other)))
-        key_a = None if one < 0 else int(a.keys[one])
-        key_b = None if other < 0 else int(b.keys[other])
+            values = (_value_of(kind, a.record(row_a)), _value_of(kind, b.record(row_b)))
+        key_a = None if row_a < 0 else int(a.keys[row_a])
+        key_b = None if row_b < 0 else int(b.keys[row_b])
         return Difference(kind, key_a, key_b, *values)
 
     named = [
-        describe(kind, one, other)
+        describe(kind, row_a, row_b)
         for kind in KINDS
-        for one, other in pairs[kind][:examples].tolist()
+        for row_a, row_b in pairs[kind][:examples].tolist()
     ]
     same = pairs["same"]
     return PackDifference(

@@ -198,10 +198,10 @@ def dedup(
     >>> with RecordWriter(path) as writer:
     ...     for label, text in ((0, b"one"), (0, b"two"), (1, b"one")):
     ...         _ = writer.write(pack(IRHeader(0, label, 0, 0), text))
-    >>> found = dedup(path, f"{path[:-4]}-unique")
-    >>> found.exact, found.conflicts, list(found.lines())
+    >>> duplicates = dedup(path, f"{path[:-4]}-unique")
+    >>> duplicates.exact, duplicates.conflicts, list(duplicates.lines())
     (1, 1, ['0: 2 (label 1, not 0)'])
-    >>> len(RecordReader(found.written.outputs[0].path))
+    >>> len(RecordReader(duplicates.written.outputs[0].path))
     2
     """
     with scan_pack(path, skip_errors) as pack:

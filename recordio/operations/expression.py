@@ -73,11 +73,11 @@ class Condition:
     >>> condition = Condition("label in (1, 2) and not bytes > 100")
     >>> sorted(condition.names)
     ['bytes', 'label']
-    >>> known = {"label": np.array([1, 2, 3]), "bytes": np.array([50, 200, 50])}
-    >>> condition(3, lambda name, rows: known[name][rows]).tolist()
+    >>> columns = {"label": np.array([1, 2, 3]), "bytes": np.array([50, 200, 50])}
+    >>> condition(3, lambda name, rows: columns[name][rows]).tolist()
     [True, False, False]
     >>> dogs = Condition("class == 'dog'", {1: "cat", 2: "dog"})
-    >>> dogs(3, lambda name, rows: known[name][rows]).tolist()
+    >>> dogs(3, lambda name, rows: columns[name][rows]).tolist()
     [False, True, False]
     >>> Condition("label == 3 or size > 4")
     Traceback (most recent call last):
@@ -143,10 +143,10 @@ class Condition:
         """Put numbers in the place of names of classes, where these are compared with labels."""
         sides = [node.left, *node.comparators]
         for position, op in enumerate(node.ops):
-            for mine, other in ((position, position + 1), (position + 1, position)):
-                name = getattr(sides[mine], "id", "")
+            for label_at, class_at in ((position, position + 1), (position + 1, position)):
+                name = getattr(sides[label_at], "id", "")
                 if isinstance(op, BY_NAME) and name in ("label", "labels"):
-                    sides[other] = self._numbered(sides[other])
+                    sides[class_at] = self._numbered(sides[class_at])
         node.left, *node.comparators = sides
 
     def _numbered(self, node: ast.expr) -> ast.expr:

@@ -91,8 +91,8 @@ def field_statistics(
         counts: collections.Counter[int] = collections.Counter()
         for _, results in pass_over(field_pack, look, threads):
             kinds.update(kind for kind, _ in results)
-            for _, one in results:
-                counts.update(one)
+            for _, values in results:
+                counts.update(values)
         is_of_objects = field_pack.is_detection if meta is None else meta.content == "objects"
         objects = None
         if field_pack.is_detection and (meta is None or meta.kind == "boxes"):

@@ -99,7 +99,7 @@ def _copy_field(
     report = Report(parts[0].name, index_path=index)
     table = None if checksums is None else read_checksums(checksums)
     copy_whole(report, read_index(index), table, writer, keys)
-    return [Problem("field", f"field {name}, {report.path}: {one}") for one in report.problems]
+    return [Problem("field", f"field {name}, {report.path}: {fault}") for fault in report.problems]
 
 
 def copy_whole(

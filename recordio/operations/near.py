@@ -81,11 +81,11 @@ def _compared(
     while begin < len(mine):
         before = int(done[begin - 1]) if begin else 0
         end = max(int(np.searchsorted(done, before + MOST_PAIRS, "right")), begin + 1)
-        one = order[np.repeat(mine[begin:end], counts[begin:end])]
-        other = order[spans(first[begin:end], counts[begin:end])]
-        near = np.bitwise_count(hashes[one] ^ hashes[other]) <= distance
+        rows_a = order[np.repeat(mine[begin:end], counts[begin:end])]
+        rows_b = order[spans(first[begin:end], counts[begin:end])]
+        near = np.bitwise_count(hashes[rows_a] ^ hashes[rows_b]) <= distance
         if near.any():
-            yield np.stack([one[near], other[near]], -1)
+            yield np.stack([rows_a[near], rows_b[near]], -1)
         begin = end
 
 

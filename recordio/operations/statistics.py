@@ -203,8 +203,8 @@ class PackStatistics:
         if self.pixels is not None:
             lines.append(("pixels", f"{self.pixels.pixels} in {self.pixels.images} images"))
             lines.append(("", str(self.pixels)))
-        for name, one in self.fields.items():
-            first, *rest = one.lines()
+        for name, counts in self.fields.items():
+            first, *rest = counts.lines()
             lines += [("field", f"{name}, {first}"), *(("", line) for line in rest)]
         return "\n".join(f"{topic:<12}{text}" for topic, text in lines)
 
@@ -265,10 +265,10 @@ def stats(
     ...     for label in (0, 1, 1):
     ...         image = np.full((2, 2, 3), [30, 20, 10 + label], np.uint8)  # blue, green, red
     ...         _ = writer.write(pack_img(IRHeader(0, label, 0, 0), image, img_fmt=".png"))
-    >>> found = stats(path, mean_std=True)
-    >>> found.records, found.kinds, found.classes.classes, found.classes.records_max
+    >>> counts = stats(path, mean_std=True)
+    >>> counts.records, counts.kinds, counts.classes.classes, counts.classes.records_max
     (3, {'png': 3}, 2, 2)
-    >>> print(found.pixels)
+    >>> print(counts.pixels)
     mean_r=10.667, mean_g=20, mean_b=30, std_r=0.471, std_g=0, std_b=0
     """
     all_limits = complete_limits(limits)

@@ -39,7 +39,7 @@ def keep_entry_points(pack: OpenPack, store: EntryStore, first: int) -> None:
         if sum(map(len, points)) == before or not any(points):
             continue
         sizes = np.zeros(len(file), "<u2")
-        sizes[numbers] = [len(one) for one in points]
+        sizes[numbers] = [len(part) for part in points]
         write_beside_or_cached(
             _paths(file), with_checksum(file.bound(MAGIC), sizes.data, b"".join(points))
         )

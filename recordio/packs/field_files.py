@@ -68,7 +68,7 @@ def _lying(file: StoredFile, settings: RemoteSettings | None) -> list[str]:
         entries = (entry for entry in os.scandir(folder or ".") if entry.is_file())
         names = [os.path.join(folder, entry.name) for entry in entries]
     else:
-        names = [one.name for one in named_files(f"{stem}*{SUFFIX}", SUFFIX, settings)]
+        names = [item.name for item in named_files(f"{stem}*{SUFFIX}", SUFFIX, settings)]
     own = f"{stem[:-1]}{SUFFIX}"
     return [n[len(stem) : -len(SUFFIX)] for n in sorted(names) if _owner(n) == own]
 

@@ -95,14 +95,18 @@ class FieldMeta:
                 raise ValueError(f"{name} is nothing that a field of kind {self.kind} has")
             object.__setattr__(self, name, _CHECKS[name](name, value))
         for name in ("skeleton", "swap"):
-            far = [one for pair in getattr(self, name) for one in pair if one >= len(self.points)]
+            far = [
+                point for pair in getattr(self, name) for point in pair if point >= len(self.points)
+            ]
             if far and self.points:
                 raise ValueError(f"{name} has the point {far[0]}, and there are {len(self.points)}")
-        if len({one for pair in self.swap for one in pair}) < 2 * len(self.swap):
+        if len({point for pair in self.swap for point in pair}) < 2 * len(self.swap):
             raise ValueError(
                 f"swap has a {'value' if self.kind == 'mask' else 'point'} in two pairs"
             )
-        if self.ignore is not None and self.ignore in {one for pair in self.swap for one in pair}:
+        if self.ignore is not None and self.ignore in {
+            point for pair in self.swap for point in pair
+        }:
             raise ValueError(f"swap has {self.ignore}, which is the value to ignore")
 
     @property
@@ -152,17 +156,17 @@ def _classes(name: str, value: Any) -> dict[int, str]:
     if not isinstance(value, Mapping):
         raise ValueError(f"{name} {value!r:.60} is no mapping of numbers to names")
     classes = {}
-    for key, one in value.items():
+    for key, text in value.items():
         if isinstance(key, str) and WHOLE.fullmatch(key):
             key = int(key)
-        classes[_number(f"{name}: the class", key)] = _text(f"{name}: the name", one)
+        classes[_number(f"{name}: the class", key)] = _text(f"{name}: the name", text)
     return classes
 
 
 def _names(name: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)):
         raise ValueError(f"{name} {value!r:.60} is no list of names")
-    return tuple(_text(f"{name}: the name", one) for one in value)
+    return tuple(_text(f"{name}: the name", text) for text in value)
 
 
 def _pairs(name: str, value: Any) -> tuple[tuple[int, int], ...]:
@@ -170,10 +174,10 @@ def _pairs(name: str, value: Any) -> tuple[tuple[int, int], ...]:
     for pair in value if isinstance(value, (list, tuple)) else [None]:
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise ValueError(f"{name} {value!r:.60} is no list of pairs of points")
-        one, other = (_number(f"{name}: the point", point) for point in pair)
-        if min(one, other) < 0 or one == other:
+        first, second = (_number(f"{name}: the point", point) for point in pair)
+        if min(first, second) < 0 or first == second:
             raise ValueError(f"{name}: {pair!r:.60} is no pair of points, counted from 0")
-        pairs.append((one, other))
+        pairs.append((first, second))
     return tuple(pairs)
 
 
@@ -196,7 +200,7 @@ def mirrored_points(points: Sequence[str]) -> tuple[tuple[int, int], ...]:
     """
     places = {name: number for number, name in enumerate(points)}
     pairs = [(i, places.get(name.replace("left", "right"), i)) for name, i in places.items()]
-    return tuple((one, other) for one, other in pairs if one != other)
+    return tuple((left, right) for left, right in pairs if left != right)
 
 
 # -- the file -------------------------------------------------------------------------------------
@@ -255,11 +259,11 @@ def read_fields(
     if not isinstance(entries, dict):
         raise FieldError(f"it has no object called fields; {_REMEDY}", path=name)
     metas = {}
-    for one in sorted(entries):
+    for field_name in sorted(entries):
         try:
-            metas[check_name(one)] = _meta_of(entries[one])
+            metas[check_name(field_name)] = _meta_of(entries[field_name])
         except ValueError as error:
-            raise FieldError(f"field {one!s:.60}: {error}; {_REMEDY}", path=name) from None
+            raise FieldError(f"field {field_name!s:.60}: {error}; {_REMEDY}", path=name) from None
     return metas
 
 
@@ -312,8 +316,8 @@ def agreed(
     return {name: metas[name][1] for name in metas}
 
 
-def _together(name: str, one: tuple[str, FieldMeta], other: tuple[str, FieldMeta]) -> FieldMeta:
-    (first, before), (path, meta) = one, other
+def _together(name: str, earlier: tuple[str, FieldMeta], later: tuple[str, FieldMeta]) -> FieldMeta:
+    (first, before), (path, meta) = earlier, later
     for item in fields(FieldMeta):
         a, b = getattr(before, item.name), getattr(meta, item.name)
         if item.name == "classes":

@@ -226,7 +226,7 @@ class Identities:
                 for group in chunk
             ]
             records = self.read([key for window in windows for key in window])
-            labels = iter([None if one is None else first_label(one) for one in records])
+            labels = iter([None if record is None else first_label(record) for record in records])
             for group, window in zip(chunk, windows, strict=True):
                 pairs = [pair for pair in zip(window, labels, strict=False) if pair[1] is not None]
                 keys[group] = self._told_apart((number + group).tolist(), window, pairs)
@@ -252,7 +252,7 @@ class Identities:
             if counted == [label for _, label in pairs]:
                 return begins
         # Else they change from one to the next, and each has images; the first has none before it.
-        begins = [key for (_, one), (key, other) in pairwise(pairs) if one != other]
+        begins = [key for (_, left), (key, right) in pairwise(pairs) if left != right]
         before = window[0]
         if numbers[0] == 0 and pairs and pairs[0][0] != before:
             before = pairs[0][0]

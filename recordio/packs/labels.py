@@ -24,8 +24,8 @@ MOST_CLASSES = 1 << 24
 class LabelChange:
     """A change of the class labels of one pack.
 
-    >>> labels, known = LabelChange(classes=3, shift=10).apply(np.array([0, 2, 3], np.float32))
-    >>> labels.tolist(), known.tolist()
+    >>> labels, is_known = LabelChange(classes=3, shift=10).apply(np.array([0, 2, 3], np.float32))
+    >>> labels.tolist(), is_known.tolist()
     ([10.0, 12.0, 3.0], [True, True, False])
     """
 
@@ -185,7 +185,7 @@ def label_changes(sources: Sequence[LabelSource]) -> tuple[list[LabelChange], Cl
             change = _change(source)
             num_classes.add(source, change)
         changes.append(change)
-        if any(isinstance(one.labels, str) and one.labels == "names" for one in sources):
+        if any(isinstance(pack.labels, str) and pack.labels == "names" for pack in sources):
             for name, label in labels_of_names(change.of_names(source.names)).items():
                 labels_by_name.setdefault(name, label)
     return changes, num_classes
@@ -247,10 +247,10 @@ def _named(source: LabelSource, mapping: Mapping[Any, Any]) -> LabelChange:
                     f"{source.name}: labels: no class is called {key!r}; the names are "
                     f"{', '.join(map(repr, list(labels_of_names(source.names))[:10])) or 'unknown'}"
                 )
-        for one in keys:
-            if one in labels:
+        for label_key in keys:
+            if label_key in labels:
                 raise ValueError(f"{source.name}: labels gives {key!r} twice")
-            labels[one] = value
+            labels[label_key] = value
     return _table(source, labels)
 
 

@@ -36,7 +36,7 @@ def single_path(path: PackPaths) -> str:
     """
     if isinstance(path, (str, os.PathLike)):
         return StoredFile.at(path).name
-    return ";".join(StoredFile.at(one).name for one in path)
+    return ";".join(StoredFile.at(part).name for part in path)
 
 
 def container_files(path: PackPaths) -> list[StoredFile]:
@@ -48,7 +48,7 @@ def container_files(path: PackPaths) -> list[StoredFile]:
     name = single_path(path)
     if name.endswith(".rec") or os.path.isfile(f"{name}.rec"):
         return []
-    names = name if isinstance(path, (str, os.PathLike)) else [single_path(one) for one in path]
+    names = name if isinstance(path, (str, os.PathLike)) else [single_path(part) for part in path]
     try:
         files = contained_files(names) or []
     except ValueError as error:

@@ -133,10 +133,10 @@ class ImageFolder:
 
     def check_owner(self, path: str, owner: str) -> None:
         """Refuse an image that belongs to another annotation."""
-        other = self._owners[path][1]
-        if other != owner:
+        first_owner = self._owners[path][1]
+        if first_owner != owner:
             raise LabelError(
-                f"it names the image {path}, as {other} does: an image has one annotation"
+                f"it names the image {path}, as {first_owner} does: an image has one annotation"
             )
 
     def _is_file(self, path: str) -> bool:

@@ -169,7 +169,7 @@ def open_coco(settings: argparse.Namespace) -> ImportSource:
 
 
 def by_id(
-    entries: Iterable[dict[str, Any]], one: str, several: str, path: str
+    entries: Iterable[dict[str, Any]], singular: str, plural: str, path: str
 ) -> dict[Id, dict[str, Any]]:
     """Return entries by id: numbers in their order, and then texts."""
     entries_by_id: dict[Id, dict[str, Any]] = {}
@@ -177,12 +177,12 @@ def by_id(
         number = id_of(entry.get("id"))
         if number is None:
             raise RecordIOError(
-                f"{one} {position}: its id is {entry.get('id')!r:.60}, no number and no text",
+                f"{singular} {position}: its id is {entry.get('id')!r:.60}, no number and no text",
                 path=path,
             )
         if number in entries_by_id:
             raise RecordIOError(
-                f"two {several} have the same id: {entries_by_id[number]['id']!r:.40} and "
+                f"two {plural} have the same id: {entries_by_id[number]['id']!r:.40} and "
                 f"{entry['id']!r:.40}",
                 path=path,
             )
@@ -307,8 +307,8 @@ FROM_COCO = Import(
 >>> image = {"id": 1, "file_name": "1.png", "width": 6, "height": 4}
 >>> box = {"id": 1, "image_id": 1, "category_id": 7, "bbox": [1, 1, 3, 2]}
 >>> kind = {"id": 7, "name": "cat"}
->>> found = {"images": [image], "annotations": [box], "categories": [kind]}
->>> _ = (folder / "a.json").write_text(json.dumps(found))
+>>> annotations = {"images": [image], "annotations": [box], "categories": [kind]}
+>>> _ = (folder / "a.json").write_text(json.dumps(annotations))
 >>> recordio.convert.from_coco(folder / "a.json", folder / "photos" / "cat", folder / "a").records
 1""",
 )

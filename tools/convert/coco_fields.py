@@ -63,7 +63,11 @@ class CocoFields:
                 f"its categories have names, keypoints or a skeleton that are none: {error}",
                 path=path,
             ) from None
-        points = {len(one["keypoints"]) for one in categories.values() if one.get("keypoints")}
+        points = {
+            len(category["keypoints"])
+            for category in categories.values()
+            if category.get("keypoints")
+        }
         if "keypoints" in names and len(points) > 1:
             raise RecordIOError(
                 "its categories have different numbers of key points: leave the field keypoints "
@@ -79,7 +83,7 @@ class CocoFields:
         fields: dict[str, tuple[Sequence[float], bytes]] = {}
         if {"mask", "instances"} & set(self.names):
             check_pixels(size, self._max_pixels, "--max-pixels")
-            fields |= self._masks(size, [one for one in entries if one.get("segmentation")])
+            fields |= self._masks(size, [entry for entry in entries if entry.get("segmentation")])
         if "keypoints" in self.names:
             fields["keypoints"] = self._keypoints(size, entries), b""
         if image is not None and "caption" in self.names and self._captions.get(image):
@@ -166,17 +170,17 @@ def described(
 ) -> dict[str, FieldMeta]:
     """Describe fields; key points by what all categories that have some say alike."""
     point_sets = [
-        (one["keypoints"], one.get("skeleton") or [])
-        for one in categories.values()
-        if one.get("keypoints")
+        (category["keypoints"], category.get("skeleton") or [])
+        for category in categories.values()
+        if category.get("keypoints")
     ]
     points = FieldMeta(kind="keypoints")
-    if "keypoints" in names and point_sets and all(one == point_sets[0] for one in point_sets):
+    if "keypoints" in names and point_sets and all(each == point_sets[0] for each in point_sets):
         listed, joined = point_sets[0]
-        skeleton = tuple((one - 1, other - 1) for one, other in joined)  # counted from 1
+        skeleton = tuple((first - 1, second - 1) for first, second in joined)  # counted from 1
         swap = mirrored_points(listed)
         points = FieldMeta(kind="keypoints", points=listed, skeleton=skeleton, swap=swap)
-    classes = {labels[number] + 1: one["name"] for number, one in categories.items()}
+    classes = {labels[number] + 1: category["name"] for number, category in categories.items()}
     metas = {
         "mask": FieldMeta(kind="mask", dtype="uint8", ignore=IGNORED, classes=classes),
         "instances": FieldMeta(kind="mask", dtype="uint8", ignore=IGNORED),

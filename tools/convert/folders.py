@@ -114,10 +114,10 @@ def write_folders(pack: RecordPack, paths: Sequence[str], settings: argparse.Nam
             where = os.path.join(folder, *parts)
             name = name if safe_parts(name) else spare
             name = write_new(where, name, spare, record, record.content)
-            for one in beside:
-                end = f".{one.name}{one.suffix}"
-                stem, other = (os.path.splitext(path)[0] + end for path in (name, spare))
-                write_new(where, stem, other, record, one.stored)
+            for field in beside:
+                end = f".{field.name}{field.suffix}"
+                stem, spare_stem = (os.path.splitext(path)[0] + end for path in (name, spare))
+                write_new(where, stem, spare_stem, record, field.stored)
             table.write(table_line(["/".join([*parts, name]), record.header.id], record.labels))
             count += 1
     return count

@@ -101,9 +101,9 @@ def names_among(name: str, value: Any, among: Sequence[str]) -> tuple[str, ...]:
     ('mask', 'caption')
     """
     names = field_list(name, value)
-    for one in names:
-        if one not in among:
-            raise ValueError(f"{name}={value!r}: expected {', '.join(among)}, not {one}")
+    for word in names:
+        if word not in among:
+            raise ValueError(f"{name}={value!r}: expected {', '.join(among)}, not {word}")
     return names
 
 

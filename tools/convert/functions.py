@@ -255,8 +255,8 @@ def export(*values: Any, **keywords: Any) -> ExportReport:
     families = [row.options, *([ShardOptions] if row.outputs("target") else [])]
     mine, *rest = divided("export", named, _EXPORT, *families)
     arguments, settings = _EXPORT(**mine), argparse.Namespace(force=True)
-    for family, other in zip(families, rest, strict=True):
-        chosen = family(**other)
+    for family, words in zip(families, rest, strict=True):
+        chosen = family(**words)
         vars(settings).update(chosen.values(*(item.name for item in fields(family))))
     opened = RecordPack(arguments.pack, arguments.progress, arguments.cancelled)
     opened.skip_errors = arguments.skip_errors

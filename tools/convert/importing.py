@@ -262,7 +262,7 @@ def _write_shuffled(
             )
             for name in fields
         }
-        there = {name: set(one.keys.tolist()) for name, one in beside.items()}
+        there = {name: set(records.keys.tolist()) for name, records in beside.items()}
         order = ShuffledOrder(len(reader), seed).at(0, np.arange(len(reader)))
         for position in order.tolist():
             if cancelled():

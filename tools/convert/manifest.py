@@ -359,13 +359,13 @@ def labels_of(
             raise LabelError(f"its label {value!r:.60} is no number and no class{failed}")
         return [class_of(value) if classes else as_number]
     if entry.kind == VECTOR:
-        values = [as_number for one in value if (as_number := number(one)) is not None]
+        values = [as_number for item in value if (as_number := number(item)) is not None]
         if len(values) != len(value) or not values:
             raise LabelError(f"its labels {value!r:.60} are no finite numbers")
         return values
     labels = [0.0] * width
-    for one in value:
-        labels[class_of(one)] = 1.0
+    for item in value:
+        labels[class_of(item)] = 1.0
     return labels
 
 
@@ -415,7 +415,7 @@ def left_out_of(entry: Entry) -> collections.Counter[str]:
     metadata = [entry.about, *(objects if isinstance(objects, list) else [])]
     counts = collections.Counter(entry.others)
     counts["confidences"] += sum(
-        isinstance(one, dict) and is_true(one.get("confidence")) for one in metadata
+        isinstance(facts, dict) and is_true(facts.get("confidence")) for facts in metadata
     )
     listed = entry.about.get("confidence-map")
     counts["confidences"] += len(listed) if isinstance(listed, dict) else 0

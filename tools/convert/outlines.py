@@ -91,9 +91,9 @@ def _followed(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     slope = np.where(steps == 0, 0.0, slope)
     along = np.where(turned[edge], steps[edge] - along, along)
     main = low[rows, axis][edge] + along
-    other = np.trunc(low[rows, 1 - axis][edge] + slope[edge] * along + 0.5).astype(np.int64)
+    cross = np.trunc(low[rows, 1 - axis][edge] + slope[edge] * along + 0.5).astype(np.int64)
     flat = is_flat[edge]
-    return np.where(flat, main, other), np.where(flat, other, main)
+    return np.where(flat, main, cross), np.where(flat, cross, main)
 
 
 def _of_run_lengths(outline: dict[str, Any], size: Size) -> np.ndarray:

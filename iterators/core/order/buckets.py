@@ -96,7 +96,7 @@ class Buckets:
             raise ValueError("Buckets: give batch_size or batch_pixels, not both")
         sizes = self.batch_size
         if isinstance(sizes, Sequence) and not isinstance(sizes, str):
-            sizes = tuple(integer("batch_size", one, low=1) for one in sizes)
+            sizes = tuple(integer("batch_size", size, low=1) for size in sizes)
             if len(sizes) != len(shapes):
                 raise ValueError(
                     f"Buckets: batch_size has {len(sizes)} numbers for {len(shapes)} shapes"
