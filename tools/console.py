@@ -97,7 +97,7 @@ class Parser(argparse.ArgumentParser):
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):
                 parsers.append(action.choices[getattr(settings, action.dest)])
-        options = [
+        names = [
             option
             for parser in parsers
             for action in parser._actions
@@ -106,9 +106,7 @@ class Parser(argparse.ArgumentParser):
         ]
         unknown = (word.partition("=")[0] for word in rest if word.startswith("--"))
         hints = " ".join(
-            filter(
-                None, (synonym(word, options) or did_you_mean(word, options) for word in unknown)
-            )
+            filter(None, (synonym(word, names) or did_you_mean(word, names) for word in unknown))
         )
         problem = f"unrecognized arguments: {' '.join(rest)}"
         parsers[-1].error(f"{problem}; {hints}" if hints else problem)

@@ -179,9 +179,7 @@ class RecordPack:
     def open_fields(self, names: Sequence[str]) -> None:
         """Open the fields that `fields_of` is to read."""
         fields = {name: self.pack.field(name) for name in names}
-        self._fields = {
-            name: (field, set(field.missing.tolist())) for name, field in fields.items()
-        }
+        self._fields = {name: (pack, set(pack.missing.tolist())) for name, pack in fields.items()}
 
     def fields_of(self, record: Record) -> Iterator[FieldRecord]:
         """Read the fields of a record, but those that are missing."""

@@ -165,15 +165,13 @@ def cache_or_load_file(
     temporary = Temporary(path, folder=True)
     try:
         temporary.make()
-        new_path = os.path.join(temporary.path, name)
-        content = creator(new_path)
-        if not os.path.exists(new_path):
-            raise FileNotFoundError(
-                f"the creator wrote no file {new_path}, which was to become {path}"
-            )
+        file = os.path.join(temporary.path, name)
+        content = creator(file)
+        if not os.path.exists(file):
+            raise FileNotFoundError(f"the creator wrote no file {file}, which was to become {path}")
         with lock(os.path.join(root, "_create_lock")):
             if not os.path.exists(path):
-                os.replace(new_path, path)
+                os.replace(file, path)
     finally:
         temporary.remove()
     return content

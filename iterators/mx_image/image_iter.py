@@ -98,10 +98,8 @@ class ImageIter(RollingProvider, RecordImageProvider):
 
     def __init__(self, *values: Any, **keywords: Unpack[ImageIterParameters]) -> None:
         owner = type(self).__name__
-        arguments, named, beneath = _expanded(
-            by_name(owner, keywords, ImageClassIterOptions, values)
-        )
-        own, augmentation = divided(owner, arguments, ImageClassIterOptions, AugmenterOptions)
+        words, named, beneath = _expanded(by_name(owner, keywords, ImageClassIterOptions, values))
+        own, augmentation = divided(owner, words, ImageClassIterOptions, AugmenterOptions)
         options = ImageClassIterOptions(**own)
         check_label_types(options, own)
         files = _listed(options)

@@ -51,11 +51,8 @@ def avif_picture(view: memoryview) -> tuple[int, int, int, int | None, int | Non
     """
     for meta in inside(view, b"meta"):
         primary = next(boxes(meta, b"pitm"), meta[:0])
-        properties = dict(
-            _properties(
-                meta, int.from_bytes(primary[4:6] if primary[:1] == b"\0" else primary[4:8], "big")
-            )
-        )
+        number = int.from_bytes(primary[4:6] if primary[:1] == b"\0" else primary[4:8], "big")
+        properties = dict(_properties(meta, number))
         size = properties.get(b"ispe", meta[:0])
         if len(size) < 12:
             continue
@@ -74,7 +71,7 @@ def avif_picture(view: memoryview) -> tuple[int, int, int, int | None, int | Non
 def _properties(meta: memoryview, item: int) -> Iterator[tuple[bytes, memoryview]]:
     """Yield kinds and contents of the properties of an item; those that are not empty."""
     for properties in inside(meta, b"iprp"):
-        contents = list(all_boxes(next(boxes(properties, b"ipco"), meta[:0])))
+        parts = list(all_boxes(next(boxes(properties, b"ipco"), meta[:0])))
         for table in boxes(properties, b"ipma"):
             version, wide = (table[0], table[3] & 1) if len(table) >= 8 else (0, 0)
             size, at = 4 if version else 2, 8
@@ -85,12 +82,8 @@ def _properties(meta: memoryview, item: int) -> Iterator[tuple[bytes, memoryview
                     index = int.from_bytes(table[at : at + 1 + wide], "big")
                     index &= 0x7FFF if wide else 0x7F
                     at += 1 + wide
-                    if (
-                        number == item
-                        and 1 <= index <= len(contents)
-                        and len(contents[index - 1][1])
-                    ):
-                        yield contents[index - 1]
+                    if number == item and 1 <= index <= len(parts) and len(parts[index - 1][1]):
+                        yield parts[index - 1]
 
 
 def avif_frames(view: memoryview) -> list[tuple[int, int]]:

@@ -179,9 +179,8 @@ def complete_limits(limits: Mapping[str, Any]) -> dict[str, int]:
     """
     if unknown := [name for name in limits if name not in DEFAULT_LIMITS]:
         raise TypeError(f"the limits are {', '.join(DEFAULT_LIMITS)}, not {', '.join(unknown)}")
-    lifted = {name: NO_LIMIT for name, value in limits.items() if value is None}
-    numbers = {name: value for name, value in limits.items() if value is not None}
-    return {**DEFAULT_LIMITS, **numbers, **lifted}
+    numbers = {name: NO_LIMIT if value is None else value for name, value in limits.items()}
+    return {**DEFAULT_LIMITS, **numbers}
 
 
 def check_limits(

@@ -221,10 +221,9 @@ def _listed(source: ScannedPack, outputs: Mapping[Any, Any]) -> list[np.ndarray]
             raise ValueError(f"by='list' needs keys or a file for {out}, not {keys!r}")
         part = chosen_records(source, keys)
         if len(twice := part[owner[part] >= 0]):
-            first_out = list(outputs)[owner[twice[0]]]
+            first = list(outputs)[owner[twice[0]]]
             raise RecordIOError(
-                f"two lists name it, for {first_out} and for {out}",
-                **source.location(int(twice[0])),
+                f"two lists name it, for {first} and for {out}", **source.location(int(twice[0]))
             )
         owner[part] = number
         parts.append(part)

@@ -358,7 +358,7 @@ class _Output:
         self.keys, self.ranges = keys
         self.identities = identities
         self.size = self.done = self.noted = 0
-        self.kept_offsets = np.empty(0, np.int64)  # where records of a killed run begin
+        self.offsets = np.empty(0, np.int64)  # where records of a killed run begin
         companions = {plan.prefix + end: content for end, content in plan.companions.items()}
         ways: Any = {"companions": companions, "believed": True, "go_on": self._kept_bytes}
         with naming_output(plan.path):
@@ -366,20 +366,18 @@ class _Output:
         before, rest = [0] * bool(identities), np.arange(identities) + len(self.keys) + 1
         #: Keys of all records in the file, those that list identities, too.
         self.all_keys = np.concatenate([before, self.keys, rest]).astype(np.int64)
-        self.writer.go_on_with(
-            self.all_keys[: len(self.kept_offsets)], self.kept_offsets, self.noted
-        )
+        self.writer.go_on_with(self.all_keys[: len(self.offsets)], self.offsets, self.noted)
 
     def _kept_bytes(self, path: str) -> int:
         """Return the bytes to keep of those of a killed run; take note of the records in them."""
         size = self.journal.size_of(self.number, path)
         try:
-            offsets = scan_offsets(StoredFile(path).map()[:size]) if size else self.kept_offsets
+            offsets = scan_offsets(StoredFile(path).map()[:size]) if size else self.offsets
         except RecordIOError:  # it is not what was written
             return 0
         before = int(bool(self.identities))
         if size and before <= len(offsets) <= len(self.plan.records) + before:
-            self.kept_offsets, self.noted = offsets, size
+            self.offsets, self.noted = offsets, size
             self.done = len(offsets) - before
             return size
         return 0

@@ -145,9 +145,6 @@ def id_shifts(sources: Sequence[ScannedPack]) -> list[int]:
 def class_files(sources: Sequence[ScannedPack], changes: Sequence[LabelChange]) -> dict[str, bytes]:
     """Name the classes of a pack made of others in its companion; none if nothing is known."""
     names = agreed_names(
-        [
-            (source.prefix, source.classes, change)
-            for source, change in zip(sources, changes, strict=True)
-        ]
+        [(pack.prefix, pack.classes, change) for pack, change in zip(sources, changes, strict=True)]
     )
     return {SUFFIX: format_classes(names)} if names else {}

@@ -95,18 +95,14 @@ class FieldMeta:
                 raise ValueError(f"{name} is nothing that a field of kind {self.kind} has")
             object.__setattr__(self, name, _CHECKS[name](name, value))
         for name in ("skeleton", "swap"):
-            far = [
-                point for pair in getattr(self, name) for point in pair if point >= len(self.points)
-            ]
+            far = [end for pair in getattr(self, name) for end in pair if end >= len(self.points)]
             if far and self.points:
                 raise ValueError(f"{name} has the point {far[0]}, and there are {len(self.points)}")
-        if len({point for pair in self.swap for point in pair}) < 2 * len(self.swap):
+        if len({end for pair in self.swap for end in pair}) < 2 * len(self.swap):
             raise ValueError(
                 f"swap has a {'value' if self.kind == 'mask' else 'point'} in two pairs"
             )
-        if self.ignore is not None and self.ignore in {
-            point for pair in self.swap for point in pair
-        }:
+        if self.ignore is not None and self.ignore in {end for pair in self.swap for end in pair}:
             raise ValueError(f"swap has {self.ignore}, which is the value to ignore")
 
     @property

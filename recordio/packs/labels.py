@@ -133,25 +133,23 @@ class ClassCount:
     """The number of classes of packs: labels are read for it when it is first asked for."""
 
     def __init__(self) -> None:
-        self.number: int = 0
+        self.count: int = 0
         self._uncounted: list[LabelSource] = []
 
     def add(self, source: LabelSource, change: LabelChange) -> None:
         """Count the classes of a pack as well."""
         if change.table is not None:
             named = named_classes(source.classes).values()
-            self.number = max(
-                self.number, int(change.table[1].max()) + 1, max(named, default=-1) + 1
-            )
+            self.count = max(self.count, int(change.table[1].max()) + 1, max(named, default=-1) + 1)
         elif not change.absent:
             self._uncounted.append(source)
 
     def __call__(self) -> int:
         """The largest number of any of them."""
         while self._uncounted:
-            self.number = max(self.number, self._uncounted[-1].count())
+            self.count = max(self.count, self._uncounted[-1].count())
             self._uncounted.pop()
-        return self.number
+        return self.count
 
 
 def label_changes(sources: Sequence[LabelSource]) -> tuple[list[LabelChange], ClassCount]:
@@ -180,7 +178,7 @@ def label_changes(sources: Sequence[LabelSource]) -> tuple[list[LabelChange], Cl
                     f"are 32-bit floats, which tell at most {MOST_CLASSES} apart"
                 )
             change = LabelChange(classes=count, shift=shift)
-            num_classes.number = shift + count
+            num_classes.count = shift + count
         else:
             change = _change(source)
             num_classes.add(source, change)
@@ -227,7 +225,7 @@ def _by_names(
     names = source.names
     if not names:
         raise ValueError(f"{source.name}: labels='names': the pack has no names of classes")
-    new, free = dict(labels_by_name), num_classes() if labels_by_name or num_classes.number else 0
+    new, free = dict(labels_by_name), num_classes() if labels_by_name or num_classes.count else 0
     for name in labels_of_names(names):
         if name not in new:
             new[name], free = free, free + 1

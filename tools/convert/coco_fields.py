@@ -63,11 +63,7 @@ class CocoFields:
                 f"its categories have names, keypoints or a skeleton that are none: {error}",
                 path=path,
             ) from None
-        points = {
-            len(category["keypoints"])
-            for category in categories.values()
-            if category.get("keypoints")
-        }
+        points = {len(kind["keypoints"]) for kind in categories.values() if kind.get("keypoints")}
         if "keypoints" in names and len(points) > 1:
             raise RecordIOError(
                 "its categories have different numbers of key points: leave the field keypoints "

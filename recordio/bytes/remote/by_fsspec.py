@@ -246,15 +246,11 @@ async def _read_http(files: Any, url: str, start: int, end: int, check: Check) -
     async with asked as answer:
         files._raise_not_found_for_status(answer, url)
         fields = answer.headers
-        content_range = fields.get("Content-Range", "")
+        span = fields.get("Content-Range", "")
         whole = answer.status != 206
         if whole and answer.content_length is not None:
-            content_range = f"bytes 0-{answer.content_length - 1}/{answer.content_length}"
-        check(
-            RangeAnswer(
-                content_range, fields.get("ETag", ""), fields.get("Last-Modified", ""), whole
-            )
-        )
+            span = f"bytes 0-{answer.content_length - 1}/{answer.content_length}"
+        check(RangeAnswer(span, fields.get("ETag", ""), fields.get("Last-Modified", ""), whole))
         data: bytes = await answer.read()
         return data
 
@@ -267,8 +263,8 @@ async def _read_s3(files: Any, path: str, start: int, end: int, check: Check) ->
     )
     body = answer["Body"]
     try:
-        content_range, changed = answer.get("ContentRange", ""), str(answer.get("LastModified", ""))
-        check(RangeAnswer(content_range, answer.get("ETag", ""), changed))
+        span, changed = answer.get("ContentRange", ""), str(answer.get("LastModified", ""))
+        check(RangeAnswer(span, answer.get("ETag", ""), changed))
         data: bytes = await body.read()
         return data
     finally:

@@ -105,10 +105,8 @@ class RemoteSettings(RemoteOptions):
     positional = "remote_cache remote_cache_size remote_timeout remote_options"
 
     def __repr__(self) -> str:
-        settings = {n: value for n, value in self.changed().items() if n != "remote_options"}
-        return (
-            f"RemoteSettings({', '.join(f'{name}={value!r}' for name, value in settings.items())})"
-        )
+        facts = {n: value for n, value in self.changed().items() if n != "remote_options"}
+        return f"RemoteSettings({', '.join(f'{name}={value!r}' for name, value in facts.items())})"
 
     @property
     def folder(self) -> str:

@@ -160,8 +160,7 @@ def adjust_lighting(data: Any, alpha: Any) -> NDArray:
 def _each(function: Callable[[np.ndarray], np.ndarray], data: Any) -> NDArray:
     """Return what a function makes of an image, or of every image of a batch."""
     images = np.asarray(data)
-    result = function(images) if images.ndim == 3 else np.stack([function(i) for i in images])
-    return as_nd(result)
+    return as_nd(function(images) if images.ndim == 3 else np.stack([*map(function, images)]))
 
 
 def _grey(image: np.ndarray) -> np.ndarray:
