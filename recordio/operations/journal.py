@@ -29,7 +29,7 @@ class Progress(NamedTuple):
 class Journal:
     """Notes of a run beside its first output, under a temporary name.
 
-    The fingerprint says in one line what is being made: sources, plan and outputs.  `found` has for
+    The fingerprint says in one line what is being made: sources, plan and outputs.  `steps` has for
     the number of an output what a killed run with the same fingerprint had written.
     """
 

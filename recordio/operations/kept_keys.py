@@ -112,7 +112,7 @@ def copy_whole(
     """Copy the whole records of a file to another, with index and checksums; return their keys.
 
     With a `table` of checksums a record is whole if it matches, and the checksums are written as
-    well.  Where some keys are `wanted`, other records are left out.
+    well.  With `wanted_keys`, other records are left out.
     """
     view = map_records(StoredFile(report.path))
     chosen = None
