@@ -110,8 +110,8 @@ def faults_of(rows: np.ndarray) -> np.ndarray:
 
 def check_objects(rows: np.ndarray) -> None:
     """Raise LabelError for an object that cannot be right."""
-    if len(wrong := np.flatnonzero(found := faults_of(rows))):
-        raise LabelError(FAULTS[found[wrong[0]]])
+    if len(wrong := np.flatnonzero(faults := faults_of(rows))):
+        raise LabelError(FAULTS[faults[wrong[0]]])
 
 
 def check_listed(labels: Any) -> None:

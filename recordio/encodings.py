@@ -38,8 +38,8 @@ def wrong_encoding(head: bytes) -> tuple[str, str] | None:
     # Most letters of tables are ASCII, and then every other byte is zero.
     for first, end in ((1, "LE"), (0, "BE")):
         high, low = head[first::2], head[1 - first :: 2]
-        letters = [one for other, one in zip(high, low, strict=False) if not other]
-        if len(head) > 3 and 4 * len(letters) >= len(head) and all(one in PLAIN for one in letters):
+        letters = [letter for zero, letter in zip(high, low, strict=False) if not zero]
+        if len(head) > 3 and 4 * len(letters) >= len(head) and all(x in PLAIN for x in letters):
             return "UTF-16 text", _convert(f"UTF-16{end}")
     return None
 
@@ -52,10 +52,10 @@ def guessed_encoding(text: bytes) -> str:
     """
     for encoding in GUESSES:
         try:
-            found = text.decode(encoding)
+            letters = text.decode(encoding)
         except UnicodeDecodeError:
             continue
-        if all(letter.isascii() or unicodedata.category(letter) == "Lo" for letter in found):
+        if all(letter.isascii() or unicodedata.category(letter) == "Lo" for letter in letters):
             return encoding
     return "Latin-1"
 
@@ -80,8 +80,8 @@ def missing_name(path: str) -> str:
     if path.isascii():
         return ""
     for form, name in FORMS:
-        other = unicodedata.normalize(form, path)
-        if other != path and os.path.exists(path_of_name(other)):
+        spelling = unicodedata.normalize(form, path)
+        if spelling != path and os.path.exists(path_of_name(spelling)):
             return (
                 f"; a file of this name in {name} form ({form}) exists: write the list with names "
                 "as the file system has them"

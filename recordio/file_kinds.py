@@ -122,9 +122,9 @@ def refuse_other_files(name: str, head: bytes) -> None:
     """
     if RECORD.startswith(head[:4]):
         return
-    found = kind_and_remedy(name, head)
-    if found is not None:
-        kind, remedy = found
+    guess = kind_and_remedy(name, head)
+    if guess is not None:
+        kind, remedy = guess
         raise FileKindError(f"this is no record file: it looks like {kind}; {remedy}", path=name)
 
 
@@ -159,8 +159,8 @@ def kind_and_remedy(name: str, head: bytes) -> tuple[str, str] | None:
         return "a TFRecord file", NAMED.format(".tfrecord")
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
-    if other := wrong_encoding(head):
-        return other
+    if guess := wrong_encoding(head):
+        return guess
     return ("a text file", NONE) if _is_text(head) else None
 
 
@@ -170,8 +170,8 @@ def other_text(head: bytes, name: str = "") -> tuple[str, str] | None:
     >>> other_text(b"\xff\xfe1\0")[0], other_text(b"1\0,\0")[0], other_text(b"1,2\n")
     ('UTF-16 text', 'UTF-16 text', None)
     """
-    if other := wrong_encoding(head):
-        return other
+    if guess := wrong_encoding(head):
+        return guess
     if PAGE.match(head):
         return "an HTML page", FETCH
     record = "a record file", "give a file of text"

@@ -53,8 +53,8 @@ def bounded_lines(file: TextIO, path: str | os.PathLike[str]) -> Iterator[tuple[
             return
         except UnicodeDecodeError as error:
             raise RecordIOError(not_utf8(error.object[error.start :][:64]), path=path) from None
-        if number == 1 and (other := wrong_encoding(line[:512].encode("utf-8", "surrogateescape"))):
-            raise RecordIOError(f"this looks like {other[0]}; {other[1]}", path=path, line=1)
+        if number == 1 and (guess := wrong_encoding(line[:512].encode("utf-8", "surrogateescape"))):
+            raise RecordIOError(f"this looks like {guess[0]}; {guess[1]}", path=path, line=1)
         if len(line) == LONGEST_LINE:
             raise RecordIOError(
                 f"the line has {LONGEST_LINE} characters or more: this is no list",

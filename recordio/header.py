@@ -89,11 +89,11 @@ def pack(header: tuple[Any, ...], s: bytes | bytearray) -> bytes:
     >>> unpack(pack(IRHeader(0, [1, 2.5], 8, 0), b"image"))[0].flag
     2
     """
-    _, label, *others = IRHeader(*header)
+    _, label, *ids = IRHeader(*header)
     if isinstance(label, numbers.Number):
-        return HEADER.pack(0, label, *others) + s
+        return HEADER.pack(0, label, *ids) + s
     labels = _as_labels(label)
-    return HEADER.pack(labels.size, 0.0, *others) + labels.tobytes() + s
+    return HEADER.pack(labels.size, 0.0, *ids) + labels.tobytes() + s
 
 
 def _as_labels(label: Any) -> np.ndarray:

@@ -212,8 +212,8 @@ def write_idx_array(path: str | os.PathLike[str], array: ArrayLike) -> None:
     array = np.asarray(array)
     code = _CODES.get(array.dtype.newbyteorder("=")) if array.dtype.kind in "iuf" else None
     if code is None:
-        known = ", ".join(dtype.name for dtype in _CODES)
-        raise TypeError(f"an idx file holds {known}; {array.dtype} must be converted first")
+        names = ", ".join(dtype.name for dtype in _CODES)
+        raise TypeError(f"an idx file holds {names}; {array.dtype} must be converted first")
     if any(length >= 1 << 32 for length in array.shape):
         raise ValueError(f"a length in {array.shape} does not fit into 32 bits")
     header = bytes([0, 0, code, array.ndim]) + np.array(array.shape, ">u4").tobytes()

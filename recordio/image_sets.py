@@ -161,14 +161,14 @@ def read_cifar(
 
 def _contents(path: Path, names: Sequence[str]) -> dict[str, bytes]:
     """Return the bytes of files by name or by name and ``.bin``, from a folder or an archive."""
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     binary = [f"{name}.bin" for name in names]
     if path.is_dir():
         for name in binary if (path / binary[0]).exists() else names:
             _check_size(os.path.getsize(path / name), path / name)
             with open_regular(path / name) as file:
-                found[name] = file.read()
-        return found
+                contents[name] = file.read()
+        return contents
     try:
         with open_regular(path) as file, tarfile.open(fileobj=file) as archive:
             for member in archive:
@@ -177,13 +177,13 @@ def _contents(path: Path, names: Sequence[str]) -> dict[str, bytes]:
                     _check_size(member.size, f"{path}: {member.name}")
                     file_of_member = archive.extractfile(member)
                     assert file_of_member is not None  # it is a file
-                    found[name] = file_of_member.read()
+                    contents[name] = file_of_member.read()
     except (tarfile.TarError, EOFError) as error:
         raise ArrayFileError(f"is no archive that can be read: {error}", path=str(path)) from error
-    for name in binary if found and not found.keys() & set(names) else names:
-        if name not in found:
+    for name in binary if contents and not contents.keys() & set(names) else names:
+        if name not in contents:
             raise FileNotFoundError(errno.ENOENT, f"no {name} in the archive", str(path))
-    return found
+    return contents
 
 
 def _check_size(size: int, path: str | Path) -> None:

@@ -37,11 +37,11 @@ class Notes:
     @classmethod
     def of(cls, kinds: Any) -> Notes:
         """Make notes of what JSON gives back of `kinds`; anything else is a ValueError."""
-        found = {str(kind): (count, names) for kind, (count, names) in kinds.items()}
-        for count, names in found.values():
+        notes = {str(kind): (count, names) for kind, (count, names) in kinds.items()}
+        for count, names in notes.values():
             if type(count) is not int or not all(isinstance(name, str) for name in names):
                 raise ValueError("no notes")
-        return cls(found)
+        return cls(notes)
 
     def __bool__(self) -> bool:
         return bool(self.kinds)
@@ -64,11 +64,11 @@ class Notes:
 
     def lines(self) -> list[str]:
         """Return one line for each kind: its count, the kind, and the first names."""
-        found = []
+        lines = []
         for kind, (count, names) in self.kinds.items():
             more = ", ..." if count > len(names) else ""
-            found.append(f"{count} {kind}" + (f": {', '.join(names)}{more}" if names else ""))
-        return found
+            lines.append(f"{count} {kind}" + (f": {', '.join(names)}{more}" if names else ""))
+        return lines
 
     def say(self, path: str, *, strict: bool = False, stacklevel: int = 2) -> None:
         """Warn once for each kind; with `strict` raise RecordIOError instead."""

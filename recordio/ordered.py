@@ -57,7 +57,7 @@ def _processor_quota() -> float:
         lines = Path(OWN_GROUPS).read_text().splitlines()
     except OSError:
         return math.inf
-    found = [math.inf]
+    quotas = [math.inf]
     for line in lines:
         _, controllers, name = line.split(":", 2)
         if controllers and "cpu" not in controllers.split(","):
@@ -65,12 +65,12 @@ def _processor_quota() -> float:
         for place in ("", "cpu", "cpu,cpuacct"):
             # Within a container its own group is the root, whatever its name outside.
             inner = Path(CGROUPS, place, name.lstrip("/"))
-            found += [
+            quotas += [
                 _quota_of(folder)
                 for folder in (Path(CGROUPS, place), inner, *inner.parents)
                 if folder.is_relative_to(CGROUPS)
             ]
-    return min(found)
+    return min(quotas)
 
 
 def _quota_of(group: Path) -> float:
@@ -247,13 +247,13 @@ class OrderedWork(Workers, Generic[Chunk, Result]):
     def __next__(self) -> Result:
         self._check_owner()
         with self._lock:
-            while (found := self._next()) is None:
+            while (outcome := self._next()) is None:
                 self._changed.wait(SIGNAL_INTERVAL)
                 self._look_up()
-        if isinstance(found, BaseException):
+        if isinstance(outcome, BaseException):
             self.close()
-            raise found
-        return found[0]
+            raise outcome
+        return outcome[0]
 
     def _next(self) -> tuple[Result] | BaseException | None:
         """Return the next result or the error in its place; None if neither is there yet."""
@@ -299,8 +299,8 @@ class OrderedWork(Workers, Generic[Chunk, Result]):
 
     def _serve(self) -> None:
         buffer = None
-        while (found := self._next_chunk(buffer)) is not None:
-            number, chunk, error = found
+        while (task := self._next_chunk(buffer)) is not None:
+            number, chunk, error = task
             if error is None:
                 try:
                     for part in self._parts(number, chunk):
@@ -314,7 +314,7 @@ class OrderedWork(Workers, Generic[Chunk, Result]):
                     self._ended = True
                     self._done[number] = error
                     self._changed.notify_all()
-            del found, chunk, error  # nothing may be kept alive while waiting for the next one
+            del task, chunk, error  # nothing may be kept alive while waiting for the next one
 
     def _hand_over(self, number: int, result: Result, size: int, last: bool) -> None:
         with self._lock:

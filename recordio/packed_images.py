@@ -97,7 +97,7 @@ def unpack_img(
     >>> print(unpack_img(pack(IRHeader(0, 1.0, 5, 0), b"no image"))[1])
     None
     """
-    known = complete_limits(limits)
+    all_limits = complete_limits(limits)
     header, content = unpack(s)
     if not len(content):
         return header, None
@@ -105,8 +105,8 @@ def unpack_img(
         size = read_header(content).size
     except ImageDecodeError:
         return header, None
-    check_limits(content, known, size=size)
+    check_limits(content, all_limits, size=size)
     try:
-        return header, decode_as_opencv(content, iscolor, known)
+        return header, decode_as_opencv(content, iscolor, all_limits)
     except ImageDecodeError:
         return header, None

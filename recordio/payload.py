@@ -47,11 +47,11 @@ def read_payload(record: Any) -> Payload:
     except RecordHeaderError:
         return Payload(None, view, whole)
     kind = kind_of(content)
-    found = Payload(header, content, kind)
+    payload = Payload(header, content, kind)
     if kind == "other" and has_wide_header(view):
         return Payload(None, view, whole)
-    if whole == "other" and (not rests_on_labels(found) or look_like_labels(header.label)):
-        return found
+    if whole == "other" and (not rests_on_labels(payload) or look_like_labels(header.label)):
+        return payload
     return Payload(None, view, whole)
 
 

@@ -58,8 +58,8 @@ class Name:
 class Call:
     """Call in a pickle that was not made: the name, its arguments, and the state set afterwards."""
 
-    def __init__(self, name: str, given: tuple[Any, ...]) -> None:
-        self.name, self.given = name, given
+    def __init__(self, name: str, arguments: tuple[Any, ...]) -> None:
+        self.name, self.arguments = name, arguments
         self.state: Any = None
 
 
@@ -94,9 +94,9 @@ def bytes_of(value: Any) -> bytes:
     A ValueError says what else it is.
     """
     if isinstance(value, Call) and value.name == "encode":  # as protocols 0 to 2 of Python 3 write
-        if len(value.given) != 2 or value.given[1] not in ("latin1", "latin-1"):
+        if len(value.arguments) != 2 or value.arguments[1] not in ("latin1", "latin-1"):
             raise ValueError("a text in another encoding than latin1")
-        value = value.given[0]
+        value = value.arguments[0]
     if isinstance(value, str):
         return value.encode("latin-1")
     if isinstance(value, (bytes, memoryview)):
@@ -117,10 +117,10 @@ def array_of(value: Any) -> np.ndarray[Any, Any]:
     shape: Any = ()
     try:
         if value.name == "scalar":
-            kind, stored = value.given
+            kind, stored = value.arguments
             order = "C"
         elif value.name == "frombuffer":  # since protocol 5
-            stored, kind, shape, order = value.given
+            stored, kind, shape, order = value.arguments
         elif value.name == "reconstruct" and value.state is not None:
             _, shape, kind, fortran, stored = value.state
             order = "F" if fortran else "C"
@@ -138,9 +138,9 @@ def array_of(value: Any) -> np.ndarray[Any, Any]:
 
 
 def _dtype_of(call: Any) -> np.dtype[Any]:
-    if not isinstance(call, Call) or call.name != "dtype" or not call.given:
+    if not isinstance(call, Call) or call.name != "dtype" or not call.arguments:
         raise ValueError("an array without a type")
-    name = call.given[0]
+    name = call.arguments[0]
     name = name if isinstance(name, str) else bytes_of(name).decode("latin-1")
     if not TYPE.fullmatch(name):
         raise ValueError(f"an array of {name[:20]!r}, not of numbers")
@@ -190,8 +190,8 @@ class _Reading:
     def error(self, reason: str) -> RecordIOError:
         """Make an error for the opcode that is being read."""
         code = chr(self.data[self.start])
-        found = {one.code: one for one in pickletools.opcodes}.get(code)
-        name = "opcode " + (found.name if found else repr(code))
+        opcode = {item.code: item for item in pickletools.opcodes}.get(code)
+        name = "opcode " + (opcode.name if opcode else repr(code))
         return self.kind(f"{name} {reason}", path=self.path, offset=self.start)
 
     def take(self, count: int) -> memoryview:
@@ -217,9 +217,9 @@ class _Reading:
         length, step = 0, 1 << 8
         while True:
             piece = bytes(self.data[self.position + length : self.position + length + step])
-            found = piece.find(b"\n")
-            if found >= 0:
-                length += found
+            end = piece.find(b"\n")
+            if end >= 0:
+                length += end
                 break
             length += len(piece)
             if not piece:
@@ -262,9 +262,9 @@ class _Reading:
             place -= 1
             if place < 0:
                 raise ValueError("there is no mark")
-        found = self.stack[place + 1 :]
+        objects = self.stack[place + 1 :]
         del self.stack[place:]
-        return found
+        return objects
 
     def some(self, count: int) -> tuple[Any, ...]:
         """Return the last objects."""
@@ -297,16 +297,16 @@ class _Reading:
     def name(self, module: Any, name: Any) -> None:
         """Keep a name, if it is one of those that data need."""
         module, name = (str(bytes_of(part), "latin-1")[:80] for part in (module, name))
-        known = NAMES.get((module, name))
-        if known is None:
+        own_name = NAMES.get((module, name))
+        if own_name is None:
             raise self.error(f"names {module}.{name}, which is refused; nothing is run")
-        self.stack.append(Name(known))
+        self.stack.append(Name(own_name))
 
     def call(self) -> None:
-        given, name = self.pop(), self.pop()
-        if type(name) is not Name or type(given) is not tuple:
+        arguments, name = self.pop(), self.pop()
+        if type(name) is not Name or type(arguments) is not tuple:
             raise ValueError("no call")
-        self.stack.append(Call(name.name, given))
+        self.stack.append(Call(name.name, arguments))
 
     def build(self) -> None:
         state, call = self.pop(), self.last(Call)

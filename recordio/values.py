@@ -43,10 +43,10 @@ def number(value: Any) -> float | int | None:
         return None
     if isinstance(value, numbers.Integral):
         return int(value)
-    found = float(value)
-    if not math.isfinite(found):
+    result = float(value)
+    if not math.isfinite(result):
         return None
-    return int(found) if found.is_integer() else found
+    return int(result) if result.is_integer() else result
 
 
 def whole_number(value: Any) -> int | None:
@@ -55,8 +55,8 @@ def whole_number(value: Any) -> int | None:
     >>> [whole_number(value) for value in ("000012", 12.0, "1.000e+00", 1.5, "cat", False)]
     [12, 12, 1, None, None, None]
     """
-    found = number(value)
-    return found if isinstance(found, int) else None
+    result = number(value)
+    return result if isinstance(result, int) else None
 
 
 def is_true(value: Any) -> bool:

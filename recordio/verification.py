@@ -71,11 +71,11 @@ class VerificationSet:
         view = file.map(settings)
         if not is_pickle(bytes(view[:START])):
             raise self._error("is no verification set: it is not a pickle")
-        found = read_pickle(view, self.path, VerificationFileError)
+        lists = read_pickle(view, self.path, VerificationFileError)
         check_kept(view, path=self.path)
-        if not isinstance(found, (tuple, list)) or len(found) != 2:
+        if not isinstance(lists, (tuple, list)) or len(lists) != 2:
             raise self._error("holds no two lists, of images and of pairs")
-        images, same = found
+        images, same = lists
         if not isinstance(images, (list, tuple)):
             raise self._error(f"holds a {_kind(images)} where a list of images is expected")
         for number, item in enumerate(images):

@@ -191,8 +191,8 @@ def modern_spelling(words: Sequence[str]) -> list[str]:
                 result.append(f"{name}={value}")  # the parser explains it
                 continue
             agreed = BOOLEAN_WORDS[value.lower()] if value else True
-            wanted = agreed == (name == positive)
-            result.append(positive if wanted else positive.replace("--", "--no-", 1))
+            is_on = agreed == (name == positive)
+            result.append(positive if is_on else positive.replace("--", "--no-", 1))
         elif name == "--ray" and not equals:
             result.append(f"--ray={queue.pop() if queue and ADDRESS.fullmatch(queue[-1]) else ''}")
         elif name == "--exts":

@@ -43,7 +43,7 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "keywords of ImageRecordIter", "as in Python: --data-shape 3,224,224 --rand-crop"
     )
-    given: dict[str, Any] = {"nargs": "?", "const": True}
+    optional_value: dict[str, Any] = {"nargs": "?", "const": True}
     for item in (item for family in _families() for item in dataclasses.fields(family)):
         if item.name not in OWN:
             group.add_argument(
@@ -54,7 +54,7 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
                 required=item.default is dataclasses.MISSING,
                 type=_value(item.name, item.metadata["check"]),
                 help=item.metadata["kind"].replace("%", "%%"),
-                **(given if is_flag(item) else {}),
+                **(optional_value if is_flag(item) else {}),
             )
 
 
@@ -89,10 +89,10 @@ def _keywords(settings: argparse.Namespace) -> dict[str, Any]:
 def _wrong_of_bench(settings: argparse.Namespace) -> str:
     """Name keywords that do not go together."""
     try:
-        for family, given in zip(
+        for family, keywords in zip(
             _families(), divided("recordio bench", _keywords(settings), *_families()), strict=True
         ):
-            family(**given)
+            family(**keywords)
     except (TypeError, ValueError) as error:
         return str(error)
     return ""
@@ -122,8 +122,8 @@ def _bench(settings: argparse.Namespace, interruption: Interruption) -> int:
     if settings.prometheus:
         show(report.prometheus().rstrip())
     elif settings.json:
-        found = dataclasses.asdict(report)
-        show({name: value for name, value in found.items() if name != "capacity"})
+        values = dataclasses.asdict(report)
+        show({name: value for name, value in values.items() if name != "capacity"})
     else:
         show(str(report))
     return 0

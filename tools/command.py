@@ -85,18 +85,18 @@ def add_option(group: Any, item: Field[Any], **different: Any) -> None:
     One without a default is given by position.
     """
     check, text = item.metadata["check"], item.metadata["text"]
-    found: dict[str, Any] = {} if text is ... else {"help": _help(text, item.default)}
+    settings: dict[str, Any] = {} if text is ... else {"help": _help(text, item.default)}
     flag = flag_of(item.name)
     if is_flag(item):
-        found["action"] = "store_false" if item.default is True else "store_true"
+        settings["action"] = "store_false" if item.default is True else "store_true"
         flag = flag.replace("--", "--no-") if item.default is True else flag
     elif allowed := getattr(check, "keywords", {}).get("allowed"):
-        found |= {"type": type(allowed[0]), "choices": list(allowed)}
+        settings |= {"type": type(allowed[0]), "choices": list(allowed)}
     else:
-        found |= {"type": _typed(item.name, check), "metavar": _metavar(item)}
+        settings |= {"type": _typed(item.name, check), "metavar": _metavar(item)}
     if item.default is not MISSING:
-        found |= {"default": item.default, "dest": item.name}
-    words = {**found, **different}
+        settings |= {"default": item.default, "dest": item.name}
+    words = {**settings, **different}
     group.add_argument(item.name if item.default is MISSING else words.pop("flag", flag), **words)
 
 
@@ -122,7 +122,7 @@ def flag_of(name: str) -> str:
 
 def as_flags(text: str) -> str:
     """Return a text with the options of the parameters that it names."""
-    return re.sub(r"(?<!`)`(\w+)`(?!`)", lambda found: flag_of(found[1]), text)
+    return re.sub(r"(?<!`)`(\w+)`(?!`)", lambda match: flag_of(match[1]), text)
 
 
 def _help(text: str, default: Any) -> str:
@@ -130,9 +130,9 @@ def _help(text: str, default: Any) -> str:
     text = as_flags(text).replace("``", "").replace("%", "%%").rstrip(".")
     none = default is False or default in (None, MISSING, ())
     has_none = none or "default:" in text
-    shown = "" if has_none else f" (default: {default})"
+    ending = "" if has_none else f" (default: {default})"
     first = text[0] if text[1].isupper() else text[0].lower()
-    return f"{first}{text[1:]}{shown}"
+    return f"{first}{text[1:]}{ending}"
 
 
 def _metavar(item: Field[Any]) -> str:
@@ -149,9 +149,9 @@ def _typed(name: str, check: Callable[[str, Any], Any] | None) -> Callable[[str]
     return convert
 
 
-def show(found: str | dict[str, Any]) -> None:
+def show(content: str | dict[str, Any]) -> None:
     """Print a text, or an object as JSON."""
-    text = with_commands(found) if isinstance(found, str) else json.dumps(found, indent=2)
+    text = with_commands(content) if isinstance(content, str) else json.dumps(content, indent=2)
     print(printable(text, sys.stdout))
 
 
@@ -159,14 +159,14 @@ def show(found: str | dict[str, Any]) -> None:
 def showing_progress(name: str, unit: str = "records") -> Iterator[Callable[[int, int], None]]:
     """Show a progress bar for ``progress(done, total)``, a new one when that begins again."""
     with contextlib.ExitStack() as stack:
-        shown = 0
+        position = 0
         advance: Callable[[int], object] | None = None
 
         def progress(done: int, total: int) -> None:
-            nonlocal shown, advance
-            if advance is None or done < shown:  # how many there are is known now
-                advance, shown = stack.enter_context(progress_bar(total, name, unit)), 0
-            advance(done - shown)
-            shown = done
+            nonlocal position, advance
+            if advance is None or done < position:  # how many there are is known now
+                advance, position = stack.enter_context(progress_bar(total, name, unit)), 0
+            advance(done - position)
+            position = done
 
         yield progress

@@ -82,9 +82,9 @@ class Parser(argparse.ArgumentParser):
         """Return the settings; arguments without a meaning end the process."""
         args = list(sys.argv[1:] if args is None else args)
         for word in args[: args.index("--") if "--" in args else None]:
-            if (found := DASH.match(word)) and not os.path.exists(word):
-                name, _, rest = word[found.end() :].partition("=")
-                dash = next(letter for letter in found[0] if letter != "-")
+            if (match := DASH.match(word)) and not os.path.exists(word):
+                name, _, rest = word[match.end() :].partition("=")
+                dash = next(letter for letter in match[0] if letter != "-")
                 hyphens = "-" if len(name) == 1 or name[:1].isdigit() else "--"
                 self.error(
                     f"{word}: it begins with a dash of typography (U+{ord(dash):04X}), not with "
@@ -97,7 +97,7 @@ class Parser(argparse.ArgumentParser):
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):
                 parsers.append(action.choices[getattr(settings, action.dest)])
-        known = [
+        names = [
             option
             for parser in parsers
             for action in parser._actions
@@ -106,7 +106,7 @@ class Parser(argparse.ArgumentParser):
         ]
         unknown = (word.partition("=")[0] for word in rest if word.startswith("--"))
         hints = " ".join(
-            filter(None, (synonym(word, known) or did_you_mean(word, known) for word in unknown))
+            filter(None, (synonym(word, names) or did_you_mean(word, names) for word in unknown))
         )
         problem = f"unrecognized arguments: {' '.join(rest)}"
         parsers[-1].error(f"{problem}; {hints}" if hints else problem)

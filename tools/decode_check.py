@@ -71,8 +71,8 @@ def check_contents(
             return kind in IMAGE_KINDS, ""
 
         rows = range(len(records))
-        with contextlib.closing(map_in_order(examine, rows, threads, cancelled=cancelled)) as found:
-            for position, (is_image, reason) in enumerate(found):
+        with contextlib.closing(map_in_order(examine, rows, threads, cancelled=cancelled)) as pairs:
+            for position, (is_image, reason) in enumerate(pairs):
                 report.images += is_image and not reason
                 if reason:
                     report.problems.append(records.problem(position, "content", reason))

@@ -220,8 +220,8 @@ def _resized(image: np.ndarray, size: tuple[int, int], method: int) -> np.ndarra
             f"{image.dtype} samples are resized by OpenCV only: {command('cv2')}, or use --color 1"
         )
     pixels = np.ascontiguousarray(image if image.ndim == 3 else image[..., None])
-    found = resize(pixels, size, method)
-    return found if image.ndim == 3 else found[..., 0]
+    output = resize(pixels, size, method)
+    return output if image.ndim == 3 else output[..., 0]
 
 
 def _encode(image: np.ndarray, options: EncodeOptions) -> bytes:

@@ -63,8 +63,8 @@ def file_of(meta: FieldMeta | None, labels: Sequence[float], content: Any) -> tu
         values = [float(str(np.float32(value))) for value in labels[header:]]
         rows = [values[first : first + width] for first in range(0, len(values), width)]
         return ".json", json.dumps(rows).encode()
-    if (found := kind_of(content)) in IMAGE_KINDS:
-        return suffixes_of(found)[0], content
+    if (kind := kind_of(content)) in IMAGE_KINDS:
+        return suffixes_of(kind)[0], content
     return {"text": ".txt", "json": ".json"}.get(holds, ".bin"), content
 
 
@@ -82,29 +82,29 @@ def _image(content: bytes, kind: str) -> FieldMeta:
 class FoundKinds:
     """The kinds of some fields, known when all records were looked at; any thread may look.
 
-    >>> found = FoundKinds(["caption"])
-    >>> found.look("caption", [0.0], b"a cat")
-    >>> found.described()["caption"].kind
+    >>> kinds = FoundKinds(["caption"])
+    >>> kinds.look("caption", [0.0], b"a cat")
+    >>> kinds.described()["caption"].kind
     'text'
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._found: dict[str, dict[str, FieldMeta]] = {name: {} for name in names}
+        self._metas: dict[str, dict[str, FieldMeta]] = {name: {} for name in names}
 
     def look(self, name: str, labels: Sequence[float], content: bytes) -> None:
         """Take note of a record of a field."""
         meta = kind_of_value(labels, content)
-        self._found[name].setdefault(f"{meta.kind} {meta.dtype}", meta)
+        self._metas[name].setdefault(f"{meta.kind} {meta.dtype}", meta)
 
     def described(self) -> dict[str, FieldMeta]:
         """Describe each field; one of several kinds as what they have in common, or as bytes."""
-        return {name: _common(list(found.values())) for name, found in self._found.items()}
+        return {name: _common(list(metas.values())) for name, metas in self._metas.items()}
 
 
-def _common(found: list[FieldMeta]) -> FieldMeta:
-    kinds = {meta.kind for meta in found}
-    if len(found) == 1:
-        return found[0]
+def _common(metas: list[FieldMeta]) -> FieldMeta:
+    kinds = {meta.kind for meta in metas}
+    if len(metas) == 1:
+        return metas[0]
     if kinds and kinds <= {"mask", "image"}:
         return FieldMeta(kind="image")
     return FieldMeta(kind="text" if kinds == {"text", "json"} else "bytes")

@@ -49,16 +49,16 @@ class FieldSources:
 
     def of(self, entry: ListEntry, image: bytes) -> dict[str, Value]:
         """Find the fields of an image, as it was read; those that it does not have are missing."""
-        found = {}
+        values = {}
         for name, source in self._sources.items():
             try:
                 value = source.of(entry, image)
             except RecordIOError as error:
                 raise type(error)(f"its {name}: {error}") from None
             if value is not None:
-                found[name] = value
+                values[name] = value
                 self._kinds.look(name, *value)
-        return found
+        return values
 
     def described(self) -> dict[str, FieldMeta]:
         """Describe the fields by the values that were found."""
@@ -140,17 +140,17 @@ class _Table:
 
     def __init__(self, path: str) -> None:
         rows = _json_rows(path) if path.endswith((".jsonl", ".ndjson")) else _text_rows(path)
-        found: dict[str, list[Value]] = collections.defaultdict(list)
+        values_by_image: dict[str, list[Value]] = collections.defaultdict(list)
         for image, value in rows:
-            found[image].append(value)
-        joined = {image: _joined(path, image, values) for image, values in found.items()}
-        self._found = _alike(joined)
+            values_by_image[image].append(value)
+        joined = {image: _joined(path, image, values) for image, values in values_by_image.items()}
+        self._values = _alike(joined)
 
     def of(self, entry: ListEntry, image: bytes) -> Value | None:
         stem = os.path.splitext(entry.path)[0]
         for name in (entry.path, stem, os.path.basename(entry.path), os.path.basename(stem)):
-            if name in self._found:
-                return self._found[name]
+            if name in self._values:
+                return self._values[name]
         return None
 
 
@@ -163,13 +163,13 @@ def _joined(path: str, image: str, values: list[Value]) -> Value:
     return values[0][0], b"\n".join(content for _, content in values)
 
 
-def _alike(found: dict[str, Value]) -> dict[str, Value]:
+def _alike(values_by_image: dict[str, Value]) -> dict[str, Value]:
     """Give images with an empty list a label that lists nothing, where all others have objects."""
-    widths = {labels[1] for labels, _ in found.values() if len(labels) > 1}
-    without = [image for image, (labels, _) in found.items() if len(labels) == 1]
-    if len(widths) == 1 and all(found[image][1] == b"[]" for image in without):
-        found.update(dict.fromkeys(without, ([2.0, *widths], b"")))
-    return found
+    widths = {labels[1] for labels, _ in values_by_image.values() if len(labels) > 1}
+    without = [image for image, (labels, _) in values_by_image.items() if len(labels) == 1]
+    if len(widths) == 1 and all(values_by_image[image][1] == b"[]" for image in without):
+        values_by_image.update(dict.fromkeys(without, ([2.0, *widths], b"")))
+    return values_by_image
 
 
 def _text_rows(path: str) -> Iterator[tuple[str, Value]]:
@@ -209,7 +209,7 @@ def _value_of(value: Any) -> Value:
     if all(isinstance(row, list) for row in rows) and value:
         widths = {len(row) for row in rows}
         numbers = list(itertools.chain.from_iterable(rows))
-        if all(type(one) in (int, float) for one in numbers) and len(widths) == 1:
+        if all(type(item) in (int, float) for item in numbers) and len(widths) == 1:
             (width,) = widths
             if width != 5 and width % 3:
                 raise LabelError(

@@ -148,8 +148,8 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
 
 
 def _wrong_of_check(settings: argparse.Namespace) -> str:
-    given = {"--max-pixels": "max_pixels" in settings, "--threads": settings.threads is not None}
-    wrong = [name for name, found in given.items() if found and not settings.decode]
+    options = {"--max-pixels": "max_pixels" in settings, "--threads": settings.threads is not None}
+    wrong = [name for name, is_set in options.items() if is_set and not settings.decode]
     return f"argument {wrong[0]}: it needs --decode" if wrong else ""
 
 
@@ -186,8 +186,8 @@ def _check(settings: argparse.Namespace, interruption: Interruption) -> int:
             threads=settings.threads or default_threads(),
             cancelled=interruption.requested,
         )
-    found = {"ok": report.ok, **dataclasses.asdict(report)}
-    show(found if settings.json else str(report))
+    facts = {"ok": report.ok, **dataclasses.asdict(report)}
+    show(facts if settings.json else str(report))
     return int(not report.ok)
 
 

@@ -85,35 +85,35 @@ def _settle_prefix(settings: argparse.Namespace) -> None:
 
 
 def _note_without_effect(settings: argparse.Namespace, names: Sequence[str], why: str) -> None:
-    given = given_options(settings, names)
-    if given:
-        say("im2rec", f"note: no effect of {', '.join(given)}: {why}")
+    options = given_options(settings, names)
+    if options:
+        say("im2rec", f"note: no effect of {', '.join(options)}: {why}")
 
 
 def _scan(settings: argparse.Namespace, recursive: bool) -> ImageList:
-    found = scan_images(settings.root, recursive, settings.exts)
-    left_out = describe_left_out(found.left_out, settings.exts)
-    if not found.entries:
+    images = scan_images(settings.root, recursive, settings.exts)
+    left_out = describe_left_out(images.left_out, settings.exts)
+    if not images.entries:
         hint = f"no file in it ends with {', '.join(settings.exts)}"
         if not recursive and scan_images(settings.root, True, settings.exts).entries:
             hint = "the images are in sub-folders: add --recursive"
         else:
-            hint = "; ".join([hint, *[left_out] * bool(left_out), *found.notes.lines()])
+            hint = "; ".join([hint, *[left_out] * bool(left_out), *images.notes.lines()])
         raise RecordIOError(f"no images found; {hint}", path=settings.root)
-    for line in [*[left_out] * bool(left_out), *found.notes.lines()]:
+    for line in [*[left_out] * bool(left_out), *images.notes.lines()]:
         say("im2rec", f"note: {line}")
     if not is_url(settings.prefix):
         os.makedirs(os.path.dirname(settings.prefix), exist_ok=True)
-    return found
+    return images
 
 
-def _split(settings: argparse.Namespace, prefix: str, found: ImageList) -> list[NamedList]:
+def _split(settings: argparse.Namespace, prefix: str, images: ImageList) -> list[NamedList]:
     """Return the lists of a scan with their file names; the first has what the scan skipped."""
     if settings.train_ratio == 1 and settings.test_ratio:
         say("im2rec", "note: no effect of --test-ratio: it needs --train-ratio below 1")
     if settings.train_ratio == 1 and settings.chunks == 1:
         _note_without_effect(settings, ["stratify"], "it needs --train-ratio below 1, or --chunks")
-    entries = shuffle_entries(found.entries) if settings.shuffle else found.entries
+    entries = shuffle_entries(images.entries) if settings.shuffle else images.entries
     parts = split_entries(
         prefix,
         entries,
@@ -123,20 +123,20 @@ def _split(settings: argparse.Namespace, prefix: str, found: ImageList) -> list[
         settings.stratify,
     )
     if settings.stratify:
-        _note_missing_classes(parts, found)
+        _note_missing_classes(parts, images)
     lists = [(path, ImageList(list(part))) for path, part in parts]
-    lists[0][1].skipped.extend(found.skipped)
+    lists[0][1].skipped.extend(images.skipped)
     return lists
 
 
 def _note_missing_classes(
-    parts: Sequence[tuple[str, Sequence[ListEntry]]], found: ImageList
+    parts: Sequence[tuple[str, Sequence[ListEntry]]], images: ImageList
 ) -> None:
     """Name the parts that lack classes: those of one image can be in one part alone."""
-    classes = {entry.labels for entry in found.entries}
+    classes = {entry.labels for entry in images.entries}
     for path, entries in parts:
         if missing := classes - {entry.labels for entry in entries}:
-            name = found.classes[int(min(missing)[0])]
+            name = images.classes[int(min(missing)[0])]
             say(
                 "im2rec",
                 f"note: {len(missing)} of {len(classes)} classes have too few images to be in "
@@ -160,29 +160,29 @@ def _write_lists(
         bad = reports[path].skipped[len(images.skipped) :] if path in reports else []
         says = f"wrote {path}: {len(images.entries)} images"
         if bad:
-            shown = ", ".join(item.path for item in bad[:SHOWN_PATHS])
+            paths = ", ".join(item.path for item in bad[:SHOWN_PATHS])
             more = ", ..." if len(bad) > SHOWN_PATHS else ""
-            says += f", of which {len(bad)} could not be packed: {shown}{more}"
+            says += f", of which {len(bad)} could not be packed: {paths}{more}"
         say("im2rec", says)
 
 
 def _make_lists(settings: argparse.Namespace) -> int:
     """Do ``--list`` and return the exit code."""
     _note_without_effect(settings, PACK_OPTIONS, "with --list nothing is packed")
-    found = _scan(settings, bool(settings.recursive))
-    if found.skipped and settings.strict:
-        path, reason = found.skipped[0]
+    images = _scan(settings, bool(settings.recursive))
+    if images.skipped and settings.strict:
+        path, reason = images.skipped[0]
         raise RecordIOError(reason, path=os.path.join(settings.root, path))
     prefix = _named(settings) if is_url(settings.prefix) else settings.prefix
-    lists = _split(settings, prefix, found)
-    _write_lists(prefix, lists, found.classes)
+    lists = _split(settings, prefix, images)
+    _write_lists(prefix, lists, images.classes)
     if settings.recursive:  # where scripts written for MXNet's tool look for the labels
-        for label, folder in enumerate(found.classes):
+        for label, folder in enumerate(images.classes):
             print(printable(folder, sys.stdout), label)
-    if found.skipped:
-        write_skipped(prefix, found.skipped)
-        say_skipped("im2rec", prefix, found.skipped)
-    return int(bool(found.skipped) and not settings.skip_errors)
+    if images.skipped:
+        write_skipped(prefix, images.skipped)
+        say_skipped("im2rec", prefix, images.skipped)
+    return int(bool(images.skipped) and not settings.skip_errors)
 
 
 def find_lists(prefix: str, folder: bool | None = None) -> list[str]:
@@ -248,27 +248,27 @@ def _pack(settings: argparse.Namespace, interruption: Interruption) -> int:
 def _listed(settings: argparse.Namespace) -> tuple[str, list[NamedList], list[str]]:
     """Return prefix, lists and classes of a scan; nothing is written."""
     prefix = _named(settings)
-    found = _scan(settings, settings.recursive is not False)
+    images = _scan(settings, settings.recursive is not False)
     say(
         "im2rec",
-        f"no list {prefix}.lst yet: found {len(found.entries)} images in {settings.root}",
+        f"no list {prefix}.lst yet: found {len(images.entries)} images in {settings.root}",
     )
-    if settings.recursive is None and found.classes != ["."]:
+    if settings.recursive is None and images.classes != ["."]:
         say(
             "im2rec",
             "ROOT has sub-folders with images: every folder is a class, as with --recursive",
         )
-    lists = _split(settings, prefix, found)
+    lists = _split(settings, prefix, images)
     if settings.folder and not settings.slash:
         sharded = any(value is not None for value in (settings.shards, settings.part, settings.ray))
         suffix = ".shards.json" if sharded else ".rec"
-        shown = ", ".join(f"{os.path.splitext(path)[0]}{suffix}" for path, _ in lists)
+        targets = ", ".join(f"{os.path.splitext(path)[0]}{suffix}" for path, _ in lists)
         say(
             "im2rec",
-            f"note: PREFIX is a folder, and this writes {shown}; PREFIX {settings.prefix}.rec "
+            f"note: PREFIX is a folder, and this writes {targets}; PREFIX {settings.prefix}.rec "
             "writes beside the folder",
         )
-    return prefix, lists, found.classes
+    return prefix, lists, images.classes
 
 
 def _named(settings: argparse.Namespace) -> str:
@@ -358,8 +358,8 @@ def _say_packed(report: PackingReport, listed: int, options: EncodeOptions) -> N
         f"in {report.seconds:.1f} s ({report.packed / max(report.seconds, 1e-9):.0f} images/s)",
     )
     for name, missing in report.without.items():
-        shown = ", ".join(missing[:SHOWN_PATHS]) + (", ..." if len(missing) > SHOWN_PATHS else "")
-        none = f"; {len(missing)} images have none: {shown}" if missing else ""
+        paths = ", ".join(missing[:SHOWN_PATHS]) + (", ..." if len(missing) > SHOWN_PATHS else "")
+        none = f"; {len(missing)} images have none: {paths}" if missing else ""
         path = f"{report.path.removesuffix('.rec')}.{name}.rec"
         say("im2rec", f"wrote {path}: {report.packed - len(missing)} records{none}")
     lines = note_on_bits(report.reduced_to_8_bits)

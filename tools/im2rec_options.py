@@ -50,10 +50,10 @@ def suffixes(name: str, value: Any) -> tuple[str, ...]:
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
         raise TypeError(f"{name}={value!r}: expected suffixes, such as .jpg,.webp")
-    found = tuple(f".{part.strip().lstrip('*.').lower()}" for part in parts)
-    if "." in found:
+    endings = tuple(f".{part.strip().lstrip('*.').lower()}" for part in parts)
+    if "." in endings:
         raise ValueError(f"{name}={value!r}: expected suffixes, such as .jpg,.webp")
-    return found
+    return endings
 
 
 def _part(name: str, value: Any) -> tuple[int, int]:
@@ -73,10 +73,10 @@ def _fields(name: str, value: Any) -> tuple[tuple[str, str], ...]:
     (('mask', 'masks/'),)
     """
     pairs = []
-    for one in [value] if isinstance(value, str) else value or ():
-        pair = one.split("=", 1) if isinstance(one, str) else one
+    for item in [value] if isinstance(value, str) else value or ():
+        pair = item.split("=", 1) if isinstance(item, str) else item
         if len(pair) != 2 or not pair[1]:
-            raise ValueError(f"{name}={one!r}: expected NAME=PATH, such as mask=masks/")
+            raise ValueError(f"{name}={item!r}: expected NAME=PATH, such as mask=masks/")
         pairs.append((check_name(pair[0]), os.fspath(pair[1])))
     if len(dict(pairs)) != len(pairs):
         raise ValueError(f"{name}={value!r}: a field is named twice")

@@ -29,12 +29,12 @@ def pack_in_shards(
             tasks = shard_tasks(
                 path, settings.root, options, settings.shards, checksums=settings.checksums
             )
-            notes = _made(tasks, settings, interruption)
+            notes = _shard_notes(tasks, settings, interruption)
             skipped += _say_made(tasks, notes)
     return int(bool(skipped) and not settings.skip_errors)
 
 
-def _made(
+def _shard_notes(
     tasks: Sequence[ShardTask], settings: argparse.Namespace, interruption: Interruption
 ) -> list[ShardNote]:
     """Return the notes of this worker's shards, made where they are not whole."""
@@ -44,7 +44,7 @@ def _made(
         say("im2rec", f"{len(whole)} of {len(whole) + len(left)} shards are whole already")
     total, name = sum(task.span.images for task in left), tasks[0].manifest
     with progress_bar(total, name, "images", sys.stderr.isatty()) as advance:
-        made = make_shards(
+        new_notes = make_shards(
             left,
             threads=settings.num_thread,
             strict=settings.strict,
@@ -52,7 +52,7 @@ def _made(
             progress=advance,
             cancelled=interruption.requested,
         )
-    shards = [note.shard for note in made if note.shard is not None]
+    shards = [note.shard for note in new_notes if note.shard is not None]
     seconds = time.perf_counter() - start
     images = sum(shard.records for shard in shards)
     say(
@@ -61,16 +61,16 @@ def _made(
         f"{len(shards)} of {len(tasks)} shards in {seconds:.1f} s "
         f"({images / max(seconds, 1e-9):.0f} images/s)",
     )
-    return whole + made
+    return whole + new_notes
 
 
 def divided(
     tasks: Sequence[ShardTask], part: tuple[int, int] | None
 ) -> tuple[list[ShardNote], list[ShardTask]]:
     """Return the notes of a worker's shards that are whole, and those that it has to make."""
-    found = [(task, task.done()) for task in part_of(tasks, *(part or (1, 1)))]
-    whole = [note for _, note in found if note is not None]
-    return whole, [task for task, note in found if note is None]
+    pairs = [(task, task.done()) for task in part_of(tasks, *(part or (1, 1)))]
+    whole = [note for _, note in pairs if note is not None]
+    return whole, [task for task, note in pairs if note is None]
 
 
 def make_shards(

@@ -123,16 +123,16 @@ def read_list(path: str | os.PathLike[str]) -> ImageList:
 
 def listed(lines: TextIO, path: str, before: int = 0) -> ImageList:
     """Return the images that lines of a list name; `before` others stand before them."""
-    found = ImageList()
+    images = ImageList()
     for number, line in entry_lines(lines, path, before):
         try:
             entry = parse_line(line)
             if entry.id > LARGEST_KEY:
                 raise RecordIOError(f"the id {entry.id}, which is also the key, is above 2**63 - 1")
-            found.entries.append(entry)
+            images.entries.append(entry)
         except RecordIOError as error:
-            found.skipped.append(Skipped(f"{path}, line {number}", error.reason))
-    return found
+            images.skipped.append(Skipped(f"{path}, line {number}", error.reason))
+    return images
 
 
 def write_list(path: str | os.PathLike[str], entries: Iterable[ListEntry]) -> None:

@@ -100,8 +100,8 @@ def collect_info(
     with contextlib.suppress(RecordIOError):  # a problem already
         for name in pack.field_names:
             with contextlib.suppress(RecordIOError):
-                one = pack.field(name)
-                info.fields[name] = len(one) - len(one.missing)
+                field_pack = pack.field(name)
+                info.fields[name] = len(field_pack) - len(field_pack.missing)
     if report.ok:
         info.identities = None if pack.faces is None else len(pack.faces)
     return info
@@ -151,15 +151,15 @@ def _look_at_records(
         progress_bar(info.records, os.path.basename(info.path), "records", progress) as advance,
     ):
         for first in range(0, len(records), STEP):
-            found = [look(row) for row in range(first, min(first + STEP, len(records)))]
-            kinds, sizes, labels = zip(*found, strict=True)
+            triples = [look(row) for row in range(first, min(first + STEP, len(records)))]
+            kinds, sizes, labels = zip(*triples, strict=True)
             widths = [len(mine) for mine in labels if mine]
             counts.add(kinds, sizes, widths, [mine[0] for mine in labels if mine])
     info.sizes = counts.sizes_in_short()
     info.kinds = dict(counts.kinds.most_common())
     info.shapes = dict(shapes.most_common(SHOWN_SHAPES))
-    if others := sum(shapes.values()) - sum(info.shapes.values()):
-        info.shapes["others"] = others
+    if other_shapes := sum(shapes.values()) - sum(info.shapes.values()):
+        info.shapes["others"] = other_shapes
     if info.headers:
         info.label_widths = {str(width): count for width, count in sorted(counts.widths.items())}
         info.labels = {

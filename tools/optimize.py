@@ -169,10 +169,10 @@ def _index_lines(index: str | None, offsets: np.ndarray) -> tuple[np.ndarray, np
         return np.arange(len(offsets)), np.arange(len(offsets))
     keys, listed = read_index(index)
     lines = np.searchsorted(offsets, listed)
-    known = lines < len(offsets)
-    known[known] = offsets[lines[known]] == listed[known]
-    if not known.all():
-        line = int(np.argmin(known))
+    is_record = lines < len(offsets)
+    is_record[is_record] = offsets[lines[is_record]] == listed[is_record]
+    if not is_record.all():
+        line = int(np.argmin(is_record))
         raise IndexFileError(
             f"no record begins at offset {listed[line]}; recordio index --force writes a new index",
             path=index,

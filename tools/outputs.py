@@ -29,8 +29,8 @@ def url_refused(path: str) -> str:
 
     The text is empty for a path.
     """
-    scheme, found, _ = path.partition("://")
-    if not found:
+    scheme, separator, _ = path.partition("://")
+    if not separator:
         return ""
     tool = DOWNLOADERS.get(scheme)
     return (

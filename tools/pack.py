@@ -249,11 +249,11 @@ class _Encoded(NamedTuple):
     has_lost_bits: bool
 
 
-def _size(found: _Encoded | Skipped) -> int:
+def _size(record: _Encoded | Skipped) -> int:
     """Count the bytes that wait to be written."""
-    if isinstance(found, Skipped):
+    if isinstance(record, Skipped):
         return 0
-    return len(found.image) + sum(map(len, found.fields.values()))
+    return len(record.image) + sum(map(len, record.fields.values()))
 
 
 def _write_records(

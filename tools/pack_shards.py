@@ -128,9 +128,9 @@ class ShardTask:
         try:
             folder = os.path.dirname(self.prefix)
             return all(
-                os.path.getsize(os.path.join(folder, one.file)) == one.bytes
-                and sha256_of(os.path.join(folder, one.index)) == one.index_sha256
-                for one in files
+                os.path.getsize(os.path.join(folder, part.file)) == part.bytes
+                and sha256_of(os.path.join(folder, part.index)) == part.index_sha256
+                for part in files
             )
         except FileNotFoundError:
             return False
@@ -249,10 +249,10 @@ def finish(tasks: Sequence[ShardTask], notes: Iterable[ShardNote] = ()) -> Shard
 
     `notes` are known to be of whole shards; those of the other shards are read.
     """
-    known = {note.shard.file: note for note in notes if note.shard is not None}
+    notes_by_file = {note.shard.file: note for note in notes if note.shard is not None}
     whole = []
     for task in tasks:
-        note = known.get(f"{os.path.basename(task.prefix)}.rec") or task.done()
+        note = notes_by_file.get(f"{os.path.basename(task.prefix)}.rec") or task.done()
         if note is None:
             return None
         whole.append(note)

@@ -158,9 +158,9 @@ def _at_once(
     cancelled: Callable[[], bool],
 ) -> SourceReport:
     kind, files = selection.files()
-    shown = False if callable(progress) else progress
+    bar = False if callable(progress) else progress
     with contextlib.ExitStack() as stack:
-        files, names = stack.enter_context(unpacked_beside(files, prefix, shown, cancelled))
+        files, names = stack.enter_context(unpacked_beside(files, prefix, bar, cancelled))
         images = SampleImages(selection, kind, files, names)
         stack.callback(images.pack.close)
         parts = split_entries(
@@ -241,7 +241,7 @@ def _in_shards(
         else progress_bar(total, os.path.basename(prefix), "images", progress)
     )
     with bar as advance:
-        made = make_shards(
+        new_notes = make_shards(
             left,
             threads=options.num_thread,
             strict=options.strict,
@@ -249,13 +249,13 @@ def _in_shards(
             progress=advance,
             cancelled=cancelled,
         )
-    manifest = finish(tasks, whole + made)
-    shards = [note.shard for note in made if note.shard is not None]
+    manifest = finish(tasks, whole + new_notes)
+    shards = [note.shard for note in new_notes if note.shard is not None]
     report = _begun(images)
     report.paths = [] if manifest is None else [manifest.path]
     report.records = sum(s.records for s in shards) if manifest is None else manifest.records
     report.bytes_written = sum(shard.bytes for shard in shards)
     report.continued = len(whole)
-    report.skipped_in_shards = sum(note.skipped for note in whole + made)
-    report.notes += note_on_bits(sum(note.reduced_to_8_bits for note in whole + made))
+    report.skipped_in_shards = sum(note.skipped for note in whole + new_notes)
+    report.notes += note_on_bits(sum(note.reduced_to_8_bits for note in whole + new_notes))
     return report

@@ -103,7 +103,7 @@ class RecordPack:
         for position in self.watched(self.positions()):
             try:
                 record, whole = self._record(position)
-                made = make(record)
+                result = make(record)
             except RecordIOError as error:
                 if not self.skip_errors:
                     raise
@@ -114,7 +114,7 @@ class RecordPack:
                         path=self.path,
                     ) from None
                 continue
-            yield record, made
+            yield record, result
             check_kept(whole, path=self.path, record=position)
 
     def usable(self, make: Callable[[Record], Any]) -> Self:
@@ -179,7 +179,7 @@ class RecordPack:
     def open_fields(self, names: Sequence[str]) -> None:
         """Open the fields that `fields_of` is to read."""
         fields = {name: self.pack.field(name) for name in names}
-        self._fields = {name: (one, set(one.missing.tolist())) for name, one in fields.items()}
+        self._fields = {name: (pack, set(pack.missing.tolist())) for name, pack in fields.items()}
 
     def fields_of(self, record: Record) -> Iterator[FieldRecord]:
         """Read the fields of a record, but those that are missing."""

@@ -86,8 +86,8 @@ class Selection:
         """List the files of the container, and say of what kind they are."""
         if self.kind is not None:
             return self.kind, files_of(self.source, self.kind)
-        found = container_files(self.source)
-        kind = container_of(found[0]) if found else None
+        files = container_files(self.source)
+        kind = container_of(files[0]) if files else None
         if kind is None:
             path, _ = pack_files(single_path(self.source))
             RecordReader(path).close()  # a file of another kind says so
@@ -96,7 +96,7 @@ class Selection:
                 "make others of it",
                 path=path,
             )
-        return kind, found
+        return kind, files
 
 
 def _everywhere(name: str | os.PathLike[str]) -> str:
@@ -107,27 +107,29 @@ def _everywhere(name: str | os.PathLike[str]) -> str:
 
 def files_of(source: str | Sequence[str], kind: Container) -> list[StoredFile]:
     """List the files that names, braces and patterns stand for, whatever they are called."""
-    found: list[StoredFile] = []
+    all_files: list[StoredFile] = []
     for name in [source] if isinstance(source, str) else source:
         if kind.is_folder and (reason := url_refused(name)):
             raise RecordIOError(reason, path=name)
         there = "://" not in name and os.path.exists(name)
-        for one in [name] if there else expand_braces(name):
+        for path in [name] if there else expand_braces(name):
             try:
-                files = [StoredFile(one)] if there else named_files([one])
+                files = [StoredFile(path)] if there else named_files([path])
             except FileNotFoundError:
-                raise RecordIOError(f"no file has such a name{_of(name, one)}", path=one) from None
+                raise RecordIOError(
+                    f"no file has such a name{_of(name, path)}", path=path
+                ) from None
             for file in files:
                 if file.is_local and not os.path.exists(file.name):
-                    raise RecordIOError(f"there is no such file{_of(name, one)}", path=file.name)
-                found += kind.shards(file, None)
-    if not found:
+                    raise RecordIOError(f"there is no such file{_of(name, path)}", path=file.name)
+                all_files += kind.shards(file, None)
+    if not all_files:
         raise EmptyRecordFileError(f"there is no file in it that is {kind.name}", path=name)
-    return found
+    return all_files
 
 
-def _of(name: str, one: str) -> str:
-    return "" if name == one else f" (of {name})"
+def _of(name: str, path: str) -> str:
+    return "" if name == path else f" (of {name})"
 
 
 class SampleImages:
@@ -200,13 +202,13 @@ class SampleImages:
 
     def notes(self) -> list[str]:
         """Say what of the source was read in another way than somebody may expect."""
-        found = self.pack.notes.lines()
+        lines = self.pack.notes.lines()
         for name in self.fields:
             without = self._field_packs[name].missing.tolist()
             if without:
                 reason = self._field_packs[name].absence(without[0])
-                found.append(f"{len(without)} images have no {name}; the first, {reason}")
-        return found
+                lines.append(f"{len(without)} images have no {name}; the first, {reason}")
+        return lines
 
     def read(self, entry: ListEntry) -> bytes:
         """Copy the content of a sample."""
@@ -246,14 +248,14 @@ class SampleImages:
     @cached_property
     def _frames(self) -> dict[str, list[int]]:
         """Find where each record of TFRecord files begins, and their ends."""
-        found: dict[str, list[int]] = {}
+        edges_by_path: dict[str, list[int]] = {}
         for part in self.pack.parts:
             view, edges = part.file.map(), [0]
             for _ in range(len(part)):
                 length = int.from_bytes(view[edges[-1] : edges[-1] + LENGTH], "little")
                 edges.append(edges[-1] + HEAD + length + TAIL)
-            found[part.path] = edges
-        return found
+            edges_by_path[part.path] = edges
+        return edges_by_path
 
     def of_fields(self, options: EncodeOptions) -> SampleFields:
         """Return what reads the fields of the samples."""
@@ -262,11 +264,11 @@ class SampleImages:
     @cached_property
     def _field_packs(self) -> dict[str, FieldPack]:
         """Open the fields; one that no sample has is a FieldError."""
-        found = {name: self.pack.field(name) for name in self.fields}
-        for field in found.values():
+        packs = {name: self.pack.field(name) for name in self.fields}
+        for field in packs.values():
             if len(field.missing) == len(field):
                 field.check_complete()
-        return found
+        return packs
 
     def name_of(self, entry: ListEntry) -> str:
         """Name the sample and its file."""
@@ -292,7 +294,7 @@ class SampleFields:
 
     def of(self, entry: ListEntry, image: bytes) -> dict[str, Value]:
         """Find the fields of a sample; those that it does not have are missing."""
-        found: dict[str, Value] = {}
+        values: dict[str, Value] = {}
         for name, field in self._packs.items():
             if entry.id in self._without[name]:
                 continue
@@ -302,9 +304,9 @@ class SampleFields:
                     content = fitted(None, content, image, self._options)
             except RecordIOError as error:
                 raise type(error)(f"its {name}: {error.reason}") from None
-            found[name] = field.reader.samples.labels_of(entry.id).tolist(), content
-            self._kinds.look(name, *found[name])
-        return found
+            values[name] = field.reader.samples.labels_of(entry.id).tolist(), content
+            self._kinds.look(name, *values[name])
+        return values
 
     @property
     def _is_changed(self) -> bool:

@@ -43,13 +43,13 @@ def scan_images(
     def pass_over(path: str, reason: str, error: OSError | None) -> None:
         skipped.append(Skipped(path, reason))
 
-    found = find_images(os.fspath(root), pass_over, accepted, ANY_DEPTH if recursive else 0)
-    labels, classes = labels_by_folder(found.images)
+    tree = find_images(os.fspath(root), pass_over, accepted, ANY_DEPTH if recursive else 0)
+    labels, classes = labels_by_folder(tree.images)
     entries = [
         ListEntry(number, (int(label),), path)
-        for number, (label, path) in enumerate(zip(labels, found.images, strict=True))
+        for number, (label, path) in enumerate(zip(labels, tree.images, strict=True))
     ]
-    return ImageList(entries, list(classes.values()), skipped, found.left_out(), found.notes)
+    return ImageList(entries, list(classes.values()), skipped, tree.left_out(), tree.notes)
 
 
 def describe_left_out(left_out: Counter[str], accepted: Iterable[str], separator: str = " ") -> str:
@@ -63,8 +63,8 @@ def describe_left_out(left_out: Counter[str], accepted: Iterable[str], separator
         f"{left_out[suffix]} {suffix}"
         for suffix in sorted([*readable, *foreign], key=lambda suffix: (-left_out[suffix], suffix))
     ]
-    if others := left_out.total() - sum(left_out[suffix] for suffix in [*readable, *foreign]):
-        parts.append(f"{others} other file{'s' if others > 1 else ''}")
+    if other_files := left_out.total() - sum(left_out[suffix] for suffix in [*readable, *foreign]):
+        parts.append(f"{other_files} other file{'s' if other_files > 1 else ''}")
     if not parts:
         return ""
     advice = []

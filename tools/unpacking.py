@@ -97,8 +97,8 @@ class _Unpacked(io.RawIOBase):
                 self._rest = self._below.read(PIECE)
                 if not self._rest:
                     raise EOFError("the compressed data ends too early")
-            given, self._rest = self._rest, b""
-            data = self._engine.decompress(given, len(buffer))
+            piece, self._rest = self._rest, b""
+            data = self._engine.decompress(piece, len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
@@ -129,18 +129,18 @@ def unpacked_beside(
         prefix = os.path.join(tempfile.gettempdir(), "recordio")
     names: dict[str, str] = {}
     with temporary_folder(prefix) as folder:
-        found = []
+        plain_files = []
         for number, file in enumerate(files):
             if file not in packed:
-                found.append(file)
+                plain_files.append(file)
                 continue
             target = os.path.join(folder, f"{number:06d}")
             description = f"unpacking {os.path.basename(file.name)}"
             with progress_bar(None, description, "bytes", progress) as advance:
                 _unpack(file, target, advance, cancelled)
             names[target] = file.name
-            found.append(StoredFile(target))
-        yield found, names
+            plain_files.append(StoredFile(target))
+        yield plain_files, names
 
 
 def is_compressed(file: StoredFile) -> bool:

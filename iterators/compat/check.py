@@ -86,10 +86,10 @@ def check(path: str | Path) -> list[Finding]:
 def check_text(text: str, path: str) -> list[Finding]:
     """Return what there is to say of the text of a script, by its lines."""
     if path.endswith(".lua"):
-        found = list(_of_lua(text, path))
+        findings = list(_of_lua(text, path))
     else:
-        found = _Names(ast.parse(text, path), path).findings()
-    return sorted(set(found), key=lambda finding: (finding.line, finding.name))
+        findings = _Names(ast.parse(text, path), path).findings()
+    return sorted(set(findings), key=lambda finding: (finding.line, finding.name))
 
 
 def _of_lua(text: str, path: str) -> Iterator[Finding]:
@@ -107,7 +107,7 @@ class _Names:
     def __init__(self, tree: ast.Module, path: str) -> None:
         self.tree, self.path = tree, path
         #: What a name of the script stands for: a dotted name of a system.
-        self.known: dict[str, str] = {}
+        self.meanings: dict[str, str] = {}
         self.imports: list[Finding] = []
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
@@ -127,14 +127,14 @@ class _Names:
                 after = f"from {above} import {name}{aliased}"
                 self._change(node, f"import {alias.name}{aliased}", after)
             if alias.asname:
-                self.known[alias.asname] = own
+                self.meanings[alias.asname] = own
             elif was:
-                self.known[own.partition(".")[0]] = own.partition(".")[0]
+                self.meanings[own.partition(".")[0]] = own.partition(".")[0]
             self._look_up(node, own, own)
 
     def _import_from(self, node: ast.ImportFrom) -> None:
         if node.module == HERE:
-            self.known |= {a.asname or a.name: a.name for a in node.names if a.name in SYSTEMS}
+            self.meanings |= {a.asname or a.name: a.name for a in node.names if a.name in SYSTEMS}
             return
         own, was = _own_name(node.module or "")
         if own is None:
@@ -147,7 +147,7 @@ class _Names:
                 text = "names that come from * cannot be looked up: import them one by one"
                 self.imports.append(Finding(self.path, node.lineno, DIFFERS, f"{own}.*", text))
                 continue
-            self.known[alias.asname or alias.name] = f"{own}.{alias.name}"
+            self.meanings[alias.asname or alias.name] = f"{own}.{alias.name}"
             self._look_up(node, f"{own}.{alias.name}", f"{own}.{alias.name}")
 
     def _change(self, node: ast.stmt, before: str, after: str) -> None:
@@ -167,8 +167,8 @@ class _Names:
             if dotted is None or not isinstance(node.ctx, ast.Load):
                 continue
             first, _, rest = dotted.partition(".")
-            if first in self.known:
-                self._look_up(node, ".".join(filter(None, (self.known[first], rest))), dotted)
+            if first in self.meanings:
+                self._look_up(node, ".".join(filter(None, (self.meanings[first], rest))), dotted)
         return self.imports
 
     def _look_at_keywords(self, node: ast.Call) -> None:
@@ -176,7 +176,7 @@ class _Names:
         if dotted is None:
             return
         first, _, rest = dotted.partition(".")
-        full = self.known.get(first, "") + (f".{rest}" if rest else "")
+        full = self.meanings.get(first, "") + (f".{rest}" if rest else "")
         for keyword in node.keywords:
             off = isinstance(keyword.value, ast.Constant) and not keyword.value.value
             text = KEYWORDS.get((_canonical(full), keyword.arg or ""))
@@ -184,7 +184,7 @@ class _Names:
                 name = f"{dotted}({keyword.arg}=)"
                 self.imports.append(Finding(self.path, node.lineno, DIFFERS, name, text))
 
-    def _look_up(self, node: Any, full: str, shown: str) -> None:
+    def _look_up(self, node: Any, full: str, spelling: str) -> None:
         """Note a name that is missing or differs; what is behind functions is not known."""
         system, *rest = full.split(".")
         value: Any = import_module(f"{HERE}.{system}")
@@ -204,9 +204,9 @@ class _Names:
             return  # what is not here can be imported, and is looked at where it is used
         if isinstance(value, TrainingStub):
             text = (value.__doc__ or "").partition(": ")[2]
-            self.imports.append(Finding(self.path, node.lineno, MISSING, shown, text))
+            self.imports.append(Finding(self.path, node.lineno, MISSING, spelling, text))
         elif text := DIFFERENCES.get(_canonical(full), ""):
-            self.imports.append(Finding(self.path, node.lineno, DIFFERS, shown, text))
+            self.imports.append(Finding(self.path, node.lineno, DIFFERS, spelling, text))
 
 
 def _own_name(module: str) -> tuple[str | None, bool]:

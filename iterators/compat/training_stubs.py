@@ -21,8 +21,8 @@ class TrainingStub(ModuleType):
 
     __path__: list[str] = []
 
-    def __init__(self, name: str, shown: str, reason: str) -> None:
-        super().__init__(name, f"{shown} is not here: {reason}.")
+    def __init__(self, name: str, spelling: str, reason: str) -> None:
+        super().__init__(name, f"{spelling} is not here: {reason}.")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -34,10 +34,10 @@ class TrainingStub(ModuleType):
         raise NotImplementedError(self.__doc__)
 
 
-def stand_in(package: str, shown: str, reasons: Mapping[str, str]) -> dict[str, TrainingStub]:
-    """Make the stand-ins of names below a package, importable there; `shown` stands before them."""
-    made = {}
+def stand_in(package: str, spelling: str, reasons: Mapping[str, str]) -> dict[str, TrainingStub]:
+    """Make stand-ins of names below a package, importable there; `spelling` stands before them."""
+    stubs = {}
     for name, reason in reasons.items():
         module = f"{package}.{name}"
-        made[name] = sys.modules[module] = TrainingStub(module, f"{shown}.{name}", reason)
-    return made
+        stubs[name] = sys.modules[module] = TrainingStub(module, f"{spelling}.{name}", reason)
+    return stubs

@@ -100,7 +100,7 @@ class Layout:
 
     def __init__(self, axes: Any, *, index_of: Any = None, **sizes: Any) -> None:
         letters = _letters(axes, "axes")
-        orders, at, known = {}, {}, {}
+        orders, at, lengths = {}, {}, {}
         for name, value in sizes.items():
             axis, _, kind = name.partition("_")
             axis = _letter(axis)
@@ -113,15 +113,15 @@ class Layout:
             elif kind:
                 raise LayoutError(f"{name}: expected a size, an _order or an _at of an axis")
             else:
-                known[axis] = _size(axis, value)
+                lengths[axis] = _size(axis, value)
         fill = object.__setattr__
         fill(self, "axes", letters)
         fill(self, "orders", orders)
         fill(self, "at", dict(sorted(at.items())))
         fill(self, "index_of", None if index_of is None else _letter(index_of))
-        self._check(known)
-        self._infer(known)
-        fill(self, "sizes", {axis: known[axis] for axis in self._described() if axis in known})
+        self._check(lengths)
+        self._infer(lengths)
+        fill(self, "sizes", {axis: lengths[axis] for axis in self._described() if axis in lengths})
         key = (
             letters,
             tuple(sorted(orders.items())),
@@ -132,7 +132,7 @@ class Layout:
         fill(self, "_key", key)
         fill(self, "_hash", hash(key))
 
-    def _check(self, known: Mapping[str, int]) -> None:
+    def _check(self, lengths: Mapping[str, int]) -> None:
         for axis, order in self.orders.items():
             if axis not in self.axes:
                 raise LayoutError(f"{axis}_order: {self.axes!r} has no axis {axis!r}")
@@ -146,7 +146,7 @@ class Layout:
                 raise LayoutError(f"{axis}_at: {self.axes!r} has the axis {axis!r}")
         if self.index_of is not None and self.index_of in atoms + self.axes:
             raise LayoutError(f"index_of={self.index_of!r}: {self.axes!r} has that axis")
-        for axis, size in known.items():
+        for axis, size in lengths.items():
             if axis == BATCH:
                 raise LayoutError("b has no size: a batch may have any number of samples")
             if axis not in self._described():
@@ -154,20 +154,20 @@ class Layout:
             if axis in self.at and self.at[axis] >= size:
                 raise LayoutError(f"{axis}_at={self.at[axis]} is not below {axis}={size}")
 
-    def _infer(self, known: dict[str, int]) -> None:
+    def _infer(self, lengths: dict[str, int]) -> None:
         """Infer a missing size: a flattened axis is as long as the axes it holds together."""
         for axis, order in self.orders.items():
-            missing = [inner for inner in order if inner not in known]
-            product = math.prod(known[inner] for inner in order if inner in known)
+            missing = [inner for inner in order if inner not in lengths]
+            product = math.prod(lengths[inner] for inner in order if inner in lengths)
             if not missing:
-                if known.setdefault(axis, product) != product:
+                if lengths.setdefault(axis, product) != product:
                     raise LayoutError(
-                        f"{axis}={known[axis]}, but {order!r} hold {product} elements"
+                        f"{axis}={lengths[axis]}, but {order!r} hold {product} elements"
                     )
-            elif missing != [BATCH] and len(missing) == 1 and axis in known and product:
-                known[missing[0]], rest = divmod(known[axis], product)
+            elif missing != [BATCH] and len(missing) == 1 and axis in lengths and product:
+                lengths[missing[0]], rest = divmod(lengths[axis], product)
                 if rest:
-                    raise LayoutError(f"{axis}={known[axis]} is not a multiple of {product}")
+                    raise LayoutError(f"{axis}={lengths[axis]} is not a multiple of {product}")
 
     def _described(self) -> str:
         return self.axes + self.atoms + "".join(self.at) + (self.index_of or "")

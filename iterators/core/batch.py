@@ -102,11 +102,11 @@ class DataDesc(tuple[Any, ...]):
         """
         if types is None:
             return [DataDesc(name, shape) for name, shape in shapes]
-        found = dict(types)
+        dtypes = dict(types)
         for name, _ in shapes:
-            if name not in found:
-                raise ValueError(f"there is no type for {name!r}, only for {', '.join(found)}")
-        return [DataDesc(name, shape, found[name]) for name, shape in shapes]
+            if name not in dtypes:
+                raise ValueError(f"there is no type for {name!r}, only for {', '.join(dtypes)}")
+        return [DataDesc(name, shape, dtypes[name]) for name, shape in shapes]
 
 
 class AbstractDataBatch:
@@ -214,7 +214,7 @@ class DataBatch(AbstractDataBatch):
         KeyError
             If no array has that name.
         """
-        known = []
+        names = []
         for descriptions, arrays in (
             (self.provide_data, self.data),
             (self.provide_label, self.label),
@@ -222,11 +222,11 @@ class DataBatch(AbstractDataBatch):
             for desc, array in zip(descriptions or (), arrays, strict=False):
                 if desc[0] == name:
                     return array
-                known.append(desc[0])
+                names.append(desc[0])
         if name in self.fields:
             return self.fields[name]
-        known += self.fields
-        raise KeyError(f"no array named {name!r}; this batch has {', '.join(known) or 'no names'}")
+        names += self.fields
+        raise KeyError(f"no array named {name!r}; this batch has {', '.join(names) or 'no names'}")
 
     __getitem__ = get
 

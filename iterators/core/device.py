@@ -115,19 +115,19 @@ def handing_over(arrays: Sequence[Any]) -> Callable[[], None]:
     The function that is returned is called by the thread that uses them: its streams wait for that.
     Arrays in host memory need nothing.
     """
-    tensors = [one for one in arrays if is_tensor(one) and one.is_cuda]
+    tensors = [array for array in arrays if is_tensor(array) and array.is_cuda]
     if not tensors:
         return lambda: None
     import torch
 
     current = torch.cuda.current_stream
-    noted = {one.device: current(one.device).record_event() for one in tensors}
+    noted = {array.device: current(array.device).record_event() for array in tensors}
 
     def receive() -> None:
         for device, event in noted.items():
             current(device).wait_event(event)
-        for one in tensors:
-            keep_for(current(one.device), [one])
+        for array in tensors:
+            keep_for(current(array.device), [array])
 
     return receive
 
@@ -136,11 +136,11 @@ def keep_for(stream: Any, tensors: Sequence[Any]) -> None:
     """Have the memory of CUDA tensors, once freed, wait for what a stream still does with them."""
     import torch
 
-    for one in tensors:
-        if one.layout == torch.strided:
-            one.record_stream(stream)
-        elif one.layout == torch.sparse_csr:
-            keep_for(stream, [one.crow_indices(), one.col_indices(), one.values()])
+    for tensor in tensors:
+        if tensor.layout == torch.strided:
+            tensor.record_stream(stream)
+        elif tensor.layout == torch.sparse_csr:
+            keep_for(stream, [tensor.crow_indices(), tensor.col_indices(), tensor.values()])
 
 
 class DeviceNormalisation:
@@ -347,14 +347,14 @@ def get_device(spec: Any) -> NumpyDevice | TorchDevice:
     if not isinstance(name, (str, torch.device)):
         raise TypeError(f"device={spec!r}: expected an integer, a string or a torch.device")
     try:
-        found = torch.device(name)
+        device = torch.device(name)
     except RuntimeError as error:
         raise ValueError(f"device={spec!r} is not a device that torch knows") from error
-    if found.type == "cuda":
+    if device.type == "cuda":
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        if (found.index or 0) >= count:
+        if (device.index or 0) >= count:
             raise RuntimeError(f"device={spec!r}: torch finds {count} CUDA devices")
-    return TorchDevice(found)
+    return TorchDevice(device)
 
 
 def to_device(device: Any, x: Any) -> Any:

@@ -97,12 +97,12 @@ def dtype_name(spec: Any) -> str:
     elif (torch := sys.modules.get("torch")) is not None and isinstance(spec, torch.dtype):
         return str(spec).removeprefix("torch.")
     try:
-        found = np.dtype(spec)
+        dtype = np.dtype(spec)
     except TypeError:
         raise TypeError(f"{spec!r} is not the name of an element type") from None
-    if spec is None or not is_number(found):
+    if spec is None or not is_number(dtype):
         raise TypeError(f"{spec!r} is not the name of a number type")
-    return _name(found)
+    return _name(dtype)
 
 
 @functools.lru_cache(maxsize=64)
@@ -160,10 +160,10 @@ def torch_dtype(spec: Any) -> Any:
     """Return the `torch.dtype` with that name; a TypeError if torch has no such type."""
     name = dtype_name(spec)
     torch = need("torch", f"its element type {name}")
-    found = getattr(torch, name, None)
-    if not isinstance(found, torch.dtype):
+    dtype = getattr(torch, name, None)
+    if not isinstance(dtype, torch.dtype):
         raise TypeError(f"torch has no element type {name!r}")
-    return found
+    return dtype
 
 
 def parse_type(text: Any) -> tuple[str, str | None]:
@@ -180,8 +180,8 @@ def parse_type(text: Any) -> tuple[str, str | None]:
             word = f"{text.__module__}.{text.__name__}"
             if word not in TENSORS:
                 raise ValueError(f"{word} is not a type of dense tensors on the CPU or on CUDA")
-            found, where = TENSORS[word]
-            return found, where or "cpu"
+            element_type, where = TENSORS[word]
+            return element_type, where or "cpu"
         return dtype_name(text), None
     word, at, device = text.partition("@")
     if at and not device:
@@ -189,8 +189,8 @@ def parse_type(text: Any) -> tuple[str, str | None]:
     if word in CUDA_WORDS:
         return "float32", device or "cuda"
     if word in TENSORS:
-        found, where = TENSORS[word]
-        return found, device or where
+        element_type, where = TENSORS[word]
+        return element_type, device or where
     name = ALIASES.get(word[:1].lower() + word[1:])
     if name is None:
         try:

@@ -91,7 +91,7 @@ def _pairs(name: str, value: Any, of: str = "point") -> tuple[tuple[int, int], .
         pairs = tuple((integer(name, a, low=0), integer(name, b, low=0)) for a, b in value)
     except (TypeError, ValueError):
         raise ValueError(f"{name}={value!r:.60}: expected pairs of numbers of {of}s") from None
-    every = [one for pair in pairs for one in pair]
+    every = [number for pair in pairs for number in pair]
     if len(set(every)) < len(every):
         raise ValueError(f"{name}={value!r:.60}: a {of} is in one pair at most")
     return pairs
@@ -499,9 +499,9 @@ def field_of(name: str, meta: FieldMeta | None) -> FieldKind:
         what = "is of no kind that a batch has" if meta else "is not described by the pack"
         kinds = [kind.__name__ for kind in KINDS if kind.stored]
         alike = [kind for kind in kinds if kind.lower() in name.lower()]
-        *others, last = [f"{kind}()" for kind in alike[:1] or kinds]
-        one = f"kind}} with one of {', '.join(others)} and {last}" if others else f"{last}}}"
-        raise FieldError(f"field {name} {what}: give its kind, fields={{{name!r}: {one}")
+        *calls, last = [f"{kind}()" for kind in alike[:1] or kinds]
+        remedy = f"kind}} with one of {', '.join(calls)} and {last}" if calls else f"{last}}}"
+        raise FieldError(f"field {name} {what}: give its kind, fields={{{name!r}: {remedy}")
     return next(kind for kind in KINDS if kind.__name__.lower() == meta.kind).of_meta(meta)
 
 

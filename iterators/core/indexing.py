@@ -62,26 +62,26 @@ def resolve_rows(index: Any, length: int) -> Any: ...
 
 def resolve_rows(index: Any, length: int) -> Any:
     """Return the row numbers that an index means, checked, negative ones counted from the end."""
-    found = resolve_index(index, length)
-    if isinstance(found, (int, np.integer)):
-        row = int(found)
+    numbers = resolve_index(index, length)
+    if isinstance(numbers, (int, np.integer)):
+        row = int(numbers)
         if not -length <= row < length:
             raise _out_of_range(row, length)
         return row + length if row < 0 else row
-    if isinstance(found, range):
+    if isinstance(numbers, range):
         if isinstance(index, slice):
-            return found
-        for end in (found[0], found[-1]) if len(found) else ():
+            return numbers
+        for end in (numbers[0], numbers[-1]) if len(numbers) else ():
             if not 0 <= end < length:
                 break
         else:
-            return found
-    if isinstance(found, np.ndarray) and found.dtype == np.uint64:
-        found = found.tolist()  # numbers from 2**63 on must not become negative ones
+            return numbers
+    if isinstance(numbers, np.ndarray) and numbers.dtype == np.uint64:
+        numbers = numbers.tolist()  # numbers from 2**63 on must not become negative ones
     try:
-        rows = np.array(found, np.int64).reshape(-1)
+        rows = np.array(numbers, np.int64).reshape(-1)
     except OverflowError:
-        raise _out_of_range(max(found, key=abs), length) from None
+        raise _out_of_range(max(numbers, key=abs), length) from None
     outside = (rows < -length) | (rows >= length)
     if outside.any():
         raise _out_of_range(int(rows[outside][0]), length)

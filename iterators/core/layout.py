@@ -137,9 +137,9 @@ class LayoutPlan:
         first, second = other._steps[-1], self._steps[0]
         if first.fuses and second.fuses:
             # Each end learns what the layout between them knew.
-            known = {**first.known, **second.known}
+            sizes = {**first.axis_sizes, **second.axis_sizes}
             src, dst = (
-                layout.replace(**{a: known[a] for a in known if a in layout.atoms and a != BATCH})
+                layout.replace(**{a: sizes[a] for a in sizes if a in layout.atoms and a != BATCH})
                 for layout in (first.src, second.dst)
             )
             middle = plan(src, dst)._steps

@@ -23,12 +23,12 @@ class Step:
     """The conversion from `src` to `dst`; see `iterators.core.layout.plan` for its rules."""
 
     __slots__ = (
+        "axis_sizes",
         "dst",
         "dst_groups",
         "gone",
         "inserted",
         "kept",
-        "known",
         "one_hot",
         "order",
         "seen",
@@ -41,7 +41,7 @@ class Step:
     def __init__(self, src: Layout, dst: Layout) -> None:
         self.src: Layout = src
         self.dst: Layout = dst
-        self.known: dict[str, int] = self._merge_sizes()
+        self.axis_sizes: dict[str, int] = self._merge_sizes()
         # A flattened axis that both have in the same way is one axis: nobody needs its parts.
         whole = {a for a in src.axes if a in dst.axes and src.orders.get(a) == dst.orders.get(a)}
         self.src_groups: list[str] = _groups(src, whole)
@@ -53,7 +53,7 @@ class Step:
             raise self._impossible(
                 f"the elements are labels of axis {src.index_of or dst.index_of!r} in one of them"
             )
-        if self.one_hot and self.one_hot not in self.known:
+        if self.one_hot and self.one_hot not in self.axis_sizes:
             raise self._impossible(f"the size of axis {self.one_hot!r} is not known")
         gone = [axis for axis in have if axis not in want]
         self.selected: dict[str, int] = {a: dst.at[a] for a in gone if a in dst.at}
@@ -67,8 +67,8 @@ class Step:
         for axis in [] if self.one_hot else self.gone:
             self._must_be_one(axis, src)
         for axis, position in self.selected.items():
-            if position >= self.known.get(axis, position + 1):
-                raise self._impossible(f"axis {axis!r} has size {self.known[axis]}")
+            if position >= self.axis_sizes.get(axis, position + 1):
+                raise self._impossible(f"axis {axis!r} has size {self.axis_sizes[axis]}")
         self.kept: str = "".join(axis for axis in have if axis in want)
         present = self.inserted + list(self.kept)
         self.order: list[int] = [present.index(axis) for axis in want if axis != self.one_hot]
@@ -79,18 +79,18 @@ class Step:
 
     def _merge_sizes(self) -> dict[str, int]:
         """Return the sizes of the axes that both speak of, and of those that only one has."""
-        known: dict[str, int] = {}
-        for layout, other in ((self.src, self.dst), (self.dst, self.src)):
+        sizes: dict[str, int] = {}
+        for layout, other_layout in ((self.src, self.dst), (self.dst, self.src)):
             for axis, size in layout.sizes.items():
-                order, another = layout.orders.get(axis), other.orders.get(axis)
+                order, another = layout.orders.get(axis), other_layout.orders.get(axis)
                 if order != another and order is not None:
                     # The letter of a flattened axis means nothing on the other side, unless that
                     # holds the same axes.
                     if another and sorted(order) == sorted(another):
-                        self._agree(axis, size, other.sizes.get(axis, size))
+                        self._agree(axis, size, other_layout.sizes.get(axis, size))
                     continue
-                self._agree(axis, known.setdefault(axis, size), size)
-        return known
+                self._agree(axis, sizes.setdefault(axis, size), size)
+        return sizes
 
     def _agree(self, axis: str, first: int, second: int) -> None:
         if first != second:
@@ -100,8 +100,8 @@ class Step:
         return LayoutError(f"cannot convert {self.src!r} to {self.dst!r}: {reason}")
 
     def _must_be_one(self, axis: str, owner: Layout) -> None:
-        other = self.dst if owner is self.src else self.src
-        size = self.known.get(axis)
+        other_layout = self.dst if owner is self.src else self.src
+        size = self.axis_sizes.get(axis)
         if axis in owner.orders or (owner is self.src and size is None) or axis == "b":
             size = 0
         if size not in (None, 1):
@@ -110,8 +110,8 @@ class Step:
                 hint = "; say what it holds with f_order="
             elif owner is self.src:
                 hint = f"; say which position is meant with {axis}_at="
-            raise self._impossible(f"{other.axes!r} has no axis {axis!r}{hint}")
-        self.known[axis] = 1
+            raise self._impossible(f"{other_layout.axes!r} has no axis {axis!r}{hint}")
+        self.axis_sizes[axis] = 1
 
     # -- properties -----------------------------------------------------------------------------
 
@@ -119,8 +119,8 @@ class Step:
     def lossless(self) -> bool:
         """True if the input can be told from the output."""
         if self.one_hot:
-            return all(self.known.get(axis) == 1 for axis in self.gone) and not self.selected
-        return all(self.known.get(axis) == 1 for axis in self.selected)
+            return all(self.axis_sizes.get(axis) == 1 for axis in self.gone) and not self.selected
+        return all(self.axis_sizes.get(axis) == 1 for axis in self.selected)
 
     @property
     def fuses(self) -> bool:
@@ -189,7 +189,7 @@ class Step:
                 f"expected an array with the {layout.ndim} axes {layout.axes!r}, not one of shape "
                 f"{shape}"
             )
-        sizes = dict(self.known)
+        sizes = dict(self.axis_sizes)
         for axis, group, size in zip(layout.axes, groups, shape, strict=True):
             if layout.sizes.get(axis, size) != size:
                 raise LayoutError(

@@ -85,9 +85,9 @@ class AugmentedDataset(DatasetMixin):
 
     def __init__(self, *values: Any, **keywords: Unpack[AugmentedDatasetParameters]) -> None:
         owner = type(self).__name__
-        given = by_name(owner, keywords, AugmentedDatasetOptions, values)
-        augmentation = {name: given.pop(name) for name in EXAMPLE_KEYWORDS & given.keys()}
-        options = AugmentedDatasetOptions.of(owner, given, also=EXAMPLE_KEYWORDS)
+        arguments = by_name(owner, keywords, AugmentedDatasetOptions, values)
+        augmentation = {name: arguments.pop(name) for name in EXAMPLE_KEYWORDS & arguments.keys()}
+        options = AugmentedDatasetOptions.of(owner, arguments, also=EXAMPLE_KEYWORDS)
         self._dataset, self._stored = by_position(options.dataset), options.stored
         self._threads = DecodingThreads(options.threads)
         if "dtype" in augmentation:
@@ -114,8 +114,8 @@ class AugmentedDataset(DatasetMixin):
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
         """Return several augmented examples; the data set inside is read once."""
         rows = [resolve_rows(i, len(self)) for i in indices]
-        found = examples_at(self._dataset, rows)
-        return self._threads.map(self._augmented, list(zip(rows, found, strict=True)))
+        examples = examples_at(self._dataset, rows)
+        return self._threads.map(self._augmented, list(zip(rows, examples, strict=True)))
 
     def _augmented(self, item: tuple[int, Any]) -> Any:
         row, example = item

@@ -167,8 +167,8 @@ class ConcatenatedDataset(DatasetMixin):
             positions.append(position)
         result: list[Any] = [None] * len(indices)
         for member, (slots, positions) in asked.items():
-            found = examples_at(self._datasets[member], positions)
-            for slot, example in zip(slots, found, strict=True):
+            examples = examples_at(self._datasets[member], positions)
+            for slot, example in zip(slots, examples, strict=True):
                 result[slot] = example
         return result
 

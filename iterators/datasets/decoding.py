@@ -51,12 +51,12 @@ class DecodingThreads:
         runs = [items[start : start + RUN] for start in range(0, len(items), RUN)]
         epoch = epoch_at_hand()
 
-        def made(run: Sequence[Any]) -> list[Any]:
+        def results_of(run: Sequence[Any]) -> list[Any]:
             with in_epoch(epoch):
                 return [function(item) for item in run]
 
-        found = self._executor().map(made, runs)
-        return [result for run in found for result in run]
+        parts = self._executor().map(results_of, runs)
+        return [result for run in parts for result in run]
 
     def _count(self) -> int:
         if self._threads is not None:

@@ -165,13 +165,13 @@ def cache_or_load_file(
     temporary = Temporary(path, folder=True)
     try:
         temporary.make()
-        made = os.path.join(temporary.path, name)
-        content = creator(made)
-        if not os.path.exists(made):
-            raise FileNotFoundError(f"the creator wrote no file {made}, which was to become {path}")
+        file = os.path.join(temporary.path, name)
+        content = creator(file)
+        if not os.path.exists(file):
+            raise FileNotFoundError(f"the creator wrote no file {file}, which was to become {path}")
         with lock(os.path.join(root, "_create_lock")):
             if not os.path.exists(path):
-                os.replace(made, path)
+                os.replace(file, path)
     finally:
         temporary.remove()
     return content
@@ -271,10 +271,10 @@ def cached_download(url: str, *, checksum: str | None = None, progress: bool | N
         part = target + ".partial"
         fetch = _fetch_http if scheme in ("http", "https") else _fetch_file
         fetch(url, part, progress)
-        if digest is not None and (found := _digest_of(part, digest.kind)) != digest.value:
+        if digest is not None and (actual := _digest_of(part, digest.kind)) != digest.value:
             _remove(part, part + ".json")
             raise DigestError(
-                f"{url}: the {digest.kind} of what arrived is {found}, not {digest.value}; it was "
+                f"{url}: the {digest.kind} of what arrived is {actual}, not {digest.value}; it was "
                 "changed on its way or at its source"
             )
         os.replace(part, target)
@@ -343,12 +343,12 @@ class _Part:
         """Append everything that the source gives; the number of bytes there are then."""
         done = start
         try:
-            with self.open(version, start) as file, bar(start, total) as shown:
+            with self.open(version, start) as file, bar(start, total) as display:
                 file.seek(start)
                 while block := source.read(CHUNK):
                     file.write(block)
                     done += len(block)
-                    shown.update(len(block))
+                    display.update(len(block))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
@@ -447,8 +447,8 @@ def _fetch_file(url: str, path: str, progress: bool | None) -> None:
             details = system.info(name)
             total = details.get("size")
             marks = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
-            known = {mark: str(details[mark]) for mark in marks if details.get(mark)}
-            version = json.dumps([known, total]) if known else None
+            stamps = {mark: str(details[mark]) for mark in marks if details.get(mark)}
+            version = json.dumps([stamps, total]) if stamps else None
             source = stack.enter_context(system.open(name, "rb"))
         before, have = part.state()
         start = have if version is not None and version == before and have <= (total or 0) else 0

@@ -275,8 +275,8 @@ class ImageFolderDataset(GluonDataset):
             notes.add(LEFT_OUT, path)
 
         # Each folder in the root has a label, as in Gluon, one without images too; im2rec differs.
-        for folder, images, others in walk_images(root, EXTENSIONS, 1, pass_over, notes):
-            for name in others if folder else images + others:
+        for folder, images, other_files in walk_images(root, EXTENSIONS, 1, pass_over, notes):
+            for name in other_files if folder else images + other_files:
                 notes.add(LEFT_OUT, os.path.join(folder, name))
             if folder:
                 paths = [os.path.join(root, folder, name) for name in images]
@@ -332,8 +332,8 @@ class _OfFirst:
     def __init__(self, fn: Callable[[Any], Any]) -> None:
         self._fn = fn
 
-    def __call__(self, first: Any, *others: Any) -> Any:
-        return (self._fn(first), *others) if others else self._fn(first)
+    def __call__(self, first: Any, *rest: Any) -> Any:
+        return (self._fn(first), *rest) if rest else self._fn(first)
 
 
 def _channels(flag: int) -> int:

@@ -310,18 +310,18 @@ class ImageRecordDataset(DatasetMixin):
 
     def __init__(self, *values: Any, **keywords: Unpack[ImageRecordDatasetParameters]) -> None:
         owner = type(self).__name__
-        given = by_name(owner, keywords, ImageRecordDatasetOptions, values)
-        self.given: dict[str, Any] = dict(given)
+        arguments = by_name(owner, keywords, ImageRecordDatasetOptions, values)
+        self.given: dict[str, Any] = dict(arguments)
         own = {item.name for item in fields(ImageRecordDatasetOptions)}
-        augmentation = {name: given.pop(name) for name in AUGMENTATION & given.keys() - own}
-        options = ImageRecordDatasetOptions.of(owner, given, also=AUGMENTATION)
+        augmentation = {name: arguments.pop(name) for name in AUGMENTATION & arguments.keys() - own}
+        options = ImageRecordDatasetOptions.of(owner, arguments, also=AUGMENTATION)
         self._threads = DecodingThreads(options.threads)
         self._limits: dict[str, Any] = options.limits
         self._examples: AugmentedExamples | None = None
         self._cut = CutBits()
         self._stored: StoredFields | None = None
         if augmentation:
-            if "orient" in given:  # a recipe may say it as well
+            if "orient" in arguments:  # a recipe may say it as well
                 augmentation["orient"] = options.orient
             self._augment(augmentation, options)
         else:
@@ -335,14 +335,14 @@ class ImageRecordDataset(DatasetMixin):
         self._label_dtype = options.label_dtype
         self._multi_hot = options.multi_hot
         self._transform = options.transform
-        found = as_packs(options.path)
-        if options.index and found:
+        packs = as_packs(options.path)
+        if options.index and packs:
             raise ValueError("index belongs to one pack: give path_imgidx to that Pack")
         chosen = options.values("image_field", "label_field", "classes")
-        for name in chosen if found else ():
+        for name in chosen if packs else ():
             if chosen[name]:
                 raise ValueError(f"{name} belongs to one pack: give it to that Pack")
-        self.packs: tuple[Pack, ...] = found or (
+        self.packs: tuple[Pack, ...] = packs or (
             Pack(options.path, path_imgidx=options.index, **chosen),
         )
         _refuse_mixing(self.packs)
@@ -374,24 +374,24 @@ class ImageRecordDataset(DatasetMixin):
         form = {name: value for name, value in form.items() if value is not None}
         if "dtype" in form:
             form["dtype"] = dtype_name(form["dtype"])
-        found = AugmentedExamples(type(self).__name__, augmentation | form, **self._limits)
-        self._channels = found.recipes[0].channels
+        examples = AugmentedExamples(type(self).__name__, augmentation | form, **self._limits)
+        self._channels = examples.recipes[0].channels
         if options.channels not in (None, self._channels):
             raise ValueError(
                 f"channels={options.channels!r}, but data_shape has {self._channels}: drop it"
             )
-        self._examples = found
+        self._examples = examples
 
     def _add_fields(self, options: ImageRecordDatasetOptions) -> None:
         """Open the fields, and find what makes them."""
-        found, views = self._examples, 0
-        if found is not None and len(found.recipes) > 1:
-            views = len(found.recipes)
+        examples, views = self._examples, 0
+        if examples is not None and len(examples.recipes) > 1:
+            views = len(examples.recipes)
         self._fields = ImageFields(options.fields, self.source, views)
         if not self._fields:
             return
-        if found is not None:
-            found.fields = self._fields
+        if examples is not None:
+            examples.fields = self._fields
             return
         if self._dtype != "uint8":
             for name, kind in self._fields.specs.items():
@@ -419,11 +419,11 @@ class ImageRecordDataset(DatasetMixin):
             ``field``; images have a ``layout`` and a ``dtype``, and augmented ones a ``shape``;
             ``classes`` of the target names labels.
         """
-        found = self._examples
-        form = {"layout": self._layout, "dtype": self._dtype} if found is None else {}
+        examples = self._examples
+        form = {"layout": self._layout, "dtype": self._dtype} if examples is None else {}
         images: list[dict[str, Any]] = [{"kind": "image", **form}]
-        if found is not None:
-            options = found.options
+        if examples is not None:
+            options = examples.options
             images = [
                 {
                     "kind": "image",
@@ -431,25 +431,26 @@ class ImageRecordDataset(DatasetMixin):
                     "dtype": options.dtype,
                     "shape": plan.shape(1)[1:],
                 }
-                for plan in found.plans()
+                for plan in examples.plans()
             ]
         names = ["input"] if len(images) == 1 else [f"input{i}" for i in range(len(images))]
         stored = self.source.fields_meta
         parts = dict(zip(names, images, strict=True))
         for name, field, kind in self._fields.named():
-            known = stored[field].facts() if field in stored else {}
-            parts[name] = {"kind": type(kind).__name__.lower(), **known, "field": kind}
+            stored_facts = stored[field].facts() if field in stored else {}
+            parts[name] = {"kind": type(kind).__name__.lower(), **stored_facts, "field": kind}
         classes = {k: v for file in self.source.files for k, v in file.shown_classes.items()}
         parts["target"] = {"kind": "label", **({"classes": classes} if classes else {})}
         return {name: (place, facts) for place, (name, facts) in enumerate(parts.items())}
 
     def __repr__(self) -> str:
-        packs, found = ", ".join(map(repr, self.packs)), self._examples
-        if found is None:
+        packs, examples = ", ".join(map(repr, self.packs)), self._examples
+        if examples is None:
             form = f"{self._layout} {self._dtype}"
         else:
-            shapes = " and ".join(str(tuple(recipe.data_shape)) for recipe in found.recipes)
-            form = f"{found.options.layout} {found.options.dtype} of {shapes}, epoch {self.epoch}"
+            options = examples.options
+            shapes = " and ".join(str(tuple(recipe.data_shape)) for recipe in examples.recipes)
+            form = f"{options.layout} {options.dtype} of {shapes}, epoch {self.epoch}"
         return f"<{type(self).__name__} of {packs}: {len(self)} images, {form}>"
 
     @property
@@ -568,10 +569,10 @@ class ImageRecordDataset(DatasetMixin):
         count = self._multi_hot or 0
         if change.absent:
             return np.full(count, -1, np.float32)
-        labels, known = change.apply(np.atleast_1d(labels))
-        known &= (labels >= 0) & (labels < count) & (labels == np.floor(labels))
-        if not known.all():
-            wrong = labels[np.argmin(known)]
+        labels, is_known = change.apply(np.atleast_1d(labels))
+        is_known &= (labels >= 0) & (labels < count) & (labels == np.floor(labels))
+        if not is_known.all():
+            wrong = labels[np.argmin(is_known)]
             raise LabelError(
                 f"the label {wrong:g} numbers none of the {count} classes of multi_hot",
                 record_id=record_id,

@@ -167,9 +167,9 @@ class _LinesOfFile:
         if self._text is not None:
             return self._text[line]
         start = int(self._ends[line - 1]) if line else 0
-        found = part_of(view, start, int(self._ends[line]))
-        text = str(found, self.encoding, self.errors)
-        if is_lost(found):
+        raw_line = part_of(view, start, int(self._ends[line]))
+        text = str(raw_line, self.encoding, self.errors)
+        if is_lost(raw_line):
             raise TextFormatError(LOST, path=self.path, line=int(line) + 1)
         if self.newline is None and text.endswith("\r\n"):
             return text[:-2] + "\n"
@@ -223,7 +223,7 @@ def _line_ends(view: memoryview, newline: str | None) -> np.ndarray:
             alone[-1] &= stop == len(data) or data[stop] != LF
             ends |= alone
         pieces.append(np.flatnonzero(ends) + (start + 1))
-    found = np.concatenate(pieces)
-    if len(data) and (not len(found) or found[-1] < len(data)):
-        found = np.append(found, len(data))
-    return found
+    all_ends = np.concatenate(pieces)
+    if len(data) and (not len(all_ends) or all_ends[-1] < len(data)):
+        all_ends = np.append(all_ends, len(data))
+    return all_ends

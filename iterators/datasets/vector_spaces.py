@@ -53,8 +53,8 @@ class FieldDataset(DatasetMixin):
     def get_example(self, i: Any) -> Any:
         """Return one example, as it is stored."""
         row = resolve_rows(i, len(self))
-        found = tuple(self._rows(name, row) for name in self._fields)
-        return found if len(found) > 1 else found[0]
+        values = tuple(self._rows(name, row) for name in self._fields)
+        return values if len(values) > 1 else values[0]
 
     def get(self, sources: tuple[str, ...], indexes: Any) -> tuple[Any, ...]:
         """Return rows of several fields as they are stored.
@@ -307,7 +307,7 @@ class TransformerDataset:
         stored = Request(self.raw.get_data_specs())
         return stored.forms[stored.sources.index(FEATURES)]
 
-    def _given(self, features: Any, form: Any) -> Any:
+    def _transform(self, features: Any, form: Any) -> Any:
         """Return transformed features in a form."""
         result = self.perform(features)
         if form is None:
@@ -364,11 +364,11 @@ class TransformerDataset:
             raise NotImplementedError("the transformer has no get_output_space()")
         stored = Request((space, source))
         out = self.transformer.get_output_space()
-        given: list[Any] = [
+        forms: list[Any] = [
             out if name == FEATURES else form
             for form, name in zip(stored.forms, stored.sources, strict=True)
         ]
-        return (given[0] if isinstance(source, str) else CompositeSpace(given)), source
+        return (forms[0] if isinstance(source, str) else CompositeSpace(forms)), source
 
 
 class TransformerIterator:
@@ -378,13 +378,13 @@ class TransformerIterator:
         self,
         dataset: TransformerDataset,
         raw: Any,
-        wanted: list[tuple[Any, str]],
+        specs: list[tuple[Any, str]],
         nest: Callable[[Any], tuple[Any, ...]],
         return_tuple: bool,
     ) -> None:
         self._dataset = dataset
         self._raw = raw
-        self._wanted = wanted
+        self._specs = specs
         self._nest = nest
         self._return_tuple = return_tuple
 
@@ -397,10 +397,10 @@ class TransformerIterator:
         return self
 
     def __next__(self) -> Any:
-        parts = zip(next(self._raw), self._wanted, strict=True)
+        parts = zip(next(self._raw), self._specs, strict=True)
         batch = self._nest(
             [
-                self._dataset._given(part, form) if source == FEATURES else part
+                self._dataset._transform(part, form) if source == FEATURES else part
                 for part, (form, source) in parts
             ]
         )

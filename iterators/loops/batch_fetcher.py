@@ -14,12 +14,12 @@ from .iterator import fetch, shares
 class _Batch:
     """A batch on its way; `examples`, by number of the share, are guarded by the fetcher's lock."""
 
-    __slots__ = ("count", "examples", "made")
+    __slots__ = ("count", "examples", "result")
 
     def __init__(self, count: int) -> None:
         self.count = count  # shares
         self.examples: dict[int, list[Any]] = {}
-        self.made: Any = None
+        self.result: Any = None
 
 
 class BatchFetcher:
@@ -65,7 +65,7 @@ class BatchFetcher:
         self._batches.popleft()
         if error is not None:
             raise error
-        return batch.made
+        return batch.result
 
     def stats(self) -> dict[str, float]:
         """Return what a `Prefetcher` counts; its time is that of the data set, in Python."""
@@ -93,5 +93,5 @@ class BatchFetcher:
             is_last = len(batch.examples) == batch.count
         if is_last:
             parts = (batch.examples.pop(i) for i in range(batch.count))
-            batch.made = self._make([example for part in parts for example in part])
+            batch.result = self._make([example for part in parts for example in part])
         return None, None, None, []

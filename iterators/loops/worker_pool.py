@@ -142,7 +142,7 @@ class WorkerPool:
         self._waiting: deque[tuple[int, bytes]] = deque()
         self._answers: dict[int, tuple[Answer, memoryview] | WorkerDiedError] = {}
         self._idle_death: WorkerDiedError | None = None
-        self._wanted: set[int] = set()
+        self._open_tickets: set[int] = set()
         self._warned = False
         self._workers: list[WorkerHandle] = []
         self._retired: list[Any] = []
@@ -185,7 +185,7 @@ class WorkerPool:
     def submit(self, indices: list[int], epochs: list[int] | None = None) -> int:
         """Have examples fetched, each of an epoch; returns a ticket to collect them with."""
         self._ticket += 1
-        self._wanted.add(self._ticket)
+        self._open_tickets.add(self._ticket)
         asked = np.array([indices, epochs or [0] * len(indices)], np.int64)
         self._waiting.append((self._ticket, asked.tobytes()))
         self._hand_out()
@@ -205,7 +205,7 @@ class WorkerPool:
             if not self._receive(left) and left is not None:
                 deadline = None
                 on_timeout()
-        self._wanted.discard(ticket)
+        self._open_tickets.discard(ticket)
         answered = self._answers.pop(ticket)
         if isinstance(answered, WorkerDiedError):
             raise answered
@@ -230,8 +230,8 @@ class WorkerPool:
 
     def cancel(self, tickets: list[int]) -> None:
         """Forget what was submitted; what has begun is fetched and thrown away."""
-        self._wanted.difference_update(tickets)
-        self._waiting = deque(item for item in self._waiting if item[0] in self._wanted)
+        self._open_tickets.difference_update(tickets)
+        self._waiting = deque(item for item in self._waiting if item[0] in self._open_tickets)
         for ticket in tickets:
             self._answers.pop(ticket, None)
 
@@ -278,7 +278,7 @@ class WorkerPool:
             except (EOFError, OSError):
                 self._bury(worker)
                 continue
-            if answer.ticket in self._wanted:
+            if answer.ticket in self._open_tickets:
                 self._answers[answer.ticket] = answer, shared
             self._replace_if_used_up(worker)
         self._hand_out()

@@ -50,8 +50,8 @@ class Described:
         return json.dumps([type(self).__name__.lower(), self._kwargs])
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self._kwargs.items())
-        return f"{type(self).__name__}({given})"
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self._kwargs.items())
+        return f"{type(self).__name__}({arguments})"
 
 
 class ImageAugmenter(Described):

@@ -261,6 +261,6 @@ def _colour_steps(recipe: Augmenter) -> list[ImageAugmenter]:
         steps.append(RandomGrayAug(recipe.rand_gray))
     mean, std = (np.array(each[: recipe.channels]) for each in (recipe.mean, recipe.std))
     if mean.any() or (std != 1).any():
-        given = mean if mean.any() else None, std if (std != 1).any() else None
-        steps.append(ColorNormalizeAug(*given))
+        mean_and_std = mean if mean.any() else None, std if (std != 1).any() else None
+        steps.append(ColorNormalizeAug(*mean_and_std))
     return steps

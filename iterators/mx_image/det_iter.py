@@ -384,10 +384,10 @@ def objects_of(values: Any, raw_width: int = -1) -> np.ndarray:
     if raw_width > 0 and len(label) != raw_width:
         raise LabelError(f"the label has {len(label)} values, label_width is {raw_width}")
     objects = boxes_of(label)
-    shown = objects[(objects[:, 3] > objects[:, 1]) & (objects[:, 4] > objects[:, 2])]
-    if len(objects) and not len(shown):
+    visible_objects = objects[(objects[:, 3] > objects[:, 1]) & (objects[:, 4] > objects[:, 2])]
+    if len(objects) and not len(visible_objects):
         raise LabelError("no object of the label has an area")
-    return shown
+    return visible_objects
 
 
 def described_files(

@@ -255,19 +255,19 @@ class DetRandomCropAug(DetAugmenter):
     def _shows_enough(self, label: np.ndarray, crop: np.ndarray, pixels: int) -> bool:
         boxes = label[:, 1:5]
         boxes = boxes[_areas(boxes) * pixels > LEAST_PIXELS]
-        shown = _areas(_clipped(boxes, crop)) / _areas(boxes)
-        shown = shown[shown > 0]
-        return bool(len(shown)) and bool(shown.min() > self.min_object_covered)
+        shares = _areas(_clipped(boxes, crop)) / _areas(boxes)
+        shares = shares[shares > 0]
+        return bool(len(shares)) and bool(shares.min() > self.min_object_covered)
 
     def _kept(self, label: np.ndarray, crop: np.ndarray) -> np.ndarray:
         """Return the objects of which enough is in the crop, in fractions of it."""
         corner, size = crop[[0, 1, 0, 1]], crop[[2, 3, 2, 3]] - crop[[0, 1, 0, 1]]
-        found = _copied(label)
-        found[:, 1:5] = np.clip((label[:, 1:5] - corner) / size, 0, 1)
-        inside = (found[:, 3] > found[:, 1]) & (found[:, 4] > found[:, 2])
+        objects = _copied(label)
+        objects[:, 1:5] = np.clip((label[:, 1:5] - corner) / size, 0, 1)
+        inside = (objects[:, 3] > objects[:, 1]) & (objects[:, 4] > objects[:, 2])
         whole = np.where(inside, _areas(label[:, 1:5]), 1)
-        shown = _areas(found[:, 1:5]) * (size[0] * size[1]) / whole
-        return found[inside & (shown > self.min_eject_coverage)]
+        shares = _areas(objects[:, 1:5]) * (size[0] * size[1]) / whole
+        return objects[inside & (shares > self.min_eject_coverage)]
 
 
 class DetRandomPadAug(DetAugmenter):
@@ -380,8 +380,8 @@ def CreateMultiRandCropAugmenter(
     >>> len(CreateMultiRandCropAugmenter([0.1, 0.5, 0.9], area_range=(0.3, 1)).aug_list)
     3
     """
-    given = [min_object_covered, aspect_ratio_range, area_range, min_eject_coverage, max_attempts]
-    lists = [value if isinstance(value, list) else [value] for value in given]
+    items = [min_object_covered, aspect_ratio_range, area_range, min_eject_coverage, max_attempts]
+    lists = [item if isinstance(item, list) else [item] for item in items]
     count = max(len(values) for values in lists)
     if any(len(values) not in (1, count) for values in lists):
         raise ValueError(

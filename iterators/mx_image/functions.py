@@ -157,8 +157,8 @@ def imresize(src: Any, w: int, h: int, interp: int = 1, out: Any = None) -> np.n
     if image.dtype == np.uint8 and image.shape[2] in (1, 3, 4):
         return _into(out, resize_uint8(np.ascontiguousarray(image), (width, height), method))
     cv2 = need("cv2", "resizing other images than those of uint8 with 1, 3 or 4 channels")
-    found = cv2.resize(image, (width, height), interpolation=method)
-    return _into(out, found if found.ndim == 3 else found[:, :, None])
+    result = cv2.resize(image, (width, height), interpolation=method)
+    return _into(out, result if result.ndim == 3 else result[:, :, None])
 
 
 def interpolation(interp: int, old: Sequence[int], new: Sequence[int]) -> int:
@@ -292,8 +292,8 @@ def copyMakeBorder(
         return _into(out, _bordered(image, widths, kind, colour))
     import cv2
 
-    found: Any = cv2.copyMakeBorder(image, *widths, kind, value=colour)  # type: ignore[call-overload]
-    return _into(out, found if found.ndim == 3 else found[:, :, None])
+    result: Any = cv2.copyMakeBorder(image, *widths, kind, value=colour)  # type: ignore[call-overload]
+    return _into(out, result if result.ndim == 3 else result[:, :, None])
 
 
 def _bordered(image: np.ndarray, widths: list[int], kind: int, colour: list[float]) -> np.ndarray:
@@ -307,10 +307,10 @@ def _bordered(image: np.ndarray, widths: list[int], kind: int, colour: list[floa
         limits = np.iinfo(image.dtype)
         values = np.clip(np.rint(values), limits.min, limits.max)
     height, width = image.shape[:2]
-    found = np.empty((top + height + bottom, left + width + right, image.shape[2]), image.dtype)
-    found[...] = values
-    found[top : top + height, left : left + width] = image
-    return found
+    result = np.empty((top + height + bottom, left + width + right, image.shape[2]), image.dtype)
+    result[...] = values
+    result[top : top + height, left : left + width] = image
+    return result
 
 
 def _into(out: Any, image: np.ndarray) -> np.ndarray:

@@ -98,8 +98,8 @@ class ImageIter(RollingProvider, RecordImageProvider):
 
     def __init__(self, *values: Any, **keywords: Unpack[ImageIterParameters]) -> None:
         owner = type(self).__name__
-        given, named, beneath = _expanded(by_name(owner, keywords, ImageClassIterOptions, values))
-        own, augmentation = divided(owner, given, ImageClassIterOptions, AugmenterOptions)
+        words, named, beneath = _expanded(by_name(owner, keywords, ImageClassIterOptions, values))
+        own, augmentation = divided(owner, words, ImageClassIterOptions, AugmenterOptions)
         options = ImageClassIterOptions(**own)
         check_label_types(options, own)
         files = _listed(options)
@@ -141,17 +141,17 @@ def _expanded(
         return keywords, None, {}
     named = NamedRecipe.of(keywords["recipe"])
     refuse_processor(named)
-    known = {item.name for item in fields(ImageClassIterOptions)} - {"recipe"}
-    mine = {name: value for name, value in named.keywords.items() if name in known}
-    rest = {name: value for name, value in named.keywords.items() if name not in known}
+    own_names = {item.name for item in fields(ImageClassIterOptions)} - {"recipe"}
+    mine = {name: value for name, value in named.keywords.items() if name in own_names}
+    rest = {name: value for name, value in named.keywords.items() if name not in own_names}
     return {**mine, **keywords, "recipe": named}, named, rest
 
 
-def check_label_types(options: ImageIterOptions, given: dict[str, Any]) -> None:
+def check_label_types(options: ImageIterOptions, arguments: dict[str, Any]) -> None:
     """Refuse what says the type of the labels twice."""
     if options.data_specs is not None and options.dtype != "float32":
         raise ValueError(f"data_specs sets the type of the labels: drop dtype={options.dtype!r}")
-    if options.label_dtype is not None and "dtype" in given:
+    if options.label_dtype is not None and "dtype" in arguments:
         raise ValueError("dtype is that of the labels too: give it or label_dtype, not both")
 
 
@@ -166,20 +166,20 @@ def _listed(options: ImageIterOptions) -> ImageFileSource | None:
 
 
 def _augmentation(
-    aug_list: Any, given: dict[str, Any], named: NamedRecipe | None, beneath: dict[str, Any]
+    aug_list: Any, arguments: dict[str, Any], named: NamedRecipe | None, beneath: dict[str, Any]
 ) -> tuple[Augmenter, tuple[Any, ...] | None]:
     """Return what happens to an image; or its shape alone, and functions that are to be called.
 
-    `beneath` is in the recipe `named` and counts where nothing was `given`.
+    `beneath` is in the recipe `named` and counts where `arguments` say nothing.
     """
     if aug_list is None and named is None:
-        return described_augmenter(**given), None
+        return described_augmenter(**arguments), None
     if aug_list is None:
-        recipe = augmenter_of({}, {"data_shape": given["data_shape"], **beneath}, "recipe")
-        return augmenter_of(recipe.changed(), given), None
+        recipe = augmenter_of({}, {"data_shape": arguments["data_shape"], **beneath}, "recipe")
+        return augmenter_of(recipe.changed(), arguments), None
     if not isinstance(aug_list, Augmenter):
-        return shape_alone(given), callables(aug_list)
-    data_shape = shape_alone(given).data_shape
+        return shape_alone(arguments), callables(aug_list)
+    data_shape = shape_alone(arguments).data_shape
     if data_shape != aug_list.data_shape:
         raise ValueError(
             f"data_shape={data_shape!r} differs from that of aug_list, {aug_list.data_shape}"
@@ -203,10 +203,10 @@ def _varied(recipe: Augmenter, pack: Pack, described: bool) -> Augmenter:
         return recipe
     if not described:
         raise ValueError("aug_list defines the augmentation: drop the keywords of Pack for it")
-    known = [item.name for item in fields(AugmenterOptions)]
-    for name in ("data_shape", *sorted(set(pack.augmentation) - set(known))):
+    names = [item.name for item in fields(AugmenterOptions)]
+    for name in ("data_shape", *sorted(set(pack.augmentation) - set(names))):
         if name in pack.augmentation:
-            raise unknown_keyword("Pack", name, known)
+            raise unknown_keyword("Pack", name, names)
     return augmenter_of(recipe.changed(), pack.augmentation, "Pack")
 
 
@@ -268,11 +268,11 @@ def described_step(step: Any) -> Any:
 def lists_files(options: ImageIterOptions) -> bool:
     """Return whether a list of image files is meant, and not a record file."""
     if options.path_imgrec:
-        for name, given in (
+        for name, value in (
             ("imglist", options.imglist is not None),
             ("path_root", options.path_root),
         ):
-            if given:
+            if value:
                 raise ValueError(
                     f"{name} has no effect on the record file {options.path_imgrec!r}: drop it"
                 )

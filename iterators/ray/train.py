@@ -85,9 +85,9 @@ def train_iterator(
                     save_state(images, folder)  # where the model is saved
                     ray.train.report(metrics, checkpoint=Checkpoint.from_directory(folder))
     """
-    given = sorted({"num_parts", "part_index", "even"} & set(arguments))
-    if given:
-        raise TypeError(f"{', '.join(given)} follows from the train context: drop it")
+    names = sorted({"num_parts", "part_index", "even"} & set(arguments))
+    if names:
+        raise TypeError(f"{', '.join(names)} follows from the train context: drop it")
     context = ray.train.get_context()
     provider = make(
         num_parts=context.get_world_size(),
@@ -95,9 +95,9 @@ def train_iterator(
         even=True,
         **arguments,
     )
-    found = ray.train.get_checkpoint() if checkpoint is None else checkpoint
-    if found is not None:
-        with found.as_directory() as folder:
+    source = ray.train.get_checkpoint() if checkpoint is None else checkpoint
+    if source is not None:
+        with source.as_directory() as folder:
             if checkpoint is not None or os.path.exists(os.path.join(folder, STATE_FILE)):
                 load_state(provider, folder)
     return provider

@@ -67,8 +67,8 @@ class Dataset(Sample):
         if fields is None and isinstance(data, HasParts):
             parts = data.example_parts()
             fields = {name: place for name, (place, _) in parts.items()}
-            known = {name: facts for name, (_, facts) in parts.items()}
-            fields_meta = {**known, **(fields_meta or NOTHING)}
+            own_facts = {name: facts for name, (_, facts) in parts.items()}
+            fields_meta = {**own_facts, **(fields_meta or NOTHING)}
         super().__init__(data, fields, meta, readonly, primary, fields_meta=fields_meta)
 
     def __getitem__(self, index: Any) -> Any:
@@ -173,8 +173,8 @@ class Minibatches(Dataset):
     def __getitem__(self, index: Any) -> Any:
         rest: tuple[Any, ...] = ()
         if isinstance(index, tuple):
-            index, *others = index
-            rest = tuple(others)
+            index, *inner = index
+            rest = tuple(inner)
         chosen = select_rows(self._batches, slice(None) if index is Ellipsis else index)
         if isinstance(index, slice) or index is Ellipsis or is_index_list(index):
             if rest and self._index:

@@ -164,8 +164,8 @@ def _positions(first: Any, length: int | None) -> Any:
     elif isinstance(first, slice):
         if length is not None:
             return range(*first.indices(length))
-        known = first.stop is not None and min(first.start or 0, first.stop) >= 0
-        if not known or (first.step or 1) < 1:
+        is_bounded = first.stop is not None and min(first.start or 0, first.stop) >= 0
+        if not is_bounded or (first.step or 1) < 1:
             return None
         return range(first.start or 0, first.stop, first.step or 1)
     else:

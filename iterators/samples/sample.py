@@ -380,8 +380,8 @@ class Sample(SeesData):
         try:
             return self._entries[name]
         except KeyError:
-            known = ", ".join(self._entries) or "none"
-            raise AttributeError(f"no field {name!r}; the fields are: {known}") from None
+            names = ", ".join(self._entries) or "none"
+            raise AttributeError(f"no field {name!r}; the fields are: {names}") from None
 
     def _field(self, name: str) -> Any:
         return self._seen(self._entry(name), self._fields_meta.get(name, NOTHING))

@@ -82,8 +82,8 @@ class SequenceRegion(Region):
         if isinstance(index, tuple):
             if not rowwise and len(index) > 1:
                 raise TypeError(f"a {type(self._data).__name__} takes no tuple of indices: {index}")
-            index, *others = index
-            rest = (others[0] if len(others) == 1 else tuple(others),) if others else ()
+            index, *inner = index
+            rest = (inner[0] if len(inner) == 1 else tuple(inner),) if inner else ()
         if index is Ellipsis:
             index = slice(None)
         try:
@@ -178,8 +178,8 @@ class _StackedRegion(SequenceRegion):
     """Some rows of `Rows`, and the index expressions that are applied to each."""
 
     def read(self) -> Any:
-        found = super().read()
-        return found if isinstance(self.rows, int) else stacked(list(found))
+        values = super().read()
+        return values if isinstance(self.rows, int) else stacked(list(values))
 
 
 class _Value(Region):

@@ -81,8 +81,8 @@ class StreamDataset:
         if name.startswith("_"):
             raise AttributeError(f"StreamDataset has no method {name}")
         if name not in self._entries:
-            known = ", ".join(self._entries) or "none"
-            raise AttributeError(f"no field {name!r}; the fields are: {known}")
+            names = ", ".join(self._entries) or "none"
+            raise AttributeError(f"no field {name!r}; the fields are: {names}")
         field = StreamDataset(self._rows)
         object.__setattr__(field, "_step", self._entries[name].index)
         return field

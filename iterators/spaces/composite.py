@@ -146,10 +146,10 @@ class CompositeSpace(Space):
                     f"{self} has {len(self.components)} components and {space} has "
                     f"{len(space.components)}"
                 )
-            for own, other in zip(self.components, space.components, strict=True):
-                if isinstance(own, CompositeSpace) != isinstance(other, CompositeSpace):
-                    raise TypeError(f"{own} and {other} are nested differently")
-                own._check_sizes(other)
+            for own, component in zip(self.components, space.components, strict=True):
+                if isinstance(own, CompositeSpace) != isinstance(component, CompositeSpace):
+                    raise TypeError(f"{own} and {component} are nested differently")
+                own._check_sizes(component)
             return
         super()._check_sizes(space)
 
@@ -203,10 +203,10 @@ class CompositeSpace(Space):
         for leaf, _ in leaves:
             leaf._check_sizes(VectorSpace(leaf.get_total_dimension()))
         if space.dtype is None:
-            found = {backend_of(part).dtype(part) for _, part in leaves}
-            if len(found) > 1:
+            types = {backend_of(part).dtype(part) for _, part in leaves}
+            if len(types) > 1:
                 raise TypeError(
-                    f"the parts have the types {sorted(found)}, and {space} does not say which one "
+                    f"the parts have the types {sorted(types)}, and {space} does not say which one "
                     "to use"
                 )
         plain = (isinstance(part, np.ndarray) and leaf.flat_layout for leaf, part in leaves)
@@ -428,17 +428,17 @@ class DataSpecsMapping:
             If the tree has another structure, positions that share an entry hold different things,
             or there is something where a NullSpace is, or nothing where data is.
         """
-        found: list[Any] = [_MISSING] * self.n_unique_specs
-        self._collect(nested, self.spec_mapping, found)
+        entries: list[Any] = [_MISSING] * self.n_unique_specs
+        self._collect(nested, self.spec_mapping, entries)
         if return_tuple:
-            return tuple(found)
-        if len(found) == 1:
-            return found[0]
+            return tuple(entries)
+        if len(entries) == 1:
+            return entries[0]
         if isinstance(nested, Space):
-            return CompositeSpace(found)
-        return None if self.spec_mapping is None else tuple(found)
+            return CompositeSpace(entries)
+        return None if self.spec_mapping is None else tuple(entries)
 
-    def _collect(self, nested: Any, mapping: Any, found: list[Any]) -> None:
+    def _collect(self, nested: Any, mapping: Any, entries: list[Any]) -> None:
         if mapping is None:
             if not (isinstance(nested, NullSpace) or _is_nothing(nested)):
                 raise SpecError(f"{nested!r} stands where NullSpace has no data")
@@ -447,9 +447,9 @@ class DataSpecsMapping:
                 (nested,) = nested
             if nested is None:
                 raise SpecError("None stands where there must be data")
-            if found[mapping] is _MISSING:
-                found[mapping] = nested
-            elif not _same(found[mapping], nested):
+            if entries[mapping] is _MISSING:
+                entries[mapping] = nested
+            elif not _same(entries[mapping], nested):
                 raise SpecError("two positions of the same space and source hold different things")
         else:
             parts = nested.components if isinstance(nested, CompositeSpace) else nested
@@ -458,7 +458,7 @@ class DataSpecsMapping:
             if len(parts) != len(mapping):
                 raise SpecError(f"expected {len(mapping)} entries instead of {len(parts)}")
             for part, own in zip(parts, mapping, strict=True):
-                self._collect(part, own, found)
+                self._collect(part, own, entries)
 
     # -- entries to tree ------------------------------------------------------------------------
 

@@ -95,8 +95,8 @@ def iterate(
     sources = request.sources
     for name in sources:
         if name and name not in dataset.field_specs:
-            known = ", ".join(map(repr, dataset.field_specs))
-            raise SpecError(f"there is no source {name!r}; this dataset has {known}")
+            listing = ", ".join(map(repr, dataset.field_specs))
+            raise SpecError(f"there is no source {name!r}; this dataset has {listing}")
     kind: Any = resolve_iterator_class(mode)
     if getattr(kind, "stochastic", False):
         rng = dataset.rng if rng is None else generator(rng)
@@ -117,8 +117,8 @@ def iterate(
     ]
 
     def read() -> tuple[Any, ...]:
-        found = dict(zip(names, dataset.get(names, next(subsets)), strict=True))
-        return request.nest([convert and convert(found[name]) for name, convert in conversions])
+        arrays = dict(zip(names, dataset.get(names, next(subsets)), strict=True))
+        return request.nest([convert and convert(arrays[name]) for name, convert in conversions])
 
     return FiniteDatasetIterator(subsets, read, return_tuple)
 

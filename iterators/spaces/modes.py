@@ -250,13 +250,13 @@ def as_even(cls: type[SubsetIterator]) -> type[SubsetIterator]:
 
 
 def alike(
-    order: np.ndarray, lengths: np.ndarray, wanted: np.ndarray, batch_size: int
+    order: np.ndarray, lengths: np.ndarray, chosen_lengths: np.ndarray, batch_size: int
 ) -> list[list[np.ndarray]]:
-    """Return batches of sequences of one length, for every length of `wanted`, in its order.
+    """Return batches of sequences of one length, for every one of `chosen_lengths`, in its order.
 
     `order` has the numbers of the sequences in the order in which they are taken.
     """
-    return [list(pieces(order[lengths[order] == length], batch_size)) for length in wanted]
+    return [list(pieces(order[lengths[order] == length], batch_size)) for length in chosen_lengths]
 
 
 class EvenSequencesSubsetIterator(SubsetIterator):

@@ -290,12 +290,12 @@ class Space(Form):
     def _check_family(batch: Any, numeric: bool, method: str) -> None:
         """Refuse what a method is not for, and name its twin that is: ``np_`` takes arrays."""
         here, there = is_numeric_batch, is_symbolic_batch
-        wanted, twin = "numpy arrays or scipy sparse matrices", method
+        family, twin = "numpy arrays or scipy sparse matrices", method
         if not numeric:
-            here, there, wanted, twin = there, here, "torch tensors", f"np_{method}"
+            here, there, family, twin = there, here, "torch tensors", f"np_{method}"
         if not here(batch):
             advice = f": use {twin}" if there(batch) else ""
-            raise TypeError(f"expected {wanted}, not {type(batch).__name__}{advice}")
+            raise TypeError(f"expected {family}, not {type(batch).__name__}{advice}")
 
     def _no_conversion(self, space: Space) -> NotImplementedError:
         return NotImplementedError(f"there is no conversion from {self} to {space}")
@@ -313,9 +313,9 @@ def space_of(spec: FieldSpec | tuple[FieldSpec, ...]) -> Space:
     """Return the space in which data is stored; a composite one for a tuple."""
     _load_kinds()
     for kind in Space._kinds:
-        found = kind.describing(spec)
-        if found is not None:
-            return found
+        space = kind.describing(spec)
+        if space is not None:
+            return space
     raise SpecError(f"no space describes {spec}")
 
 
@@ -385,12 +385,12 @@ class SimpleSpace(Space):
                 f"{tuple(batch.shape)}"
             )
         for axis in sorted(layout.axes):  # the channels first
-            found = batch.shape[layout.axis(axis)]
-            wanted = layout.sizes.get(axis, found)
-            if found != wanted:
+            size = batch.shape[layout.axis(axis)]
+            expected_size = layout.sizes.get(axis, size)
+            if size != expected_size:
                 raise ValueError(
-                    f"axis {layout.axis(axis)} of a batch of {self} has size {wanted}, not {found} "
-                    f"as in shape {tuple(batch.shape)}"
+                    f"axis {layout.axis(axis)} of a batch of {self} has size {expected_size}, not "
+                    f"{size} as in shape {tuple(batch.shape)}"
                 )
 
     def _check_dtype(self, name: str) -> None:
@@ -407,14 +407,14 @@ class SimpleSpace(Space):
 
     def _conversion(self, space: Any) -> Conversion:
         """Convert to other orders of the axes, or to and from rows."""
-        rows, wanted = self.flat_layout, space.flat_layout
-        if rows is None or wanted is None:
+        rows, target_rows = self.flat_layout, space.flat_layout
+        if rows is None or target_rows is None:
             raise self._no_conversion(space)
         here, there = self.layout, space.layout
         if there.axes == ROWS:
             convert = plan(here, rows)
         elif here.axes == ROWS:
-            convert = plan(wanted, there)
+            convert = plan(target_rows, there)
         elif set(here.axes) == set(there.axes):
             convert = plan(here, there)
         else:

@@ -45,13 +45,13 @@ def dimension(name: str, value: Any) -> int:
 
 def _flattening(layout: Layout) -> tuple[Layout, Layout]:
     """Return any layout with a batch axis, and the rows that hold its other axes in their order."""
-    others = layout.axes.replace("b", "")
-    if others in ("", "f"):
-        return layout, layout.replace("bf", **({} if others else {"f": 1}))
+    other_axes = layout.axes.replace("b", "")
+    if other_axes in ("", "f"):
+        return layout, layout.replace("bf", **({} if other_axes else {"f": 1}))
     # An axis called f would have to hold itself; what it is called here is of no consequence.
-    spare = next(letter for letter in "xyzuvqrs" if letter not in others)
+    spare = next(letter for letter in "xyzuvqrs" if letter not in other_axes)
     sizes = {axis.replace("f", spare): size for axis, size in layout.sizes.items()}
-    order = others.replace("f", spare)
+    order = other_axes.replace("f", spare)
     return Layout(layout.axes.replace("f", spare), **sizes), Layout("bf", f_order=order, **sizes)
 
 
@@ -140,8 +140,8 @@ class VectorSpace(SimpleSpace):
 
     def _check_container(self, batch: Any) -> None:
         if self.sparse != is_stored_sparse(batch):
-            wanted = "sparse" if self.sparse else "dense"
-            raise TypeError(f"a batch of {self} is {wanted}, unlike this {type(batch).__name__}")
+            storage = "sparse" if self.sparse else "dense"
+            raise TypeError(f"a batch of {self} is {storage}, unlike this {type(batch).__name__}")
 
     def _conversion(self, space: Space) -> Conversion:
         if isinstance(space, VectorSpace):

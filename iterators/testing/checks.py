@@ -56,17 +56,17 @@ def check_space(space: Any, batch: Any, others: Iterable[Any] = ()) -> None:
     space.np_validate(batch)
     size = space.np_batch_size(batch)
     for other in (space, *others):
-        found = space.np_format_as(batch, other)
-        other.np_validate(found)
+        converted = space.np_format_as(batch, other)
+        other.np_validate(converted)
         require(
-            other.np_batch_size(found) == size,
-            f"{size} samples of {space} are {other.np_batch_size(found)} of {other}",
+            other.np_batch_size(converted) == size,
+            f"{size} samples of {space} are {other.np_batch_size(converted)} of {other}",
         )
-        assert_same(space.undo_np_format_as(found, other), batch)
+        assert_same(space.undo_np_format_as(converted, other), batch)
         if torch := sys.modules.get("torch"):
             tensors = space.format_as(_each(torch.as_tensor, batch), other)
             other.validate(tensors)
-            assert_same(_each(np.asarray, tensors), _each(np.asarray, found))
+            assert_same(_each(np.asarray, tensors), _each(np.asarray, converted))
 
 
 def _each(convert: Callable[[Any], Any], batch: Any) -> Any:
@@ -117,17 +117,17 @@ def check_decoder(
     >>> def reference(blob):
     ...     return cv2.imdecode(np.frombuffer(blob, np.uint8), 1)
     >>> def decode(blob):
-    ...     found = reference(blob) if len(blob) else None
-    ...     if found is None:
+    ...     image = reference(blob) if len(blob) else None
+    ...     if image is None:
     ...         raise ValueError("no image")
-    ...     return found
+    ...     return image
     >>> check_decoder(decode, reference, [encode(noise(5, 6)), encode(noise(1, 1), ".bmp")])
     """
     number = -1
     for number, blob in enumerate(blobs):
-        wanted = np.asarray(reference(blob))
+        expected = np.asarray(reference(blob))
         for kind in (bytes, bytearray, memoryview):
-            _compare(np.asarray(decode(kind(blob))), wanted, tolerance, f"blob {number}")
+            _compare(np.asarray(decode(kind(blob))), expected, tolerance, f"blob {number}")
         for end in sorted({0, 1, len(blob) // 4, len(blob) // 2, len(blob) - 1}):
             try:
                 decode(blob[:end])
@@ -141,10 +141,10 @@ def check_decoder(
     require(number >= 0, "there was no blob to decode")
 
 
-def _compare(found: np.ndarray, wanted: np.ndarray, tolerance: float, position: str) -> None:
-    forms = [f"{array.dtype} {array.shape}" for array in (found, wanted)]
+def _compare(actual: np.ndarray, expected: np.ndarray, tolerance: float, position: str) -> None:
+    forms = [f"{array.dtype} {array.shape}" for array in (actual, expected)]
     require(forms[0] == forms[1], f"{position}: found {forms[0]}, wanted {forms[1]}")
-    apart = np.abs(found.astype(float) - wanted.astype(float)).max(initial=0)
+    apart = np.abs(actual.astype(float) - expected.astype(float)).max(initial=0)
     require(apart <= tolerance, f"{position}: values differ by {apart}, more than {tolerance}")
 
 
@@ -204,27 +204,27 @@ def check_pack(
         _equal(path, "lines of the index", report.index_lines, report.records)
     if not any((keys, labels, ids, contents, images)):
         return report
-    found: dict[str, list[Any]] = {"labels": [], "ids": [], "contents": []}
+    contents_by_name: dict[str, list[Any]] = {"labels": [], "ids": [], "contents": []}
     with recordio.RecordReader(path, index) as reader:
         rows = np.argsort(reader.offsets) if index else range(len(reader))
         keyed = reader.keys[rows].tolist() if index else list(rows)
         for row, key in zip(rows, keyed, strict=True):
             record = reader[int(row)]
             header, content = recordio.unpack(record)
-            found["labels"].append(np.atleast_1d(header.label).tolist())
-            found["ids"].append(header.id)
-            found["contents"].append(bytes(content))
+            contents_by_name["labels"].append(np.atleast_1d(header.label).tolist())
+            contents_by_name["ids"].append(header.id)
+            contents_by_name["contents"].append(bytes(content))
             if images and len(content):
                 image = recordio.unpack_img(record)[1]
                 require(image is not None, f"{path}: the record with key {key} is not an image")
     if labels is not None:
         labels = [np.atleast_1d(label).astype(np.float32).tolist() for label in labels]
-    for name, wanted in (("labels", labels), ("ids", ids), ("contents", contents)):
-        _equal(path, name, found[name], None if wanted is None else list(wanted))
+    for name, expected in (("labels", labels), ("ids", ids), ("contents", contents)):
+        _equal(path, name, contents_by_name[name], None if expected is None else list(expected))
     _equal(path, "keys", keyed, None if keys is None else list(keys))
     return report
 
 
-def _equal(path: Path, name: str, found: Any, wanted: Any) -> None:
-    if wanted is not None:
-        require(found == wanted, f"{path}: {name} are {found}, not {wanted}")
+def _equal(path: Path, name: str, actual: Any, expected: Any) -> None:
+    if expected is not None:
+        require(actual == expected, f"{path}: {name} are {actual}, not {expected}")

@@ -34,7 +34,7 @@ def copies(batches: Iterable[Any]) -> list[DataBatch]:
     >>> [batch.data[0].tolist() for batch in copies(provider)]
     [[0, 1], [2, 3]]
     """
-    found = []
+    result = []
     for batch in batches:
         copied = DataBatch(
             [_copy(array) for array in batch.data],
@@ -46,8 +46,8 @@ def copies(batches: Iterable[Any]) -> list[DataBatch]:
         )
         source = getattr(batch, "source", None)
         copied.source = None if source is None else np.array(source)
-        found.append(copied)
-    return found
+        result.append(copied)
+    return result
 
 
 def samples(batches: Iterable[Any]) -> Iterator[tuple[Any, Any, int | None]]:
@@ -135,29 +135,29 @@ def _as_numpy(array: Any) -> Any:
     return array.toarray() if hasattr(array, "toarray") else array
 
 
-def _difference(found: Any, wanted: Any, position: str) -> str | None:
+def _difference(actual: Any, expected: Any, position: str) -> str | None:
     """Describe the first difference; None without one."""
-    if isinstance(wanted, DataBatch) and isinstance(found, DataBatch):
-        found, wanted = _fields(found), _fields(wanted)
-    if isinstance(wanted, NUMBERS) and isinstance(found, NUMBERS):
-        equal = found == wanted or (found != found and wanted != wanted)
-        return None if equal else _differs(position, found, wanted)
-    if type(found) is not type(wanted):
-        return _differs(position, type(found).__name__, type(wanted).__name__)
-    if isinstance(wanted, Mapping):
-        if list(found) != list(wanted):
-            return _differs(position, f"keys {list(found)}", list(wanted))
-        return _first_of(found, wanted, wanted, position)
-    if isinstance(wanted, (list, tuple)):
-        if len(found) != len(wanted):
-            return _differs(position, f"{len(found)} items", len(wanted))
-        return _first_of(found, wanted, range(len(wanted)), position)
-    if isinstance(wanted, np.ndarray) or is_tensor(wanted) or hasattr(wanted, "toarray"):
-        forms = [f"{array.dtype} {tuple(array.shape)}" for array in (found, wanted)]
+    if isinstance(expected, DataBatch) and isinstance(actual, DataBatch):
+        actual, expected = _fields(actual), _fields(expected)
+    if isinstance(expected, NUMBERS) and isinstance(actual, NUMBERS):
+        equal = actual == expected or (actual != actual and expected != expected)
+        return None if equal else _differs(position, actual, expected)
+    if type(actual) is not type(expected):
+        return _differs(position, type(actual).__name__, type(expected).__name__)
+    if isinstance(expected, Mapping):
+        if list(actual) != list(expected):
+            return _differs(position, f"keys {list(actual)}", list(expected))
+        return _first_of(actual, expected, expected, position)
+    if isinstance(expected, (list, tuple)):
+        if len(actual) != len(expected):
+            return _differs(position, f"{len(actual)} items", len(expected))
+        return _first_of(actual, expected, range(len(expected)), position)
+    if isinstance(expected, np.ndarray) or is_tensor(expected) or hasattr(expected, "toarray"):
+        forms = [f"{array.dtype} {tuple(array.shape)}" for array in (actual, expected)]
         if forms[0] != forms[1]:
             return _differs(position, *forms)
-        return _first_element(_as_numpy(found), _as_numpy(wanted), position)
-    return None if found == wanted else _differs(position, repr(found), repr(wanted))
+        return _first_element(_as_numpy(actual), _as_numpy(expected), position)
+    return None if actual == expected else _differs(position, repr(actual), repr(expected))
 
 
 def _fields(batch: DataBatch) -> dict[str, Any]:
@@ -165,23 +165,25 @@ def _fields(batch: DataBatch) -> dict[str, Any]:
     return {name: getattr(batch, name, None) for name in names}
 
 
-def _first_of(found: Any, wanted: Any, keys: Iterable[Any], position: str) -> str | None:
-    differences = (_difference(found[key], wanted[key], f"{position}[{key!r}]") for key in keys)
+def _first_of(actual: Any, expected: Any, keys: Iterable[Any], position: str) -> str | None:
+    differences = (_difference(actual[key], expected[key], f"{position}[{key!r}]") for key in keys)
     return next((text for text in differences if text is not None), None)
 
 
-def _first_element(found: np.ndarray, wanted: np.ndarray, position: str) -> str | None:
-    if found.dtype == object:
-        return _difference(found.tolist(), wanted.tolist(), position)
-    unequal = found != wanted
-    if found.dtype.kind == "c" or is_float(found.dtype):
-        unequal &= ~(np.isnan(found) & np.isnan(wanted))
+def _first_element(actual: np.ndarray, expected: np.ndarray, position: str) -> str | None:
+    if actual.dtype == object:
+        return _difference(actual.tolist(), expected.tolist(), position)
+    unequal = actual != expected
+    if actual.dtype.kind == "c" or is_float(actual.dtype):
+        unequal &= ~(np.isnan(actual) & np.isnan(expected))
     if not np.any(unequal):
         return None
     at = tuple(int(i) for i in np.argwhere(unequal)[0])
     where = position + (f"[{', '.join(map(str, at))}]" if at else "")
-    return _differs(where, f"{found[at]} ({np.sum(unequal)} of {found.size} differ)", wanted[at])
+    return _differs(
+        where, f"{actual[at]} ({np.sum(unequal)} of {actual.size} differ)", expected[at]
+    )
 
 
-def _differs(position: str, found: Any, wanted: Any) -> str:
-    return f"{position + ': ' if position else ''}found {found}, wanted {wanted}"
+def _differs(position: str, actual: Any, expected: Any) -> str:
+    return f"{position + ': ' if position else ''}found {actual}, wanted {expected}"

@@ -133,9 +133,12 @@ def _check_batch(provider: Any, batch: DataBatch, position: str) -> None:
             f"{position}: {name} has shape {tuple(array.shape)}, not {shape}",
         )
         dtype = str(array.dtype).removeprefix("torch.")
-        wanted = getattr(desc, "dtype", None)
-        if wanted is not None:
-            require(dtype == str(np.dtype(wanted)), f"{position}: {name} is {dtype}, not {wanted}")
+        expected_dtype = getattr(desc, "dtype", None)
+        if expected_dtype is not None:
+            require(
+                dtype == str(np.dtype(expected_dtype)),
+                f"{position}: {name} is {dtype}, not {expected_dtype}",
+            )
         axis = DataDesc.get_batch_axis(getattr(desc, "layout", None))
         require(
             shape[axis] == provider.batch_size,
@@ -210,16 +213,16 @@ def check_states(
     with _closing(make()) as used:
         for name, epoch, done, state in states:
             position = f"from a state of epoch {epoch}, {name}, {done} items"
-            wanted = [epochs[epoch][done:], *epochs[epoch + 1 : epoch + 3]]
+            expected = [epochs[epoch][done:], *epochs[epoch + 1 : epoch + 3]]
             with _closing(make()) as fresh:
                 for it in (fresh, used):
                     it.load_state_dict(state)
-                    found = [list(loop(it)) for _ in range(5)]
+                    actual = [list(loop(it)) for _ in range(5)]
                     if name != "behind" and not empty_loops:
-                        first = wanted[0] or wanted[1]
-                        require(same(found[0], first), f"{position}: another first epoch")
-                    flat = [item for part in wanted for item in part]
-                    items = [item for part in found for item in part][: len(flat)]
+                        first = expected[0] or expected[1]
+                        require(same(actual[0], first), f"{position}: another first epoch")
+                    flat = [item for part in expected for item in part]
+                    items = [item for part in actual for item in part][: len(flat)]
                     require(same(items, flat), f"{position}: other items")
             next(iter(loop(used)), None)  # the next state finds it in the middle
 
@@ -259,19 +262,19 @@ def _run_with_states(
     epochs: list[list[Any]] = []
     states = []
     for epoch in range(4):
-        found: list[Any] = []
+        items: list[Any] = []
         if epoch < 2:
             states.append(("before", epoch, 0, _saved(it)))
             if resets and hasattr(it, "reset"):
                 it.reset()
                 states.append(("reset", epoch, 0, _saved(it)))
         for item in loop(it):
-            found.append(item)
+            items.append(item)
             if epoch < 2:
-                states.append(("behind", epoch, len(found), _saved(it)))
-        epochs.append(found)
+                states.append(("behind", epoch, len(items), _saved(it)))
+        epochs.append(items)
         if epoch < 2:
-            states.append(("end", epoch, len(found), _saved(it)))
+            states.append(("end", epoch, len(items), _saved(it)))
     return epochs, states
 
 
@@ -312,12 +315,12 @@ def check_dataset(
     count = len(dataset)
     require(count > 0, "the data set is empty")
 
-    def compare(found: Any, wanted: Any, index: str) -> None:
-        found, wanted = list(found), list(wanted)
+    def compare(actual: Any, expected: Any, index: str) -> None:
+        actual, expected = list(actual), list(expected)
         if drawn:
-            require(len(found) == len(wanted), f"{index}: {len(found)} examples")
+            require(len(actual) == len(expected), f"{index}: {len(actual)} examples")
         else:
-            require(same(found, wanted), f"{index}: other examples")
+            require(same(actual, expected), f"{index}: other examples")
 
     examples = [dataset[number] for number in range(count)]
     compare((dataset[number] for number in range(count)), examples, "integers, a second time")
@@ -349,9 +352,9 @@ def _check_indices(
         compare(dataset[index], examples[index], str(index))
     rows = [count - 1, 0, last, 0]
     mask = [number % 2 == 0 for number in range(count)]
-    for asked, wanted, kind in ((rows, rows, int), ([], [], int), (mask, range(0, count, 2), bool)):
+    for asked, places, kind in ((rows, rows, int), ([], [], int), (mask, range(0, count, 2), bool)):
         for form in (asked, np.array(asked, kind)):
-            compare(dataset[form], [examples[row] for row in wanted], repr(form))
+            compare(dataset[form], [examples[row] for row in places], repr(form))
     if hasattr(dataset, "__getitems__"):
         compare(dataset.__getitems__(rows), [examples[row] for row in rows], f"getitems {rows}")
     require(_refuses(dataset, [*mask, True], ValueError), "a mask that is too long is taken")

@@ -74,8 +74,8 @@ def headers(most: int = 6) -> Any:
     >>> from hypothesis import given
     >>> @given(headers())
     ... def test(header):
-    ...     found, content = recordio.unpack(recordio.pack(header, b"content"))
-    ...     assert (found.flag, found.id, content) == (header.flag, header.id, b"content")
+    ...     unpacked, content = recordio.unpack(recordio.pack(header, b"content"))
+    ...     assert (unpacked.flag, unpacked.id, content) == (header.flag, header.id, b"content")
     >>> test()
     """
     ids = st.integers(0, 2**64 - 1)

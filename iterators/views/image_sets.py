@@ -129,13 +129,13 @@ class ImageClassSet(MadeSet):
         self._cut = _sample_function(sample_func or default, self.sample_size[1:])
         folders = [data_path] if isinstance(data_path, (str, os.PathLike)) else list(data_path)
         notes = Notes()
-        found = sorted(_images(folders, tuple(ending.lower() for ending in extensions), notes))
+        images = sorted(_images(folders, tuple(ending.lower() for ending in extensions), notes))
         notes.say(", ".join(map(str, folders)), stacklevel=2)
-        if not found:
+        if not images:
             raise ValueError(f"no images in subfolders of {', '.join(map(str, folders))}")
-        classes = sorted({name for name, _ in found})
-        self.paths: list[str] = [path for _, path in found]
-        self.labels: np.ndarray = np.array([classes.index(name) for name, _ in found], np.int64)
+        classes = sorted({name for name, _ in images})
+        self.paths: list[str] = [path for _, path in images]
+        self.labels: np.ndarray = np.array([classes.index(name) for name, _ in images], np.int64)
         self.random_seed: int = integer("random_seed", random_seed)
         self.n_thread: int = integer("n_thread", n_thread, low=0)
         self._limits = complete_limits(limits)
@@ -146,7 +146,7 @@ class ImageClassSet(MadeSet):
             self._threads = ThreadPoolExecutor(self.n_thread, "image-class-set")
             self._process = os.getpid()
             self._finalizer = weakref.finalize(self, _stop, self._threads, self._process)
-        super().__init__(which_set, len(found), classes)
+        super().__init__(which_set, len(images), classes)
 
     @property
     def io_shapes(self) -> tuple[str, str]:
@@ -273,11 +273,11 @@ def _images(
                 raise ImageFileError(reason, path=os.path.join(root, path))
             notes.add(f"files or links were left out: {reason}", path)
 
-        found = find_images(root, pass_over, endings)
+        scan = find_images(root, pass_over, endings)
         if IMAGE_SUFFIXES.issuperset(endings) and len(endings) == len(IMAGE_SUFFIXES):
-            found.note_others()
-        notes.update(found.notes)
-        for name in found.images:
+            scan.note_others()
+        notes.update(scan.notes)
+        for name in scan.images:
             if "/" in name:
                 yield name.partition("/")[0], os.path.join(root, name)
 
@@ -314,10 +314,10 @@ def _image(
     result = np.asarray(
         cut(pixels if pixels.ndim == 3 else pixels[:, :, None], np.random.default_rng(seed))
     )
-    wanted = (*sample_size[1:], channels)
-    if result.shape != wanted or result.dtype != np.uint8:
+    shape = (*sample_size[1:], channels)
+    if result.shape != shape or result.dtype != np.uint8:
         raise ValueError(
-            f"sample_func made {result.dtype} of shape {result.shape}: expected uint8 of {wanted}"
+            f"sample_func made {result.dtype} of shape {result.shape}: expected uint8 of {shape}"
         )
     return result
 
@@ -337,7 +337,7 @@ def _sample_function(choice: Any, sides: Sequence[int]) -> SampleFunction:
 
     if callable(choice):
         return choice
-    known = {"centre": centre, "random": random}
-    if choice not in known:
+    functions = {"centre": centre, "random": random}
+    if choice not in functions:
         raise ValueError(f"sample_func={choice!r}: expected 'centre', 'random' or a function")
-    return known[choice]
+    return functions[choice]

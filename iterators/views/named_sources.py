@@ -65,7 +65,7 @@ class _Images(DataSource):
             order = draw.permutation(len(labels)) if shuffle else slice(None)
             return images[order], labels[order]
 
-        def made(name: str, images: np.ndarray, labels: np.ndarray) -> DataSet | None:
+        def data_set_of(name: str, images: np.ndarray, labels: np.ndarray) -> DataSet | None:
             if not len(labels):
                 return None
             targets = ClassView("b", labels.astype(np.int64))
@@ -76,9 +76,9 @@ class _Images(DataSource):
         images, labels = shuffled("train")
         count = int(len(labels) * (1 - valid_ratio))
         super().__init__(
-            made("train", images[:count], labels[:count]),
-            made("valid", images[count:], labels[count:]),
-            made("test", *shuffled("test")),
+            data_set_of("train", images[:count], labels[:count]),
+            data_set_of("valid", images[count:], labels[count:]),
+            data_set_of("test", *shuffled("test")),
             input_preprocess,
             target_preprocess,
         )
@@ -274,9 +274,11 @@ class SmallImageSource(_Images):
             part: ImageClassSet(os.path.join(data_path, name), image_size, which_set="test")
             for part, name in (("train", train_dir), ("test", test_dir))
         }
-        classes, others = (folder.classes for folder in folders.values())
-        if classes != others:
-            raise ValueError(f"{train_dir} has the classes {classes}, but {test_dir} has {others}")
+        classes, test_classes = (folder.classes for folder in folders.values())
+        if classes != test_classes:
+            raise ValueError(
+                f"{train_dir} has the classes {classes}, but {test_dir} has {test_classes}"
+            )
 
         def read(part: str) -> tuple[np.ndarray, np.ndarray]:
             folder = folders[part]

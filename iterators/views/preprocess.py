@@ -24,10 +24,10 @@ from .list_view import ListView
 from .view import View
 
 
-def _bar(total: int, name: str, shown: bool) -> Any:
+def _bar(total: int, name: str, visible: bool) -> Any:
     from tqdm import tqdm  # loading it takes longer than most of what it counts
 
-    return tqdm(total=total, desc=name, disable=not shown)
+    return tqdm(total=total, desc=name, disable=not visible)
 
 
 def _numbers(view: DataView, form: str) -> np.ndarray:

@@ -71,10 +71,10 @@ class Epoch:
         return self
 
     def __next__(self) -> Draw:
-        found = self()
-        if found is None:
+        draw = self()
+        if draw is None:
             raise StopIteration
-        return found
+        return draw
 
 
 class Sampler:
@@ -465,10 +465,10 @@ class SentenceSampler(ShuffleSampler):
 
 
 def _set_of(dataset: Any, kind: type[Any]) -> Any:
-    found = dataset.train_set if isinstance(dataset, DataSource) else dataset
-    if not isinstance(found, kind):
-        raise TypeError(f"expected a {kind.__name__}, not {type(found).__name__}")
-    return found
+    data_set = dataset.train_set if isinstance(dataset, DataSource) else dataset
+    if not isinstance(data_set, kind):
+        raise TypeError(f"expected a {kind.__name__}, not {type(data_set).__name__}")
+    return data_set
 
 
 def in_turn(
@@ -511,8 +511,8 @@ def sentences(cycle: int, lengths: np.ndarray, batch_size: int, seed: int) -> li
     """Return sentences that are read side by side, in the order of a cycle."""
     count = len(lengths)
     order = ShuffledOrder(count, seed).at(cycle, np.arange(count))
-    found = np.unique(lengths)
+    distinct = np.unique(lengths)
     # Apart from the order of sentences also where there are as many lengths.
-    positions = ShuffledOrder(len(found), ~seed).at(cycle, np.arange(len(found)))
-    alike = (order[lengths[order] == length] for length in found[positions])
+    positions = ShuffledOrder(len(distinct), ~seed).at(cycle, np.arange(len(distinct)))
+    alike = (order[lengths[order] == length] for length in distinct[positions])
     return list(itertools.chain(*(pieces(rows, batch_size) for rows in alike)))

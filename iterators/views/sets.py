@@ -336,14 +336,14 @@ class DataSource:
         ValueError
             If there is no such set or attribute.
         """
-        found, data_set = self._find(which, attribute)
-        return found.forward_get(view, type), found, data_set
+        own_view, data_set = self._find(which, attribute)
+        return own_view.forward_get(view, type), own_view, data_set
 
     def set(self, which: str, attribute: str, view: Any, array: Any) -> tuple[View, DataSet]:
         """Replace the values of a set; `view` is the order of their axes."""
-        found, data_set = self._find(which, attribute)
-        found.forward_put(view, array)
-        return found, data_set
+        own_view, data_set = self._find(which, attribute)
+        own_view.forward_put(view, array)
+        return own_view, data_set
 
     def _find(self, which: str, attribute: str) -> tuple[View, DataSet]:
         sets = {"train": self.train_set, "valid": self.valid_set, "test": self.test_set}
@@ -492,10 +492,10 @@ def _view(x: Any, description: Any, label: bool) -> View:
     named = "".join(sorted(axes))
     if x.ndim == 2 and "b" in axes:
         # One letter beside the batch: K are classes, one-hot, and sparse rows are no list of them.
-        other = axes.replace("b", "")
-        if label and other != "k" and not is_stored_sparse(x):
-            return ClassView(axes.replace(other, "t"), x)
-        return DataView(axes.replace(other, "f"), x)
+        letter = axes.replace("b", "")
+        if label and letter != "k" and not is_stored_sparse(x):
+            return ClassView(axes.replace(letter, "t"), x)
+        return DataView(axes.replace(letter, "f"), x)
     if label and x.ndim == 1:
         return ClassView("b", x)
     if named == "bchw":

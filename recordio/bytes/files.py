@@ -221,7 +221,7 @@ def named_files(
 
     With `look`, the server is asked whether a URL without a slash at its end is a folder, too.
     """
-    found: list[StoredFile] = []
+    all_files: list[StoredFile] = []
     kind = f" {suffix}" if suffix else ""
     if isinstance(paths, str):
         paths = [paths] if os.path.exists(paths) else [p for p in paths.split(";") if p]
@@ -241,8 +241,8 @@ def named_files(
             files = [file]
         if not files:
             raise FileNotFoundError(f"{path}: no{kind} file has a name like that")
-        found += files
-    return found
+        all_files += files
+    return all_files
 
 
 def _listed_urls(

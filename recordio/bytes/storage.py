@@ -232,7 +232,7 @@ class AtomicOutput(Output):
 
     def _publish(self) -> None:
         main = self._temporary[0].path
-        made = os.stat(main)
+        status = os.stat(main)
         moved: list[tuple[str, str]] = []
         try:
             for path in self.paths[1:] + self._without:
@@ -252,7 +252,7 @@ class AtomicOutput(Output):
                 _sync_folders(self.paths)
             _remove_all(old for old, _ in moved)
         except BaseException:
-            if not _is_at(made, self.paths[0]):
+            if not _is_at(status, self.paths[0]):
                 for old, path in moved:
                     with contextlib.suppress(FileNotFoundError):
                         os.rename(old, path)

@@ -29,9 +29,9 @@ def all_boxes(view: memoryview) -> Iterator[tuple[bytes, memoryview]]:
         at = end
 
 
-def boxes(view: memoryview, wanted: bytes) -> Iterator[memoryview]:
+def boxes(view: memoryview, name: bytes) -> Iterator[memoryview]:
     """Yield the contents of the boxes of one kind."""
-    return (content for kind, content in all_boxes(view) if kind == wanted)
+    return (content for kind, content in all_boxes(view) if kind == name)
 
 
 def inside(view: memoryview, *path: bytes) -> Iterator[memoryview]:
@@ -51,18 +51,15 @@ def avif_picture(view: memoryview) -> tuple[int, int, int, int | None, int | Non
     """
     for meta in inside(view, b"meta"):
         primary = next(boxes(meta, b"pitm"), meta[:0])
-        found = dict(
-            _properties(
-                meta, int.from_bytes(primary[4:6] if primary[:1] == b"\0" else primary[4:8], "big")
-            )
-        )
-        size = found.get(b"ispe", meta[:0])
+        number = int.from_bytes(primary[4:6] if primary[:1] == b"\0" else primary[4:8], "big")
+        properties = dict(_properties(meta, number))
+        size = properties.get(b"ispe", meta[:0])
         if len(size) < 12:
             continue
-        angle = found.get(b"irot", b"\0")[0] & 3
-        axis = found[b"imir"][0] & 1 if b"imir" in found else 2
+        angle = properties.get(b"irot", b"\0")[0] & 3
+        axis = properties[b"imir"][0] & 1 if b"imir" in properties else 2
         bits = channels = None
-        if len(config := found.get(b"av1C", meta[:0])) >= 4:
+        if len(config := properties.get(b"av1C", meta[:0])) >= 4:
             bits = (8, 10, 12, 12)[config[2] >> 6 & 1 | config[2] >> 4 & 2]
             channels = 1 if config[2] & 16 else 3
         has_alpha = any(True for _ in inside(meta, b"iprp", b"ipco", b"auxC"))
@@ -74,7 +71,7 @@ def avif_picture(view: memoryview) -> tuple[int, int, int, int | None, int | Non
 def _properties(meta: memoryview, item: int) -> Iterator[tuple[bytes, memoryview]]:
     """Yield kinds and contents of the properties of an item; those that are not empty."""
     for properties in inside(meta, b"iprp"):
-        found = list(all_boxes(next(boxes(properties, b"ipco"), meta[:0])))
+        parts = list(all_boxes(next(boxes(properties, b"ipco"), meta[:0])))
         for table in boxes(properties, b"ipma"):
             version, wide = (table[0], table[3] & 1) if len(table) >= 8 else (0, 0)
             size, at = 4 if version else 2, 8
@@ -85,21 +82,21 @@ def _properties(meta: memoryview, item: int) -> Iterator[tuple[bytes, memoryview
                     index = int.from_bytes(table[at : at + 1 + wide], "big")
                     index &= 0x7FFF if wide else 0x7F
                     at += 1 + wide
-                    if number == item and 1 <= index <= len(found) and len(found[index - 1][1]):
-                        yield found[index - 1]
+                    if number == item and 1 <= index <= len(parts) and len(parts[index - 1][1]):
+                        yield parts[index - 1]
 
 
 def avif_frames(view: memoryview) -> list[tuple[int, int]]:
     """Find the largest sizes of frames of pictures, of the starts of tracks, and of grids."""
-    found = []
+    sizes = []
     for kind, data in (*_items(view), *_samples(view)):
         if kind == b"av01":
-            found += [_frame_size(unit) for unit in _sequence_headers(data)]
+            sizes += [_frame_size(unit) for unit in _sequence_headers(data)]
         elif kind == b"grid" and len(data) >= 8:
             side = 4 if data[1] & 1 else 2
             sides = data[4 : 4 + side], data[4 + side : 4 + 2 * side]
-            found.append((int.from_bytes(sides[0], "big"), int.from_bytes(sides[1], "big")))
-    return found
+            sizes.append((int.from_bytes(sides[0], "big"), int.from_bytes(sides[1], "big")))
+    return sizes
 
 
 def _items(view: memoryview) -> Iterator[tuple[bytes, bytes]]:

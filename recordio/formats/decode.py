@@ -204,10 +204,10 @@ def decode_image(
                 "values"
             )
         pixels = _decode_values(data, channels, _type_of(dtype), region, orient, strict, checked)
-        found = _laid_out(pixels, layout, memory)
+        image = _laid_out(pixels, layout, memory)
     else:
         planar = layout == "CHW"
-        found = decode_pixels(
+        image = decode_pixels(
             data,
             channels,
             orient,
@@ -220,7 +220,7 @@ def decode_image(
             memory,
             over,
         )
-    return found if out is None else out
+    return image if out is None else out
 
 
 @overload
@@ -320,18 +320,18 @@ def decode_many(
         raise ValueError(
             f"out has the shape {target.shape}, and needs four axes, the first of {len(images)}"
         )
-    found: list[Any] = [None] * len(images)
+    results: list[Any] = [None] * len(images)
 
     def work(number: int) -> None:
         slot = None if target is None else target[number]
         try:
-            found[number] = decode_image(images[number], size=size, out=slot, **settings)
+            results[number] = decode_image(images[number], size=size, out=slot, **settings)
         except ImageDecodeError as error:
             raise error.at(record=number) from error.__cause__
 
     each_number(len(images), work, threads)
     if target is None:
-        return found
+        return results
     return target if out is None else out
 
 
@@ -416,31 +416,30 @@ def memory_of(out: Any, name: str = "out") -> np.ndarray:
     if isinstance(out, np.ndarray):
         return out
     try:
-        found = np.from_dlpack(out) if hasattr(out, "__dlpack__") else np.asarray(memoryview(out))
+        return np.from_dlpack(out) if hasattr(out, "__dlpack__") else np.asarray(memoryview(out))
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise TypeError(
             f"{name} must be an array or a tensor in the memory of the CPU, not "
             f"{type(out).__name__}: {error}"
         ) from None
-    return found
 
 
 def _pixels(name: str, value: Any, form: str, count: int) -> Any:
     """Return whole numbers; a ValueError says what they have to be."""
     try:
-        found = tuple(operator.index(number) for number in value)
+        numbers = tuple(operator.index(number) for number in value)
     except TypeError:
-        found = ()
-    if len(found) != count:
+        numbers = ()
+    if len(numbers) != count:
         raise ValueError(f"{name} must be {form} in whole pixels, not {value!r}")
-    return found
+    return numbers
 
 
 def _type_of(dtype: Any) -> np.dtype:
-    found = np.dtype(dtype)
-    if found.name not in DTYPES:
+    data_type = np.dtype(dtype)
+    if data_type.name not in DTYPES:
         raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, not {dtype!r}")
-    return found
+    return data_type
 
 
 def _decode_values(
@@ -459,21 +458,21 @@ def _decode_values(
     if header.numbers == "u" and header.bits is not None and header.bits <= 8:
         pixels = decode_pixels(view, channels, orient, limits, region, 1, None, False, strict, None)
         return pixels.astype(dtype)
-    found = decode_other(view, channels, deep=True, upright=orient, ends_early=False, **limits)
+    image = decode_other(view, channels, deep=True, upright=orient, ends_early=False, **limits)
     if region is not None:
         x, y, width, height = region
         if (
             min(x, y) < 0
             or min(width, height) < 1
-            or (x + width > found.shape[1] or y + height > found.shape[0])
+            or (x + width > image.shape[1] or y + height > image.shape[0])
         ):
             raise ValueError(
-                f"the region {region} lies outside the image of {found.shape[1]} x "
-                f"{found.shape[0]} pixels: it is (x, y, width, height)"
+                f"the region {region} lies outside the image of {image.shape[1]} x "
+                f"{image.shape[0]} pixels: it is (x, y, width, height)"
             )
-        found = found[y : y + height, x : x + width]
-    values = as_type(found, dtype)
-    return values.copy() if values is found and region is not None else values
+        image = image[y : y + height, x : x + width]
+    values = as_type(image, dtype)
+    return values.copy() if values is image and region is not None else values
 
 
 def _laid_out(pixels: np.ndarray, layout: str, out: np.ndarray | None) -> np.ndarray:
@@ -507,15 +506,15 @@ def decode_as_opencv(
     raises the limit on pixels, for the error.  Grey and BGR images are laid over a `background`.
     """
     header = read_header(data)
-    known: dict[str, Any] = complete_limits(limits)
-    check_limits(data, known, lift, header.size)
+    all_limits: dict[str, Any] = complete_limits(limits)
+    check_limits(data, all_limits, lift, header.size)
     row = format_of(data)
     if mode == UNCHANGED and row.rows is not None and (header.bits or 8) <= 8:
         channels = 3 if row.kind == "jpeg" and header.channels == 4 else header.channels or 3
-        pixels = decode_image(data, channels=STORED.get(channels, 3), orient=False, **known)
+        pixels = decode_image(data, channels=STORED.get(channels, 3), orient=False, **all_limits)
     elif mode == UNCHANGED:
         all_bits = row.kind != "avif"  # its decoder gives 8 bits of more
-        pixels = decode_other(data, 0, deep=all_bits, upright=False, **known)
+        pixels = decode_other(data, 0, deep=all_bits, upright=False, **all_limits)
     else:
         by = next((by for by, bit in REDUCED_GRAYSCALE.items() if mode & bit), 1)
         deep = mode & ANYDEPTH and (header.bits or 8) > 8
@@ -526,7 +525,7 @@ def decode_as_opencv(
             scale=1 / by,
             orient=not mode & IGNORE_ORIENTATION,
             background=background,
-            **known,
+            **all_limits,
         )
     if pixels.shape[2] == 1:
         return np.ascontiguousarray(pixels[:, :, 0])

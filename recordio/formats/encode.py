@@ -139,13 +139,13 @@ def encode_as_opencv(pixels: np.ndarray, suffix: str, quality: int | None = None
     if not rows:
         raise ValueError(f"{suffix} is no format that can be written without OpenCV")
     # .pnm stands for grey files, too.
-    found = next((row for row in rows if RAW.get(row.kind) == channels), rows[0])
+    target = next((row for row in rows if RAW.get(row.kind) == channels), rows[0])
     if pixels.ndim == 3 and pixels.shape[2] > 2:
         pixels = pixels[..., [2, 1, 0, 3][: pixels.shape[2]]]
     if quality is not None:
-        quality = min(max(quality, 0), 9 if found.kind == "png" else 100)
-        quality = quality if found.quality else None
-    return encode_image(pixels, found.kind, quality=quality)
+        quality = min(max(quality, 0), 9 if target.kind == "png" else 100)
+        quality = quality if target.quality else None
+    return encode_image(pixels, target.kind, quality=quality)
 
 
 def _jpeg(
@@ -202,11 +202,11 @@ def encode_png(pixels: np.ndarray, level: int) -> bytes:
     wide = (plane.astype(np.int16) for plane in (left, above, corner))
     best, sums = np.zeros((height, 1 + stored.shape[1]), np.uint8), None
     for number, guess in enumerate(_guesses(*wide)):
-        found = stored - guess.astype(np.uint8)
-        size = np.minimum(found, 0 - found).sum(1, dtype=np.int64)
+        filtered = stored - guess.astype(np.uint8)
+        size = np.minimum(filtered, 0 - filtered).sum(1, dtype=np.int64)
         better = np.ones(height, bool) if sums is None else size < sums
         sums = size if sums is None else np.minimum(size, sums)
-        best[better, 0], best[better, 1:] = number, found[better]
+        best[better, 0], best[better, 1:] = number, filtered[better]
     header = struct.pack(">IIBBBBB", width, height, bits, PNG_COLOURS[channels], 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(best.data, level)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(

@@ -59,15 +59,15 @@ def decode_other(
     lost.  The limits are those of `complete_limits`.
     """
     view = memoryview(data).cast("B")
-    known = complete_limits(limits)
+    all_limits = complete_limits(limits)
     row = format_of(view)
     header = read_header(view)
-    check_limits(view, known, size=header.size)
+    check_limits(view, all_limits, size=header.size)
     if channels == 4 and header.channels in (1, 3):
         raise _lacks_channels(header.channels)
     pixels = None
     if not ends_early:
-        pixels = row.values(view, channels, max_pixels=known["max_pixels"])
+        pixels = row.values(view, channels, max_pixels=all_limits["max_pixels"])
     if pixels is None:
         pixels = _by_libraries(view, row, header, deep)
     if pixels.shape[:2] != (header.height, header.width):
@@ -87,11 +87,11 @@ def wishes(background: tuple[int, int, int] | None, strict: bool) -> dict[str, A
 
     Images that end early are wanted by a script that told Pillow so, if they need not be sound.
     """
-    found: dict[str, Any] = {} if background is None else {"background": background}
+    keywords: dict[str, Any] = {} if background is None else {"background": background}
     pillow = sys.modules.get("PIL.ImageFile")
     if not strict and getattr(pillow, "LOAD_TRUNCATED_IMAGES", False):
-        found["truncated"] = True
-    return found
+        keywords["truncated"] = True
+    return keywords
 
 
 def decode_special(
@@ -117,7 +117,7 @@ def decode_special(
         over = row.kind != "jpeg" and (row.rows is None or read_header(view).channels in (2, 4))
     if not over and not ends_early:
         return None
-    found = decode_other(
+    pixels = decode_other(
         view,
         0 if over else channels,
         deep=False,
@@ -125,11 +125,11 @@ def decode_special(
         ends_early=ends_early,
         **limits,
     )
-    if over and found.shape[2] == 4:
-        colours, alpha = found[:, :, :3].astype(np.uint32), found[:, :, 3:]
+    if over and pixels.shape[2] == 4:
+        colours, alpha = pixels[:, :, :3].astype(np.uint32), pixels[:, :, 3:]
         total = colours * alpha + np.array(background, np.uint32) * (255 - alpha) + 128
-        found = (total + (total >> 8) >> 8).astype(np.uint8)  # the quotient by 255, rounded
-    return np.ascontiguousarray(_with_channels(found, channels))
+        pixels = (total + (total >> 8) >> 8).astype(np.uint8)  # the quotient by 255, rounded
+    return np.ascontiguousarray(_with_channels(pixels, channels))
 
 
 def turned(pixels: NDArray[Any], orientation: int) -> NDArray[Any]:
@@ -305,25 +305,25 @@ def _upper_bits(pixels: NDArray[Any], header: ImageHeader) -> NDArray[np.uint8]:
 
 def _with_channels(pixels: NDArray[Any], channels: int) -> NDArray[Any]:
     """Return grey, RGB or RGBA pixels with other channels."""
-    found = pixels.shape[2]
-    if channels in (found, 0):
+    count = pixels.shape[2]
+    if channels in (count, 0):
         return pixels
     if channels == 4:
-        raise _lacks_channels(found)
-    if found == 1:
+        raise _lacks_channels(count)
+    if count == 1:
         return np.repeat(pixels, 3, 2)
     return pixels[:, :, :3] if channels == 3 else grey_of(pixels)
 
 
-def _lacks_channels(found: int) -> ImageDecodeError:
-    return ImageDecodeError(f"the image has {found} channels, not the 4 that were asked for")
+def _lacks_channels(count: int) -> ImageDecodeError:
+    return ImageDecodeError(f"the image has {count} channels, not the 4 that were asked for")
 
 
 def grey_of(colours: NDArray[Any]) -> NDArray[Any]:
     """Return grey pixels of RGB ones, (height, width, 1), with the weights of OpenCV's decoders."""
     weights = 4899, 9617, 1868
     if colours.dtype.kind == "f":
-        found: NDArray[Any] = colours[:, :, :3] @ (np.array(weights) / 16384)
+        grey: NDArray[Any] = colours[:, :, :3] @ (np.array(weights) / 16384)
     else:
-        found = (colours[:, :, :3].astype(np.int64) @ np.array(weights) + 8192) >> 14
-    return found.astype(colours.dtype)[:, :, None]
+        grey = (colours[:, :, :3].astype(np.int64) @ np.array(weights) + 8192) >> 14
+    return grey.astype(colours.dtype)[:, :, None]

@@ -74,14 +74,14 @@ class ImageHeader(NamedTuple):
 
 def read_jpeg(view: memoryview) -> ImageHeader | None:
     """Read the markers in front of the first scan."""
-    found = jpeg_facts(view)
-    return ImageHeader(*found, plain=True) if found and found[0] and found[1] else None
+    facts = jpeg_facts(view)
+    return ImageHeader(*facts, plain=True) if facts and facts[0] and facts[1] else None
 
 
 def read_png(view: memoryview) -> ImageHeader | None:
     """Read all chunks but those of the pixels."""
-    found = png_header(view)
-    return found and ImageHeader(*found)
+    facts = png_header(view)
+    return facts and ImageHeader(*facts)
 
 
 def read_webp(view: memoryview) -> ImageHeader | None:
@@ -116,8 +116,8 @@ def _webp_orientation(view: memoryview) -> int:
 
 def read_avif(view: memoryview) -> ImageHeader | None:
     """Read the properties of the picture that is shown."""
-    found = avif_picture(view)
-    return found and ImageHeader(*found)
+    facts = avif_picture(view)
+    return facts and ImageHeader(*facts)
 
 
 # ---- JPEG XL
@@ -234,7 +234,7 @@ def _tiff_tags(view: memoryview) -> dict[str, list[int]]:
     start, count_bytes, entry_bytes, room = (8, 8, 20, 8) if is_big else (4, 2, 12, 4)
     at = number(start, room)
     first = at + count_bytes
-    found: dict[str, list[int]] = {}
+    tags: dict[str, list[int]] = {}
     last = min(first + entry_bytes * number(at, count_bytes), len(view) - entry_bytes + 1)
     for entry in range(first, last, entry_bytes):
         name, kind = _TIFF_TAGS.get(number(entry, 2)), number(entry + 2, 2)
@@ -246,14 +246,14 @@ def _tiff_tags(view: memoryview) -> dict[str, list[int]]:
             place = number(place, room)
         if name == "orientation" and kind == 1:
             continue  # bytes, which Pillow takes for no number
-        if name in found:
+        if name in tags:
             name = "twice"
-        found[name] = [
+        tags[name] = [
             number(place + size * i, size, kind in _TIFF_SIGNED)
             for i in range(min(count, 8))
             if place + size * i < len(view)
         ] or [0]
-    return found
+    return tags
 
 
 # ---- GIF
@@ -279,10 +279,10 @@ def without_empty_blocks(view: memoryview) -> bytes | memoryview:
 
 def read_pnm(view: memoryview) -> ImageHeader | None:
     """Read the header of binary grey or colour values of at most 16 bits."""
-    found = HEADER.match(bytes(view[:_TEXT_HEADER]))
-    if found is None:
+    match = HEADER.match(bytes(view[:_TEXT_HEADER]))
+    if match is None:
         return None
-    kind, width, height, largest = map(int, found.groups())
+    kind, width, height, largest = map(int, match.groups())
     if not (width and height and 0 < largest < 65536):
         return None
     bits = max(largest.bit_length(), 8)
@@ -291,19 +291,19 @@ def read_pnm(view: memoryview) -> ImageHeader | None:
 
 def read_pfm(view: memoryview) -> ImageHeader | None:
     """Read the header of grey or colour values of floating point."""
-    found = _PFM.match(bytes(view[:_TEXT_HEADER]))
-    if found is None:
+    match = _PFM.match(bytes(view[:_TEXT_HEADER]))
+    if match is None:
         return None
-    width, height = int(found[2]), int(found[3])
-    return ImageHeader(width, height, 1, 32, 1 if found[1] == b"f" else 3, numbers="f")
+    width, height = int(match[2]), int(match[3])
+    return ImageHeader(width, height, 1, 32, 1 if match[1] == b"f" else 3, numbers="f")
 
 
 def read_hdr(view: memoryview) -> ImageHeader | None:
     """Read the line of sizes of a Radiance file in the usual order of its rows."""
-    found = _HDR.search(bytes(view[:_TEXT_HEADER]))
-    if found is None or (found[1], found[3]) != (b"-", b"+"):
+    match = _HDR.search(bytes(view[:_TEXT_HEADER]))
+    if match is None or (match[1], match[3]) != (b"-", b"+"):
         return None
-    return ImageHeader(int(found[4]), int(found[2]), 1, 32, 3, numbers="f")
+    return ImageHeader(int(match[4]), int(match[2]), 1, 32, 3, numbers="f")
 
 
 def read_exr(view: memoryview) -> ImageHeader | None:

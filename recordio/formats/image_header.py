@@ -179,9 +179,8 @@ def complete_limits(limits: Mapping[str, Any]) -> dict[str, int]:
     """
     if unknown := [name for name in limits if name not in DEFAULT_LIMITS]:
         raise TypeError(f"the limits are {', '.join(DEFAULT_LIMITS)}, not {', '.join(unknown)}")
-    lifted = {name: NO_LIMIT for name, value in limits.items() if value is None}
-    given = {name: value for name, value in limits.items() if value is not None}
-    return {**DEFAULT_LIMITS, **given, **lifted}
+    numbers = {name: NO_LIMIT if value is None else value for name, value in limits.items()}
+    return {**DEFAULT_LIMITS, **numbers}
 
 
 def check_limits(
@@ -197,12 +196,12 @@ def check_limits(
 
     >>> check_limits(b"P5\n60 40\n255\n", {"max_pixels": 2400})
     """
-    known = complete_limits(limits)
+    all_limits = complete_limits(limits)
     view = memoryview(data).cast("B")
-    if known["max_pixels"] < NO_LIMIT:
+    if all_limits["max_pixels"] < NO_LIMIT:
         for part in (size or read_header(view).size, *format_of(view).parts(view)):
-            check_pixels(part, known["max_pixels"], lift)
-    jpeg_markers.check_limits(view, **{**known, "max_pixels": NO_LIMIT})
+            check_pixels(part, all_limits["max_pixels"], lift)
+    jpeg_markers.check_limits(view, **{**all_limits, "max_pixels": NO_LIMIT})
 
 
 def open_within_limits(

@@ -244,14 +244,14 @@ def _survey(
     progress: Callable[[int, int], object] | None = None,
 ) -> Offsets:
     """Fill in a report, and return the offsets of whole records."""
-    found = [np.empty(0, np.int64)]
+    parts = [np.empty(0, np.int64)]
     listed = _listed_offsets(report.index_path)
     numbered = None if isinstance(listed, IndexFileError) else listed
     for offsets, end in whole_records(data, report, table, numbered):
-        found.append(offsets)
+        parts.append(offsets)
         if progress is not None:
             progress(end, len(data))
-    offsets = np.concatenate(found)
+    offsets = np.concatenate(parts)
     if isinstance(listed, IndexFileError):
         report.problems.append(Problem("index_text", str(listed)))
     elif listed is not None:
@@ -363,19 +363,19 @@ def _unchanged_records(
     ends = offsets + table.entries["length"]
     report.checksums = len(table)
     while first < len(table):
-        found = compare(data, table, first)
-        report.records += int(found.holds.sum())
-        report.multipart += found.multipart
-        report.payload_bytes += found.payload_bytes
+        comparison = compare(data, table, first)
+        report.records += int(comparison.holds.sum())
+        report.multipart += comparison.multipart
+        report.payload_bytes += comparison.payload_bytes
         # Runs of records that hold: where the answer changes.
-        edges = np.flatnonzero(np.diff(found.holds, prepend=False, append=False)) + first
+        edges = np.flatnonzero(np.diff(comparison.holds, prepend=False, append=False)) + first
         for begin, end in edges.reshape(-1, 2).tolist():
             kept += int(ends[end - 1] - offsets[begin])
             yield offsets[begin:end], int(ends[end - 1])
-        for number in (np.flatnonzero(~found.holds) + first).tolist():
+        for number in (np.flatnonzero(~comparison.holds) + first).tolist():
             keys = (keys_by_offset(report.index_path) or {}) if keys is None else keys
             _note_changed(report, number, int(offsets[number]), int(ends[number]), keys)
-        first += len(found.holds)
+        first += len(comparison.holds)
     if report.size != table.size:
         if not report.records:
             table.check_size(report.path, report.size)
@@ -422,8 +422,8 @@ def _framed_records(
         if piece.is_damage:
             length = piece.end - begin
             report.lost_bytes += length
-            known = None if number < 0 else number
-            report.problems.append(Problem(piece.kind, piece.reason, begin, known, length))
+            record = None if number < 0 else number
+            report.problems.append(Problem(piece.kind, piece.reason, begin, record, length))
             continue
         run = piece.run
         report.records += len(run.offsets)
@@ -476,18 +476,18 @@ def matched_keys(offsets: Offsets, listed: Lines | None, path: Name | None) -> O
         return np.arange(len(offsets))
     keys, listed_offsets = listed
     order = np.argsort(listed_offsets, kind="stable")
-    found = np.searchsorted(listed_offsets, offsets, side="right", sorter=order) - 1
+    positions = np.searchsorted(listed_offsets, offsets, side="right", sorter=order) - 1
     if len(listed_offsets) == 0:
         return np.arange(len(offsets))
-    lines = order[np.maximum(found, 0)]
-    known = (found >= 0) & (listed_offsets[lines] == offsets)
+    lines = order[np.maximum(positions, 0)]
+    is_listed = (positions >= 0) & (listed_offsets[lines] == offsets)
     first_free = max(int(keys.max()) + 1, 0)
-    if known.all():
+    if is_listed.all():
         return keys[lines]
-    if first_free + int(np.count_nonzero(~known)) - 1 > LARGEST_KEY:
+    if first_free + int(np.count_nonzero(~is_listed)) - 1 > LARGEST_KEY:
         raise IndexFileError(
             f"there are no keys behind {int(keys.max())} for records that are not listed; repair"
             " without the index",
             path=path,
         )
-    return np.where(known, keys[lines], first_free + np.cumsum(~known) - 1)
+    return np.where(is_listed, keys[lines], first_free + np.cumsum(~is_listed) - 1)

@@ -126,8 +126,8 @@ def pack_paths(prefix: str, fields: Iterable[str] = (), kept: bool = True) -> li
     >>> pack_paths("a", ["mask"])[:4]
     ['a.rec', 'a.idx', 'a.lst', 'a.classes.txt']
     """
-    said = [row for row in COMPANIONS if row.believed and kept >= row.kept]
-    own = [prefix + row.ending for row in (RECORDS, INDEX, *said)]
+    companions = [row for row in COMPANIONS if row.believed and kept >= row.kept]
+    own = [prefix + row.ending for row in (RECORDS, INDEX, *companions)]
     return own + set_paths(prefix, fields)
 
 
@@ -146,7 +146,7 @@ def stale_files(
     """
     file, keep = StoredFile.at(path), set(new)
     old = believed and file.exists(settings)
-    found = []
+    names = []
     for row in COMPANIONS:
         beside = file.beside(row.ending)
         if beside.name in keep or not (row.magic or row.believed):
@@ -157,5 +157,5 @@ def stale_files(
         else:
             void = old and kept >= row.kept and beside.exists(settings)
         if void:
-            found.append(beside.name)
-    return found
+            names.append(beside.name)
+    return names

@@ -174,8 +174,8 @@ class RemoteRecords:
 
     def _pin_positions(self, offsets: np.ndarray, positions: np.ndarray) -> Pin:
         count = len(offsets)
-        wanted = np.where(positions < 0, positions + count, positions)
-        return self.pin(offsets[wanted[(wanted >= 0) & (wanted < count)]])
+        rows = np.where(positions < 0, positions + count, positions)
+        return self.pin(offsets[rows[(rows >= 0) & (rows < count)]])
 
     def in_order(
         self, offsets: np.ndarray, read_many: Callable[[range], list[memoryview]]

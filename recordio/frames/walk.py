@@ -101,5 +101,5 @@ def _numbers(
     """Number what begins at some offsets and reaches to the next of them, or to `end`."""
     if listed is None:
         return np.arange(first, first + len(offsets))
-    found, after = np.searchsorted(listed, [offsets, np.append(offsets, end)[1:]])
-    return np.where(found < after, found, -1)
+    numbers, after = np.searchsorted(listed, [offsets, np.append(offsets, end)[1:]])
+    return np.where(numbers < after, numbers, -1)

@@ -155,18 +155,18 @@ def colour(name: str, value: Any) -> tuple[int, int, int]:
     return red, green, blue
 
 
-def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError:
+def unknown_keyword(function: str, name: str, names: Iterable[str]) -> TypeError:
     """Make the error for a keyword that does not exist, with the one that is meant.
 
     That is the one that does what another library calls by the unknown name, or the closest one.
     """
     text = f"{function}() has no parameter {name!r}"
-    known = list(known)
-    hint = synonym(name, known) or elsewhere(name) or did_you_mean(name, known)
+    names = list(names)
+    hint = synonym(name, names) or elsewhere(name) or did_you_mean(name, names)
     return TypeError(f"{text}; {hint}" if hint else text)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return the closest of the existing names as a question; empty if none is close."""
-    close = difflib.get_close_matches(name, list(known), n=1)
+    close = difflib.get_close_matches(name, list(names), n=1)
     return f"did you mean {close[0]!r}?" if close else ""

@@ -90,7 +90,7 @@ class Rule(NamedTuple):
     text: str
     refused: bool = False
 
-    def found(self, *families: Options) -> Iterator[str]:
+    def messages(self, *families: Options) -> Iterator[str]:
         """Yield the messages about the values of these families."""
         values = _Values(families)
         for name in self.names.split():
@@ -169,10 +169,10 @@ def by_name(
         raise TypeError(
             f"{owner}() takes {len(positional)} arguments by position, not {len(values)}"
         )
-    given = dict(zip(positional, values, strict=False))
-    for name in given.keys() & keywords.keys():
+    arguments = dict(zip(positional, values, strict=False))
+    for name in arguments.keys() & keywords.keys():
         raise TypeError(f"{owner}() got two values for {name!r}")
-    return given | dict(keywords)
+    return arguments | dict(keywords)
 
 
 def divided(
@@ -188,23 +188,23 @@ def divided(
     """
     keywords = by_name(owner, keywords, families[0], values)
     items = [{item.name: item for item in fields(family)} for family in families]
-    known = {name: item for mine in items for name, item in mine.items()}
+    all_fields = {name: item for mine in items for name, item in mine.items()}
     for name in keywords:
-        if name not in known:
-            raise unknown_keyword(owner, name, [*known, *also])
-    missing = [n for n, item in known.items() if item.default is MISSING and n not in keywords]
+        if name not in all_fields:
+            raise unknown_keyword(owner, name, [*all_fields, *also])
+    missing = [n for n, item in all_fields.items() if item.default is MISSING and n not in keywords]
     if missing:
         raise TypeError(f"{owner}() needs {' and '.join(missing)}")
     return [{name: value for name, value in keywords.items() if name in mine} for mine in items]
 
 
-def _options(family: type[Options], wanted: str) -> Iterator[Field[Any]]:
-    """Yield the fields of a family whose `wanted` is set, its own before those that it inherits."""
+def _options(family: type[Options], flag: str) -> Iterator[Field[Any]]:
+    """Yield the fields of a family whose `flag` is set, its own before those that it inherits."""
     by_name = {item.name: item for item in fields(family)}
     for kind in family.__mro__:
         for name in inspect.get_annotations(kind):
             item = by_name.pop(name, None)
-            if item is not None and item.metadata.get(wanted):
+            if item is not None and item.metadata.get(flag):
                 yield item
 
 
@@ -285,14 +285,14 @@ def _document(items: Sequence[Field[Any]]) -> str:
 def refuse_ineffective(*families: Options) -> None:
     """Raise a ValueError for the first broken rule of these families that refuses."""
     for rule in _rules(families):
-        for text in rule.found(*families) if rule.refused else ():
+        for text in rule.messages(*families) if rule.refused else ():
             raise ValueError(text)
 
 
 def warn_of_ineffective(*families: Options) -> None:
     """Warn of the other broken rules, once for each keyword, in the line of the caller."""
     for rule in _rules(families):
-        for text in rule.found(*families) if not rule.refused else ():
+        for text in rule.messages(*families) if not rule.refused else ():
             warnings.warn(text, UserWarning, stacklevel=outside())
 
 

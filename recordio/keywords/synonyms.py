@@ -134,12 +134,12 @@ SYNONYMS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def synonym(name: str, known: Iterable[str]) -> str:
+def synonym(name: str, names: Iterable[str]) -> str:
     """Ask for the known keyword that does what another library calls `name`; empty without one.
 
     Options of commands are found as well, with their dashes.
     """
-    spelled = {_plain(item): item for item in known}
+    spelled = {_plain(item): item for item in names}
     for target, difference in SYNONYMS.get(_plain(name), {}).items():
         if target and target in spelled:
             return f"did you mean {spelled[target]!r}? {difference}".rstrip()

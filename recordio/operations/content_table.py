@@ -71,9 +71,9 @@ class ContentTable:
         cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
         """Read all records."""
-        for first, found in pass_over(self.pack, self._look, threads, progress, cancelled):
-            rows = slice(first, first + len(found))
-            self.contents[rows] = np.frombuffer(b"".join(found), "<u8").reshape(-1, 2)
+        for first, hashes in pass_over(self.pack, self._look, threads, progress, cancelled):
+            rows = slice(first, first + len(hashes))
+            self.contents[rows] = np.frombuffer(b"".join(hashes), "<u8").reshape(-1, 2)
         for number in np.flatnonzero(self.damaged).tolist():
             self.pack.problem(number, "image", "the image cannot be decoded")
 
@@ -98,15 +98,15 @@ class ContentTable:
     def rows(self, numbers: np.ndarray) -> np.ndarray:
         """Return what is known of some records: `ROW`, (records,)."""
         pack = self.pack
-        found = np.empty(len(numbers), ROW)
-        found["number"] = numbers
-        found["key"] = pack.keys[numbers]
-        found["labels"] = [word_of(label_bytes(pack, number)) for number in numbers.tolist()]
-        found["label"] = pack.labels.first_of(numbers)
-        found["picture"] = self.pictures[numbers]
-        found["has_picture"] = self.has_picture[numbers]
-        found["damaged"] = self.damaged[numbers]
-        return found
+        rows = np.empty(len(numbers), ROW)
+        rows["number"] = numbers
+        rows["key"] = pack.keys[numbers]
+        rows["labels"] = [word_of(label_bytes(pack, number)) for number in numbers.tolist()]
+        rows["label"] = pack.labels.first_of(numbers)
+        rows["picture"] = self.pictures[numbers]
+        rows["has_picture"] = self.has_picture[numbers]
+        rows["damaged"] = self.damaged[numbers]
+        return rows
 
 
 def first_of_same(contents: np.ndarray, numbers: np.ndarray) -> np.ndarray:

@@ -93,13 +93,13 @@ class Copier:
         for start in range(first, len(records), CHUNK):
             rows = slice(start, start + CHUNK)
             some, numbers = packs[rows], records[rows]
-            given = None if ids is None else ids[rows].astype(np.uint64)
-            lengths, apart = self._lengths(some, numbers, given)
+            new_ids = None if ids is None else ids[rows].astype(np.uint64)
+            lengths, apart = self._lengths(some, numbers, new_ids)
             block = np.cumsum(lengths) // self.window
             cut = np.flatnonzero((block[1:] != block[:-1]) | (apart[1:] != apart[:-1])) + 1
             for begin, end in zip([0, *cut.tolist()], [*cut.tolist(), len(some)], strict=True):
                 part = slice(begin, end)
-                mine = None if given is None else given[part]
+                mine = None if new_ids is None else new_ids[part]
                 if apart[begin]:
                     frames = self._all_encoded(some[part], numbers[part], mine)
                     yield b"".join(frames), np.array([len(frame) for frame in frames])
@@ -108,7 +108,7 @@ class Copier:
                     yield copied, lengths[part]
 
     def _lengths(
-        self, packs: np.ndarray, records: np.ndarray, given: np.ndarray | None
+        self, packs: np.ndarray, records: np.ndarray, new_ids: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Count the bytes of each frame, and find records that have to be encoded again."""
         lengths = np.empty(len(records), np.int64)
@@ -119,7 +119,7 @@ class Copier:
             if not source.is_framed:
                 apart[rows] = True
                 continue
-            ids = self._ids(number, chosen, None if given is None else given[rows])
+            ids = self._ids(number, chosen, None if new_ids is None else new_ids[rows])
             if ids is not None or not edit.is_none:
                 apart[rows] = ~source.whole[chosen] | (edit.vectors is not None)
             if ids is not None:
@@ -131,15 +131,17 @@ class Copier:
 
     def _by_source(self, packs: np.ndarray) -> Iterator[tuple[int, slice | np.ndarray]]:
         """Yield the number of each source that has records here, and their rows."""
-        found = np.flatnonzero(np.bincount(packs)).tolist()
-        for number in found:
-            yield number, slice(None) if len(found) == 1 else np.flatnonzero(packs == number)
+        numbers = np.flatnonzero(np.bincount(packs)).tolist()
+        for number in numbers:
+            yield number, slice(None) if len(numbers) == 1 else np.flatnonzero(packs == number)
 
-    def _ids(self, number: int, records: np.ndarray, given: np.ndarray | None) -> np.ndarray | None:
+    def _ids(
+        self, number: int, records: np.ndarray, new_ids: np.ndarray | None
+    ) -> np.ndarray | None:
         """Return the ids that records of one source get; None where they keep theirs."""
         shift = self.edits[number].shift
-        if given is not None or not shift:
-            return given
+        if new_ids is not None or not shift:
+            return new_ids
         return self.sources[number].ids[records] + np.uint64(shift)
 
     def _copied(
@@ -147,14 +149,14 @@ class Copier:
         packs: np.ndarray,
         records: np.ndarray,
         lengths: np.ndarray,
-        given: np.ndarray | None,
+        new_ids: np.ndarray | None,
     ) -> memoryview:
         counts = lengths // 4
         positions = np.cumsum(counts) - counts
         out = np.empty(int(counts.sum()), "<u4")
         for number, rows in self._by_source(packs):
             chosen, at, sizes = records[rows], positions[rows], counts[rows]
-            ids = self._ids(number, chosen, None if given is None else given[rows])
+            ids = self._ids(number, chosen, None if new_ids is None else new_ids[rows])
             if (np.diff(chosen) < 0).any():
                 order = np.argsort(chosen, kind="stable")
                 chosen, at, sizes = chosen[order], at[order], sizes[order]
@@ -214,13 +216,13 @@ class Copier:
             out[positions], out[positions + 1] = words[::2], words[1::2]
 
     def _all_encoded(
-        self, packs: np.ndarray, records: np.ndarray, given: np.ndarray | None
+        self, packs: np.ndarray, records: np.ndarray, new_ids: np.ndarray | None
     ) -> list[bytes]:
         """Encode the frames of some records, which are read in the order of their files."""
         frames = [b""] * len(records)
         for row in np.lexsort((records, packs)).tolist():
             number, record = int(packs[row]), records[row : row + 1]
-            ids = self._ids(number, record, None if given is None else given[row : row + 1])
+            ids = self._ids(number, record, None if new_ids is None else new_ids[row : row + 1])
             frames[row] = self._encoded(
                 number, int(record[0]), None if ids is None else int(ids[0])
             )

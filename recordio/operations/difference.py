@@ -123,7 +123,7 @@ class PackDifference:
         """True if both hold the same records under the same keys, and the same fields."""
         alone = self.fields_a or self.fields_b or self.described
         same = self.same == self.records_a == self.records_b and not alone
-        return same and all(found.equal for found in self.fields.values())
+        return same and all(difference.equal for difference in self.fields.values())
 
     @property
     def complete(self) -> bool:
@@ -138,7 +138,7 @@ class PackDifference:
             {**asdict(example), "a": _plain(example.a), "b": _plain(example.b)}
             for example in self.examples
         ]
-        fields = {name: found.as_dict() for name, found in self.fields.items()}
+        fields = {name: difference.as_dict() for name, difference in self.fields.items()}
         return {"equal": self.equal, **asdict(self), "examples": examples, "fields": fields}
 
     def __str__(self) -> str:
@@ -150,14 +150,14 @@ class PackDifference:
         for kind in KINDS:
             if count := getattr(self, kind):
                 labels = kind == "moved" and self.moved_labels
-                other = f", {labels} of them with other labels" if labels else ""
-                lines.append(f"{WORDS[kind].format(a=self.a, b=self.b)}: {count}{other}")
-                shown = [example for example in self.examples if example.kind == kind]
-                lines += [f"  {example}" for example in shown]
-                if count > len(shown) > 0:
-                    lines.append(f"  and {count - len(shown)} more")
-        for name, found in self.fields.items():
-            first, *rest = str(found).splitlines()[1:]
+                note = f", {labels} of them with other labels" if labels else ""
+                lines.append(f"{WORDS[kind].format(a=self.a, b=self.b)}: {count}{note}")
+                examples = [example for example in self.examples if example.kind == kind]
+                lines += [f"  {example}" for example in examples]
+                if count > len(examples) > 0:
+                    lines.append(f"  and {count - len(examples)} more")
+        for name, difference in self.fields.items():
+            first, *rest = str(difference).splitlines()[1:]
             lines += [f"field {name}, {first}", *(f"  {line}" for line in rest)]
         for pack, names in ((self.a, self.fields_a), (self.b, self.fields_b)):
             if names:
@@ -231,20 +231,20 @@ def diff(
     ...     with RecordWriter(f"{folder}/{name}.rec") as writer:
     ...         _ = writer.write(pack(IRHeader(0, 0, 0, 0), b"first"))
     ...         _ = writer.write(pack(IRHeader(0, label, 1, 0), b"second"))
-    >>> found = diff(f"{folder}/a", f"{folder}/b")
-    >>> found.equal, found.same, found.labels, str(found.examples[0])
+    >>> difference = diff(f"{folder}/a", f"{folder}/b")
+    >>> difference.equal, difference.same, difference.labels, str(difference.examples[0])
     (False, 1, 1, 'key 1: 1 -> 2')
     """
     with scan_pack(a, everything=True) as first, scan_pack(b, everything=True) as second:
-        found = _compare_packs(first, second, examples, threads, progress)
+        difference = _compare_packs(first, second, examples, threads, progress)
         names = set(first.field_names), set(second.field_names)
         fields = {}
         for name in sorted(names[0] & names[1]):
-            with scan_field(first, name) as one, scan_field(second, name) as other:
-                fields[name] = _compare_packs(one, other, examples, threads, None)
+            with scan_field(first, name) as field_a, scan_field(second, name) as field_b:
+                fields[name] = _compare_packs(field_a, field_b, examples, threads, None)
         metas = first.fields_meta, second.fields_meta
         return replace(
-            found,
+            difference,
             fields=fields,
             fields_a=tuple(sorted(names[0] - names[1])),
             fields_b=tuple(sorted(names[1] - names[0])),
@@ -281,18 +281,18 @@ def _compare_packs(
         a.keys, b.keys, _rows_of(a, threads, tell(0)), _rows_of(b, threads, tell(len(a)))
     )
 
-    def describe(kind: str, one: int, other: int) -> Difference:
-        said: tuple[Any, Any] = (None, None)
+    def describe(kind: str, row_a: int, row_b: int) -> Difference:
+        values: tuple[Any, Any] = (None, None)
         if kind in ("labels", "ids"):
-            said = (_said(kind, a.record(one)), _said(kind, b.record(other)))
-        key_a = None if one < 0 else int(a.keys[one])
-        key_b = None if other < 0 else int(b.keys[other])
-        return Difference(kind, key_a, key_b, *said)
+            values = (_value_of(kind, a.record(row_a)), _value_of(kind, b.record(row_b)))
+        key_a = None if row_a < 0 else int(a.keys[row_a])
+        key_b = None if row_b < 0 else int(b.keys[row_b])
+        return Difference(kind, key_a, key_b, *values)
 
     named = [
-        describe(kind, one, other)
+        describe(kind, row_a, row_b)
         for kind in KINDS
-        for one, other in pairs[kind][:examples].tolist()
+        for row_a, row_b in pairs[kind][:examples].tolist()
     ]
     same = pairs["same"]
     return PackDifference(
@@ -316,8 +316,8 @@ def _rows_of(pack: ScannedPack, threads: int | None, progress: Progress) -> np.n
             rows["empty"][number] = True
         return hash_of(content)
 
-    for first, found in pass_over(pack, hashes, threads, progress):
-        rows["content"][first : first + len(found)] = np.frombuffer(b"".join(found), "<u8").reshape(
+    for first, parts in pass_over(pack, hashes, threads, progress):
+        rows["content"][first : first + len(parts)] = np.frombuffer(b"".join(parts), "<u8").reshape(
             -1, 2
         )
     headers = np.ascontiguousarray(pack.headers)
@@ -332,7 +332,7 @@ def _rows_of(pack: ScannedPack, threads: int | None, progress: Progress) -> np.n
     return rows
 
 
-def _said(kind: str, record: memoryview) -> Any:
+def _value_of(kind: str, record: memoryview) -> Any:
     """Return the labels of a record, or its id, as a message shows them."""
     header = read_payload(record).header
     if header is None:
@@ -350,7 +350,7 @@ def _compare(
     content = (a["content"][by_key[:, 0]] == b["content"][by_key[:, 1]]).all(-1)
     labels = a["labels"][by_key[:, 0]] == b["labels"][by_key[:, 1]]
     ids = a["ids"][by_key[:, 0]] == b["ids"][by_key[:, 1]]
-    found = {
+    pairs_by_kind = {
         "same": by_key[content & labels & ids],
         "labels": by_key[content & ~labels],
         "ids": by_key[content & labels & ~ids],
@@ -375,13 +375,13 @@ def _compare(
         pairs = _matches(*columns)
         pairs = np.stack([positions[0][pairs[:, 0]], positions[1][pairs[:, 1]]], -1)
         moved.append(take(pairs))
-    found["moved"] = _in_order(np.concatenate(moved))
-    found["moved_labels"] = moved[1]
-    found["content"] = take(by_key[left_a[by_key[:, 0]] & left_b[by_key[:, 1]]])
+    pairs_by_kind["moved"] = _in_order(np.concatenate(moved))
+    pairs_by_kind["moved_labels"] = moved[1]
+    pairs_by_kind["content"] = take(by_key[left_a[by_key[:, 0]] & left_b[by_key[:, 1]]])
     only_a, only_b = np.flatnonzero(left_a), np.flatnonzero(left_b)
-    found["only_a"] = np.stack([only_a, np.full_like(only_a, -1)], -1)
-    found["only_b"] = np.stack([np.full_like(only_b, -1), only_b], -1)
-    return found
+    pairs_by_kind["only_a"] = np.stack([only_a, np.full_like(only_a, -1)], -1)
+    pairs_by_kind["only_b"] = np.stack([np.full_like(only_b, -1), only_b], -1)
+    return pairs_by_kind
 
 
 def _columns(values: np.ndarray) -> list[np.ndarray]:

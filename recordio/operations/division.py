@@ -221,9 +221,9 @@ def _listed(source: ScannedPack, outputs: Mapping[Any, Any]) -> list[np.ndarray]
             raise ValueError(f"by='list' needs keys or a file for {out}, not {keys!r}")
         part = chosen_records(source, keys)
         if len(twice := part[owner[part] >= 0]):
-            other = list(outputs)[owner[twice[0]]]
+            first = list(outputs)[owner[twice[0]]]
             raise RecordIOError(
-                f"two lists name it, for {other} and for {out}", **source.location(int(twice[0]))
+                f"two lists name it, for {first} and for {out}", **source.location(int(twice[0]))
             )
         owner[part] = number
         parts.append(part)
@@ -322,14 +322,14 @@ def shard(
                 _described(*words, run["cancelled"])
                 for words in zip(packs, files, firsts, strict=True)
             )
-            found = ShardManifest(
+            description = ShardManifest(
                 manifest,
                 sum(shard.records for shard in shards),
                 sum(shard.bytes for shard in shards),
                 packs[0].identities,
                 shards,
             )
-            return json_of(found)
+            return json_of(description)
 
         return write_packs([pack], plans, seal=Seal(manifest, content), **run)
 
@@ -370,11 +370,11 @@ def number_template(target: str) -> tuple[str, int, str]:
     (('out/train-', 6, '.tar'), ('out/', 4, '-train.tar'))
     """
     folder, name = os.path.split(target)
-    found = re.search(r"%0?(\d*)d", name)
-    if found is None:
+    match = re.search(r"%0?(\d*)d", name)
+    if match is None:
         stem, suffix = os.path.splitext(target)
         return f"{stem}-", DIGITS, suffix
-    return os.path.join(folder, name[: found.start()]), int(found[1] or 0), name[found.end() :]
+    return os.path.join(folder, name[: match.start()]), int(match[1] or 0), name[match.end() :]
 
 
 def shard_names(prefix: str, out: str | os.PathLike[str], n: int) -> tuple[list[str], str]:

@@ -91,10 +91,10 @@ class Duplicates:
     def lines(self) -> Iterator[str]:
         """Yield a line for each group: the key that stays, the others, and their differences."""
         for begin, end in itertools.pairwise([*self.starts.tolist(), len(self)]):
-            others = ", ".join(self._said(row) for row in range(begin, end))
-            yield f"{self.kept[begin]}: {others}"
+            descriptions = ", ".join(self._text_of(row) for row in range(begin, end))
+            yield f"{self.kept[begin]}: {descriptions}"
 
-    def _said(self, row: int) -> str:
+    def _text_of(self, row: int) -> str:
         words = [] if self.same[row] else [f"distance {self.distance[row]}"]
         if self.contradicts[row]:
             label, kept = self.label[row], self.kept_label[row]
@@ -198,10 +198,10 @@ def dedup(
     >>> with RecordWriter(path) as writer:
     ...     for label, text in ((0, b"one"), (0, b"two"), (1, b"one")):
     ...         _ = writer.write(pack(IRHeader(0, label, 0, 0), text))
-    >>> found = dedup(path, f"{path[:-4]}-unique")
-    >>> found.exact, found.conflicts, list(found.lines())
+    >>> duplicates = dedup(path, f"{path[:-4]}-unique")
+    >>> duplicates.exact, duplicates.conflicts, list(duplicates.lines())
     (1, 1, ['0: 2 (label 1, not 0)'])
-    >>> len(RecordReader(found.written.outputs[0].path))
+    >>> len(RecordReader(duplicates.written.outputs[0].path))
     2
     """
     with scan_pack(path, skip_errors) as pack:
@@ -217,52 +217,52 @@ def dedup(
         first = twins
         if near is not None:
             first = first_of_similar(table.pictures, table.has_picture, twins, near, cancelled)
-        others, kept = _in_groups(first)
-        rows = table.rows(others), table.rows(kept)
-        found = _found(pack, *rows, twins[others])
+        repeats, kept = _in_groups(first)
+        rows = table.rows(repeats), table.rows(kept)
+        duplicates = _duplicates_of(pack, *rows, twins[repeats])
         if target is None:
-            return found
+            return duplicates
         stay = np.flatnonzero((first == np.arange(len(first))) & ~table.damaged)
         plan = plan_of(pack, target, stay)
         report = write_packs([pack], [plan], progress=progress, cancelled=cancelled)
-        return replace(found, written=report)
+        return replace(duplicates, written=report)
 
 
-def _found(
-    pack: ScannedPack, others: np.ndarray, kept: np.ndarray, twins: np.ndarray
+def _duplicates_of(
+    pack: ScannedPack, repeats: np.ndarray, kept: np.ndarray, twins: np.ndarray
 ) -> Duplicates:
     """Describe duplicates by `ROW`s of each and of what stays, in groups.
 
     `twins` has for each the first record with the same content, which may be itself.
     """
-    looked = others["has_picture"]
-    differing = np.bitwise_count(others["picture"] ^ kept["picture"]).astype(np.int64)
-    contradicts = others["labels"] != kept["labels"]
-    exact = int((twins < others["number"]).sum())
+    looked = repeats["has_picture"]
+    differing = np.bitwise_count(repeats["picture"] ^ kept["picture"]).astype(np.int64)
+    contradicts = repeats["labels"] != kept["labels"]
+    exact = int((twins < repeats["number"]).sum())
     starts = np.flatnonzero(np.diff(kept["number"], prepend=-1))
     return Duplicates(
         pack.path,
         len(pack),
         groups=len(starts),
         exact=exact,
-        near=len(others) - exact,
+        near=len(repeats) - exact,
         conflicts=len(np.unique(kept["number"][contradicts])),
         skipped=len(pack.problems),
         kept=kept["key"],
-        key=others["key"],
+        key=repeats["key"],
         kept_number=kept["number"],
-        number=others["number"],
+        number=repeats["number"],
         starts=starts,
         same=twins == kept["number"],
         distance=np.where(looked, differing, -1),
         contradicts=contradicts,
-        label=others["label"],
+        label=repeats["label"],
         kept_label=kept["label"],
     )
 
 
 def _in_groups(first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Find the duplicates, group after group, and what stays for each; `first` has all records."""
-    others = np.flatnonzero(first < np.arange(len(first)))
-    others = others[np.argsort(first[others], kind="stable")]
-    return others, first[others]
+    repeats = np.flatnonzero(first < np.arange(len(first)))
+    repeats = repeats[np.argsort(first[repeats], kind="stable")]
+    return repeats, first[repeats]

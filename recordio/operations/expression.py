@@ -73,11 +73,11 @@ class Condition:
     >>> condition = Condition("label in (1, 2) and not bytes > 100")
     >>> sorted(condition.names)
     ['bytes', 'label']
-    >>> known = {"label": np.array([1, 2, 3]), "bytes": np.array([50, 200, 50])}
-    >>> condition(3, lambda name, rows: known[name][rows]).tolist()
+    >>> columns = {"label": np.array([1, 2, 3]), "bytes": np.array([50, 200, 50])}
+    >>> condition(3, lambda name, rows: columns[name][rows]).tolist()
     [True, False, False]
     >>> dogs = Condition("class == 'dog'", {1: "cat", 2: "dog"})
-    >>> dogs(3, lambda name, rows: known[name][rows]).tolist()
+    >>> dogs(3, lambda name, rows: columns[name][rows]).tolist()
     [False, True, False]
     >>> Condition("label == 3 or size > 4")
     Traceback (most recent call last):
@@ -90,7 +90,7 @@ class Condition:
             raise ExpressionError(f"it has {len(text)} characters, more than {LONGEST}", column=1)
         try:
             # `class` becomes `label`, which is as long: columns stay what they are.
-            words = CLASS.sub(lambda found: found[1] or "label", text.strip())
+            words = CLASS.sub(lambda match: match[1] or "label", text.strip())
             self._tree = ast.parse(words or "?", mode="eval").body
         except SyntaxError as error:
             column = (error.offset or 1) + len(text) - len(text.lstrip())
@@ -143,10 +143,10 @@ class Condition:
         """Put numbers in the place of names of classes, where these are compared with labels."""
         sides = [node.left, *node.comparators]
         for position, op in enumerate(node.ops):
-            for mine, other in ((position, position + 1), (position + 1, position)):
-                name = getattr(sides[mine], "id", "")
+            for label_at, class_at in ((position, position + 1), (position + 1, position)):
+                name = getattr(sides[label_at], "id", "")
                 if isinstance(op, BY_NAME) and name in ("label", "labels"):
-                    sides[other] = self._numbered(sides[other])
+                    sides[class_at] = self._numbered(sides[class_at])
         node.left, *node.comparators = sides
 
     def _numbered(self, node: ast.expr) -> ast.expr:
@@ -161,11 +161,11 @@ class Condition:
         self.names_classes = True
         if self._classes is None:
             return 0  # never looked at
-        found = [label for label, called in self._classes.items() if called == name]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            numbers = " and ".join(map(str, found))
+        labels = [label for label, called in self._classes.items() if called == name]
+        if len(labels) == 1:
+            return labels[0]
+        if labels:
+            numbers = " and ".join(map(str, labels))
             raise self._error(node, f"the classes {numbers} are called {name!r}: use their numbers")
         if not self._classes:
             raise self._error(node, "the pack has no names of classes (PREFIX.classes.txt)")
@@ -185,9 +185,9 @@ class Condition:
         return check(node, depth + 1)
 
     def _want(self, node: ast.expr, kind: str, depth: int) -> None:
-        found = self._check(node, depth)
-        if found != kind:
-            raise self._error(node, f"this is {found} instead of {kind}")
+        actual_kind = self._check(node, depth)
+        if actual_kind != kind:
+            raise self._error(node, f"this is {actual_kind} instead of {kind}")
 
     def _check_boolop(self, node: ast.BoolOp, depth: int) -> str:
         for value in node.values:
@@ -305,8 +305,8 @@ class Condition:
         left = node.left
         for op, right in zip(node.ops, node.comparators, strict=True):
             if isinstance(op, (ast.In, ast.NotIn)):
-                found = self._contains(left, right, rows, column)
-                result &= np.logical_not(found) if isinstance(op, ast.NotIn) else found
+                is_member = self._contains(left, right, rows, column)
+                result &= np.logical_not(is_member) if isinstance(op, ast.NotIn) else is_member
             else:
                 pair = (self._value(part, rows, column) for part in (left, right))
                 result &= COMPARISONS[type(op)](*pair)
@@ -321,10 +321,10 @@ class Condition:
             counts, labels = column("labels", rows)
             owners = np.repeat(np.arange(len(rows)), counts)
             return np.bincount(owners[labels == value], minlength=len(rows)) > 0
-        found = np.zeros(len(rows), bool)
+        is_member = np.zeros(len(rows), bool)
         for item in right.elts:  # type: ignore[attr-defined]
-            found |= value == self._value(item, rows, column)
-        return found
+            is_member |= value == self._value(item, rows, column)
+        return is_member
 
     def _value_call(self, node: ast.Call, rows: np.ndarray, column: Columns) -> Any:
         value = self._value(node.args[0], rows, column)

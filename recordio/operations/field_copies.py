@@ -56,8 +56,8 @@ def described_fields(
             if meta.kind == "boxes" and change is not None:
                 table[name] = replace(meta, classes=change.of_names(meta.classes))
         tables.append((source.path, table))
-    found = agreed(names, tables)
-    return {SUFFIX: format_fields(found)} if found else {}
+    metas = agreed(names, tables)
+    return {SUFFIX: format_fields(metas)} if metas else {}
 
 
 class FieldCopies:
@@ -95,9 +95,9 @@ class FieldCopies:
                 "mapping of labels, or name the fields to keep, fields=[...]",
                 path=pack.path,
             )
-        values, known = change.apply(pack.labels.values)
-        if not known.all():
-            label = pack.labels.values[int(np.argmin(known))]
+        values, is_known = change.apply(pack.labels.values)
+        if not is_known.all():
+            label = pack.labels.values[int(np.argmin(is_known))]
             raise LabelError(
                 f"field {self.name} has boxes of class {label:g}, which is not in labels: add it, "
                 "or name the fields to keep, fields=[...]",

@@ -73,7 +73,7 @@ def field_statistics(
 ) -> FieldStatistics:
     """Count what one field holds; the pixels of a mask if that `decodes`."""
     meta = pack.fields_meta.get(name)
-    with scan_field(pack, name) as found:
+    with scan_field(pack, name) as field_pack:
         decodes = decodes and meta is not None and meta.kind == "mask"
 
         def look(number: int, content: memoryview) -> tuple[str, dict[int, int]]:
@@ -85,25 +85,25 @@ def field_statistics(
             except ImageDecodeError as error:
                 if skip_errors:
                     return kind, {}
-                raise ImageDecodeError(error.reason, **found.location(number)) from None
+                raise ImageDecodeError(error.reason, **field_pack.location(number)) from None
 
         kinds: collections.Counter[str] = collections.Counter()
         counts: collections.Counter[int] = collections.Counter()
-        for _, results in pass_over(found, look, threads):
+        for _, results in pass_over(field_pack, look, threads):
             kinds.update(kind for kind, _ in results)
-            for _, one in results:
-                counts.update(one)
-        is_of_objects = found.is_detection if meta is None else meta.content == "objects"
+            for _, values in results:
+                counts.update(values)
+        is_of_objects = field_pack.is_detection if meta is None else meta.content == "objects"
         objects = None
-        if found.is_detection and (meta is None or meta.kind == "boxes"):
-            counts.update(_counted(found.labels.values))
-            objects = len(found.labels.values)
+        if field_pack.is_detection and (meta is None or meta.kind == "boxes"):
+            counts.update(_counted(field_pack.labels.values))
+            objects = len(field_pack.labels.values)
         elif is_of_objects:
-            objects = found.count_objects()
+            objects = field_pack.count_objects()
         return FieldStatistics(
-            records=len(found),
-            missing=int((rows_of(pack.keys, found.keys) < 0).sum()),
-            bytes=found.bytes,
+            records=len(field_pack),
+            missing=int((rows_of(pack.keys, field_pack.keys) < 0).sum()),
+            bytes=field_pack.bytes,
             kinds=dict(kinds.most_common()),
             kind=None if meta is None else meta.kind,
             ignore=None if meta is None else meta.ignore,
@@ -115,8 +115,8 @@ def field_statistics(
 
 def _counted(values: np.ndarray) -> dict[int, int]:
     """Count equal whole numbers."""
-    found, counts = np.unique(values[np.isfinite(values)], return_counts=True)
-    return dict(zip(found.astype(int).tolist(), counts.tolist(), strict=True))
+    distinct, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+    return dict(zip(distinct.astype(int).tolist(), counts.tolist(), strict=True))
 
 
 def mask_values(content: Any, **limits: Any) -> np.ndarray:

@@ -29,17 +29,17 @@ class Progress(NamedTuple):
 class Journal:
     """Notes of a run beside its first output, under a temporary name.
 
-    The fingerprint says in one line what is being made: sources, plan and outputs.  `found` has for
+    The fingerprint says in one line what is being made: sources, plan and outputs.  `steps` has for
     the number of an output what a killed run with the same fingerprint had written.
     """
 
     def __init__(self, path: str, fingerprint: str) -> None:
-        self.found: dict[int, Progress] = {}
+        self.steps: dict[int, Progress] = {}
         self._temporary = Temporary(os.path.realpath(path) + JOURNAL_SUFFIX)
         self._cleanup = at_end(self, _remove, self._temporary, os.getpid())
         descriptor = self._temporary.take_over()
         if descriptor is not None:
-            self.found = _read(self._temporary.path, fingerprint)
+            self.steps = _read(self._temporary.path, fingerprint)
         else:
             descriptor = self._temporary.make()
         assert descriptor is not None  # it is no folder
@@ -49,7 +49,7 @@ class Journal:
 
     def size_of(self, number: int, path: str) -> int:
         """Return the bytes to keep of an unpublished file; it must be that of the journal."""
-        progress = self.found.pop(number, None)
+        progress = self.steps.pop(number, None)
         if progress is None:
             return 0
         status = os.stat(path)
@@ -84,10 +84,10 @@ def _read(path: str, fingerprint: str) -> dict[int, Progress]:
         lines = file.read().split("\n")[:-1]  # a last line without its end was being written
     if not lines or lines[0] != fingerprint:
         return {}
-    found = {}
+    steps = {}
     for line in lines[1:]:
         if not STEP_LINE.fullmatch(line):
             break  # no run wrote this: what follows is not believed either
         number, *words = map(int, line.split())
-        found[number] = Progress(*words)
-    return found
+        steps[number] = Progress(*words)
+    return steps

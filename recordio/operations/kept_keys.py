@@ -78,10 +78,10 @@ class KeptKeys(PackWriter):
 
         What is wrong with them is returned.
         """
-        found: list[Problem] = []
+        problems: list[Problem] = []
         for name, files in self.copied_fields.items() if self._left_out else ():
-            found += _copy_field(name, [*files.values()], self.part([*files]), keys)
-        return found
+            problems += _copy_field(name, [*files.values()], self.part([*files]), keys)
+        return problems
 
 
 def _copy_field(
@@ -99,7 +99,7 @@ def _copy_field(
     report = Report(parts[0].name, index_path=index)
     table = None if checksums is None else read_checksums(checksums)
     copy_whole(report, read_index(index), table, writer, keys)
-    return [Problem("field", f"field {name}, {report.path}: {one}") for one in report.problems]
+    return [Problem("field", f"field {name}, {report.path}: {fault}") for fault in report.problems]
 
 
 def copy_whole(
@@ -107,17 +107,17 @@ def copy_whole(
     listed: Lines | None,
     table: Checksums | None,
     writer: FrameWriter,
-    wanted: np.ndarray | None = None,
+    wanted_keys: np.ndarray | None = None,
 ) -> np.ndarray:
     """Copy the whole records of a file to another, with index and checksums; return their keys.
 
     With a `table` of checksums a record is whole if it matches, and the checksums are written as
-    well.  Where some keys are `wanted`, other records are left out.
+    well.  With `wanted_keys`, other records are left out.
     """
     view = map_records(StoredFile(report.path))
     chosen = None
-    if wanted is not None and listed is not None:
-        chosen = listed[1][np.isin(listed[0], wanted)]
+    if wanted_keys is not None and listed is not None:
+        chosen = listed[1][np.isin(listed[0], wanted_keys)]
     old, new = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for offsets, end in whole_records(view, report, table, listed and listed[1]):
         keep = np.ones(len(offsets), bool) if chosen is None else np.isin(offsets, chosen)

@@ -70,8 +70,8 @@ def _compared(
     """Find the pairs between each bucket and the one whose value differs by `mask`."""
     if mask:
         mine = np.flatnonzero(values < values ^ mask)
-        others = values[mine] ^ mask
-        first, counts = starts[others], sizes[others]
+        buckets = values[mine] ^ mask
+        first, counts = starts[buckets], sizes[buckets]
     else:  # inside of the same bucket: with those after it
         mine = np.arange(len(values))
         first = mine + 1
@@ -81,11 +81,11 @@ def _compared(
     while begin < len(mine):
         before = int(done[begin - 1]) if begin else 0
         end = max(int(np.searchsorted(done, before + MOST_PAIRS, "right")), begin + 1)
-        one = order[np.repeat(mine[begin:end], counts[begin:end])]
-        other = order[spans(first[begin:end], counts[begin:end])]
-        near = np.bitwise_count(hashes[one] ^ hashes[other]) <= distance
+        rows_a = order[np.repeat(mine[begin:end], counts[begin:end])]
+        rows_b = order[spans(first[begin:end], counts[begin:end])]
+        near = np.bitwise_count(hashes[rows_a] ^ hashes[rows_b]) <= distance
         if near.any():
-            yield np.stack([one[near], other[near]], -1)
+            yield np.stack([rows_a[near], rows_b[near]], -1)
         begin = end
 
 

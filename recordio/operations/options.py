@@ -21,10 +21,10 @@ def field_list(name: str, value: Any) -> tuple[str, ...]:
     >>> field_list("fields", "mask,caption"), field_list("fields", ())
     (('mask', 'caption'), ())
     """
-    names = [one for one in value.split(",") if one] if isinstance(value, str) else value
+    names = [part for part in value.split(",") if part] if isinstance(value, str) else value
     if not isinstance(names, (list, tuple)):
         raise TypeError(f"{name}={value!r}: expected a list of names")
-    return tuple(dict.fromkeys(check_name(one) for one in names))
+    return tuple(dict.fromkeys(check_name(part) for part in names))
 
 
 Path = Annotated[

@@ -284,12 +284,12 @@ def _identities(
     sources: Sequence[ScannedPack], plans: Sequence[Plan], edits: Sequence[Edit], least: int | None
 ) -> int:
     """Count the identities that the new packs list."""
-    found = [source.identities for source in sources if source.identities is not None]
-    if least == 0 or not (found or least):
+    counts = [source.identities for source in sources if source.identities is not None]
+    if least == 0 or not (counts or least):
         return 0
     labels = [_labels_of(plan, sources, edits).max() for plan in plans]
     largest = max(filter(np.isfinite, labels), default=-1)
-    return max(least or max(found), int(largest) + 1)
+    return max(least or max(counts), int(largest) + 1)
 
 
 def _keys(
@@ -358,26 +358,26 @@ class _Output:
         self.keys, self.ranges = keys
         self.identities = identities
         self.size = self.done = self.noted = 0
-        self.found = np.empty(0, np.int64)  # where records of a killed run begin
+        self.offsets = np.empty(0, np.int64)  # where records of a killed run begin
         companions = {plan.prefix + end: content for end, content in plan.companions.items()}
-        ways: Any = {"companions": companions, "believed": True, "go_on": self._found}
+        ways: Any = {"companions": companions, "believed": True, "go_on": self._kept_bytes}
         with naming_output(plan.path):
             self.writer = PackWriter(plan.path, plan.prefix + INDEX.ending, plan.fields, **ways)
         before, rest = [0] * bool(identities), np.arange(identities) + len(self.keys) + 1
         #: Keys of all records in the file, those that list identities, too.
         self.all_keys = np.concatenate([before, self.keys, rest]).astype(np.int64)
-        self.writer.go_on_with(self.all_keys[: len(self.found)], self.found, self.noted)
+        self.writer.go_on_with(self.all_keys[: len(self.offsets)], self.offsets, self.noted)
 
-    def _found(self, path: str) -> int:
+    def _kept_bytes(self, path: str) -> int:
         """Return the bytes to keep of those of a killed run; take note of the records in them."""
         size = self.journal.size_of(self.number, path)
         try:
-            offsets = scan_offsets(StoredFile(path).map()[:size]) if size else self.found
+            offsets = scan_offsets(StoredFile(path).map()[:size]) if size else self.offsets
         except RecordIOError:  # it is not what was written
             return 0
         before = int(bool(self.identities))
         if size and before <= len(offsets) <= len(self.plan.records) + before:
-            self.found, self.noted = offsets, size
+            self.offsets, self.noted = offsets, size
             self.done = len(offsets) - before
             return size
         return 0

@@ -35,12 +35,12 @@ def pass_over(
 
     def apply(rows: range) -> tuple[int, list[Result]]:
         contents = pack.contents(rows.start, rows.stop)
-        return rows.start, [work(row, one) for row, one in zip(rows, contents, strict=True)]
+        return rows.start, [work(row, content) for row, content in zip(rows, contents, strict=True)]
 
     with contextlib.closing(
         map_in_order(apply, _chunks(pack), threads, cancelled=cancelled)
-    ) as found:
-        for first, results in found:
+    ) as parts:
+        for first, results in parts:
             yield first, results
             if progress is not None:
                 progress(first + len(results), len(pack))

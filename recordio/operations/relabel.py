@@ -137,10 +137,10 @@ def _listed(source: ScannedPack, path: str | os.PathLike[str]) -> Edit:
             f"another line has the id {listed[row]}, too", path=path, line=lines[order[row + 1]]
         )
     rows = np.searchsorted(listed, source.ids)
-    known = rows < len(listed)
-    known[known] = listed[rows[known]] == source.ids[known]
-    if not known.all():
-        number = int(np.argmin(known))
+    is_listed = rows < len(listed)
+    is_listed[is_listed] = listed[rows[is_listed]] == source.ids[is_listed]
+    if not is_listed.all():
+        number = int(np.argmin(is_listed))
         raise LabelError(
             f"{os.fsdecode(path)} has no line for its id",
             record_id=int(source.ids[number]),
@@ -233,9 +233,9 @@ def narrow(
                     progress(number + 1, len(source))
             if not keys:
                 raise RecordIOError("no record has a header of 32 bytes", path=source.path)
-            found = output.copy_fields(np.array(keys))
+            field_problems = output.copy_fields(np.array(keys))
             size = output.tell()
-        problems = (*map(source.said, source.problems), *map(str, found))
+        problems = (*map(source.said, source.problems), *map(str, field_problems))
         written = PackWritten(target, len(keys), size, fields=tuple(output.copied_fields))
         return PackReport((written,), len(problems), problems)
 

@@ -108,9 +108,9 @@ def _apply(source: ScannedPack, change: LabelChange) -> np.ndarray | None:
     if change.keeps:
         return None
     table = source.labels
-    values, known = change.apply(table.values)
-    if not known.all():
-        row = int(np.argmin(known))
+    values, is_known = change.apply(table.values)
+    if not is_known.all():
+        row = int(np.argmin(is_known))
         number = int(np.searchsorted(table.starts, row, "right")) - 1
         raise LabelError(
             f"its label {table.values[row]:g} is not in labels: add it", **source.location(number)
@@ -145,6 +145,6 @@ def id_shifts(sources: Sequence[ScannedPack]) -> list[int]:
 def class_files(sources: Sequence[ScannedPack], changes: Sequence[LabelChange]) -> dict[str, bytes]:
     """Name the classes of a pack made of others in its companion; none if nothing is known."""
     names = agreed_names(
-        [(one.prefix, one.classes, change) for one, change in zip(sources, changes, strict=True)]
+        [(pack.prefix, pack.classes, change) for pack, change in zip(sources, changes, strict=True)]
     )
     return {SUFFIX: format_classes(names)} if names else {}

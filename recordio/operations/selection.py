@@ -118,17 +118,17 @@ def sample(
         labels = grouped_labels(source) if per_class else np.zeros(count, np.int64)
         sizes = np.bincount(labels)
         if n is None:
-            wanted = np.rint(sizes * np.float64(fraction)).astype(np.int64)
-            wanted = np.maximum(wanted, 1) if per_class else wanted
+            counts = np.rint(sizes * np.float64(fraction)).astype(np.int64)
+            counts = np.maximum(counts, 1) if per_class else counts
         elif per_class or n <= count:
-            wanted = np.minimum(sizes, n)
+            counts = np.minimum(sizes, n)
         else:
             raise ValueError(f"n={n}: {source.path} has only {count} records")
-        if not wanted.sum():
+        if not counts.sum():
             raise EmptyRecordFileError("no record would be drawn", path=source.path)
         order = np.random.default_rng(seed).permutation(count)
         order, within = class_by_class(order, labels)
-        return np.sort(order[within < np.repeat(wanted, sizes)])
+        return np.sort(order[within < np.repeat(counts, sizes)])
 
     return rewrite(path, out, choose, skip_errors=skip_errors, **run)
 
@@ -232,17 +232,17 @@ def filter(
         raise ValueError("give a condition, keys, or both")
 
     def choose(source: ScannedPack) -> np.ndarray:
-        wanted = np.ones(len(source), bool)
+        matches = np.ones(len(source), bool)
         if keys is not None:
-            wanted = np.isin(np.arange(len(source)), chosen_records(source, keys))
+            matches = np.isin(np.arange(len(source)), chosen_records(source, keys))
         if where is not None:
             condition = Condition(where)
             if condition.names_classes:
                 condition = condition.with_classes(source.classes)
-            rows = np.flatnonzero(wanted)
+            rows = np.flatnonzero(matches)
             columns = _Columns(source.part(rows), run["progress"], run["cancelled"])
-            wanted[rows] = condition(len(rows), columns)
-        chosen = np.flatnonzero(wanted != drop)
+            matches[rows] = condition(len(rows), columns)
+        chosen = np.flatnonzero(matches != drop)
         if not len(chosen):
             raise EmptyRecordFileError(
                 "no record would be kept: change where, keys or drop", path=source.path

@@ -180,8 +180,8 @@ class PackStatistics:
             lines.append(("content", in_words(self.kinds)))
         if self.image_sizes:
             sides = [
-                "{0} {min} to {max}, median {median:g}".format(name, **found)
-                for name, found in self.image_sizes.items()
+                "{0} {min} to {max}, median {median:g}".format(name, **numbers)
+                for name, numbers in self.image_sizes.items()
             ]
             lines.append(("images", "; ".join(sides)))
         if self.labels:
@@ -191,20 +191,20 @@ class PackStatistics:
             lines.append(("identities", f"{self.identities}; a face-recognition pack"))
         if self.objects is not None:
             lines.append(("objects", f"{self.objects}; a detection pack"))
-        if (found := self.classes) is not None:
+        if (classes := self.classes) is not None:
             lines.append(
-                ("classes", f"{found.classes}, from {found.smallest:g} to {found.largest:g}")
+                ("classes", f"{classes.classes}, from {classes.smallest:g} to {classes.largest:g}")
             )
             per_class = (
-                f"{found.records_min} (class {found.rarest:g}) to {found.records_max} "
-                f"(class {found.commonest:g}) of each, median {found.records_median:g}"
+                f"{classes.records_min} (class {classes.rarest:g}) to {classes.records_max} "
+                f"(class {classes.commonest:g}) of each, median {classes.records_median:g}"
             )
             lines.append(("", per_class))
         if self.pixels is not None:
             lines.append(("pixels", f"{self.pixels.pixels} in {self.pixels.images} images"))
             lines.append(("", str(self.pixels)))
-        for name, one in self.fields.items():
-            first, *rest = one.lines()
+        for name, counts in self.fields.items():
+            first, *rest = counts.lines()
             lines += [("field", f"{name}, {first}"), *(("", line) for line in rest)]
         return "\n".join(f"{topic:<12}{text}" for topic, text in lines)
 
@@ -265,13 +265,13 @@ def stats(
     ...     for label in (0, 1, 1):
     ...         image = np.full((2, 2, 3), [30, 20, 10 + label], np.uint8)  # blue, green, red
     ...         _ = writer.write(pack_img(IRHeader(0, label, 0, 0), image, img_fmt=".png"))
-    >>> found = stats(path, mean_std=True)
-    >>> found.records, found.kinds, found.classes.classes, found.classes.records_max
+    >>> counts = stats(path, mean_std=True)
+    >>> counts.records, counts.kinds, counts.classes.classes, counts.classes.records_max
     (3, {'png': 3}, 2, 2)
-    >>> print(found.pixels)
+    >>> print(counts.pixels)
     mean_r=10.667, mean_g=20, mean_b=30, std_r=0.471, std_g=0, std_b=0
     """
-    known = complete_limits(limits)
+    all_limits = complete_limits(limits)
     counts = RecordCounts()
     pixels, sums = 0, np.zeros((2, len(CHANNELS)))
     with scan_pack(path, skip_errors) as pack:
@@ -281,7 +281,7 @@ def stats(
             if not mean_std:
                 return kind, 1, 0
             try:
-                return kind, *channel_sums(content, **known)
+                return kind, *channel_sums(content, **all_limits)
             except ImageDecodeError as error:
                 if skip_errors:
                     return kind, 0, 0
@@ -317,7 +317,7 @@ def stats(
             classes=ClassStatistics.of(values, occurrences),
             pixels=_pixels(len(rows), pixels, *sums) if mean_std else None,
             fields={
-                name: field_statistics(pack, name, mean_std, skip_errors, threads, known)
+                name: field_statistics(pack, name, mean_std, skip_errors, threads, all_limits)
                 for name in pack.field_names
             },
         )
@@ -388,8 +388,8 @@ def _in_short(values: np.ndarray, counts: np.ndarray) -> dict[str, float]:
 def _counted(values: Any) -> dict[Any, int]:
     if not isinstance(values, np.ndarray):
         return collections.Counter(values)
-    found, counts = np.unique(values, return_counts=True)
-    return dict(zip(found.tolist(), counts.tolist(), strict=True))
+    distinct, counts = np.unique(values, return_counts=True)
+    return dict(zip(distinct.tolist(), counts.tolist(), strict=True))
 
 
 def _columns(counter: collections.Counter[Any]) -> tuple[np.ndarray, np.ndarray]:

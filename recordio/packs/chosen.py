@@ -28,24 +28,24 @@ def chosen_records(pack: ScannedPack, keys: str | os.PathLike[str] | Iterable[in
         names = pack.ids[rows]
     if isinstance(keys, (str, os.PathLike)):
         path = os.fsdecode(keys)
-        lines, wanted = np.array(list(_numbers(path)), names.dtype).reshape(-1, 2).T
+        lines, numbers = np.array(list(_numbers(path)), names.dtype).reshape(-1, 2).T
     else:
-        wanted = _as_keys(keys)
-    if len(unknown := np.flatnonzero(~np.isin(wanted, names))):
+        numbers = _as_keys(keys)
+    if len(unknown := np.flatnonzero(~np.isin(numbers, names))):
         row = int(unknown[0])
         raise KeyNotFoundError(
-            f"no record of {pack.path} has the {what} {wanted[row]}",
+            f"no record of {pack.path} has the {what} {numbers[row]}",
             path=path,
             line=None if lines is None else int(lines[row]),
         )
-    return rows[np.isin(names, wanted)]
+    return rows[np.isin(names, numbers)]
 
 
 def _as_keys(keys: Iterable[int]) -> np.ndarray:
-    found = [operator.index(key) for key in keys]
-    if found and max(map(abs, found)) > LARGEST_KEY:
+    numbers = [operator.index(key) for key in keys]
+    if numbers and max(map(abs, numbers)) > LARGEST_KEY:
         raise KeyNotFoundError("a key has more than 64 bits")
-    return np.array(found, np.int64)
+    return np.array(numbers, np.int64)
 
 
 def _numbers(path: str) -> Iterator[tuple[int, int]]:

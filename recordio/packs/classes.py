@@ -54,10 +54,10 @@ def labels_of_names(names: Mapping[int, str]) -> dict[str, int]:
     >>> labels_of_names({3: "dog", 1: "cat", 4: "dog"})
     {'cat': 1, 'dog': 3}
     """
-    found: dict[str, int] = {}
+    labels: dict[str, int] = {}
     for label in sorted(names):
-        found.setdefault(names[label], label)
-    return found
+        labels.setdefault(names[label], label)
+    return labels
 
 
 def format_classes(classes: Mapping[int, str]) -> bytes:

@@ -35,13 +35,13 @@ def keep_entry_points(pack: OpenPack, store: EntryStore, first: int) -> None:
     """
     for file, rows, numbers in _files(pack, first):
         before = _load(file, store, rows, numbers)
-        found = [store.packed(int(row)) or b"" for row in rows]
-        if sum(map(len, found)) == before or not any(found):
+        points = [store.packed(int(row)) or b"" for row in rows]
+        if sum(map(len, points)) == before or not any(points):
             continue
         sizes = np.zeros(len(file), "<u2")
-        sizes[numbers] = [len(one) for one in found]
+        sizes[numbers] = [len(part) for part in points]
         write_beside_or_cached(
-            _paths(file), with_checksum(file.bound(MAGIC), sizes.data, b"".join(found))
+            _paths(file), with_checksum(file.bound(MAGIC), sizes.data, b"".join(points))
         )
 
 
@@ -69,8 +69,8 @@ def _load(file: SizedFile, store: EntryStore, rows: np.ndarray, numbers: np.ndar
             ends = np.cumsum(sizes, dtype=np.int64)
             for row, number in zip(rows.tolist(), numbers.tolist(), strict=True):
                 size = int(sizes[number])
-                known = store.packed(row) if size else b""
-                if size and (known is None or len(known) < size):
+                own_points = store.packed(row) if size else b""
+                if size and (own_points is None or len(own_points) < size):
                     store.put(row, data[ends[number] - size : ends[number]])
             return len(data)
     return 0

@@ -30,7 +30,7 @@ def field_problems(pack: OpenPack) -> list[Problem]:
 
     Contents are compared with what ``PREFIX.fields.json`` says of them, and no pixel is decoded.
     """
-    found = []
+    problems = []
     try:
         names = pack.field_names
     except RecordIOError as error:
@@ -38,13 +38,13 @@ def field_problems(pack: OpenPack) -> list[Problem]:
     for name in names:
         try:
             field = pack.field(name)
-            found += list(_damage(field)) or [
+            problems += list(_damage(field)) or [
                 *_misfits(pack, field),
                 *(_unlike(pack, field) or _faulty(pack, field)),
             ]
         except RecordIOError as error:
-            found.append(Problem("field", f"field {name}: {error}"))
-    return found
+            problems.append(Problem("field", f"field {name}: {error}"))
+    return problems
 
 
 def _damage(field: FieldPack) -> Iterator[Problem]:
@@ -62,18 +62,18 @@ def _misfits(pack: OpenPack, field: FieldPack) -> Iterator[Problem]:
         yield _problem(about, "no record", field.keys[field.missing])
     if field.container is None and len(field.foreign):
         yield _problem(about, "no image, but a record", field.foreign)
-    images = np.concatenate([measured_sizes(one) for one in pack.sized_files()])
+    images = np.concatenate([measured_sizes(file) for file in pack.sized_files()])
     images = pack.without_identities(images)
-    masks = np.concatenate([measured_sizes(one) for one in field.sized_files()])
+    masks = np.concatenate([measured_sizes(file) for file in field.sized_files()])
     masks = np.append(masks, np.zeros((1, 2), masks.dtype), axis=0)[field.rows]
-    other = np.flatnonzero((images != masks).any(axis=1) & images.any(axis=1) & masks.any(axis=1))
-    if len(other):
-        row = int(other[0])
+    unequal = np.flatnonzero((images != masks).any(axis=1) & images.any(axis=1) & masks.any(axis=1))
+    if len(unequal):
+        row = int(unequal[0])
         (width, height), (mask_width, mask_height) = images[row].tolist(), masks[row].tolist()
         yield _problem(
             about,
             f"another size than the image ({mask_width}x{mask_height}, not {width}x{height})",
-            field.keys[other],
+            field.keys[unequal],
         )
 
 

@@ -68,7 +68,7 @@ def _lying(file: StoredFile, settings: RemoteSettings | None) -> list[str]:
         entries = (entry for entry in os.scandir(folder or ".") if entry.is_file())
         names = [os.path.join(folder, entry.name) for entry in entries]
     else:
-        names = [one.name for one in named_files(f"{stem}*{SUFFIX}", SUFFIX, settings)]
+        names = [item.name for item in named_files(f"{stem}*{SUFFIX}", SUFFIX, settings)]
     own = f"{stem[:-1]}{SUFFIX}"
     return [n[len(stem) : -len(SUFFIX)] for n in sorted(names) if _owner(n) == own]
 
@@ -86,7 +86,7 @@ def _owner(name: str, suffix: str = SUFFIX) -> str:
 
 def without_fields(
     files: Sequence[StoredFile],
-    given: str | Sequence[str],
+    paths: str | Sequence[str],
     suffix: str = SUFFIX,
     settings: RemoteSettings | None = None,
 ) -> list[StoredFile]:
@@ -96,7 +96,7 @@ def without_fields(
     does not name.
     """
     names = {file.name for file in files}
-    own = {given, *given.split(";")} if isinstance(given, str) else set(given)
+    own = {paths, *paths.split(";")} if isinstance(paths, str) else set(paths)
     described: dict[str, dict[str, FieldMeta] | None] = {}
 
     def is_field(name: str) -> bool:

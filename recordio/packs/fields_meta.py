@@ -95,14 +95,14 @@ class FieldMeta:
                 raise ValueError(f"{name} is nothing that a field of kind {self.kind} has")
             object.__setattr__(self, name, _CHECKS[name](name, value))
         for name in ("skeleton", "swap"):
-            far = [one for pair in getattr(self, name) for one in pair if one >= len(self.points)]
+            far = [end for pair in getattr(self, name) for end in pair if end >= len(self.points)]
             if far and self.points:
                 raise ValueError(f"{name} has the point {far[0]}, and there are {len(self.points)}")
-        if len({one for pair in self.swap for one in pair}) < 2 * len(self.swap):
+        if len({end for pair in self.swap for end in pair}) < 2 * len(self.swap):
             raise ValueError(
                 f"swap has a {'value' if self.kind == 'mask' else 'point'} in two pairs"
             )
-        if self.ignore is not None and self.ignore in {one for pair in self.swap for one in pair}:
+        if self.ignore is not None and self.ignore in {end for pair in self.swap for end in pair}:
             raise ValueError(f"swap has {self.ignore}, which is the value to ignore")
 
     @property
@@ -112,8 +112,8 @@ class FieldMeta:
 
     def known(self) -> dict[str, Any]:
         """Return what is known beside the kind, by name."""
-        given = {item.name: getattr(self, item.name) for item in fields(self)[1:]}
-        return {name: value for name, value in given.items() if value or value == 0}
+        values = {item.name: getattr(self, item.name) for item in fields(self)[1:]}
+        return {name: value for name, value in values.items() if value or value == 0}
 
     def facts(self) -> dict[str, Any]:
         """Return the kind and what is known beside it, by name."""
@@ -121,10 +121,10 @@ class FieldMeta:
 
     def entry(self) -> dict[str, Any]:
         """Return it as it stands in the file."""
-        known = self.facts()
+        entry = self.facts()
         if self.classes:
-            known["classes"] = {str(value): self.classes[value] for value in sorted(self.classes)}
-        return known
+            entry["classes"] = {str(value): self.classes[value] for value in sorted(self.classes)}
+        return entry
 
 
 def _number(name: str, value: Any) -> int:
@@ -151,30 +151,30 @@ def _among(*allowed: str) -> Any:
 def _classes(name: str, value: Any) -> dict[int, str]:
     if not isinstance(value, Mapping):
         raise ValueError(f"{name} {value!r:.60} is no mapping of numbers to names")
-    found = {}
-    for key, one in value.items():
+    classes = {}
+    for key, text in value.items():
         if isinstance(key, str) and WHOLE.fullmatch(key):
             key = int(key)
-        found[_number(f"{name}: the class", key)] = _text(f"{name}: the name", one)
-    return found
+        classes[_number(f"{name}: the class", key)] = _text(f"{name}: the name", text)
+    return classes
 
 
 def _names(name: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)):
         raise ValueError(f"{name} {value!r:.60} is no list of names")
-    return tuple(_text(f"{name}: the name", one) for one in value)
+    return tuple(_text(f"{name}: the name", text) for text in value)
 
 
 def _pairs(name: str, value: Any) -> tuple[tuple[int, int], ...]:
-    found = []
+    pairs = []
     for pair in value if isinstance(value, (list, tuple)) else [None]:
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise ValueError(f"{name} {value!r:.60} is no list of pairs of points")
-        one, other = (_number(f"{name}: the point", point) for point in pair)
-        if min(one, other) < 0 or one == other:
+        first, second = (_number(f"{name}: the point", point) for point in pair)
+        if min(first, second) < 0 or first == second:
             raise ValueError(f"{name}: {pair!r:.60} is no pair of points, counted from 0")
-        found.append((one, other))
-    return tuple(found)
+        pairs.append((first, second))
+    return tuple(pairs)
 
 
 _CHECKS = {
@@ -196,7 +196,7 @@ def mirrored_points(points: Sequence[str]) -> tuple[tuple[int, int], ...]:
     """
     places = {name: number for number, name in enumerate(points)}
     pairs = [(i, places.get(name.replace("left", "right"), i)) for name, i in places.items()]
-    return tuple((one, other) for one, other in pairs if one != other)
+    return tuple((left, right) for left, right in pairs if left != right)
 
 
 # -- the file -------------------------------------------------------------------------------------
@@ -217,8 +217,8 @@ def format_fields(described: Mapping[str, FieldMeta]) -> bytes:
     >>> len(format_fields({"text": FieldMeta(kind="text")}).splitlines())
     9
     """
-    found = {check_name(name): described[name].entry() for name in sorted(described)}
-    words = {"format": FORMAT, "version": VERSION, "fields": found}
+    entries = {check_name(name): described[name].entry() for name in sorted(described)}
+    words = {"format": FORMAT, "version": VERSION, "fields": entries}
     return json.dumps(words, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
@@ -254,13 +254,13 @@ def read_fields(
     entries = words.get("fields")
     if not isinstance(entries, dict):
         raise FieldError(f"it has no object called fields; {_REMEDY}", path=name)
-    found = {}
-    for one in sorted(entries):
+    metas = {}
+    for field_name in sorted(entries):
         try:
-            found[check_name(one)] = _meta_of(entries[one])
+            metas[check_name(field_name)] = _meta_of(entries[field_name])
         except ValueError as error:
-            raise FieldError(f"field {one!s:.60}: {error}; {_REMEDY}", path=name) from None
-    return found
+            raise FieldError(f"field {field_name!s:.60}: {error}; {_REMEDY}", path=name) from None
+    return metas
 
 
 _REMEDY = "put it right, or remove it, after which every PREFIX.NAME.rec is a field"
@@ -268,10 +268,10 @@ _REMEDY = "put it right, or remove it, after which every PREFIX.NAME.rec is a fi
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make an object of JSON; a name that is there twice is a ValueError."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("a name is there twice in one object")
-    return found
+    return members
 
 
 def _meta_of(entry: Any) -> FieldMeta:
@@ -301,19 +301,19 @@ def agreed(
     >>> agreed(["mask"], [("a.rec", {"mask": cat}), ("b.rec", {"mask": dog})])["mask"].classes
     {1: 'cat', 2: 'dog'}
     """
-    found: dict[str, tuple[str, FieldMeta]] = {}
+    metas: dict[str, tuple[str, FieldMeta]] = {}
     names = list(names)
     for path, table in described:
         for name in names:
             if name not in table:
                 continue
-            first, before = found.setdefault(name, (path, table[name]))
-            found[name] = first, _together(name, (first, before), (path, table[name]))
-    return {name: found[name][1] for name in found}
+            first, before = metas.setdefault(name, (path, table[name]))
+            metas[name] = first, _together(name, (first, before), (path, table[name]))
+    return {name: metas[name][1] for name in metas}
 
 
-def _together(name: str, one: tuple[str, FieldMeta], other: tuple[str, FieldMeta]) -> FieldMeta:
-    (first, before), (path, meta) = one, other
+def _together(name: str, earlier: tuple[str, FieldMeta], later: tuple[str, FieldMeta]) -> FieldMeta:
+    (first, before), (path, meta) = earlier, later
     for item in fields(FieldMeta):
         a, b = getattr(before, item.name), getattr(meta, item.name)
         if item.name == "classes":

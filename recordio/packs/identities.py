@@ -97,9 +97,9 @@ def _boundary(low: int, high: int, what: str, read: RecordsByKey, path: str) -> 
     kinds = [_kind_of(record) for record in read(range(low - 1, high + 1))]
     if "identity" not in kinds:
         return None
-    shown = [key for key, two in enumerate(pairwise(kinds), low) if two in BOUNDARIES[what]]
-    if len(shown) == 1:
-        return shown[0]
+    keys = [key for key, two in enumerate(pairwise(kinds), low) if two in BOUNDARIES[what]]
+    if len(keys) == 1:
+        return keys[0]
     raise RecordHeaderError(
         f"the record with key 0 says that identity records {what} at key {low} to {high}, rounded "
         "to a 32-bit float, and the records with these keys do not show which is meant: it takes "
@@ -148,15 +148,15 @@ class Identities:
         if self._all is not None:
             return self._all[begin:end]
         most = float(np.float32(self.keys.start))
-        found = np.empty((max(end - begin, 0), 2), np.float32)
+        ranges = np.empty((max(end - begin, 0), 2), np.float32)
         for first in range(begin, end, READ_AT_ONCE):
             stop = min(first + READ_AT_ONCE, end)
             pairs = [label_pair(record) for record in self.read(self.keys[first:stop])]
             for pair in pairs:
                 if pair is None or not 1 <= pair[0] <= pair[1] <= most:
                     return None
-            found[first - begin : stop - begin] = pairs
-        return found
+            ranges[first - begin : stop - begin] = pairs
+        return ranges
 
     def read_all(self) -> bool:
         """Keep the ranges of all identities; False if one of them has none."""
@@ -226,14 +226,14 @@ class Identities:
                 for group in chunk
             ]
             records = self.read([key for window in windows for key in window])
-            labels = iter([None if one is None else first_label(one) for one in records])
+            labels = iter([None if record is None else first_label(record) for record in records])
             for group, window in zip(chunk, windows, strict=True):
-                known = [pair for pair in zip(window, labels, strict=False) if pair[1] is not None]
-                keys[group] = self._told_apart((number + group).tolist(), window, known)
+                pairs = [pair for pair in zip(window, labels, strict=False) if pair[1] is not None]
+                keys[group] = self._told_apart((number + group).tolist(), window, pairs)
         return keys
 
     def _told_apart(
-        self, numbers: list[int], window: range, known: list[tuple[int, Any]]
+        self, numbers: list[int], window: range, pairs: list[tuple[int, Any]]
     ) -> list[int]:
         """Tell apart identities that begin at the same float, by the labels of the images there.
 
@@ -242,22 +242,24 @@ class Identities:
         behind = [self.keys.start] if window.stop == self.keys.start else []
         # Usually labels number the identities.
         last = len(self) - 1
-        shown = [(key, label) for key, label in known if key > window[0] and label <= last]
-        chosen = [[key for key, label in shown if label >= number] + behind for number in numbers]
+        numbered_pairs = [(key, label) for key, label in pairs if key > window[0] and label <= last]
+        chosen = [
+            [key for key, label in numbered_pairs if label >= number] + behind for number in numbers
+        ]
         if all(chosen):
             begins = [keys[0] for keys in chosen]
-            counted = [numbers[0] - 1 + bisect_right(begins, key) for key, _ in known]
-            if counted == [label for _, label in known]:
+            counted = [numbers[0] - 1 + bisect_right(begins, key) for key, _ in pairs]
+            if counted == [label for _, label in pairs]:
                 return begins
         # Else they change from one to the next, and each has images; the first has none before it.
-        begins = [key for (_, one), (key, other) in pairwise(known) if one != other]
+        begins = [key for (_, left), (key, right) in pairwise(pairs) if left != right]
         before = window[0]
-        if numbers[0] == 0 and known and known[0][0] != before:
-            before = known[0][0]
+        if numbers[0] == 0 and pairs and pairs[0][0] != before:
+            before = pairs[0][0]
             begins.insert(0, before)
         if numbers[-1] == len(self):
             begins += behind
-        if len(known) == window.stop - before and len(begins) == len(numbers):
+        if len(pairs) == window.stop - before and len(begins) == len(numbers):
             return begins
         number = min(numbers[0], len(self) - 1)
         raise RecordHeaderError(

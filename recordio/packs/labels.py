@@ -24,8 +24,8 @@ MOST_CLASSES = 1 << 24
 class LabelChange:
     """A change of the class labels of one pack.
 
-    >>> labels, known = LabelChange(classes=3, shift=10).apply(np.array([0, 2, 3], np.float32))
-    >>> labels.tolist(), known.tolist()
+    >>> labels, is_known = LabelChange(classes=3, shift=10).apply(np.array([0, 2, 3], np.float32))
+    >>> labels.tolist(), is_known.tolist()
     ([10.0, 12.0, 3.0], [True, True, False])
     """
 
@@ -50,18 +50,18 @@ class LabelChange:
         if self.table is not None:
             keys, values = self.table
             position = np.minimum(np.searchsorted(keys, labels), len(keys) - 1)
-            known = keys[position] == labels
-            return np.where(known, values[position], labels), known
+            is_known = keys[position] == labels
+            return np.where(is_known, values[position], labels), is_known
         if self.classes is None:
             return labels, np.ones(labels.shape, bool)
-        known = (labels >= 0) & (labels < self.classes) & (labels == np.floor(labels))
-        return np.where(known, labels + np.float32(self.shift), labels), known
+        is_known = (labels >= 0) & (labels < self.classes) & (labels == np.floor(labels))
+        return np.where(is_known, labels + np.float32(self.shift), labels), is_known
 
     def of_record(self, labels: np.ndarray) -> np.ndarray:
         """Change the labels of one record, of which the first is its class; not for absent ones."""
         labels = np.array(labels)
-        labels.flat[:1], known = self.apply(labels.flat[:1])
-        if not known.all():
+        labels.flat[:1], is_known = self.apply(labels.flat[:1])
+        if not is_known.all():
             raise LabelError(unknown_label(labels.flat[0]))
         return labels
 
@@ -70,12 +70,12 @@ class LabelChange:
         if self.absent or not names:
             return {}
         old = np.array(sorted(names), np.float32)
-        new, known = self.apply(old)
-        whole = known & (new == np.floor(new))
-        found: dict[int, str] = {}
+        new, is_known = self.apply(old)
+        whole = is_known & (new == np.floor(new))
+        names_after: dict[int, str] = {}
         for before, after in zip(old[whole].astype(int).tolist(), new[whole].tolist(), strict=True):
-            found.setdefault(int(after), names[before])
-        return found
+            names_after.setdefault(int(after), names[before])
+        return names_after
 
 
 def unknown_label(label: float) -> str:
@@ -133,23 +133,23 @@ class ClassCount:
     """The number of classes of packs: labels are read for it when it is first asked for."""
 
     def __init__(self) -> None:
-        self.found: int = 0
+        self.count: int = 0
         self._uncounted: list[LabelSource] = []
 
     def add(self, source: LabelSource, change: LabelChange) -> None:
         """Count the classes of a pack as well."""
         if change.table is not None:
             named = named_classes(source.classes).values()
-            self.found = max(self.found, int(change.table[1].max()) + 1, max(named, default=-1) + 1)
+            self.count = max(self.count, int(change.table[1].max()) + 1, max(named, default=-1) + 1)
         elif not change.absent:
             self._uncounted.append(source)
 
     def __call__(self) -> int:
         """The largest number of any of them."""
         while self._uncounted:
-            self.found = max(self.found, self._uncounted[-1].count())
+            self.count = max(self.count, self._uncounted[-1].count())
             self._uncounted.pop()
-        return self.found
+        return self.count
 
 
 def label_changes(sources: Sequence[LabelSource]) -> tuple[list[LabelChange], ClassCount]:
@@ -165,10 +165,10 @@ def label_changes(sources: Sequence[LabelSource]) -> tuple[list[LabelChange], Cl
     (3, 5)
     """
     changes, num_classes = [], ClassCount()
-    known: dict[str, int] = {}  # labels of the names in the packs before
+    labels_by_name: dict[str, int] = {}  # labels of the names in the packs before
     for source in sources:
         if isinstance(source.labels, str) and source.labels == "names":
-            change = _by_names(source, known, num_classes)
+            change = _by_names(source, labels_by_name, num_classes)
             num_classes.add(source, change)
         elif source.appends:
             shift, count = num_classes(), source.count()
@@ -178,14 +178,14 @@ def label_changes(sources: Sequence[LabelSource]) -> tuple[list[LabelChange], Cl
                     f"are 32-bit floats, which tell at most {MOST_CLASSES} apart"
                 )
             change = LabelChange(classes=count, shift=shift)
-            num_classes.found = shift + count
+            num_classes.count = shift + count
         else:
             change = _change(source)
             num_classes.add(source, change)
         changes.append(change)
-        if any(isinstance(one.labels, str) and one.labels == "names" for one in sources):
+        if any(isinstance(pack.labels, str) and pack.labels == "names" for pack in sources):
             for name, label in labels_of_names(change.of_names(source.names)).items():
-                known.setdefault(name, label)
+                labels_by_name.setdefault(name, label)
     return changes, num_classes
 
 
@@ -219,23 +219,23 @@ def agreed_names(
 
 
 def _by_names(
-    source: LabelSource, known: Mapping[str, int], num_classes: ClassCount
+    source: LabelSource, labels_by_name: Mapping[str, int], num_classes: ClassCount
 ) -> LabelChange:
     """Give classes the labels of their names in the packs before; new names follow them."""
     names = source.names
     if not names:
         raise ValueError(f"{source.name}: labels='names': the pack has no names of classes")
-    new, free = dict(known), num_classes() if known or num_classes.found else 0
+    new, free = dict(labels_by_name), num_classes() if labels_by_name or num_classes.count else 0
     for name in labels_of_names(names):
         if name not in new:
             new[name], free = free, free + 1
     return _table(source, {label: new[name] for label, name in names.items()})
 
 
-def _named(source: LabelSource, wanted: Mapping[Any, Any]) -> LabelChange:
+def _named(source: LabelSource, mapping: Mapping[Any, Any]) -> LabelChange:
     """Map labels of which some are given by the names of their classes."""
-    found: dict[Any, Any] = {}
-    for key, value in wanted.items():
+    labels: dict[Any, Any] = {}
+    for key, value in mapping.items():
         if not isinstance(key, str):
             keys = [key]
         else:
@@ -245,11 +245,11 @@ def _named(source: LabelSource, wanted: Mapping[Any, Any]) -> LabelChange:
                     f"{source.name}: labels: no class is called {key!r}; the names are "
                     f"{', '.join(map(repr, list(labels_of_names(source.names))[:10])) or 'unknown'}"
                 )
-        for one in keys:
-            if one in found:
+        for label_key in keys:
+            if label_key in labels:
                 raise ValueError(f"{source.name}: labels gives {key!r} twice")
-            found[one] = value
-    return _table(source, found)
+            labels[label_key] = value
+    return _table(source, labels)
 
 
 def named_classes(classes: Any) -> dict[str, int]:
@@ -331,16 +331,16 @@ def _numbers(source: LabelSource, values: Any) -> np.ndarray:
     try:
         if any(isinstance(value, str) for value in values):
             raise TypeError  # NumPy would read numbers from texts
-        given = np.asarray(values, np.float64)
+        doubles = np.asarray(values, np.float64)
     except (TypeError, ValueError):
-        given = np.zeros((0, 0))
-    numbers = given.astype(np.float32)
-    if given.ndim != 1 or not np.isfinite(given).all():
+        doubles = np.zeros((0, 0))
+    numbers = doubles.astype(np.float32)
+    if doubles.ndim != 1 or not np.isfinite(doubles).all():
         raise TypeError(
             f"{source.name}: labels={values!r}: expected 'keep', 'append', a mapping, an array or "
             "a function that gives a finite number for each label, or None"
         )
-    if (np.abs(given) > MOST_CLASSES).any():
+    if (np.abs(doubles) > MOST_CLASSES).any():
         raise ValueError(
             f"{source.name}: labels has numbers beyond {MOST_CLASSES}, which labels, 32-bit "
             "floats, do not tell apart"

@@ -80,7 +80,7 @@ class Shard:
     def of(cls, words: Mapping[str, Any]) -> Shard:
         """Make a shard from its entry in a manifest."""
         shard = cls(**words)
-        return replace(shard, fields=tuple(ShardField(**one) for one in shard.fields))  # type: ignore[arg-type]
+        return replace(shard, fields=tuple(ShardField(**entry) for entry in shard.fields))  # type: ignore[arg-type]
 
     def words(self) -> dict[str, Any]:
         """Return the entry of the shard in a manifest."""
@@ -141,10 +141,10 @@ class ShardManifest:
             self._check_pair(shard, *pair)
 
     def _check_pair(self, shard: Shard | ShardField, file: StoredFile, index: StoredFile) -> None:
-        for one in (file, index):
-            if one.is_local and not one.exists():
+        for stored in (file, index):
+            if stored.is_local and not stored.exists():
                 raise ManifestError(
-                    f"{self.path} lists it, and there is no such file", path=one.name
+                    f"{self.path} lists it, and there is no such file", path=stored.name
                 )
         if file.size() != shard.bytes:
             raise ManifestError(
@@ -243,8 +243,8 @@ def listed_packs(
     ...     for number in range(10):
     ...         _ = writer.write(b"record %d" % number)
     >>> _ = shard(f"{folder}/a", folder, 2)
-    >>> found = listed_packs(f"{folder}/a.shards.json")
-    >>> [os.path.basename(file.name) for file in (*found.files, *found.indexes)]
+    >>> packs = listed_packs(f"{folder}/a.shards.json")
+    >>> [os.path.basename(file.name) for file in (*packs.files, *packs.indexes)]
     ['a-000000.rec', 'a-000001.rec', 'a-000000.idx', 'a-000001.idx']
     """
     named = redacted_url(paths) if isinstance(paths, str) else ";".join(map(redacted_url, paths))
@@ -273,21 +273,21 @@ def listed_packs(
     if indexes and manifests:
         raise ValueError(f"{named} names the indexes of its files: drop {indexes!r}")
     if indexes:
-        found = named_files(indexes, ".idx", settings)
-        beside = list(without_fields(found, indexes, ".idx", settings))
+        index_files = named_files(indexes, ".idx", settings)
+        beside = list(without_fields(index_files, indexes, ".idx", settings))
     if len(beside) != len(files):
         raise ValueError(f"{len(files)} record files but {len(beside)} index files")
     # Before the record files, because an index has to be there as a whole even if these cannot be.
-    opened = with_mirrors([one for one in beside if one is not None], settings)
-    for one in opened:
-        if one.mirror is not None:
-            one.mirror.prefetch(0, one.mirror.size)  # many at a time: readers take them in turn
+    opened = with_mirrors([index for index in beside if index is not None], settings)
+    for index in opened:
+        if index.mirror is not None:
+            index.mirror.prefetch(0, index.mirror.size)  # many at a time: readers take them in turn
     following = iter(opened)
-    beside = [None if one is None else next(following) for one in beside]
+    beside = [None if index is None else next(following) for index in beside]
     files = with_mirrors(files, settings)
     for first, manifest in manifests.items():
         mine = slice(first, first + len(manifest.shards))
-        manifest._check_files(files[mine], [one for one in beside[mine] if one is not None])
+        manifest._check_files(files[mine], [index for index in beside[mine] if index is not None])
     return ListedPacks(files, beside, named_by)
 
 
@@ -308,10 +308,10 @@ def described_fields(
 
     `files` are where their record files and indexes are now, in turn.
     """
-    found, left = [], iter(files)
+    shard_fields, left = [], iter(files)
     for name, path in packs:
         file, index = next(left), next(left)
-        found.append(
+        shard_fields.append(
             ShardField(
                 name,
                 os.path.basename(path),
@@ -321,7 +321,7 @@ def described_fields(
                 sha256_of(index, cancelled),
             )
         )
-    return tuple(found)
+    return tuple(shard_fields)
 
 
 def described_shard(
@@ -384,16 +384,16 @@ def _fields(words: dict[str, Any], path: str) -> dict[str, Any]:
             least, largest = shard.keys
             counts += [shard.first, shard.records, least, largest]
             both: list[Shard | ShardField] = [shard, *shard.fields]
-            for one in both:
-                counts.append(one.bytes)
-                check_name(getattr(one, "name", "shard"))
-                names = (one.file, one.index)
+            for part in both:
+                counts.append(part.bytes)
+                check_name(getattr(part, "name", "shard"))
+                names = (part.file, part.index)
                 # A manifest speaks of its own folder only.
                 if any(not name or os.path.basename(name) != name for name in names):
                     raise ManifestError(f"{names} are no names of files in its folder", path=path)
-                sums = (one.sha256, one.index_sha256)
+                sums = (part.sha256, part.index_sha256)
                 if not all(re.fullmatch("[0-9a-f]{64}", checksum) for checksum in sums):
-                    raise ValueError(one)
+                    raise ValueError(part)
         if not shards or not all(type(count) is int and count >= 0 for count in counts):
             raise ValueError(counts)
     except (KeyError, TypeError, ValueError) as error:
@@ -457,11 +457,11 @@ def check_shards(
         _check_index(manifest, shard, index)
         if contents:
             _check_contents(manifest, shard, file, index)
-        for one in shard.fields:
-            pair = [StoredFile.at(path).neighbour(name) for name in (one.file, one.index)]
-            manifest._check_pair(one, *pair)
+        for field in shard.fields:
+            pair = [StoredFile.at(path).neighbour(name) for name in (field.file, field.index)]
+            manifest._check_pair(field, *pair)
             if contents:
-                _check_contents(manifest, one, *(found.name for found in pair))
+                _check_contents(manifest, field, *(stored.name for stored in pair))
         if shard.first != first:
             raise ManifestError(
                 f"{shard.file} begins with record {shard.first} instead of {first}",

@@ -36,7 +36,7 @@ def single_path(path: PackPaths) -> str:
     """
     if isinstance(path, (str, os.PathLike)):
         return StoredFile.at(path).name
-    return ";".join(StoredFile.at(one).name for one in path)
+    return ";".join(StoredFile.at(part).name for part in path)
 
 
 def container_files(path: PackPaths) -> list[StoredFile]:
@@ -48,36 +48,36 @@ def container_files(path: PackPaths) -> list[StoredFile]:
     name = single_path(path)
     if name.endswith(".rec") or os.path.isfile(f"{name}.rec"):
         return []
-    names = name if isinstance(path, (str, os.PathLike)) else [single_path(one) for one in path]
+    names = name if isinstance(path, (str, os.PathLike)) else [single_path(part) for part in path]
     try:
-        found = contained_files(names) or []
+        files = contained_files(names) or []
     except ValueError as error:
         if isinstance(error, RecordIOError):
             raise
         raise RecordIOError(str(error), path=redacted_url(name)) from None
-    for file in found:
+    for file in files:
         if file.is_local and not os.path.exists(file.name):
             of = "" if file.name == name else f" (of {name})"
             raise RecordIOError(f"there is no such file{of}", path=file.name)
-    kinds = {container.name for container in map(container_of, found) if container is not None}
+    kinds = {container.name for container in map(container_of, files) if container is not None}
     if len(kinds) > 1:
         raise RecordIOError(
             f"it names {' and '.join(sorted(kinds))}: give one of them at a time",
             path=redacted_url(name),
         )
-    return found
+    return files
 
 
 def plain_files(path: PackPaths) -> tuple[str, str | None]:
     """Find a record file and its index as `pack_files` does; a container is refused."""
-    found = container_files(path)
-    if found:
-        container = container_of(found[0])
+    files = container_files(path)
+    if files:
+        container = container_of(files[0])
         assert container is not None
         raise RecordIOError(
             f"it is {container.name}, and this needs a record file: "
             f"`recordio pack {single_path(path)} PREFIX` makes one of it",
-            path=redacted_url(found[0].name),
+            path=redacted_url(files[0].name),
         )
     return pack_files(single_path(path))
 

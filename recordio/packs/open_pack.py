@@ -220,8 +220,8 @@ class OpenPack:
         if self.container is not None or not len(self.all_offsets):
             return None
         last_key = len(self.all_offsets) - 1 if self.lines is None else int(self.lines[0].max())
-        found = find_identities(self.read_keys, last_key, self.path)
-        return found if found is not None and found.read_all() else None
+        identities = find_identities(self.read_keys, last_key, self.path)
+        return identities if identities is not None and identities.read_all() else None
 
     def image_spans(self) -> np.ndarray | None:
         """Rows ``[first, end)`` of every identity: int64, (identities, 2); None without any.
@@ -282,8 +282,8 @@ class OpenPack:
     @cached_property
     def all_image_sizes(self) -> np.ndarray:
         """Width and height of the image of every record, those that list identities too."""
-        found = [stored_sizes(file) for file in self.sized_files()]
-        return found[0] if len(found) == 1 else np.concatenate(found)
+        sizes = [stored_sizes(file) for file in self.sized_files()]
+        return sizes[0] if len(sizes) == 1 else np.concatenate(sizes)
 
     @property
     def image_sizes(self) -> np.ndarray:
@@ -359,11 +359,11 @@ class OpenPack:
             return field_names(self.file, self._settings) if named is None else list(named)
         if self.container.fields is None:
             return []
-        found = [
+        names_by_part = [
             self.container.fields(p.file, self._settings, p.samples, self.choice)
             for p in self.parts
         ]
-        return sorted({name for names in found for name in names})
+        return sorted({name for names in names_by_part for name in names})
 
     @cached_property
     def _described(self) -> Mapping[str, FieldMeta] | None:
@@ -485,8 +485,8 @@ class FieldPack(OpenPack):
         """Rows of the samples that have no such field, though they are usable themselves: int64."""
         if self.samples is None:
             return np.flatnonzero(self.rows < 0)
-        known = self.main.samples.faults if self.main.samples is not None else {}
-        return np.array(sorted(set(self.samples.faults) - set(known)), np.int64)
+        faults = self.main.samples.faults if self.main.samples is not None else {}
+        return np.array(sorted(set(self.samples.faults) - set(faults)), np.int64)
 
     @cached_property
     def foreign(self) -> np.ndarray:
@@ -586,12 +586,12 @@ def open_listed(
     contained = contained_files(paths, settings)
     if contained is not None:
         return _open_contained(contained, indexes, name, settings, choice, keywords)
-    found = listed_packs(paths, indexes, name, settings)
-    for file in found[0][:1]:
+    packs = listed_packs(paths, indexes, name, settings)
+    for file in packs[0][:1]:
         chosen_kind(None, choice, redacted_url(StoredFile.at(file).name))
     return [
         OpenPack(file, index, settings=settings, manifest=manifest, **keywords)
-        for file, index, manifest in zip(*found, strict=True)
+        for file, index, manifest in zip(*packs, strict=True)
     ]
 
 

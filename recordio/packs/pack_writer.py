@@ -110,15 +110,15 @@ class PackWriter(FrameWriter):
 
     def _void(self, paths: list[str], settings: RemoteSettings) -> list[str]:
         """List files of an older pack that are to be removed."""
-        found = stale_files(paths[0], paths, settings, **self._stale)
+        void_files = stale_files(paths[0], paths, settings, **self._stale)
         for name in paths[1:]:
             if name.endswith(RECORDS.ending):
                 index = StoredFile(name).beside(INDEX.ending).name
-                found += [*stale_files(name, paths, settings), *[index] * (index not in paths)]
+                void_files += [*stale_files(name, paths, settings), *[index] * (index not in paths)]
         described = StoredFile.at(paths[0]).beside(FIELDS.ending)
-        if described.name not in [*paths, *found] and described.exists(settings):
-            found.append(described.name)
-        return found
+        if described.name not in [*paths, *void_files] and described.exists(settings):
+            void_files.append(described.name)
+        return void_files
 
     def part(self, names: Sequence[str]) -> FrameWriter:
         """Return the writer of companions that are a record file, its index and its checksums."""

@@ -85,11 +85,11 @@ class ScannedContainer(ScannedPack):
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def _unreadable(self, known: dict[int, str]) -> dict[int, str]:
+    def _unreadable(self, known_faults: dict[int, str]) -> dict[int, str]:
         """Read what only a library can, to know which contents it cannot."""
         faults = {}
         for row in range(len(self)):
-            if row not in known:
+            if row not in known_faults:
                 try:
                     self._content_sizes[row] = len(self.reader.content(row))
                 except RecordIOError as error:

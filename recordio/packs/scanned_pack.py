@@ -151,9 +151,9 @@ class ScannedPack(OpenPack):
         order = np.argsort(listed, kind="stable")  # the number is the position in this order
         keys, lines, listed = keys[order], order + 1, listed[order]
         rows = np.searchsorted(offsets, listed)
-        known = rows < len(offsets)
-        known[known] = offsets[rows[known]] == listed[known]
-        for number in sorted(np.flatnonzero(~known).tolist(), key=lines.__getitem__):
+        is_record = rows < len(offsets)
+        is_record[is_record] = offsets[rows[is_record]] == listed[is_record]
+        for number in sorted(np.flatnonzero(~is_record).tolist(), key=lines.__getitem__):
             line, offset = int(lines[number]), int(listed[number])
             if not self.skip_errors:
                 raise IndexFileError(
@@ -166,8 +166,8 @@ class ScannedPack(OpenPack):
             self.problems.append(
                 Problem("index_offset", reason, offset, number, key=int(keys[number]))
             )
-        self._check_listing(offsets, rows[known])
-        return keys[known], np.flatnonzero(known), rows[known]
+        self._check_listing(offsets, rows[is_record])
+        return keys[is_record], np.flatnonzero(is_record), rows[is_record]
 
     def _check_listing(self, offsets: np.ndarray, rows: np.ndarray) -> None:
         """Compare the rows of the records that are listed, ascending, with those of all."""
@@ -219,9 +219,10 @@ class ScannedPack(OpenPack):
         offsets, order = self.all_offsets, self._key_order
         if not len(offsets):
             return [None] * len(keys)
-        found = np.searchsorted(self.all_keys, keys, "right", order) - 1  # the last one with a key
-        rows = found if order is None else order[found]
-        rows = np.where((found >= 0) & (self.all_keys[rows] == keys), rows, len(offsets))
+        # The last one with a key.
+        positions = np.searchsorted(self.all_keys, keys, "right", order) - 1
+        rows = positions if order is None else order[positions]
+        rows = np.where((positions >= 0) & (self.all_keys[rows] == keys), rows, len(offsets))
         return records_by_key(lambda row: self.reader.read_at(int(offsets[row]))[0])(rows.tolist())
 
     @cached_property
@@ -386,14 +387,14 @@ class ScannedPack(OpenPack):
 
     def note_faulty_objects(self) -> None:
         """Note the records of a detection pack with objects that cannot be right, each once."""
-        found: dict[int, int] = {}
+        faults_by_number: dict[int, int] = {}
         owners, positions = self._object_places()
         for start in range(0, len(owners), CHUNK):
             rows = slice(start, start + CHUNK)
             faults = faults_of(self._object_values(owners[rows], positions[rows]))
             for row in np.flatnonzero(faults).tolist():
-                found.setdefault(int(owners[start + row]), int(faults[row]))
-        for number, fault in found.items():
+                faults_by_number.setdefault(int(owners[start + row]), int(faults[row]))
+        for number, fault in faults_by_number.items():
             self.problem(number, "label", FAULTS[fault])
 
     def count_objects(self) -> int:
@@ -509,15 +510,15 @@ def whole_records(
 
     An index that can be read gives the numbers; see `recordio.frames.walk.walk`.
     """
-    found, damage = [np.empty((3, 0), np.int64)], []
+    runs, damage = [np.empty((3, 0), np.int64)], []
     lines = readable_lines(index)
     for piece in walk(data, listed=None if lines is None else lines[1]):
         if piece.is_damage:
             damage.append(piece)
         else:
             ends = np.append(piece.offsets, piece.end)[1:]
-            found.append(np.stack([piece.offsets, ends, piece.numbers]))
-    offsets, ends, numbers = np.concatenate(found, axis=1)
+            runs.append(np.stack([piece.offsets, ends, piece.numbers]))
+    offsets, ends, numbers = np.concatenate(runs, axis=1)
     return (offsets, ends, numbers), damage
 
 

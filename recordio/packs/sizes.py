@@ -189,12 +189,12 @@ def stored_sizes(file: SizedFile) -> np.ndarray:
     What was not kept is read now, and kept beside the file or in a cache folder.
     """
     bound = file.bound()
-    found = _kept(file, bound)
-    if found is None:
-        found = measured_sizes(file)
+    sizes = _kept(file, bound)
+    if sizes is None:
+        sizes = measured_sizes(file)
         if file.bound() == bound:  # else somebody writes it just now
-            write_beside_or_cached(_paths(file), _pieces(bound, found))
-    return found
+            write_beside_or_cached(_paths(file), _pieces(bound, sizes))
+    return sizes
 
 
 def kept_sizes(file: SizedFile) -> np.ndarray | None:
@@ -248,9 +248,9 @@ def _kept(file: SizedFile, bound: bytes) -> np.ndarray | None:
     for path in _paths(file):
         if file.file.is_local and is_older(path, file.file.name):
             continue
-        found = _read(path, bound)
-        if found is not None:
-            return found
+        sizes = _read(path, bound)
+        if sizes is not None:
+            return sizes
     if not file.file.is_local and file.beside.exists():
         return file.beside.parsed(lambda path: _read(path, bound), file.settings)
     return None
@@ -291,8 +291,8 @@ def measured_sizes(
         if taken is None:
             taken = heads.read(rows)
         if taken is not None:
-            known = jpeg_sizes(taken, *file.within(rows, taken), sizes[rows])
-            left = left[~known]
+            is_measured = jpeg_sizes(taken, *file.within(rows, taken), sizes[rows])
+            left = left[~is_measured]
         for row in left.tolist():
             sizes[row] = _size_of(file, row)
         return rows.stop - rows.start

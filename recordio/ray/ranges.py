@@ -89,20 +89,20 @@ def listed_record_files(paths: str | os.PathLike[str] | Sequence[str]) -> list[R
     named itself needs its index beside it.
     """
     names = [paths] if isinstance(paths, (str, os.PathLike)) else paths
-    found: list[RecordFile] = []
+    files: list[RecordFile] = []
     for name in map(os.fsdecode, names):
         manifest = named_manifest(name)
         if manifest is not None:
             rows = zip(manifest.files, manifest.indexes, manifest.shards, strict=True)
-            found += [
+            files += [
                 RecordFile(path, index, shard.records, shard.bytes) for path, index, shard in rows
             ]
         else:
-            found += _listed(name)
-    if not any(file.records for file in found):
+            files += _listed(name)
+    if not any(file.records for file in files):
         path = ";".join(redacted_url(os.fsdecode(name)) for name in names)
         raise EmptyRecordFileError("there are no records", path=path)
-    return found
+    return files
 
 
 def _listed(name: str) -> list[RecordFile]:

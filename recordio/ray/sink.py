@@ -102,14 +102,14 @@ class RecordDatasink(Datasink):
         """
         digit = "[0-9]"
         pattern = f"{glob.escape(self.prefix)}-{digit * 6}-{digit * 3}.rec"
-        found = [
+        existing_paths = [
             path for path in (self.manifest, *sorted(glob.glob(pattern))) if os.path.lexists(path)
         ]
-        if found:
+        if existing_paths:
             raise ManifestError(
                 "it is there already, perhaps of a write that failed: remove it with all files "
                 f"that begin with {self.prefix}, or give another path",
-                path=found[0],
+                path=existing_paths[0],
             )
 
     def write(self, blocks: Iterable[Block], ctx: Any) -> list[dict[str, Any]]:
@@ -146,11 +146,11 @@ class RecordDatasink(Datasink):
         EmptyRecordFileError
             If there was no row.
         """
-        found = [Shard(**words) for shards in write_result.write_returns for words in shards]
-        if not found:
+        all_shards = [Shard(**words) for shards in write_result.write_returns for words in shards]
+        if not all_shards:
             raise EmptyRecordFileError("the dataset has no rows", path=self.manifest)
-        found.sort(key=lambda shard: shard.file)
-        write_manifest(self.manifest, found)
+        all_shards.sort(key=lambda shard: shard.file)
+        write_manifest(self.manifest, all_shards)
 
 
 #: Columns that a row may have.

@@ -66,14 +66,14 @@ class Table:
             _close_gaps(array, count, self._gaps.get(id(array), ()))
             for array, count in zip(self._arrays, self._used, strict=True)
         ]
-        first, *others = self._arrays
+        first, *later_arrays = self._arrays
         self._arrays = []
         # Shrinks or grows in place where the system can, and few rows are in other arrays.
         first.resize((sum(used), self._columns), refcheck=False)
         row = used[0]
-        others.reverse()
+        later_arrays.reverse()
         for count in used[1:]:
-            first[row : row + count] = others.pop()[:count]  # whose memory is free then
+            first[row : row + count] = later_arrays.pop()[:count]  # whose memory is free then
             row += count
         return first
 

@@ -85,8 +85,8 @@ def files_below(folder: str, suffix: str, notes: Notes) -> tuple[list[str], list
     def pass_over(path: str, reason: str, error: OSError | None) -> None:
         skipped.append(Skipped(os.path.join(folder, path), reason))
 
-    for inside, found, _ in walk_images(folder, (suffix,), ANY_DEPTH, pass_over, notes):
-        names += [f"{inside}/{name}" if inside else name for name in found]
+    for inside, files, _ in walk_images(folder, (suffix,), ANY_DEPTH, pass_over, notes):
+        names += [f"{inside}/{name}" if inside else name for name in files]
     return names, skipped
 
 
@@ -112,11 +112,11 @@ class ImageFolder:
         parts = parts_of(named)
         for first in range(len(parts)):
             for folder in within:
-                if found := self._at([*filter(None, [folder]), *parts[first:]], named):
-                    return found
+                if path := self._at([*filter(None, [folder]), *parts[first:]], named):
+                    return path
         stem = os.path.splitext(parts[-1])[0] if parts else ""
-        others = [name for folder in within for name in self._images(folder).get((stem, ""), ())]
-        hint = f"; {others[0]} is there" if others else ""
+        namesakes = [name for folder in within for name in self._images(folder).get((stem, ""), ())]
+        hint = f"; {namesakes[0]} is there" if namesakes else ""
         raise LabelError(f"there is no image {named} in {self.folder}{hint}")
 
     def claim(self, named: str, owner: str, within: Sequence[str] = ("",), stem: str = "") -> str:
@@ -133,10 +133,10 @@ class ImageFolder:
 
     def check_owner(self, path: str, owner: str) -> None:
         """Refuse an image that belongs to another annotation."""
-        other = self._owners[path][1]
-        if other != owner:
+        first_owner = self._owners[path][1]
+        if first_owner != owner:
             raise LabelError(
-                f"it names the image {path}, as {other} does: an image has one annotation"
+                f"it names the image {path}, as {first_owner} does: an image has one annotation"
             )
 
     def _is_file(self, path: str) -> bool:
@@ -152,10 +152,10 @@ class ImageFolder:
         if self._is_file(path):
             return path
         inside = "/".join(parts[:-1])
-        found = self._images(inside).get(key_of(parts[-1]), [])
-        if len(found) > 1:
-            raise LabelError(f"{named} may be {' or '.join(found[:3])} in {self.folder}")
-        return "/".join([*parts[:-1], *found]) if found else ""
+        names = self._images(inside).get(key_of(parts[-1]), [])
+        if len(names) > 1:
+            raise LabelError(f"{named} may be {' or '.join(names[:3])} in {self.folder}")
+        return "/".join([*parts[:-1], *names]) if names else ""
 
     def _images(self, inside: str) -> dict[tuple[str, str], list[str]]:
         """List the images of a folder by stem and ending, and by stem alone."""

@@ -149,12 +149,12 @@ class BoxLabels:
         if not problem and not _has_area(inside):
             problem = "it lies outside of the image"
         if problem and self.bad_boxes == "refuse":
-            shown = ", ".join(
+            corners = ", ".join(
                 f"{corner * side:.6g}"
                 for corner, side in zip(box.corners, (*size, *size), strict=True)
             )
             raise LabelError(
-                f"{box.name}: {problem} ({shown}); --bad-boxes clips or drops such boxes"
+                f"{box.name}: {problem} ({corners}); --bad-boxes clips or drops such boxes"
             )
         if problem and (self.bad_boxes == "drop" or not _has_area(inside)):
             return None
@@ -217,13 +217,13 @@ def item_of(
 
 def checked_classes(names: Sequence[object], path: str) -> list[str]:
     """Return names of classes that `PREFIX.classes.txt` can hold, each once; refuse others."""
-    found = [str(name) if whole_number(name) is not None else name for name in names]
-    for number, name in enumerate(found):
+    classes = [str(name) if whole_number(name) is not None else name for name in names]
+    for number, name in enumerate(classes):
         if not isinstance(name, str) or not name.strip() or UNLISTED.search(name):
             raise RecordIOError(f"class {number} has the name {name!r:.60}", path=path)
-    if twice := [name for name, count in collections.Counter(found).items() if count > 1]:
+    if twice := [name for name, count in collections.Counter(classes).items() if count > 1]:
         raise RecordIOError(f"two classes have the name {twice[0]}", path=path)
-    return [str(name) for name in found]
+    return [str(name) for name in classes]
 
 
 def distinct_names(pairs: Iterable[tuple[Any, object]], notes: Notes) -> list[Any]:
@@ -275,12 +275,12 @@ def read_yaml(path: str) -> dict[Any, Any]:
     with open(path, "rb") as file:
         text = decoded(file.read(), path)
     try:
-        found = yaml.safe_load(text)
+        description = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise RecordIOError(f"it is no YAML: {error}", path=path) from None
-    if not isinstance(found, dict):
+    if not isinstance(description, dict):
         raise RecordIOError("it has no list of names, numbered from 0", path=path)
-    count, names = found.get("nc"), found.get("names")
+    count, names = description.get("nc"), description.get("names")
     if count is not None and isinstance(names, (list, dict)) and whole_number(count) != len(names):
         raise RecordIOError(f"it has {len(names)} names, and nc is {count!r:.40}", path=path)
-    return found
+    return description

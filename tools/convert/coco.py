@@ -83,16 +83,16 @@ def open_coco(settings: argparse.Namespace) -> ImportSource:
             path=path,
         )
     captions = {} if settings.captions is None else read_captions(settings.captions)
-    found = read_annotations(path, keeps_outlines=bool({"mask", "instances"} & set(names)))
+    content = read_annotations(path, keeps_outlines=bool({"mask", "instances"} & set(names)))
     notes = Notes()
-    by_number = by_id(found["categories"], "category", "categories", path)
+    by_number = by_id(content["categories"], "category", "categories", path)
     classes = checked_classes(class_names(by_number, notes), path)
     by_category = {number: label for label, number in enumerate(by_number)}
     by_image: dict[Id, list[dict[str, Any]]] = {
-        number: [] for number in by_id(found["images"], "image", "images", path)
+        number: [] for number in by_id(content["images"], "image", "images", path)
     }
     nowhere: dict[str, list[str]] = {}
-    for position, annotation in enumerate(found["annotations"]):
+    for position, annotation in enumerate(content["annotations"]):
         annotation.setdefault("id", f"at position {position}")
         image = id_of(annotation.get("image_id"))
         if image is not None and image in by_image:
@@ -104,10 +104,10 @@ def open_coco(settings: argparse.Namespace) -> ImportSource:
     fields = CocoFields(names, by_number, by_category, captions, settings.max_pixels, path)
     stored = STORED | {COCO_FIELDS[name] for name in names}
     images = ImageFolder(settings.images)
-    files = [file_of(image, images) for image in found["images"]]
+    files = [file_of(image, images) for image in content["images"]]
 
     def items() -> Items:
-        for image, file in zip(found["images"], files, strict=True):
+        for image, file in zip(content["images"], files, strict=True):
             number = id_of(image["id"])
             assert number is not None  # as `by_id` made sure
             location = f"{path}, image {image['id']!s:.40}"
@@ -144,20 +144,20 @@ def open_coco(settings: argparse.Namespace) -> ImportSource:
                 f" the first is {lost[0]}",
             )
         described = fields.meta.get("keypoints")
-        known = OF_CATEGORIES | (
+        category_keys = OF_CATEGORIES | (
             {"keypoints", "skeleton"} if described and described.points else set()
         )
-        of_categories = left_out_of(found["categories"], known)
+        of_categories = left_out_of(content["categories"], category_keys)
         yield LeftOut({f"{key} of categories": number for key, number in of_categories.items()})
         yield LeftOut(
             {
                 f"entries of {key}": len(value) if isinstance(value, (dict, list)) else 1
-                for key, value in found.items()
+                for key, value in content.items()
                 if key not in OF_FILES and value
             }
         )
 
-    total = len(found["images"]) + len(nowhere)
+    total = len(content["images"]) + len(nowhere)
     return ImportSource(
         items(),
         total,
@@ -169,25 +169,25 @@ def open_coco(settings: argparse.Namespace) -> ImportSource:
 
 
 def by_id(
-    entries: Iterable[dict[str, Any]], one: str, several: str, path: str
+    entries: Iterable[dict[str, Any]], singular: str, plural: str, path: str
 ) -> dict[Id, dict[str, Any]]:
     """Return entries by id: numbers in their order, and then texts."""
-    found: dict[Id, dict[str, Any]] = {}
+    entries_by_id: dict[Id, dict[str, Any]] = {}
     for position, entry in enumerate(entries):
         number = id_of(entry.get("id"))
         if number is None:
             raise RecordIOError(
-                f"{one} {position}: its id is {entry.get('id')!r:.60}, no number and no text",
+                f"{singular} {position}: its id is {entry.get('id')!r:.60}, no number and no text",
                 path=path,
             )
-        if number in found:
+        if number in entries_by_id:
             raise RecordIOError(
-                f"two {several} have the same id: {found[number]['id']!r:.40} and "
+                f"two {plural} have the same id: {entries_by_id[number]['id']!r:.40} and "
                 f"{entry['id']!r:.40}",
                 path=path,
             )
-        found[number] = entry
-    return dict(sorted(found.items(), key=lambda item: (isinstance(item[0], str), item[0])))
+        entries_by_id[number] = entry
+    return dict(sorted(entries_by_id.items(), key=lambda item: (isinstance(item[0], str), item[0])))
 
 
 def class_names(by_number: dict[Id, dict[str, Any]], notes: Notes) -> list[Any]:
@@ -230,14 +230,14 @@ def file_of(image: dict[str, Any], images: ImageFolder) -> str | LabelError:
 
 
 def left_out_of(
-    entries: Iterable[dict[str, Any]], known: Collection[str]
+    entries: Iterable[dict[str, Any]], stored_keys: Collection[str]
 ) -> collections.Counter[str]:
     """Count the unknown fields of entries by name; empty fields and zeros do not count."""
     return collections.Counter(
         CALLED.get(key, key)
         for entry in entries
         for key, value in entry.items()
-        if key not in known and (any(value) if isinstance(value, list) else value)
+        if key not in stored_keys and (any(value) if isinstance(value, list) else value)
     )
 
 
@@ -249,15 +249,15 @@ def read_annotations(path: str, keeps_outlines: bool = False) -> dict[str, list[
             entry["segmentation"] = bool(entry["segmentation"])
         return entry
 
-    found = read_json(path, without_outline)
+    content = read_json(path, without_outline)
     for name in ("images", "annotations", "categories"):
-        entries = found.get(name) if isinstance(found, dict) else None
+        entries = content.get(name) if isinstance(content, dict) else None
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             raise RecordIOError(
                 f"it holds no list of objects called {name}, as COCO's instances_*.json do",
                 path=path,
             )
-    return found
+    return content
 
 
 def name_of(annotation: dict[str, Any]) -> str:
@@ -278,7 +278,7 @@ def box_of(annotation: dict[str, Any], size: Size, by_category: dict[Id, int]) -
     if category not in by_category:
         raise LabelError(f"{name}: there is no category {annotation.get('category_id')!r:.40}")
     listed = box if isinstance(box, list) else []
-    values = [found for value in listed if (found := number(value)) is not None]
+    values = [coordinate for value in listed if (coordinate := number(value)) is not None]
     if not len(values) == len(listed) == 4:
         raise LabelError(f"{name}: its bbox {box!r:.60} is none of 4 finite numbers")
     try:
@@ -307,8 +307,8 @@ FROM_COCO = Import(
 >>> image = {"id": 1, "file_name": "1.png", "width": 6, "height": 4}
 >>> box = {"id": 1, "image_id": 1, "category_id": 7, "bbox": [1, 1, 3, 2]}
 >>> kind = {"id": 7, "name": "cat"}
->>> found = {"images": [image], "annotations": [box], "categories": [kind]}
->>> _ = (folder / "a.json").write_text(json.dumps(found))
+>>> annotations = {"images": [image], "annotations": [box], "categories": [kind]}
+>>> _ = (folder / "a.json").write_text(json.dumps(annotations))
 >>> recordio.convert.from_coco(folder / "a.json", folder / "photos" / "cat", folder / "a").records
 1""",
 )

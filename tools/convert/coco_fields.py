@@ -63,7 +63,7 @@ class CocoFields:
                 f"its categories have names, keypoints or a skeleton that are none: {error}",
                 path=path,
             ) from None
-        points = {len(one["keypoints"]) for one in categories.values() if one.get("keypoints")}
+        points = {len(kind["keypoints"]) for kind in categories.values() if kind.get("keypoints")}
         if "keypoints" in names and len(points) > 1:
             raise RecordIOError(
                 "its categories have different numbers of key points: leave the field keypoints "
@@ -76,15 +76,15 @@ class CocoFields:
         self, image: Id | None, size: Size, entries: Sequence[dict[str, Any]]
     ) -> dict[str, tuple[Sequence[float], bytes]]:
         """Make the fields of an image; one without captions has no caption."""
-        found: dict[str, tuple[Sequence[float], bytes]] = {}
+        fields: dict[str, tuple[Sequence[float], bytes]] = {}
         if {"mask", "instances"} & set(self.names):
             check_pixels(size, self._max_pixels, "--max-pixels")
-            found |= self._masks(size, [one for one in entries if one.get("segmentation")])
+            fields |= self._masks(size, [entry for entry in entries if entry.get("segmentation")])
         if "keypoints" in self.names:
-            found["keypoints"] = self._keypoints(size, entries), b""
+            fields["keypoints"] = self._keypoints(size, entries), b""
         if image is not None and "caption" in self.names and self._captions.get(image):
-            found["caption"] = (0.0,), "\n".join(self._captions[image]).encode()
-        return found
+            fields["caption"] = (0.0,), "\n".join(self._captions[image]).encode()
+        return fields
 
     def _masks(
         self, size: Size, entries: Sequence[dict[str, Any]]
@@ -165,31 +165,31 @@ def described(
     names: Sequence[str], categories: Mapping[Id, Mapping[str, Any]], labels: Mapping[Id, int]
 ) -> dict[str, FieldMeta]:
     """Describe fields; key points by what all categories that have some say alike."""
-    found = [
-        (one["keypoints"], one.get("skeleton") or [])
-        for one in categories.values()
-        if one.get("keypoints")
+    point_sets = [
+        (category["keypoints"], category.get("skeleton") or [])
+        for category in categories.values()
+        if category.get("keypoints")
     ]
     points = FieldMeta(kind="keypoints")
-    if "keypoints" in names and found and all(one == found[0] for one in found):
-        listed, joined = found[0]
-        skeleton = tuple((one - 1, other - 1) for one, other in joined)  # counted from 1
+    if "keypoints" in names and point_sets and all(each == point_sets[0] for each in point_sets):
+        listed, joined = point_sets[0]
+        skeleton = tuple((first - 1, second - 1) for first, second in joined)  # counted from 1
         swap = mirrored_points(listed)
         points = FieldMeta(kind="keypoints", points=listed, skeleton=skeleton, swap=swap)
-    classes = {labels[number] + 1: one["name"] for number, one in categories.items()}
-    known = {
+    classes = {labels[number] + 1: category["name"] for number, category in categories.items()}
+    metas = {
         "mask": FieldMeta(kind="mask", dtype="uint8", ignore=IGNORED, classes=classes),
         "instances": FieldMeta(kind="mask", dtype="uint8", ignore=IGNORED),
         "keypoints": points,
         "caption": FieldMeta(kind="text"),
     }
-    return {name: known[name] for name in names}
+    return {name: metas[name] for name in names}
 
 
 def read_captions(path: str) -> dict[Id, list[str]]:
     """Read the captions of each image from COCO's captions_*.json, in the order of the file."""
     try:
-        found = [(entry["image_id"], entry["caption"]) for entry in read_json(path)["annotations"]]
+        pairs = [(entry["image_id"], entry["caption"]) for entry in read_json(path)["annotations"]]
     except (KeyError, TypeError) as error:
         raise RecordIOError(
             f"it holds no annotations with image_id and caption, as COCO's captions_*.json do: "
@@ -197,7 +197,7 @@ def read_captions(path: str) -> dict[Id, list[str]]:
             path=path,
         ) from None
     captions: dict[Id, list[str]] = collections.defaultdict(list)
-    for value, caption in found:
+    for value, caption in pairs:
         image = id_of(value)
         if image is None or not isinstance(caption, str):
             raise RecordIOError(f"the caption {caption!r:.60} is no text of an image", path=path)
@@ -221,5 +221,5 @@ def id_of(value: Any) -> Id | None:
     >>> [id_of(value) for value in (12, 12.0, "000012", " a1 ", "", None, [1])]
     [12, 12, 12, 'a1', None, None, None]
     """
-    found = number(value)
-    return (value.strip() or None) if found is None and isinstance(value, str) else found
+    as_number = number(value)
+    return (value.strip() or None) if as_number is None and isinstance(value, str) else as_number

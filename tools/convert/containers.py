@@ -74,10 +74,10 @@ def _pack_raw(
     cancelled: Callable[[], bool],
 ) -> ImportReport:
     """Store the records of TFRecord files as they are."""
-    with unpacked_beside(files, prefix, progress, cancelled) as (found, names):
+    with unpacked_beside(files, prefix, progress, cancelled) as (plain_files, names):
         items = (
             Item(None, data)
-            for file in found
+            for file in plain_files
             for _, data in read_frames(file, names.get(file.name, file.name))
         )
         return import_records(

@@ -148,32 +148,32 @@ def exact_label(label: float) -> float:
     return int(label) if isinstance(label, float) and label.is_integer() else label
 
 
-def label_columns(wanted: Sequence[int], count: int, path: str) -> list[int]:
+def label_columns(numbers: Sequence[int], count: int, path: str) -> list[int]:
     """Return numbers of columns counted from the start, each once."""
-    chosen = [number + count if number < 0 else number for number in wanted]
-    for number, asked in zip(chosen, wanted, strict=True):
+    chosen = [number + count if number < 0 else number for number in numbers]
+    for number, asked in zip(chosen, numbers, strict=True):
         if not 0 <= number < count:
             raise RecordIOError(f"there is no column {asked} among {count}", path=path)
     if len(set(chosen)) != len(chosen):
-        raise RecordIOError(f"a column is named twice in --label-columns {wanted}", path=path)
+        raise RecordIOError(f"a column is named twice in --label-columns {numbers}", path=path)
     if len(chosen) == count:
         raise RecordIOError("all columns are labels; nothing is left for the arrays", path=path)
     return chosen
 
 
 def array_shape(
-    wanted: tuple[int, ...] | None, count: int, settings: argparse.Namespace
+    sizes: tuple[int, ...] | None, count: int, settings: argparse.Namespace
 ) -> tuple[int, ...]:
     """Return the shape of the arrays, which have `count` elements."""
-    if wanted is None:
+    if sizes is None:
         return (count,)
-    if math.prod(wanted) != count:
+    if math.prod(sizes) != count:
         raise RecordIOError(
-            f"--shape {wanted} takes {math.prod(wanted)} numbers, and a row has {count} besides"
+            f"--shape {sizes} takes {math.prod(sizes)} numbers, and a row has {count} besides"
             " its labels",
             path=settings.source,
         )
-    return wanted
+    return sizes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,18 +232,18 @@ def numbers_of(pack: RecordPack, record: Record) -> list[str]:
 
 
 def with_labels(
-    fields: list[str], record: Record, pack: RecordPack, wanted: Sequence[int] | None
+    fields: list[str], record: Record, pack: RecordPack, numbers: Sequence[int] | None
 ) -> list[str]:
     """Put the labels between the other fields."""
     labels = [number_text(label) for label in record.labels]
-    if wanted is None:
+    if numbers is None:
         return labels + fields
-    if len(wanted) != len(labels):
+    if len(numbers) != len(labels):
         raise RecordIOError(
-            f"it has {len(labels)} labels, and --label-columns names {len(wanted)} columns",
+            f"it has {len(labels)} labels, and --label-columns names {len(numbers)} columns",
             **pack.location(record),
         )
-    positions = label_columns(wanted, len(fields) + len(labels), pack.path)
+    positions = label_columns(numbers, len(fields) + len(labels), pack.path)
     result = list(fields)
     for position, label in sorted(zip(positions, labels, strict=True)):
         result.insert(position, label)

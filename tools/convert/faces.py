@@ -77,15 +77,15 @@ def open_faces(settings: argparse.Namespace) -> ImportSource:
     """Read a list, or find the images of each person in a folder."""
     if os.path.isfile(settings.source):
         return ImportSource(listed_faces(settings))
-    found, notes = find_images(settings.source, settings.exts)
+    scan, notes = find_images(settings.source, settings.exts)
     people: dict[str, int] = {}
     images: list[tuple[str, int]] = []
-    others = 0
+    left_out = 0
     loose = []
-    for entry in found.entries:
+    for entry in scan.entries:
         *folders, _ = parts = entry.path.split("/")
         if any(map(is_other, parts)):
-            others += 1
+            left_out += 1
         elif not folders:
             loose.append(Skipped(entry.path, "it lies in no folder, so it is of no person"))
         else:
@@ -101,11 +101,11 @@ def open_faces(settings: argparse.Namespace) -> ImportSource:
             except RecordIOError as error:
                 yield Skipped(path, error.reason)
         yield from loose
-        yield from found.skipped
-        if others:
-            yield LeftOut({"images in hidden folders and those of the system": others})
+        yield from scan.skipped
+        if left_out:
+            yield LeftOut({"images in hidden folders and those of the system": left_out})
 
-    total = len(images) + len(loose) + len(found.skipped)
+    total = len(images) + len(loose) + len(scan.skipped)
     return ImportSource(items(), total, list(people), lambda: notes)
 
 
@@ -170,12 +170,12 @@ def aligned(image: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
     if factor == 0:
         raise RecordIOError("its landmarks are those of no face: it cannot be aligned")
     rows, columns = np.mgrid[:SIDE, :SIDE]
-    wanted = (columns + 1j * rows - places.mean()) / factor + points.mean()
+    positions = (columns + 1j * rows - places.mean()) / factor + points.mean()
     height, width = image.shape[:2]
     padded = np.zeros((height + 2, width + 2, 3), np.float32)  # black around it
     padded[1:-1, 1:-1] = image
-    x = np.clip(wanted.real + 1, 0, width + 1)
-    y = np.clip(wanted.imag + 1, 0, height + 1)
+    x = np.clip(positions.real + 1, 0, width + 1)
+    y = np.clip(positions.imag + 1, 0, height + 1)
     left, top = np.minimum(x.astype(int), width), np.minimum(y.astype(int), height)
     right, low = (x - left)[..., None], (y - top)[..., None]
     upper = padded[top, left] * (1 - right) + padded[top, left + 1] * right

@@ -66,10 +66,10 @@ def find_images(root: str, suffixes: Sequence[str]) -> tuple[ImageList, list[str
     if reason := url_refused(root):
         raise RecordIOError(reason, path=root)
     suffixes = suffixes or sorted(IMAGE_SUFFIXES)
-    found = scan_images(root, True, suffixes)
-    left_out = describe_left_out(found.left_out, suffixes, ",")
-    lines = [*[left_out] * bool(left_out), *found.notes.lines()]
-    return found, [f"note: {line}" for line in lines]
+    images = scan_images(root, True, suffixes)
+    left_out = describe_left_out(images.left_out, suffixes, ",")
+    lines = [*[left_out] * bool(left_out), *images.notes.lines()]
+    return images, [f"note: {line}" for line in lines]
 
 
 def read_content(path: str, check: str) -> bytes:
@@ -91,7 +91,7 @@ def write_folders(pack: RecordPack, paths: Sequence[str], settings: argparse.Nam
     count = 0
     with new_folder(paths[0]) as folder, open(os.path.join(folder, TABLE), "wb") as table:
         table.write(table_line(["path", "id", "labels"], []))
-        made: set[tuple[str, ...]] = set()
+        folders: set[tuple[str, ...]] = set()
 
         def place(record: Record) -> tuple[list[str], list[FieldRecord]]:
             if record.kind not in IMAGE_KINDS:
@@ -108,16 +108,16 @@ def write_folders(pack: RecordPack, paths: Sequence[str], settings: argparse.Nam
         for record, (parts, beside) in pack.made(place):
             name = os.path.basename(name_of(record, names, suffixes_of(record.kind)))
             spare = f"{record.key}{suffixes_of(record.kind)[0]}"
-            if tuple(parts) not in made:
+            if tuple(parts) not in folders:
                 parts = make_folder(folder, parts, number_text(record.labels[0]))
-                made.add(tuple(parts))
+                folders.add(tuple(parts))
             where = os.path.join(folder, *parts)
             name = name if safe_parts(name) else spare
             name = write_new(where, name, spare, record, record.content)
-            for one in beside:
-                end = f".{one.name}{one.suffix}"
-                stem, other = (os.path.splitext(path)[0] + end for path in (name, spare))
-                write_new(where, stem, other, record, one.stored)
+            for field in beside:
+                end = f".{field.name}{field.suffix}"
+                stem, spare_stem = (os.path.splitext(path)[0] + end for path in (name, spare))
+                write_new(where, stem, spare_stem, record, field.stored)
             table.write(table_line(["/".join([*parts, name]), record.header.id], record.labels))
             count += 1
     return count
@@ -162,9 +162,9 @@ def write_new(folder: str, name: str, spare: str, record: Record, content: Any) 
 
     Where its name is too long for this system, it gets the `spare` one.
     """
-    for wanted in (name, spare):
-        stem, suffix = os.path.splitext(wanted)
-        for candidate in (wanted, f"{stem}-{record.position}{suffix}"):
+    for attempt in (name, spare):
+        stem, suffix = os.path.splitext(attempt)
+        for candidate in (attempt, f"{stem}-{record.position}{suffix}"):
             try:
                 with open(os.path.join(folder, candidate), "xb") as file:
                     file.write(content)

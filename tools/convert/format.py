@@ -101,9 +101,9 @@ def names_among(name: str, value: Any, among: Sequence[str]) -> tuple[str, ...]:
     ('mask', 'caption')
     """
     names = field_list(name, value)
-    for one in names:
-        if one not in among:
-            raise ValueError(f"{name}={value!r}: expected {', '.join(among)}, not {one}")
+    for word in names:
+        if word not in among:
+            raise ValueError(f"{name}={value!r}: expected {', '.join(among)}, not {word}")
     return names
 
 
@@ -176,9 +176,9 @@ class PixelLimit(Options):
 
 def options_of_format(family: type[Options]) -> list[Field[Any]]:
     """List the options of a format, its own before those that it shares with others."""
-    known = {item.name: item for item in fields(family)}
+    options = {item.name: item for item in fields(family)}
     own = [name for kind in family.__mro__ for name in inspect.get_annotations(kind)]
-    return [known[name] for name in dict.fromkeys(own) if name in known]
+    return [options[name] for name in dict.fromkeys(own) if name in options]
 
 
 def add_options_of(parser: argparse._ActionsContainer, family: type[Options]) -> None:

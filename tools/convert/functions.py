@@ -117,10 +117,10 @@ def _described(
     """Give a function its name, signature and documentation."""
     function.__name__ = function.__qualname__ = owner
     function.__module__ = MODULE
-    made: Any = accepts(family, rest=rest)(function)
-    made.__signature__ = made.__signature__.replace(return_annotation=returned)
-    made.options = family
-    return made
+    wrapper: Any = accepts(family, rest=rest)(function)
+    wrapper.__signature__ = wrapper.__signature__.replace(return_annotation=returned)
+    wrapper.options = family
+    return wrapper
 
 
 def _sentence(text: str) -> str:
@@ -139,16 +139,16 @@ def _converter(row: Import) -> Callable[..., ImportReport]:
     family = _joined(owner, positional, row.options, ConvertSettings)
 
     def converter(*values: Any, **keywords: Any) -> ImportReport:
-        given = family.of(owner, keywords, values)
+        arguments = family.of(owner, keywords, values)
         for part in (row.options, ConvertSettings):  # whatever does not go together is refused
-            part(**given.values(*(item.name for item in fields(part))))
+            part(**arguments.values(*(item.name for item in fields(part))))
         return convert(
             row,
-            given,
-            pack_prefix(given.prefix),
+            arguments,
+            pack_prefix(arguments.prefix),
             check=replacing,
-            progress=given.progress,
-            cancelled=given.cancelled,
+            progress=arguments.progress,
+            cancelled=arguments.cancelled,
         )
 
     converter.__doc__ = f"""Make a record file from {row.summary.rstrip(" .")}.
@@ -253,14 +253,14 @@ def export(*values: Any, **keywords: Any) -> ExportReport:
     to = _EXPORT.of("export", {"pack": "-", "target": "-", "to": named.get("to", "folders")}).to
     row = EXPORTS[to]
     families = [row.options, *([ShardOptions] if row.outputs("target") else [])]
-    mine, *others = divided("export", named, _EXPORT, *families)
-    given, settings = _EXPORT(**mine), argparse.Namespace(force=True)
-    for family, other in zip(families, others, strict=True):
-        chosen = family(**other)
+    mine, *rest = divided("export", named, _EXPORT, *families)
+    arguments, settings = _EXPORT(**mine), argparse.Namespace(force=True)
+    for family, words in zip(families, rest, strict=True):
+        chosen = family(**words)
         vars(settings).update(chosen.values(*(item.name for item in fields(family))))
-    opened = RecordPack(given.pack, given.progress, given.cancelled)
-    opened.skip_errors = given.skip_errors
-    return export_records(opened, given.target, row, settings)
+    opened = RecordPack(arguments.pack, arguments.progress, arguments.cancelled)
+    opened.skip_errors = arguments.skip_errors
+    return export_records(opened, arguments.target, row, settings)
 
 
 _PACK = _joined(
@@ -323,17 +323,17 @@ def pack(*values: Any, **keywords: Any) -> SourceReport:
     >>> recordio.convert.pack(folder / "photos", folder / "a", resize=20, encoding=".jpg").records
     1
     """
-    given = _PACK.of("pack", keywords, values)
-    prefix = pack_prefix(given.prefix)
-    options = PackOptions(**given.values(*(item.name for item in fields(PackOptions))))
-    source = given.source[0] if len(given.source) == 1 else given.source
+    arguments = _PACK.of("pack", keywords, values)
+    prefix = pack_prefix(arguments.prefix)
+    options = PackOptions(**arguments.values(*(item.name for item in fields(PackOptions))))
+    source = arguments.source[0] if len(arguments.source) == 1 else arguments.source
     return pack_source(
         source,
         prefix,
         options,
         check=replacing,
-        progress=given.progress,
-        cancelled=given.cancelled,
+        progress=arguments.progress,
+        cancelled=arguments.cancelled,
     )
 
 

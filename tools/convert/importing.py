@@ -82,10 +82,10 @@ class ImportReport:
         if not self.left_out:
             return ""
         ordered = self.left_out.most_common()
-        shown = [f"{number} {kind}" for kind, number in ordered[:SHOWN_KINDS]]
+        parts = [f"{number} {kind}" for kind, number in ordered[:SHOWN_KINDS]]
         if rest := ordered[SHOWN_KINDS:]:
-            shown.append(f"{sum(number for _, number in rest)} of {len(rest)} other kinds")
-        return f"not stored: {', '.join(shown)}"
+            parts.append(f"{sum(number for _, number in rest)} of {len(rest)} other kinds")
+        return f"not stored: {', '.join(parts)}"
 
 
 def convert(
@@ -262,7 +262,7 @@ def _write_shuffled(
             )
             for name in fields
         }
-        there = {name: set(one.keys.tolist()) for name, one in beside.items()}
+        there = {name: set(records.keys.tolist()) for name, records in beside.items()}
         order = ShuffledOrder(len(reader), seed).at(0, np.arange(len(reader)))
         for position in order.tolist():
             if cancelled():

@@ -173,14 +173,14 @@ class Sources:
         self._fetches = settings.images is None
         self._images = ImageFolder(self._folder or "")
         self._owners: dict[str, int] = {}
-        self._found: dict[int, str | RecordIOError] = {}
+        self._names: dict[int, str | RecordIOError] = {}
 
     def look_at(self, entry: Entry) -> None:
         """Find the image of a line, which is used only if no other line has it."""
         try:
-            self._found[entry.line] = self._find(entry)
+            self._names[entry.line] = self._find(entry)
         except RecordIOError as error:
-            self._found[entry.line] = error
+            self._names[entry.line] = error
 
     def _find(self, entry: Entry) -> str:
         """Return the path of an image below the folder, or its URL."""
@@ -197,17 +197,15 @@ class Sources:
 
     def of(self, entry: Entry) -> tuple[str, Any]:
         """Return the name of the image of a line, and a function that reads it."""
-        found = self._found[entry.line]
-        if isinstance(found, RecordIOError):
-            raise found
-        if "://" not in found:
-            self._images.check_owner(found, f"line {entry.line}")
-            return found, partial(
-                read_content, os.path.join(self._images.folder, found), self._check
-            )
-        if self._owners[found] != entry.line:
-            raise LabelError(f"it names {found}, as line {self._owners[found]} does")
-        return "/".join(parts_of(found)), partial(fetched, found, self._check)
+        name = self._names[entry.line]
+        if isinstance(name, RecordIOError):
+            raise name
+        if "://" not in name:
+            self._images.check_owner(name, f"line {entry.line}")
+            return name, partial(read_content, os.path.join(self._images.folder, name), self._check)
+        if self._owners[name] != entry.line:
+            raise LabelError(f"it names {name}, as line {self._owners[name]} does")
+        return "/".join(parts_of(name)), partial(fetched, name, self._check)
 
 
 def fetched(url: str, check: str) -> bytes:
@@ -249,9 +247,9 @@ def label_among(rows: Sequence[Mapping[str, Any]], path: str) -> str:
     """Return the name of the attribute with the labels."""
     names = {key.removesuffix(METADATA): None for row in rows for key in row if key not in SOURCES}
     described = {key.removesuffix(METADATA): None for row in rows for key in row if METADATA in key}
-    for found in (names, described):
-        if len(found) == 1:
-            return next(iter(found))
+    for attributes in (names, described):
+        if len(attributes) == 1:
+            return next(iter(attributes))
     if not rows:
         return ""
     raise RecordIOError(
@@ -324,8 +322,8 @@ def most_of(entries: Sequence[Entry], kind: str, path: str) -> int:
             values = [
                 box.get("class_id") for box in entry.value["annotations"] if isinstance(box, dict)
             ]
-        found = [key for value in values if (key := whole_number(value)) is not None]
-        most = max([most, *found])
+        keys = [key for value in values if (key := whole_number(value)) is not None]
+        most = max([most, *keys])
     if kind == SEVERAL and most >= MOST_CLASSES:
         raise RecordIOError(
             f"its class {most} is too high a number to be one of a class", path=path
@@ -337,14 +335,14 @@ def class_in(
     names: Mapping[int, str], by_name: Mapping[str, int], classes: Sequence[str], value: Any
 ) -> int:
     """Return the number of a class, by its name if the names are given; refuse unknown ones."""
-    found = whole_number(value)
-    name = None if found is None else names.get(found)
+    label = whole_number(value)
+    name = None if label is None else names.get(label)
     if by_name and name is not None:
-        found = by_name.get(name)
-    if found is None or not 0 <= found < (len(classes) or MOST_CLASSES):
-        known = f": {len(classes)} are known" if classes else ""
-        raise LabelError(f"there is no class {name or value!r:.60}{known}")
-    return found
+        label = by_name.get(name)
+    if label is None or not 0 <= label < (len(classes) or MOST_CLASSES):
+        hint = f": {len(classes)} are known" if classes else ""
+        raise LabelError(f"there is no class {name or value!r:.60}{hint}")
+    return label
 
 
 def labels_of(
@@ -355,19 +353,19 @@ def labels_of(
     if entry.kind == ONE:
         if (name := name_of(entry)) and name in classes:
             return [classes.index(name)]
-        if (found := number(value)) is None:
+        if (as_number := number(value)) is None:
             reason = entry.about.get("failure-reason")
             failed = f": {reason!s:.200}" if reason else ""
             raise LabelError(f"its label {value!r:.60} is no number and no class{failed}")
-        return [class_of(value) if classes else found]
+        return [class_of(value) if classes else as_number]
     if entry.kind == VECTOR:
-        values = [found for one in value if (found := number(one)) is not None]
+        values = [as_number for item in value if (as_number := number(item)) is not None]
         if len(values) != len(value) or not values:
             raise LabelError(f"its labels {value!r:.60} are no finite numbers")
         return values
     labels = [0.0] * width
-    for one in value:
-        labels[class_of(one)] = 1.0
+    for item in value:
+        labels[class_of(item)] = 1.0
     return labels
 
 
@@ -414,14 +412,14 @@ def stated_size(value: Mapping[str, Any]) -> Size | None:
 def left_out_of(entry: Entry) -> collections.Counter[str]:
     """Count what no record holds: other attributes, and confidences above 0."""
     objects = entry.about.get("objects")
-    said = [entry.about, *(objects if isinstance(objects, list) else [])]
-    found = collections.Counter(entry.others)
-    found["confidences"] += sum(
-        isinstance(one, dict) and is_true(one.get("confidence")) for one in said
+    metadata = [entry.about, *(objects if isinstance(objects, list) else [])]
+    counts = collections.Counter(entry.others)
+    counts["confidences"] += sum(
+        isinstance(facts, dict) and is_true(facts.get("confidence")) for facts in metadata
     )
     listed = entry.about.get("confidence-map")
-    found["confidences"] += len(listed) if isinstance(listed, dict) else 0
-    return +found
+    counts["confidences"] += len(listed) if isinstance(listed, dict) else 0
+    return +counts
 
 
 FROM_MANIFEST = Import(

@@ -79,7 +79,7 @@ class NumpyOptions(ArrayLimit):
 
 def open_arrays(settings: argparse.Namespace) -> ImportSource:
     """Open the data and the labels."""
-    data, labels, others = load_pair(settings)
+    data, labels, other_names = load_pair(settings)
     if data.ndim < 1:
         raise RecordIOError("an array without axes has no rows", path=settings.source)
     if data.dtype.hasobject:
@@ -96,7 +96,7 @@ def open_arrays(settings: argparse.Namespace) -> ImportSource:
 
     def items() -> Items:
         yield from read_items(data, labels, settings.encoding, settings.source)
-        yield LeftOut({f"array {name}": 1 for name in others})
+        yield LeftOut({f"array {name}": 1 for name in other_names})
 
     return ImportSource(items(), len(data))
 
@@ -106,19 +106,19 @@ def load_pair(
 ) -> tuple[np.ndarray, np.ndarray | None, list[str]]:
     """Return the arrays that the arguments name, and the names of the others in the archive."""
     path, labels, limit = settings.source, None, settings.max_array_bytes
-    others: list[str] = []
+    other_names: list[str] = []
     if is_archive(path):
         # NumPy would not close a file that it fails to read.
         with open_bytes(path)[0] as file, naming_damage(path):
             size = file.seek(0, os.SEEK_END)
             with zipfile.ZipFile(file) as archive:
                 name = member(archive, settings.data_name, path, "--data-name", settings.label_name)
-                others = [stored for stored in archive.namelist() if stored != name]
+                other_names = [stored for stored in archive.namelist() if stored != name]
                 with archive.open(name) as packed:
                     data = bounded_array(packed, size, limit, path)
                 if settings.label_name:
                     name = member(archive, settings.label_name, path, "--label-name")
-                    others = [stored for stored in others if stored != name]
+                    other_names = [stored for stored in other_names if stored != name]
                     with archive.open(name) as packed:
                         labels = bounded_array(packed, size, limit, path)
     else:
@@ -131,7 +131,7 @@ def load_pair(
         if is_archive(settings.labels):
             raise RecordIOError("labels must be a .npy file", path=settings.labels)
         labels = load(settings.labels, limit)
-    return data, labels, [name.removesuffix(SUFFIX) for name in others]
+    return data, labels, [name.removesuffix(SUFFIX) for name in other_names]
 
 
 @contextlib.contextmanager

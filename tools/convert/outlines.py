@@ -91,9 +91,9 @@ def _followed(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     slope = np.where(steps == 0, 0.0, slope)
     along = np.where(turned[edge], steps[edge] - along, along)
     main = low[rows, axis][edge] + along
-    other = np.trunc(low[rows, 1 - axis][edge] + slope[edge] * along + 0.5).astype(np.int64)
+    cross = np.trunc(low[rows, 1 - axis][edge] + slope[edge] * along + 0.5).astype(np.int64)
     flat = is_flat[edge]
-    return np.where(flat, main, other), np.where(flat, other, main)
+    return np.where(flat, main, cross), np.where(flat, cross, main)
 
 
 def _of_run_lengths(outline: dict[str, Any], size: Size) -> np.ndarray:
@@ -107,7 +107,7 @@ def _of_run_lengths(outline: dict[str, Any], size: Size) -> np.ndarray:
     if isinstance(counts, str):
         counts = run_lengths_of_text(counts)
     listed = counts if isinstance(counts, (list, tuple)) else []
-    numbers = [found for count in listed if (found := whole_number(count)) is not None]
+    numbers = [length for count in listed if (length := whole_number(count)) is not None]
     if not numbers or len(numbers) != len(listed):
         raise LabelError(f"its RLE has the counts {counts!r:.60}: no whole numbers and no text")
     counts = numbers

@@ -123,5 +123,5 @@ def older_shards(target: str, written: Sequence[str]) -> list[str]:
     if not os.path.isdir(folder or "."):
         return []
     kept = {os.path.basename(path) for path in written}
-    found = (name for name in os.listdir(folder or ".") if pattern.fullmatch(name))
-    return sorted(os.path.join(folder, name) for name in found if name not in kept)
+    names = (name for name in os.listdir(folder or ".") if pattern.fullmatch(name))
+    return sorted(os.path.join(folder, name) for name in names if name not in kept)

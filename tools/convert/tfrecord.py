@@ -65,18 +65,18 @@ def examples(pack: RecordPack, settings: argparse.Namespace) -> Iterator[bytes]:
         if all(value.is_integer() and abs(value) < 2**63 for value in labels):
             labels = [int(value) for value in labels]
         features: dict[str, Any] = {content: [bytes(record.content)], label: labels}
-        for one in pack.fields_of(record):
-            if one.name in features:
+        for field in pack.fields_of(record):
+            if field.name in features:
                 raise RecordIOError(
-                    f"the field {one.name} and the image or label would be the same feature: give "
-                    "another --content or --label",
+                    f"the field {field.name} and the image or label would be the same feature: "
+                    "give another --content or --label",
                     path=pack.path,
                 )
-            features[one.name] = [one.stored]
+            features[field.name] = [field.stored]
         return encode_example(features)
 
-    for _, made in pack.made(example):
-        yield made
+    for _, data in pack.made(example):
+        yield data
 
 
 TO_TFRECORD = Export(

@@ -120,10 +120,10 @@ def open_voc(settings: argparse.Namespace) -> ImportSource:
     chosen = every if settings.ids is None else chosen_by(read_ids(settings.ids), every, notes)
     images = ImageFolder(settings.images)
     seen = Seen(folder, settings.max_metadata_bytes, images, notes)
-    wanted = set(chosen)
+    chosen_names = set(chosen)
     for name in dict.fromkeys([*every, *chosen]):
-        if name in wanted or settings.classes is None:
-            seen.look_at(name, name in wanted)
+        if name in chosen_names or settings.classes is None:
+            seen.look_at(name, name in chosen_names)
     if settings.classes is None:
         classes = checked_classes(sorted(seen.classes - {""}), folder)
         for name in seen.unreadable:
@@ -166,11 +166,11 @@ def open_voc(settings: argparse.Namespace) -> ImportSource:
             item = item_of(read, image, boxes_at, size, labels, settings, path, +beside)
             if masks and isinstance(item, Item):
                 try:
-                    found = masks_of(os.path.splitext(name)[0], masks)
+                    mask_fields = masks_of(os.path.splitext(name)[0], masks)
                     left_out = collections.Counter(item.left_out)
-                    if found:
+                    if mask_fields:
                         del left_out[CALLED["segmented"]]
-                    item = item._replace(fields=found, left_out=left_out)
+                    item = item._replace(fields=mask_fields, left_out=left_out)
                 except RecordIOError as error:
                     item = Skipped(path, error.reason)
             yield item
@@ -191,16 +191,16 @@ def described(names: Sequence[str], classes: Sequence[str]) -> dict[str, FieldMe
     known_to_voc = VOC_CLASSES.split()
     is_voc = set(classes) <= set(known_to_voc)
     values = dict(enumerate(("background", *known_to_voc))) if is_voc else {}
-    known = {
+    metas = {
         "mask": FieldMeta(kind="mask", dtype="uint8", ignore=BORDER, classes=values),
         "instances": FieldMeta(kind="mask", dtype="uint8", ignore=BORDER),
     }
-    return {name: known[name] for name in names}
+    return {name: metas[name] for name in names}
 
 
 def masks_of(stem: str, folders: Mapping[str, str]) -> dict[str, tuple[Sequence[float], bytes]]:
     """Read the masks of an image that has any: numbers of the palette, as grey PNG, upright."""
-    found: dict[str, tuple[Sequence[float], bytes]] = {}
+    masks: dict[str, tuple[Sequence[float], bytes]] = {}
     for name, folder in folders.items():
         path = os.path.join(folder, f"{stem}.png")
         if not os.path.exists(path):
@@ -213,17 +213,17 @@ def masks_of(stem: str, folders: Mapping[str, str]) -> dict[str, tuple[Sequence[
             if image.mode not in ("P", "L", "1"):
                 raise LabelError(f"the mask {path} has colours and no palette ({image.mode})")
             numbers = turned(np.asarray(image, np.uint8), header.orientation)
-        found[name] = (0.0,), encode_as_opencv(np.ascontiguousarray(numbers), ".png", 1)
-    return found
+        masks[name] = (0.0,), encode_as_opencv(np.ascontiguousarray(numbers), ".png", 1)
+    return masks
 
 
 def left_out_of(root: ElementTree.Element) -> collections.Counter[str]:
     """Count the entries of an annotation that no record holds."""
-    others = [entry for entry in root if entry.tag not in OF_IMAGES]
-    for found in root.iterfind("object"):
-        others += [entry for entry in found if entry.tag not in OF_OBJECTS]
+    entries = [entry for entry in root if entry.tag not in OF_IMAGES]
+    for item in root.iterfind("object"):
+        entries += [entry for entry in item if entry.tag not in OF_OBJECTS]
     return collections.Counter(
-        CALLED.get(entry.tag, entry.tag) for entry in others if len(entry) or is_true(entry.text)
+        CALLED.get(entry.tag, entry.tag) for entry in entries if len(entry) or is_true(entry.text)
     )
 
 
@@ -238,8 +238,8 @@ class PlainBuilder(ElementTree.TreeBuilder):
 def read_xml(path: str, limit: int) -> ElementTree.Element:
     """Return the root of an annotation file."""
     data = read_limited(path, limit)
-    found = DECLARED.match(data.lstrip())
-    declared = found[1].decode("ascii") if found else ""
+    match = DECLARED.match(data.lstrip())
+    declared = match[1].decode("ascii") if match else ""
     if re.match("utf.?(16|32)|ucs", declared, re.IGNORECASE):
         declared = ""  # by programs that wrote it into a text, and saved that as UTF-8
     parser = ElementTree.XMLParser(target=PlainBuilder())
@@ -257,7 +257,7 @@ class Seen:
         self.classes: set[str] = set()
         self.unreadable: list[str] = []
         self._folder, self._limit, self._images, self._notes = folder, limit, images, notes
-        self._found: dict[str, str | LabelError] = {}
+        self._image_names: dict[str, str | LabelError] = {}
 
     def look_at(self, name: str, is_chosen: bool) -> None:
         """Read an annotation; one that cannot be read is reported later, if it is chosen."""
@@ -269,19 +269,19 @@ class Seen:
         self.classes.update(text_of(entry, "name") for entry in root.iterfind("object"))
         if is_chosen:
             try:
-                self._found[name] = self._find(root, name)
+                self._image_names[name] = self._find(root, name)
             except LabelError as error:
-                self._found[name] = error
+                self._image_names[name] = error
 
     def image_of(self, name: str) -> str:
         """Return the image of an annotation, which must be that of no other."""
-        found = self._found.get(name)
-        if found is None:
+        image = self._image_names.get(name)
+        if image is None:
             raise LabelError("it was changed while it was read")
-        if isinstance(found, LabelError):
-            raise found
-        self._images.check_owner(found, name)
-        return found
+        if isinstance(image, LabelError):
+            raise image
+        self._images.check_owner(image, name)
+        return image
 
     def _find(self, root: ElementTree.Element, name: str) -> str:
         """Find the image that a file names, or that is named like it if it names none."""
@@ -294,10 +294,10 @@ class Seen:
             text = text_of(root, tag)
             try:
                 if text:
-                    found = self._images.claim(text, name, within, own)
+                    image = self._images.claim(text, name, within, own)
                     if faults:
                         self._notes.add("images are those of <path>: <filename> is not there", name)
-                    return found
+                    return image
             except LabelError as error:
                 if not NO_NAME.fullmatch(text):
                     faults[tag] = error.reason
@@ -323,8 +323,8 @@ def chosen_by(ids: Sequence[str], every: Sequence[str], notes: Notes) -> list[st
     chosen: dict[str, None] = {}
     for word in ids:
         exact = [name for name in by_stem.get(word, []) if os.path.splitext(name)[0] == word]
-        found = exact or by_stem.get(word, [])
-        name = found[0] if len(found) == 1 else f"{word}.xml"
+        matches = exact or by_stem.get(word, [])
+        name = matches[0] if len(matches) == 1 else f"{word}.xml"
         if name in chosen:
             notes.add("ids stand in their file more than once", word)
         chosen[name] = None
@@ -337,7 +337,7 @@ def read_ids(path: str) -> list[str]:
         text = decoded(file.read(), path, errors="surrogateescape")
     lines = io.StringIO(text, newline=None)
     words = [line.split() for _, line in bounded_lines(lines, path)]
-    return [found[0].removesuffix(".xml") for found in words if found]
+    return [row[0].removesuffix(".xml") for row in words if row]
 
 
 def text_of(entry: ElementTree.Element, name: str) -> str:
@@ -363,9 +363,9 @@ def read_object(position: int, entry: ElementTree.Element, numbers: dict[str, in
     location = f"object {position} ({name[:40]})"
     if name not in numbers:
         raise LabelError(f"{location}: this class is none of the {len(numbers)} known ones")
-    found = [number(text_of(entry, f"bndbox/{side}")) for side in CORNERS]
+    sides = [number(text_of(entry, f"bndbox/{side}")) for side in CORNERS]
     try:
-        left, top, right, bottom = (float(side) for side in found if side is not None)
+        left, top, right, bottom = (float(side) for side in sides if side is not None)
     except (ValueError, OverflowError):
         raise LabelError(
             f"{location}: its bndbox has not four numbers {', '.join(CORNERS)}"

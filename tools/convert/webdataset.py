@@ -47,8 +47,8 @@ def write_webdataset(pack: RecordPack, paths: Sequence[str], settings: argparse.
                 add_file(archive, f"{key}.cls", number_text(labels[0]).encode())
             else:
                 add_file(archive, f"{key}.json", json.dumps({"labels": labels}).encode())
-            for one in beside:
-                add_file(archive, f"{key}.{one.name}{one.suffix}", one.stored)
+            for field in beside:
+                add_file(archive, f"{key}.{field.name}{field.suffix}", field.stored)
             count += 1
     return count
 

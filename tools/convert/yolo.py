@@ -85,11 +85,11 @@ def open_yolo(settings: argparse.Namespace) -> ImportSource:
     """Find the images, and the label files that are named like them."""
     for path in (settings.labels, settings.images):
         check_folder(path)
-    found, left_out = find_images(settings.images, settings.exts)
+    scan, left_out = find_images(settings.images, settings.exts)
     classes = [] if settings.classes is None else read_class_file(settings.classes)
     labels = BoxLabels.from_settings(settings)
     files, notes, in_the_way = label_files(settings.labels)
-    images = [entry.path for entry in found.entries]
+    images = [entry.path for entry in scan.entries]
     of_images = {image: name for image in images if (name := name_among(files, image))}
     note_unused(files, of_images, settings, notes)
     limit = settings.max_metadata_bytes
@@ -98,7 +98,7 @@ def open_yolo(settings: argparse.Namespace) -> ImportSource:
         form = form_of(settings, sorted(set(of_images.values())))
 
     def items() -> Items:
-        for entry in found.entries:
+        for entry in scan.entries:
             name = of_images.get(entry.path, f"{stem_of(entry.path)}.txt")
             path = os.path.join(settings.labels, name)
             try:
@@ -123,14 +123,14 @@ def open_yolo(settings: argparse.Namespace) -> ImportSource:
             )
             read = partial(read_content, os.path.join(settings.images, entry.path), settings.check)
             yield item_of(read, entry.path, boxes_at, None, labels, settings, path, beside)
-        yield from found.skipped
+        yield from scan.skipped
         yield from in_the_way
 
     def all_notes() -> list[str]:
         lines = [*left_out, *(f"note: {line}" for line in notes.lines()), *labels.notes()]
         return list(dict.fromkeys(lines))  # both folders may be one
 
-    total = len(found.entries) + len(found.skipped) + len(in_the_way)
+    total = len(scan.entries) + len(scan.skipped) + len(in_the_way)
     return ImportSource(items(), total, classes, all_notes)
 
 
@@ -163,15 +163,15 @@ def note_unused(
     used = {*of_images.values(), "classes.txt"}
     if settings.classes is not None:
         used.add(os.path.relpath(settings.classes, settings.labels).replace(os.sep, "/"))
-    others = [name for name in files.values() if name not in used]
-    if others and not of_images:
+    unused = [name for name in files.values() if name not in used]
+    if unused and not of_images:
         raise RecordIOError(
-            f"not one of {len(others)} label files has an image in {settings.images}; the first, "
-            f"{others[0]}, belongs to an image {stem_of(others[0])} there: give folders in which "
+            f"not one of {len(unused)} label files has an image in {settings.images}; the first, "
+            f"{unused[0]}, belongs to an image {stem_of(unused[0])} there: give folders in which "
             "the paths are the same",
             path=settings.labels,
         )
-    for name in others:
+    for name in unused:
         notes.add("label files have no image", name)
 
 
@@ -197,8 +197,8 @@ def form_of(settings: argparse.Namespace, names: Sequence[str]) -> str:
                 fits["polygon"] &= is_polygon(line.values)
                 fits["pose"] &= is_pose(line.values)
     fits["pose"] &= len(columns) == 1
-    found = [form for form, is_it in fits.items() if is_it]
-    return found[0] if len(found) == 1 else "auto"
+    forms = [form for form, is_it in fits.items() if is_it]
+    return forms[0] if len(forms) == 1 else "auto"
 
 
 def is_polygon(values: Sequence[float]) -> bool:
@@ -220,7 +220,7 @@ def is_pose(values: Sequence[float]) -> bool:
 
 def read_lines(path: str, limit: int) -> list[Line]:
     """Return the numbers in a label file."""
-    found = []
+    lines = []
     for position, line in enumerate(decoded(read_limited(path, limit), path).splitlines(), 1):
         words = line.split()
         if not words:
@@ -235,8 +235,8 @@ def read_lines(path: str, limit: int) -> list[Line]:
                 f"line {position}: expected 5 or more finite numbers, class x y width height, not "
                 f"{line!r:.60}"
             )
-        found.append(Line(position, label, numbers))
-    return found
+        lines.append(Line(position, label, numbers))
+    return lines
 
 
 def box_of(line: Line, form: str, classes: int) -> Box:

@@ -46,7 +46,7 @@ def mapping(text: str) -> dict[float | str, float]:
             (line.strip().partition("\t"), f"{text}, line {number}: expected OLD, a TAB and NEW")
             for number, line in _lines(text)
         ]
-    found: dict[float | str, float] = {}
+    new_labels: dict[float | str, float] = {}
     for (old, _, new), wrong in pairs:
         try:
             value = float(new)
@@ -55,10 +55,10 @@ def mapping(text: str) -> dict[float | str, float]:
         if not old:
             raise argparse.ArgumentTypeError(wrong)
         key = old if (label := number(old)) is None else label
-        if key in found:
+        if key in new_labels:
             raise argparse.ArgumentTypeError(f"{wrong}: {old} is there twice")
-        found[key] = value
-    return found
+        new_labels[key] = value
+    return new_labels
 
 
 def _lines(path: str) -> list[tuple[int, str]]:

@@ -45,10 +45,10 @@ def say_written(report: PackReport, settings: Any = None) -> int:
     return 0
 
 
-def show_found(found: Any, settings: argparse.Namespace) -> int:
+def show_found(result: Any, settings: argparse.Namespace) -> int:
     """Print what was found, as text or JSON; the exit code is 1 where packs are not equal."""
-    show(found.as_dict() if settings.json else str(found))
-    return int(not getattr(found, "equal", True))
+    show(result.as_dict() if settings.json else str(result))
+    return int(not getattr(result, "equal", True))
 
 
 def operation(
@@ -90,18 +90,18 @@ def operation(
                 add_option(group if name in one_of else parser, options[name], **words)
 
     def run(settings: argparse.Namespace, interruption: Interruption) -> int:
-        given = {name: value for name, value in vars(settings).items() if name in options}
-        given |= values(settings)
+        arguments = {name: value for name, value in vars(settings).items() if name in options}
+        arguments |= values(settings)
         prefixes = [pack_prefix(prefix) for prefix in writes(settings)] if writes else []
         outputs = [path for prefix in prefixes for path in pack_paths(prefix, (), kept)]
         check_outputs(outputs, "force" in settings and settings.force)
         name = os.path.basename([*prefixes, getattr(settings, "path", "comparing")][0])
         with showing_progress(name) as progress:
-            given["progress"] = progress
+            arguments["progress"] = progress
             if "cancelled" not in options:
-                return report(function(**given), settings)
+                return report(function(**arguments), settings)
             with interruption.deferring():
-                result = function(**given, cancelled=interruption.requested)
+                result = function(**arguments, cancelled=interruption.requested)
         return report(result, settings)
 
     return Command(function.__name__, summary, description, add_options, run, check)

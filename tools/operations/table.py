@@ -48,19 +48,19 @@ def _limit(needed: str) -> dict[str, str]:
 
 def _check_join(settings: argparse.Namespace) -> str:
     for name in ("labels", "classes"):
-        given = getattr(settings, name)
-        if given is not None and len(given) not in (1, len(settings.packs)):
+        values = getattr(settings, name)
+        if values is not None and len(values) not in (1, len(settings.packs)):
             return (
-                f"argument --{name}: {len(given)} for {len(settings.packs)} packs: give one for "
+                f"argument --{name}: {len(values)} for {len(settings.packs)} packs: give one for "
                 "all, or one for each"
             )
     return ""
 
 
 def _one_for_each(settings: argparse.Namespace) -> dict[str, Any]:
-    given = {"labels": settings.labels or ["keep"], "classes": settings.classes or [None]}
+    values = {"labels": settings.labels or ["keep"], "classes": settings.classes or [None]}
     count = len(settings.packs)
-    return {name: words * (count // len(words)) for name, words in given.items()}
+    return {name: words * (count // len(words)) for name, words in values.items()}
 
 
 def _add_new_labels(parser: argparse.ArgumentParser) -> None:
@@ -164,8 +164,11 @@ def _check_shards(settings: argparse.Namespace, interruption: Interruption) -> i
         path = settings.manifest
         if not os.path.exists(path) and os.path.exists(f"{path}.shards.json"):
             path = f"{path}.shards.json"
-        found = check_shards(path, not settings.quick, progress=progress)
-    print(f"{len(found.shards)} files, {found.records} records, {found.bytes} bytes: no problems")
+        manifest = check_shards(path, not settings.quick, progress=progress)
+    print(
+        f"{len(manifest.shards)} files, {manifest.records} records, "
+        f"{manifest.bytes} bytes: no problems"
+    )
     return 0
 
 
@@ -206,14 +209,14 @@ def _out_of_dedup(settings: argparse.Namespace) -> str | None:
     return settings.out or settings.removed
 
 
-def _show_duplicates(found: Duplicates, settings: argparse.Namespace) -> int:
+def _show_duplicates(duplicates: Duplicates, settings: argparse.Namespace) -> int:
     if settings.json:
-        show(found.as_dict())
+        show(duplicates.as_dict())
     else:
-        for line in found.lines():
+        for line in duplicates.lines():
             show(line)
-        say("recordio", str(found))
-    return 0 if found.written is None else say_written(found.written)
+        say("recordio", str(duplicates))
+    return 0 if duplicates.written is None else say_written(duplicates.written)
 
 
 PACK_COMMANDS: dict[str, Command] = {

@@ -26,18 +26,18 @@ def giving(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function whose results are NDArrays instead of NumPy arrays."""
 
     @functools.wraps(function)
-    def given(*values: Any, **keywords: Any) -> Any:
+    def call(*values: Any, **keywords: Any) -> Any:
         return as_nd(function(*values, **keywords))
 
-    return given
+    return call
 
 
 def step_giving(kind: type[Any], module: str) -> Any:
     """Return an augmenter class that is called with images and gives them as NDArrays."""
 
     def called(self: Any, src: Any, *label: Any) -> Any:
-        found = kind.__call__(self, src, *label)
-        return (as_nd(found[0]), *found[1:]) if label else as_nd(found)
+        result = kind.__call__(self, src, *label)
+        return (as_nd(result[0]), *result[1:]) if label else as_nd(result)
 
     _GIVING[kind] = _derived(kind, module, {"__call__": called})
     return _GIVING[kind]
@@ -52,13 +52,13 @@ def as_giving(step: Any) -> Any:
 def with_steps(kind: type[Any], first: Any, module: str) -> Any:
     """Return an iterator class whose functions of a script are called with NDArrays."""
 
-    def made(self: Any, *values: Any, **keywords: Any) -> None:
+    def init(self: Any, *values: Any, **keywords: Any) -> None:
         steps = keywords.get("aug_list")
         if isinstance(steps, list | tuple):
             keywords["aug_list"] = [first, *steps]
         kind.__init__(self, *values, **keywords)  # type: ignore[misc]
 
-    return delivering(kind, module, __init__=functools.wraps(kind.__init__)(made))  # type: ignore[misc]
+    return delivering(kind, module, __init__=functools.wraps(kind.__init__)(init))  # type: ignore[misc]
 
 
 def delivering(kind: type[Any], module: str, **members: Any) -> Any:

@@ -87,7 +87,7 @@ class Buckets:
     def __post_init__(self) -> None:
         if (self.shapes is None) == (self.pixels is None):
             raise ValueError("Buckets: give either shapes, (height, width) each, or pixels")
-        shapes = self._made() if self.shapes is None else self._given(self.shapes)
+        shapes = self._of_pixels() if self.shapes is None else self._of_pairs(self.shapes)
         if len(shapes) > MOST_CLASSES:
             raise ValueError(f"Buckets: {len(shapes)} shapes are more than {MOST_CLASSES}")
         if len(set(shapes)) < len(shapes):
@@ -96,7 +96,7 @@ class Buckets:
             raise ValueError("Buckets: give batch_size or batch_pixels, not both")
         sizes = self.batch_size
         if isinstance(sizes, Sequence) and not isinstance(sizes, str):
-            sizes = tuple(integer("batch_size", one, low=1) for one in sizes)
+            sizes = tuple(integer("batch_size", size, low=1) for size in sizes)
             if len(sizes) != len(shapes):
                 raise ValueError(
                     f"Buckets: batch_size has {len(sizes)} numbers for {len(shapes)} shapes"
@@ -115,27 +115,27 @@ class Buckets:
         """Return `Buckets` as they are, or those with a list of shapes."""
         return value if isinstance(value, Buckets) else cls(value)
 
-    def _given(self, shapes: Any) -> tuple[tuple[int, int], ...]:
+    def _of_pairs(self, shapes: Any) -> tuple[tuple[int, int], ...]:
         if isinstance(shapes, (str, bytes)) or not isinstance(shapes, Sequence) or not len(shapes):
             raise ValueError(f"buckets={shapes!r}: expected a list of (height, width)")
-        found = []
+        pairs = []
         for shape in shapes:
             if not isinstance(shape, Sequence) or len(shape) != 2:
                 raise ValueError(f"buckets: {shape!r} is not (height, width)")
             height, width = (integer("buckets", side, low=1, high=MOST_SIDE) for side in shape)
-            found.append((height, width))
-        return tuple(found)
+            pairs.append((height, width))
+        return tuple(pairs)
 
-    def _made(self) -> tuple[tuple[int, int], ...]:
+    def _of_pixels(self) -> tuple[tuple[int, int], ...]:
         step = integer("step", self.step, low=1, high=MOST_SIDE)
         pixels = integer("pixels", self.pixels, low=step * step, high=MOST_SIDE * MOST_SIDE)
         ratio = real("ratio", self.ratio, 1, 1e6)
-        found: list[tuple[int, int]] = []
+        shapes: list[tuple[int, int]] = []
         for height in range(min(pixels // step, MOST_SIDE) // step * step, 0, -step):
             width = int(min(pixels // height, ratio * height, MOST_SIDE)) // step * step
-            if width * ratio >= height and (not found or width > found[-1][1]):
-                found.append((height, width))
-        return tuple(found)
+            if width * ratio >= height and (not shapes or width > shapes[-1][1]):
+                shapes.append((height, width))
+        return tuple(shapes)
 
     def batch_sizes(self, most: int) -> tuple[int, ...]:
         """Return the number of images in a batch of each bucket, at most `most`."""
@@ -143,13 +143,13 @@ class Buckets:
         if self.batch_pixels is not None:
             return tuple(min(max(self.batch_pixels // (h * w), 1), most) for h, w in shapes)
         sizes: Any = self.batch_size
-        found = sizes if isinstance(sizes, tuple) else (sizes or most,) * len(shapes)
-        if max(found) > most:
+        counts = sizes if isinstance(sizes, tuple) else (sizes or most,) * len(shapes)
+        if max(counts) > most:
             raise ValueError(
-                f"a bucket has batches of {max(found)}: batch_size={most} is the most that a batch "
-                "may have; make it larger"
+                f"a bucket has batches of {max(counts)}: batch_size={most} is the most that a "
+                "batch may have; make it larger"
             )
-        return found
+        return counts
 
     @property
     def every_shape(self) -> tuple[tuple[int, int], ...]:
@@ -165,22 +165,22 @@ class Buckets:
         edges = [math.sqrt(low * high) for low, high in itertools.pairwise(ratios)]
         classes = aspect_classes(sizes, np.array(edges, np.float64))
         table = np.array([aspects[ratio][0] for ratio in ratios], np.uint8)
-        found = table[classes] if (table != np.arange(len(table))).any() else classes
+        numbers = table[classes] if (table != np.arange(len(table))).any() else classes
         for number, ratio in enumerate(ratios):
             if len(aspects[ratio]) > 1:
-                self._by_size(sizes, classes == number, aspects[ratio], found)
-        return found
+                self._by_size(sizes, classes == number, aspects[ratio], numbers)
+        return numbers
 
     def _by_size(
-        self, sizes: np.ndarray, mine: np.ndarray, buckets: list[int], found: np.ndarray
+        self, sizes: np.ndarray, mine: np.ndarray, buckets: list[int], numbers: np.ndarray
     ) -> None:
         """Choose among buckets of one aspect by the size of images."""
         rows = np.flatnonzero(mine)
         smallest, *larger = sorted(buckets, key=lambda number: self.every_shape[number])
-        found[rows] = smallest
+        numbers[rows] = smallest
         for number in larger:
             height, width = self.every_shape[number]
-            found[rows[(sizes[rows, 0] >= width) & (sizes[rows, 1] >= height)]] = number
+            numbers[rows[(sizes[rows, 0] >= width) & (sizes[rows, 1] >= height)]] = number
 
     def described(self) -> str:
         """Describe what must stay the same for a saved position to stay valid."""
@@ -205,8 +205,8 @@ class Members:
     @classmethod
     def of(cls, buckets: Buckets, tables: Iterable[np.ndarray]) -> Members:
         """Sort the records of tables of widths and heights, one after the other, into buckets."""
-        found = [buckets.nearest(np.ascontiguousarray(table, np.uint32)) for table in tables]
-        classes = found[0] if len(found) == 1 else np.concatenate(found)
+        numbers = [buckets.nearest(np.ascontiguousarray(table, np.uint32)) for table in tables]
+        classes = numbers[0] if len(numbers) == 1 else np.concatenate(numbers)
         return cls(*by_class(classes, len(buckets.every_shape)))
 
     def among(self, chosen: np.ndarray) -> Members:
@@ -281,7 +281,7 @@ class BucketPlan(BatchPlan):
     short: bool = False
     _sizes: np.ndarray = field(init=False, repr=False)
     #: The groups of the epochs that were asked for last.
-    _known: dict[int, _Groups] = field(init=False, repr=False, default_factory=dict)
+    _groups_by_epoch: dict[int, _Groups] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         sizes = np.array(self.buckets.batch_sizes(self.batch_size), np.int64)
@@ -308,15 +308,15 @@ class BucketPlan(BatchPlan):
             mine = np.arange(self.part, -(-total // self.parts) * self.parts, self.parts)
             return int(taken[mine % max(total, 1) if self.short else mine[mine < total]].sum())
         kinds, times = np.unique(taken * MOST_CLASSES + groups.buckets, return_counts=True)
-        found = 0
+        result = 0
         for kind, count in zip(kinds.tolist(), times.tolist(), strict=True):
             left, bucket = divmod(kind, MOST_CLASSES)
             while left:
                 images = self._taken(left, bucket)
                 part = 0 if self.short else self.part
-                found += count * len(range(part, images, self.parts))
+                result += count * len(range(part, images, self.parts))
                 left -= images
-        return found
+        return result
 
     def batches(self, done: int = 0, epoch: int = 0) -> int:
         """Return the number of batches left behind the first `done` positions of an epoch."""
@@ -385,10 +385,10 @@ class BucketPlan(BatchPlan):
         """
         step = self._step(epoch, self._done(epoch, number, done))
         positions = self._positions(step)
-        found = np.zeros(step.slots if self.tail == "wrap" else len(positions), np.int64)
+        draws = np.zeros(step.slots if self.tail == "wrap" else len(positions), np.int64)
         turns = positions // self.members.counts[step.bucket]
-        found[: len(positions)] = np.maximum(epoch - turns, 0)
-        return found
+        draws[: len(positions)] = np.maximum(epoch - turns, 0)
+        return draws
 
     def sizes(self, epoch: int, number: int, done: int, rows: np.ndarray) -> tuple[int, int]:
         """Return height and width of the images of a batch."""
@@ -457,12 +457,12 @@ class BucketPlan(BatchPlan):
         return self._counted(epoch) // self._group_sizes * self._group_sizes
 
     def _groups(self, epoch: int) -> _Groups:
-        known = self._known.get(epoch)
-        if known is None:
-            for old in list(self._known)[:-2]:  # other threads may change it
-                self._known.pop(old, None)
-            known = self._known[epoch] = self._arranged(epoch)
-        return known
+        groups = self._groups_by_epoch.get(epoch)
+        if groups is None:
+            for old in list(self._groups_by_epoch)[:-2]:  # other threads may change it
+                self._groups_by_epoch.pop(old, None)
+            groups = self._groups_by_epoch[epoch] = self._arranged(epoch)
+        return groups
 
     def _arranged(self, epoch: int) -> _Groups:
         sizes, bases = self._group_sizes, self._bases(epoch)

@@ -55,7 +55,7 @@ class CostPlan(BatchPlan):
     costs: np.ndarray
     most: int
     #: Where the batches of the epochs that were asked for last begin, and the end.
-    _known: dict[int, np.ndarray] = field(init=False, repr=False, default_factory=dict)
+    _starts_by_epoch: dict[int, np.ndarray] = field(init=False, repr=False, default_factory=dict)
 
     @property
     def empty(self) -> bool:
@@ -112,8 +112,8 @@ class CostPlan(BatchPlan):
 
         Every one is cheap enough for the place of any image of the batch.
         """
-        found = self._cheap(epoch, done)
-        return int(found[position % len(found)])
+        records = self._cheap(epoch, done)
+        return int(records[position % len(records)])
 
     def others(self, epoch: int, done: int) -> int:
         """Return how many records may take the place of one in a batch."""
@@ -136,13 +136,13 @@ class CostPlan(BatchPlan):
         return positions, 0 if own else len(positions)
 
     def _starts(self, epoch: int) -> np.ndarray:
-        known = self._known.get(epoch)
-        if known is None:
-            for old in list(self._known)[:-2]:  # other threads may change it
-                self._known.pop(old, None)
+        starts = self._starts_by_epoch.get(epoch)
+        if starts is None:
+            for old in list(self._starts_by_epoch)[:-2]:  # other threads may change it
+                self._starts_by_epoch.pop(old, None)
             size = self.order.whole.size
-            known = self._known[epoch] = np.fromiter(self._cuts(epoch, size), np.int64)
-        return known
+            starts = self._starts_by_epoch[epoch] = np.fromiter(self._cuts(epoch, size), np.int64)
+        return starts
 
     def _cuts(self, epoch: int, size: int) -> Iterator[int]:
         """Yield where batches begin, and the end."""

@@ -177,14 +177,14 @@ class BlockOrder:
 
     def _blocks(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the blocks in the order of an epoch, and the positions where they end."""
-        known = self._arranged
-        if known is None or known[0] != epoch:
+        arrangement = self._arranged
+        if arrangement is None or arrangement[0] != epoch:
             count = len(self._lengths)
             key = derive_key(self.block_seed, BLOCK_KEY, epoch)
             blocks = permute(key, count, np.arange(count))
-            known = epoch, blocks, np.cumsum(self._lengths[blocks])
-            object.__setattr__(self, "_arranged", known)
-        return known[1:]
+            arrangement = epoch, blocks, np.cumsum(self._lengths[blocks])
+            object.__setattr__(self, "_arranged", arrangement)
+        return arrangement[1:]
 
     def described(self) -> str:
         """Describe the edges of the blocks and the seeds of their order."""

@@ -180,10 +180,10 @@ class ClassOrder:
     ) -> None:
         usable = np.flatnonzero(~np.isnan(labels))
         self._records = usable[np.argsort(labels[usable], kind="stable")]
-        found, counts = np.unique(labels[usable], return_counts=True)
-        if len(found) < classes:
+        values, counts = np.unique(labels[usable], return_counts=True)
+        if len(values) < classes:
             raise ValueError(
-                f"there are {len(found)} classes, and a batch is to have {classes} different ones"
+                f"there are {len(values)} classes, and a batch is to have {classes} different ones"
             )
         self._starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         self._images, self._classes = images, classes

@@ -261,8 +261,8 @@ class RollOverPlan(BatchPlan):
     def _pieces(self, number: int, done: int) -> tuple[list[tuple[int, int, int, int]], int]:
         """Return runs of positions of this epoch and earlier ones, which the pad counts."""
         begin = number * self.batch_size + done
-        found = runs(begin, begin + self.batch_size, self.order.count())
-        pieces = [(ago, start, stop, 0) for ago, start, stop in found]
+        spans = runs(begin, begin + self.batch_size, self.order.count())
+        pieces = [(ago, start, stop, 0) for ago, start, stop in spans]
         rolled = max(-done, 0) if number == 0 else 0
         return pieces, self.batch_size - rolled if rolled and self.pads_new else rolled
 

@@ -75,8 +75,8 @@ class Slice(TableColumns):
     """Some rows and columns of a table."""
 
     def __init__(self, dataset: Any, rows: Any, keys: Any = None) -> None:
-        found = resolve_rows(rows, len(dataset))
-        if isinstance(found, int):
+        numbers = resolve_rows(rows, len(dataset))
+        if isinstance(numbers, int):
             raise TypeError(f"slice[{rows!r}]: expected a slice, a list or an array of rows")
         columns = None
         if isinstance(keys, tuple):
@@ -88,11 +88,11 @@ class Slice(TableColumns):
         self._has_mode = keys is None or isinstance(keys, tuple)
         self._chosen = keys is not None
         if isinstance(dataset, Slice):
-            found = compose_rows(dataset._rows, found)
+            numbers = compose_rows(dataset._rows, numbers)
             columns = dataset._pick(columns)
             dataset = dataset.dataset
         super().__init__(dataset)
-        self._rows: Rows = found
+        self._rows: Rows = numbers
         self._columns: tuple[int, ...] | None = columns
 
     def __len__(self) -> int:
@@ -120,8 +120,8 @@ class Slice(TableColumns):
         if indices is not None:
             rows = compose_rows(rows, resolve_rows(indices, len(rows)))
         everything = isinstance(rows, range) and rows == range(len(self.dataset))
-        wanted = None if everything else rows_as_index(rows)
-        return self.dataset.get_examples(wanted, self._pick(key_indices))
+        index = None if everything else rows_as_index(rows)
+        return self.dataset.get_examples(index, self._pick(key_indices))
 
 
 def _number_of(key: Any, names: tuple[str, ...]) -> int:
@@ -176,18 +176,18 @@ class Computed(TableColumns):
             result = self._function(**dict(zip(self.dataset.keys, columns, strict=True)))
         else:
             result = self._function(*columns)
-        found = next((kind for kind in (tuple, dict) if isinstance(result, kind)), None)
+        form = next((kind for kind in (tuple, dict) if isinstance(result, kind)), None)
         if self._mode is UNKNOWN:
-            self._mode = found
-        elif self._mode is not found:
+            self._mode = form
+        elif self._mode is not form:
             raise ValueError(
-                f"the transform returned {_name(found)}, after it had returned {_name(self._mode)}"
+                f"the transform returned {_name(form)}, after it had returned {_name(self._mode)}"
             )
-        if found is dict:
+        if form is dict:
             if missing := [key for key in self._keys if key not in result]:
                 raise ValueError(f"the transform returned no {', '.join(map(repr, missing))}")
             return tuple(result[key] for key in self._keys)
-        values = result if found is tuple else (result,)
+        values = result if form is tuple else (result,)
         if len(values) != len(self._keys):
             raise ValueError(
                 f"the transform returned {len(values)} values for the keys {self._keys}"
@@ -208,11 +208,11 @@ class Transform(Computed):
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
         mode = self.dataset.mode
-        wanted = range(len(self._keys)) if key_indices is None else key_indices
-        columns: tuple[list[Any], ...] = tuple([] for _ in wanted)
+        numbers = range(len(self._keys)) if key_indices is None else key_indices
+        columns: tuple[list[Any], ...] = tuple([] for _ in numbers)
         for row in zip(*self.dataset.get_examples(indices, None), strict=True):
             values = self._call(mode, row)
-            for column, i in zip(columns, wanted, strict=True):
+            for column, i in zip(columns, numbers, strict=True):
                 column.append(values[i])
         return columns
 
@@ -259,9 +259,9 @@ class Concatenation(TableColumns):
     """The rows of several tables with the same keys; keys and mode are those of the first."""
 
     def __init__(self, *datasets: Any) -> None:
-        wanted = _given(datasets[0].keys)
+        names = _key_names(datasets[0].keys)
         for i, dataset in enumerate(datasets):
-            if _given(dataset.keys) != wanted:
+            if _key_names(dataset.keys) != names:
                 raise ValueError(
                     f"table {i} has the keys {dataset.keys}, but table 0 has {datasets[0].keys}"
                 )
@@ -298,7 +298,7 @@ class Concatenation(TableColumns):
         )
 
 
-def _given(keys: tuple[str, ...]) -> list[str | None]:
+def _key_names(keys: tuple[str, ...]) -> list[str | None]:
     """Return the keys that users gave; None for the others, which cannot be compared."""
     return [None if isinstance(key, GeneratedKey) else key for key in keys]
 
@@ -365,11 +365,11 @@ class Join(TableColumns):
                 for dataset in self._datasets
                 for column in dataset.get_examples(indices, None)
             )
-        wanted = [self._positions[i] for i in key_indices]
-        result: list[Any] = [None] * len(wanted)
-        for member in sorted({member for member, _ in wanted}):
-            slots = [slot for slot, position in enumerate(wanted) if position[0] == member]
-            own = tuple(wanted[slot][1] for slot in slots)
+        places = [self._positions[i] for i in key_indices]
+        result: list[Any] = [None] * len(places)
+        for member in sorted({member for member, _ in places}):
+            slots = [slot for slot, position in enumerate(places) if position[0] == member]
+            own = tuple(places[slot][1] for slot in slots)
             columns = self._datasets[member].get_examples(indices, own)
             for slot, column in zip(slots, columns, strict=True):
                 result[slot] = column

@@ -60,32 +60,32 @@ class BlockTable:
 
     def __init__(self, path: str, size: int) -> None:
         self.count: int = -(-size // BLOCK)
-        wanted = _header(size)
+        header = _header(size)
         states = _OFFSET + _CHECKSUM * self.count
         if not self.is_at(path, size):
             with open(f"{path}.new", "wb") as file:
-                file.write(wanted.ljust(_OFFSET, b"\0"))
+                file.write(header.ljust(_OFFSET, b"\0"))
                 file.truncate(states + self.count)
             os.replace(f"{path}.new", path)
         self.descriptor: int = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
         self._map = mmap.mmap(self.descriptor, states + self.count)
         self.checksums: np.ndarray = np.frombuffer(self._map, np.uint32, self.count, _OFFSET)
         self.states: np.ndarray = np.frombuffer(self._map, np.uint8, self.count, states)
-        if self._map[: len(wanted)] != wanted:  # of an earlier boot
+        if self._map[: len(header)] != header:  # of an earlier boot
             self.states[self.states == WRITTEN] = ABSENT
-            self._map[: len(wanted)] = wanted
+            self._map[: len(header)] = header
 
     @staticmethod
     def is_at(path: str, size: int) -> bool:
         """Tell whether a file is the table of an object of some size, of any boot."""
-        wanted, count = _header(size), -(-size // BLOCK)
+        header, count = _header(size), -(-size // BLOCK)
         try:
             with open(path, "rb") as file:
-                found = file.read(len(wanted))
+                first_bytes = file.read(len(header))
                 length = file.seek(0, os.SEEK_END)
         except OSError:
             return False
-        return found[:24] == wanted[:24] and length == _OFFSET + (_CHECKSUM + 1) * count
+        return first_bytes[:24] == header[:24] and length == _OFFSET + (_CHECKSUM + 1) * count
 
     def close(self) -> None:
         """Let the file and all locks go."""

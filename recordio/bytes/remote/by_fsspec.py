@@ -76,7 +76,7 @@ class Fsspec(Library):
     def head(self) -> Version:
         self._files.invalidate_cache()
         try:
-            found = self._call("info")
+            facts = self._call("info")
         except FileNotFoundError as error:
             # The file system of http says so whatever went wrong.
             cause, scheme = error.__cause__, urlsplit(self._url).scheme
@@ -84,44 +84,44 @@ class Fsspec(Library):
             if scheme not in ("http", "https") or cause is None or says_so:
                 raise
             raise cause from None
-        size = found.get("size")
+        size = facts.get("size")
         if size is None:
             raise RemoteFileError("the server does not tell its size", path=redacted_url(self._url))
-        tags = [str(found[name]) for name in TAGS if found.get(name) is not None]
+        tags = [str(facts[name]) for name in TAGS if facts.get(name) is not None]
         return Version(int(size), tags[0] if tags else "")
 
     def read(self, start: int, end: int, version: Version) -> Any:
         if self._read_range is None:
-            data, known = self._call("cat_file", start=start, end=end), None
+            data, is_same = self._call("cat_file", start=start, end=end), None
         else:
-            data, known = self._checked_range(start, end, version)
-        if known is None and self.head() != version:
+            data, is_same = self._checked_range(start, end, version)
+        if is_same is None and self.head() != version:
             raise object_was_replaced(self._url)
         return data
 
     def _checked_range(self, start: int, end: int, version: Version) -> tuple[bytes, bool | None]:
         """Read bytes that are those by the server's headers; True if these tell the version."""
-        known: bool | None = None
+        is_same: bool | None = None
 
         def check(answer: RangeAnswer) -> None:
-            nonlocal known
-            known = answer.is_of(version.tag)
+            nonlocal is_same
+            is_same = answer.is_of(version.tag)
             came, _, size = answer.content_range.partition("/")
-            if known is False or size not in ("", "*", str(version.size)):
+            if is_same is False or size not in ("", "*", str(version.size)):
                 raise object_was_replaced(self._url)
-            wanted = f"bytes {start}-{end - 1}"
-            if came != wanted and answer.is_whole:
+            expected_range = f"bytes {start}-{end - 1}"
+            if came != expected_range and answer.is_whole:
                 raise no_ranges(self._url, start)
-            if came != wanted:
+            if came != expected_range:
                 came = came or "bytes without saying which (no Content-Range)"
                 raise RemoteFileError(
-                    f"the server sent {came} instead of {wanted}",
+                    f"the server sent {came} instead of {expected_range}",
                     path=redacted_url(self._url),
                     offset=start,
                 )
 
         read = self._read_range
-        return self._wait_for(read, self._files, self._path, start, end, check), known
+        return self._wait_for(read, self._files, self._path, start, end, check), is_same
 
     def names(self) -> list[str]:
         self._files.invalidate_cache(self._path)
@@ -245,12 +245,12 @@ async def _read_http(files: Any, url: str, start: int, end: int, check: Check) -
     asked = session.get(files.encode_url(url), **{**files.kwargs, "headers": headers})
     async with asked as answer:
         files._raise_not_found_for_status(answer, url)
-        found = answer.headers
-        said = found.get("Content-Range", "")
+        fields = answer.headers
+        span = fields.get("Content-Range", "")
         whole = answer.status != 206
         if whole and answer.content_length is not None:
-            said = f"bytes 0-{answer.content_length - 1}/{answer.content_length}"
-        check(RangeAnswer(said, found.get("ETag", ""), found.get("Last-Modified", ""), whole))
+            span = f"bytes 0-{answer.content_length - 1}/{answer.content_length}"
+        check(RangeAnswer(span, fields.get("ETag", ""), fields.get("Last-Modified", ""), whole))
         data: bytes = await answer.read()
         return data
 
@@ -263,8 +263,8 @@ async def _read_s3(files: Any, path: str, start: int, end: int, check: Check) ->
     )
     body = answer["Body"]
     try:
-        said, changed = answer.get("ContentRange", ""), str(answer.get("LastModified", ""))
-        check(RangeAnswer(said, answer.get("ETag", ""), changed))
+        span, changed = answer.get("ContentRange", ""), str(answer.get("LastModified", ""))
+        check(RangeAnswer(span, answer.get("ETag", ""), changed))
         data: bytes = await body.read()
         return data
     finally:
@@ -285,13 +285,13 @@ class _S3fsWriter:
         self._tags: list[str] = []
         self._stop = threading.Event()
 
-    def _call(self, method: str, body: bytearray | None = None, **given: Any) -> Any:
+    def _call(self, method: str, body: bytearray | None = None, **parameters: Any) -> Any:
         def request() -> Any:
             if self._stop.is_set():
                 raise Interrupted
             # A file, since bytes of that size make aiohttp warn.
             content = {} if body is None else {"Body": io.BytesIO(body)}
-            return self._files.call_s3(method, **self._target, **given, **content)
+            return self._files.call_s3(method, **self._target, **parameters, **content)
 
         hopeless = (*HOPELESS, Interrupted)
         return retried(request, self._timeout, hopeless=hopeless, pause=self._pause)

@@ -61,24 +61,24 @@ class Obstore(Library):
         return urlsplit(url).scheme in SCHEMES and is_installed()
 
     def head(self) -> Version:
-        found = self._obstore.head(self._store, self._path)
-        tag = found["e_tag"]
+        facts = self._obstore.head(self._store, self._path)
+        tag = facts["e_tag"]
         self._match = tag if tag and not tag.startswith("W/") else None
-        return _version_of(found)
+        return _version_of(facts)
 
     def read(self, start: int, end: int, version: Version) -> Any:
         options: dict[str, Any] = {"range": (start, end)}
         if self._match is not None:
             options["if_match"] = self._match
         try:
-            found = self._obstore.get(self._store, self._path, options=options)
+            answer = self._obstore.get(self._store, self._path, options=options)
         except self._changed_errors:
             raise object_was_replaced(self._url) from None
         except self._no_ranges_error:
             raise no_ranges(self._url, start) from None
-        if _version_of(found.meta) != version:
+        if _version_of(answer.meta) != version:
             raise object_was_replaced(self._url)
-        return found.bytes()
+        return answer.bytes()
 
     def names(self) -> list[str]:
         return [item["path"].rpartition("/")[2] for item in self._listed()["objects"]]
@@ -88,8 +88,8 @@ class Obstore(Library):
 
     @classmethod
     def is_folder(cls, url: str, access: Access) -> bool:
-        found = cls(url, access)._listed()
-        return bool(found["objects"] or found["common_prefixes"])
+        listing = cls(url, access)._listed()
+        return bool(listing["objects"] or listing["common_prefixes"])
 
     def copy(self, target: str) -> None:
         store, path = obstore_at(self._url, self._access, write=True)
@@ -102,10 +102,10 @@ class Obstore(Library):
         return _ObstoreWriter(*obstore_at(self._url, self._access, write=True), part)
 
 
-def _version_of(found: Mapping[str, Any]) -> Version:
+def _version_of(facts: Mapping[str, Any]) -> Version:
     """Take the version from the facts that obstore gives of an object."""
-    tag = found["e_tag"] or f"changed {found['last_modified'].isoformat()}"
-    return Version(found["size"], tag)
+    tag = facts["e_tag"] or f"changed {facts['last_modified'].isoformat()}"
+    return Version(facts["size"], tag)
 
 
 def obstore_at(url: str, access: Access, write: bool = False) -> tuple[Any, str]:

@@ -32,10 +32,10 @@ class Job:
     """One request for the blocks ``[first, last)`` of a mirror.
 
     A thread has taken it if it is `begun`, and it is over if it is `done`, with an `error` if it
-    failed.  `wanted` counts who waits for it; a job that nobody wants any more is not begun.
+    failed.  `waiters` counts who waits for it; a job that nobody wants any more is not begun.
     """
 
-    __slots__ = ("begun", "done", "error", "first", "last", "nbytes", "run", "wanted")
+    __slots__ = ("begun", "done", "error", "first", "last", "nbytes", "run", "waiters")
 
     def __init__(self, first: int, last: int, nbytes: int, run: Callable[[Job], None]) -> None:
         self.first: int = first
@@ -44,13 +44,13 @@ class Job:
         self.run: Callable[[Job], None] = run
         self.begun: bool = False
         self.done: bool = False
-        self.wanted: int = 1
+        self.waiters: int = 1
         self.error: BaseException | None = None
 
     @property
     def alive(self) -> bool:
         """True while somebody who needs its blocks may wait for it."""
-        return not self.done and (self.begun or self.wanted > 0)
+        return not self.done and (self.begun or self.waiters > 0)
 
 
 class Fetcher:
@@ -141,7 +141,7 @@ class Fetcher:
 
     def _next(self) -> Job | None:
         """Take the job that comes next, if it may be begun."""
-        while self._queue and not self._queue[0].wanted:
+        while self._queue and not self._queue[0].waiters:
             dropped = self._queue.popleft()
             dropped.done, dropped.error = True, Unwanted()
         if not self._queue or (self._bytes and self._bytes + self._queue[0].nbytes > MOST_BYTES):

@@ -153,8 +153,8 @@ class MirrorFolder:
         now = time.monotonic()
         if now - self._looked >= LOOK_SECONDS:
             mine = {os.path.dirname(m.path) for m in mirrors}
-            others = [e.path for e in _mirrors_in(self.path) if e.path not in mine]
-            self._others = sum(map(_disk_bytes, others))
+            directories = [e.path for e in _mirrors_in(self.path) if e.path not in mine]
+            self._others = sum(map(_disk_bytes, directories))
             self._looked = now
         return self._others
 
@@ -165,8 +165,8 @@ class MirrorFolder:
         mine = {os.path.dirname(m.path) for m in mirrors}
         gained = 0
         with self.locked():
-            others = [e.path for e in _mirrors_in(self.path) if e.path not in mine]
-            for directory in sorted(others, key=_last_use):
+            directories = [e.path for e in _mirrors_in(self.path) if e.path not in mine]
+            for directory in sorted(directories, key=_last_use):
                 if gained >= excess:
                     break
                 taken = _disk_bytes(directory)
@@ -239,11 +239,11 @@ def _folder_at(path: str, size: int | None) -> MirrorFolder:
     """Open the folder of mirrors at a path, which is made; one object for each in a process."""
     with _folders_lock:
         path = os.path.realpath(path)
-        found = _folders.get(path)
-        if found is None:
-            found = _folders[path] = MirrorFolder(path)
-        found.set_limit(size)
-        return found
+        folder = _folders.get(path)
+        if folder is None:
+            folder = _folders[path] = MirrorFolder(path)
+        folder.set_limit(size)
+        return folder
 
 
 def _digest(text: str) -> str:

@@ -250,13 +250,13 @@ def redacted(error: BaseException, options: dict[str, Any]) -> str:
 
 def _secrets(options: Mapping[str, Any]) -> set[str]:
     """Collect the values of options, nested ones too, except those that name servers."""
-    found: set[str] = set()
+    secrets: set[str] = set()
     for name, value in options.items():
         if isinstance(value, Mapping):
-            found |= _secrets(value)
+            secrets |= _secrets(value)
         elif isinstance(value, str) and len(value) > 3 and not _PUBLIC.search(str(name)):
-            found.add(value)
-    return found
+            secrets.add(value)
+    return secrets
 
 
 def _secrets_around() -> set[str]:

@@ -45,10 +45,10 @@ def blocks_of(begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
     first = np.asarray(begins, np.int64) // BLOCK
     last = np.maximum(first, (np.asarray(ends, np.int64) - 1) // BLOCK)
     most = int((last - first).max(initial=0))
-    found = [first]
+    blocks = [first]
     for more in range(1, most + 1):
-        found.append(first[first + more <= last] + more)
-    return np.unique(np.concatenate(found))
+        blocks.append(first[first + more <= last] + more)
+    return np.unique(np.concatenate(blocks))
 
 
 class _Files:
@@ -278,17 +278,17 @@ class Mirror:
             lacking = self.table.missing(blocks)
             self.counters["hits"] += len(blocks) - len(lacking)
             self.counters["misses"] += len(lacking)
-            known = {id(j): j for b in lacking.tolist() if (j := self._job_of(b))}.values()
+            running = {id(j): j for b in lacking.tolist() if (j := self._job_of(b))}.values()
             begun = [
                 Job(first, last, (last - first) * BLOCK, self._fetch)
                 for first, last in self._runs(lacking, stripe)
             ]
             fetcher().submit(begun, urgent)
-            for job in known:
-                job.wanted += 1
+            for job in running:
+                job.waiters += 1
             for job in begun:
                 self._jobs.update(dict.fromkeys(range(job.first, job.last), job))
-            return [*known, *begun]
+            return [*running, *begun]
 
     def pin_bytes(self, begin: int, end: int) -> Pin:
         """Pin a range of bytes, before all that was asked for earlier."""
@@ -348,8 +348,8 @@ class Mirror:
         blocks: Any = lacking.tolist()
         if stripe > 1:
             starts = np.unique(lacking // stripe) * stripe
-            wanted = (starts[:, None] + np.arange(stripe)).ravel()
-            blocks = self.table.missing(wanted[wanted < self.table.count]).tolist()
+            positions = (starts[:, None] + np.arange(stripe)).ravel()
+            blocks = self.table.missing(positions[positions < self.table.count]).tolist()
         for block in blocks:
             if self._job_of(block):
                 continue
@@ -451,7 +451,7 @@ class Mirror:
     def _check_wanted(self, job: Job) -> None:
         """End a job that nobody wants any more, and that nobody can want from now on."""
         with fetcher().changed:
-            if not job.wanted:
+            if not job.waiters:
                 self._forget(job)
                 raise Unwanted
 
@@ -462,7 +462,7 @@ class Mirror:
             return
         with fetcher().changed:
             for job in jobs:
-                job.wanted -= 1
+                job.waiters -= 1
             self._pins.remove(blocks)
             self.folder.note_used(self, blocks)
 

@@ -259,8 +259,8 @@ def list_urls(url: str, suffix: str, access: Access) -> list[str]:
             path=redacted_url(url),
         ) from None
     pattern = last or "*"
-    found = [n for n in names if n.endswith(suffix) and fnmatch.fnmatchcase(n, pattern)]
-    return [f"{folder}/{name}" for name in sorted(found)]
+    matches = [n for n in names if n.endswith(suffix) and fnmatch.fnmatchcase(n, pattern)]
+    return [f"{folder}/{name}" for name in sorted(matches)]
 
 
 def _names_below(folder: str, access: Access) -> list[str]:

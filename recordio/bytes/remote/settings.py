@@ -39,8 +39,8 @@ def _access(name: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise TypeError(f"{name}: expected a mapping from names to values")
     if value.get("library") not in (None, *LIBRARIES):
-        known = " or ".join(f'"{library}"' for library in LIBRARIES)
-        raise ValueError(f'{name}: "library" is {known}')
+        libraries = " or ".join(f'"{library}"' for library in LIBRARIES)
+        raise ValueError(f'{name}: "library" is {libraries}')
     return value
 
 
@@ -105,8 +105,8 @@ class RemoteSettings(RemoteOptions):
     positional = "remote_cache remote_cache_size remote_timeout remote_options"
 
     def __repr__(self) -> str:
-        given = {n: value for n, value in self.changed().items() if n != "remote_options"}
-        return f"RemoteSettings({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+        facts = {n: value for n, value in self.changed().items() if n != "remote_options"}
+        return f"RemoteSettings({', '.join(f'{name}={value!r}' for name, value in facts.items())})"
 
     @property
     def folder(self) -> str:

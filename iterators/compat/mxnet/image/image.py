@@ -61,8 +61,8 @@ class _GivenSteps(_mx_image.DescribedSteps):
     """The steps of `CreateAugmenter`, of which each gives an NDArray."""
 
     def __getitem__(self, position: Any) -> Any:
-        found = super().__getitem__(position)
-        return tuple(map(as_giving, found)) if isinstance(found, tuple) else as_giving(found)
+        steps = super().__getitem__(position)
+        return tuple(map(as_giving, steps)) if isinstance(steps, tuple) else as_giving(steps)
 
     def __iter__(self) -> Any:
         return (as_giving(step) for step in super().__iter__())

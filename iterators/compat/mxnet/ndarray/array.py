@@ -164,8 +164,8 @@ class NDArray(np.ndarray):
         return as_nd(array)
 
     def __getitem__(self, key: Any) -> Any:
-        found = super().__getitem__(_index(key))
-        return found if isinstance(found, NDArray) else as_nd(np.asarray(found))
+        values = super().__getitem__(_index(key))
+        return values if isinstance(values, NDArray) else as_nd(np.asarray(values))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(_index(key), value)

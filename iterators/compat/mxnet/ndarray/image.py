@@ -51,7 +51,7 @@ def normalize(data: Any, mean: Any = 0.0, std: Any = 1.0) -> NDArray:
 def resize(data: Any, size: Any = 0, keep_ratio: bool = False, interp: int = 1) -> NDArray:
     """Resize to a width and a height, to a square, or by the shorter side with `keep_ratio`."""
 
-    def one(image: np.ndarray) -> np.ndarray:
+    def change(image: np.ndarray) -> np.ndarray:
         if np.ndim(size) and len(size) == 2:
             width, height = size
         else:
@@ -64,7 +64,7 @@ def resize(data: Any, size: Any = 0, keep_ratio: bool = False, interp: int = 1) 
                     width = height * columns // rows
         return imresize(image, width, height, interp)
 
-    return _each(one, data)
+    return _each(change, data)
 
 
 def crop(data: Any, x: int, y: int, width: int, height: int) -> NDArray:
@@ -109,12 +109,12 @@ def random_contrast(data: Any, min_factor: float, max_factor: float) -> NDArray:
     """Move all pixels away from the mean brightness, or towards it, by a random factor."""
     factor = np.float32(drawn(min_factor, max_factor))
 
-    def one(image: np.ndarray) -> np.ndarray:
+    def change(image: np.ndarray) -> np.ndarray:
         mean = np.mean(_grey(image.astype(np.float32)), dtype=np.float64)
         changed = image.astype(np.float32) * factor + np.float32((1 - factor) * mean)
         return np.asarray(_of_type(changed, image.dtype))
 
-    return _each(one, data)
+    return _each(change, data)
 
 
 def random_saturation(data: Any, min_factor: float, max_factor: float) -> NDArray:
@@ -133,7 +133,7 @@ def random_hue(data: Any, min_factor: float, max_factor: float) -> NDArray:
     """Turn the hue of all pixels, in hue, lightness and saturation, by a random part of a turn."""
     turn = np.float32(drawn(min_factor, max_factor) * 6)
 
-    def one(image: np.ndarray) -> np.ndarray:
+    def change(image: np.ndarray) -> np.ndarray:
         # Lightness and saturation are those of the largest and least channel, which stay.
         colours = image.astype(np.float32)
         most, least = colours.max(-1), colours.min(-1)
@@ -147,7 +147,7 @@ def random_hue(data: Any, min_factor: float, max_factor: float) -> NDArray:
         turned = least[..., None] + spread[..., None] * shares
         return np.asarray(_of_type(turned, image.dtype))
 
-    return _each(one, data)
+    return _each(change, data)
 
 
 def adjust_lighting(data: Any, alpha: Any) -> NDArray:
@@ -160,8 +160,7 @@ def adjust_lighting(data: Any, alpha: Any) -> NDArray:
 def _each(function: Callable[[np.ndarray], np.ndarray], data: Any) -> NDArray:
     """Return what a function makes of an image, or of every image of a batch."""
     images = np.asarray(data)
-    found = function(images) if images.ndim == 3 else np.stack([function(i) for i in images])
-    return as_nd(found)
+    return as_nd(function(images) if images.ndim == 3 else np.stack([*map(function, images)]))
 
 
 def _grey(image: np.ndarray) -> np.ndarray:

@@ -45,8 +45,8 @@ class Pad:
         """Return the batch of some samples."""
         arrays = [np.asarray(item, self._dtype) for item in data]
         if self._axis is not None:
-            others = {np.delete(array.shape, self._axis).tobytes() for array in arrays}
-            if len(others) > 1:
+            shapes = {np.delete(array.shape, self._axis).tobytes() for array in arrays}
+            if len(shapes) > 1:
                 raise ValueError(f"axis={self._axis}: the samples differ along other axes, too")
         return as_nd(concat_examples(arrays, padding=self._value))
 

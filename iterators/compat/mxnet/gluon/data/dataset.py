@@ -13,8 +13,8 @@ SimpleDataset = _gluon.SimpleDataset
 
 def _plain_labels(self: Any, *args: Any) -> None:
     """Keep arrays of one axis as NumPy arrays, whose entries are scalars, as gluon does."""
-    given = (a.asnumpy() if isinstance(a, _NDArray) and a.ndim == 1 else a for a in args)
-    _gluon.ArrayDataset.__init__(self, *given)
+    arrays = (a.asnumpy() if isinstance(a, _NDArray) and a.ndim == 1 else a for a in args)
+    _gluon.ArrayDataset.__init__(self, *arrays)
 
 
 ArrayDataset: type[_gluon.ArrayDataset] = type(

@@ -42,7 +42,7 @@ class _OfNDArrays:
 def _of_files(kind: Any) -> Any:
     """Return a data set of files whose images are NDArrays, also for its transform."""
 
-    def made(self: Any, where: Any, flag: int = 1, transform: Transform | None = None) -> None:
+    def init(self: Any, where: Any, flag: int = 1, transform: Transform | None = None) -> None:
         kind.__init__(self, where, flag, transform and _OfNDArrays(transform))
 
     def get_example(self: Any, i: Any) -> Any:
@@ -51,7 +51,7 @@ def _of_files(kind: Any) -> Any:
             return (as_nd(sample[0]), *sample[1:])
         return sample
 
-    members = {"__init__": made, "get_example": get_example, "__doc__": without_examples(kind)}
+    members = {"__init__": init, "get_example": get_example, "__doc__": without_examples(kind)}
     name = kind.__name__.removeprefix("Gluon")
     return type(name, (kind,), {"__module__": __name__, **members})
 
