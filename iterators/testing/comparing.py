@@ -153,8 +153,8 @@ def _difference(found: Any, wanted: Any, position: str) -> str | None:
             return _differs(position, f"{len(found)} items", len(wanted))
         return _first_of(found, wanted, range(len(wanted)), position)
     if isinstance(wanted, np.ndarray) or is_tensor(wanted) or hasattr(wanted, "toarray"):
-        forms = [f"{array.dtype} {tuple(array.shape)}" for array in (found, wanted)]
-        if forms[0] != forms[1]:
+        if found.dtype != wanted.dtype or found.shape != wanted.shape:
+            forms = [f"{array.dtype} {tuple(array.shape)}" for array in (found, wanted)]
             return _differs(position, *forms)
         return _first_element(_as_numpy(found), _as_numpy(wanted), position)
     return None if found == wanted else _differs(position, repr(found), repr(wanted))
