@@ -38,6 +38,13 @@ def pytest_collection_finish():
     gc.enable()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _old_objects():
+    """Leave out what earlier modules have kept, too: a look at it takes a fifth of a second."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
     """Return two workers for a processor for `-n auto`: tests wait for half of their time."""
