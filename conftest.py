@@ -10,6 +10,10 @@ import sys
 import traceback
 from importlib.util import find_spec
 
+# Libraries do arithmetic on one thread in every worker and child: there are as many workers as
+# processors, and threads of torch that wait for one another keep a processor busy.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import HealthCheck, settings
 
