@@ -42,6 +42,15 @@ def pytest_collection_finish():
     gc.enable()
 
 
+def pytest_collection_modifyitems(config, items):
+    """Draw three times as many examples where new ones are asked for: a night has the time."""
+    if config.getoption("--hypothesis-profile", None) == "new-examples":
+        for test in {getattr(item, "obj", None) for item in items}:
+            if usual := getattr(test, "_hypothesis_internal_use_settings", None):
+                more = settings(usual, max_examples=3 * usual.max_examples)
+                test._hypothesis_internal_use_settings = more
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _old_objects():
     """Leave out what earlier modules have kept, too: a look at it takes a fifth of a second."""
