@@ -153,8 +153,8 @@ def _difference(actual: Any, expected: Any, position: str) -> str | None:
             return _differs(position, f"{len(actual)} items", len(expected))
         return _first_of(actual, expected, range(len(expected)), position)
     if isinstance(expected, np.ndarray) or is_tensor(expected) or hasattr(expected, "toarray"):
-        forms = [f"{array.dtype} {tuple(array.shape)}" for array in (actual, expected)]
-        if forms[0] != forms[1]:
+        if actual.dtype != expected.dtype or actual.shape != expected.shape:
+            forms = [f"{array.dtype} {tuple(array.shape)}" for array in (actual, expected)]
             return _differs(position, *forms)
         return _first_element(_as_numpy(actual), _as_numpy(expected), position)
     return None if actual == expected else _differs(position, repr(actual), repr(expected))

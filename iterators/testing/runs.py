@@ -214,14 +214,16 @@ def check_states(
         for name, epoch, done, state in states:
             position = f"from a state of epoch {epoch}, {name}, {done} items"
             expected = [epochs[epoch][done:], *epochs[epoch + 1 : epoch + 3]]
+            flat = [item for part in expected for item in part]
             with _closing(make()) as fresh:
                 for it in (fresh, used):
                     it.load_state_dict(state)
-                    actual = [list(loop(it)) for _ in range(5)]
+                    actual: list[list[Any]] = []
+                    while len(actual) < 5 and (not actual or sum(map(len, actual)) < len(flat)):
+                        actual.append(list(loop(it)))
                     if name != "behind" and not empty_loops:
                         first = expected[0] or expected[1]
                         require(same(actual[0], first), f"{position}: another first epoch")
-                    flat = [item for part in expected for item in part]
                     items = [item for part in actual for item in part][: len(flat)]
                     require(same(items, flat), f"{position}: other items")
             next(iter(loop(used)), None)  # the next state finds it in the middle

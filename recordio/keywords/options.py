@@ -152,12 +152,13 @@ class Options:
 
     def differs(self, name: str) -> bool:
         """Return whether a value differs from its default; False for a name that is not there."""
-        return any(getattr(self, name) != i.default for i in fields(self) if i.name == name)
+        # Not by `fields`, which makes a list: rules ask for hundreds of names for one provider.
+        item = self.__dataclass_fields__.get(name)
+        return item is not None and bool(getattr(self, name) != item.default)
 
     def changed(self) -> dict[str, Any]:
         """Return the values that differ from their defaults."""
-        names = [item.name for item in fields(self)]
-        return self.values(*(name for name in names if self.differs(name)))
+        return self.values(*(item.name for item in fields(self) if self.differs(item.name)))
 
 
 def by_name(

@@ -993,24 +993,24 @@ def test_ranks_without_a_group_need_a_seed(folder):
 
 def test_ranks_of_a_group_shuffle_by_the_seed_of_the_first(folder, tmp_path):
     code = (
-        "import sys, torch, warnings\n"
+        "import os, sys, torch, torch.distributed\n"
         "from pathlib import Path\n"
         "from iterators.torch import ImageLoader\n"
-        "folder, meet, rank = sys.argv[1:]\n"
-        "torch.manual_seed(int(rank))\n"
-        "files = [(file, i) for i, file in enumerate(sorted(Path(folder).rglob('*.png')))]\n"
+        "child = os.fork()  # which need not import torch again\n"
+        "rank = int(child == 0)\n"
+        "torch.manual_seed(rank)\n"
+        "files = [(file, i) for i, file in enumerate(sorted(Path(sys.argv[1]).rglob('*.png')))]\n"
         "loader = ImageLoader(files, 2, shuffle=True, even=False, data_shape=(3, 8, 10))\n"
-        "group = {'init_method': f'file://{meet}', 'rank': int(rank), 'world_size': 2}\n"
+        "group = {'init_method': f'file://{os.getcwd()}/meet', 'rank': rank, 'world_size': 2}\n"
         "torch.distributed.init_process_group('gloo', **group)\n"
-        "print(sum((labels.tolist() for _, labels in loader), []))\n"
+        "open(f'rank-{rank}', 'w').write(str(sum((y.tolist() for _, y in loader), [])))\n"
+        "torch.distributed.barrier()\n"
         "torch.distributed.destroy_process_group()\n"
+        "assert not child or os.waitpid(child, 0)[1] == 0\n"
     )
-    command = [sys.executable, "-W", "ignore", "-c", code, folder, str(tmp_path / "meet")]
-    runs = [
-        subprocess.Popen([*command, str(rank)], stdout=subprocess.PIPE, text=True)
-        for rank in range(2)
-    ]
-    found = [json.loads(run.communicate(timeout=100)[0]) for run in runs]
+    command = [sys.executable, "-W", "ignore", "-c", code, folder]
+    subprocess.run(command, cwd=tmp_path, timeout=100, check=True)
+    found = [json.loads((tmp_path / f"rank-{rank}").read_text()) for rank in range(2)]
     assert sorted(sum(found, [])) == list(range(IMAGES))
 
 

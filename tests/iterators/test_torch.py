@@ -86,7 +86,8 @@ def test_workers_read_parts_and_count_epochs(workers, persistent):
 def test_spawned_workers_count_epochs_too():
     batches = dataset()
     loading = loader(batches, num_workers=1, multiprocessing_context="spawn")
-    assert [values(loading), values(loading)] == [values(dataset()), values(dataset(epoch=1))]
+    found = [values(batches), values(loading), values(batches)]
+    assert found == [values(dataset(epoch=epoch)) for epoch in range(3)]
 
 
 def test_an_abandoned_loop_is_followed_by_the_next_epoch():
@@ -288,39 +289,42 @@ def test_ranks_and_workers_together():
 
 
 DISTRIBUTED = """
-    import json, sys
+    import json, os, sys
     import numpy as np, torch.distributed as dist
     from torch.utils.data import DataLoader
     from iterators import ArrayDataProvider
     from iterators.torch import RecordBatches
 
     if __name__ == "__main__":
-        rank, file = int(sys.argv[1]), sys.argv[2]
-        dist.init_process_group("gloo", init_method="file://" + file, rank=rank, world_size=2)
+        child = os.fork()  # which need not import torch again
+        rank = int(child == 0)
+        meeting = "file://" + os.path.abspath("meeting")
+        dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=2)
         batches = RecordBatches(
             ArrayDataProvider, data=np.arange(9.0), batch_size=2, shuffle=True, seed=1)
         worker = {"num_workers": 1, "multiprocessing_context": "spawn"}
         loaders = [DataLoader(batches, batch_size=None, **more) for more in ({}, worker)]
-        print(json.dumps([[batch[0].tolist() for batch in loader] for loader in loaders]))
+        with open(f"rank-{rank}", "w") as file:
+            found = [[batch[0].tolist() for batch in loader] for loader in loaders[: 1 + rank]]
+            json.dump(found, file)
         dist.barrier()  # whoever ends first may leave the other in the middle of connecting
         dist.destroy_process_group()
+        if child:
+            assert os.waitpid(child, 0)[1] == 0
 """
 
 
 def test_rank_and_world_size_come_from_torch_distributed(tmp_path):
-    """In the process of the rank, and in a worker of it in the next epoch."""
+    """In the process of a rank, and in a worker of the second one in the next epoch."""
     program = tmp_path / "program.py"
     program.write_text(textwrap.dedent(DISTRIBUTED))
-    children = [
-        subprocess.Popen(
-            [sys.executable, "-W", "ignore", str(program), str(rank), str(tmp_path / "meeting")],
-            stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )
-        for rank in range(2)
-    ]  # fmt: skip
-    found = [eval(child.communicate(timeout=100)[0]) for child in children]
-    wanted = [dataset(9, 2, seed=1, rank=rank, world_size=2) for rank in range(2)]
-    assert found == [[values(batches), values(batches)] for batches in wanted]
+    subprocess.run(
+        [sys.executable, "-W", "ignore", program.name],
+        cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=100, check=True,
+    )  # fmt: skip
+    found = [json.loads((tmp_path / f"rank-{rank}").read_text()) for rank in range(2)]
+    first, second = (dataset(9, 2, seed=1, rank=rank, world_size=2) for rank in range(2))
+    assert found == [[values(first)], [values(second), values(second)]]
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "distributed.md"

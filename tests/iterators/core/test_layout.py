@@ -158,7 +158,7 @@ def test_sizes_may_come_from_the_array_alone(first, second):
     assert converted.shape == tuple(x.shape[first.index(axis)] for axis in second)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(linear_plans(), st.integers(0, 2**32 - 1))
 def test_adjoint_passes_the_inner_product_test(case, seed):
     convert, batch = case

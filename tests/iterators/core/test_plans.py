@@ -13,7 +13,7 @@ from iterators.core.layout import Layout, LayoutError, plan
 
 torch = pytest.importorskip("torch")
 
-unhurried = settings(deadline=None, max_examples=150)
+unhurried = settings(deadline=None, max_examples=80)
 
 ATOMS = "hwctk"
 

@@ -162,7 +162,11 @@ def test_other_processes_draw_the_same(pack, read_in_a_new_process, read_in_fork
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-@pytest.mark.parametrize(("method", "workers"), [("fork", 2), ("spawn", 1)])
+@pytest.mark.parametrize(
+    ("pack", "method", "workers"),
+    [(".jpg", "fork", 2), (".png", "fork", 2), (".jpg", "spawn", 1)],
+    indirect=["pack"],
+)
 def test_epochs_reach_workers_that_are_running(pack, method, workers):
     data = ImageRecordDataset(pack, **RECIPES["timm"])
     loader = DataLoader(

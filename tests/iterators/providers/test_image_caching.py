@@ -190,7 +190,7 @@ def strict(recipe, crop, warp):
 # -- the promise -----------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     recipe=recipes, crop=crops, warp=warps, arguments=runs, where=st.sampled_from(["ram", "file"])
 )

@@ -75,10 +75,11 @@ def test_boxes_lie_around_the_white_pixels(pack, mode, mirror, text):
     with provider_of(pack, **common) as provider:
         plain = {own: boxes_of(label) for _, label, own in samples(provider)}
     seen = moved = 0
+    recipe = DetRecipe(**common, **policy)
     with provider_of(pack, **common, **policy) as provider:
         for epoch in range(5):
             for image, label, own in samples(provider):
-                done, mix = drawn_operations(DetRecipe(**common, **policy), KEY, epoch, own)
+                done, mix = drawn_operations(recipe, KEY, epoch, own)
                 if {name for name, *_ in done} - {"identity", *MOVING}:
                     continue  # colours were changed, too
                 if mix and min(*mix["weights"], 1 - mix["share"]) * mix["share"] < 0.02:

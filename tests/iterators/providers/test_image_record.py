@@ -526,7 +526,7 @@ def test_a_crop_outside_the_picture_is_an_error(tmp_path, photos):
             provider.next()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_random_damage_gives_batches_or_typed_errors(tmp_path, photos, data):
     content = bytearray(jpeg_record(photos))

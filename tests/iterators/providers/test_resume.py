@@ -92,7 +92,7 @@ readings = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     order=orders,
     part=strategies.parts(),
@@ -243,7 +243,7 @@ def test_any_number_of_parts_draws_the_same_weighted_epoch(pack, before, after):
 
 
 @pytest.mark.timeout(600)  # hundreds of providers, which take long on a busy machine
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     count=st.integers(1, 12),
     num_parts=st.integers(1, 14),

@@ -57,7 +57,7 @@ def inner(a, b):
 
 
 @given(view=views(), data=st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_backward_is_the_adjoint_of_forward(view, data):
     name = data.draw(st.sampled_from(available(view)))
     dtype = data.draw(st.sampled_from([None, "float32", "float64"]))
@@ -74,7 +74,7 @@ def test_backward_is_the_adjoint_of_forward(view, data):
 
 
 @given(view=views(), data=st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_gradients_of_all_consumers_are_summed(view, data):
     names = data.draw(st.lists(st.sampled_from(available(view)), min_size=1, max_size=4))
     dtypes = data.draw(
@@ -123,7 +123,7 @@ def test_replace_undoes_forward_for_every_lossless_form(view, data):
 
 
 @given(view=views(), data=st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_index_and_sub_are_rows_of_every_form(view, data):
     n = view.n_sample()
     ids = data.draw(st.lists(st.integers(-n, n - 1), max_size=6)) if n else []

@@ -95,7 +95,7 @@ layouts = st.sampled_from(["NCHW", "NHWC", "CHWN", "NCWH"])
 dtypes = st.sampled_from(["float32", "uint8", "int8", "float16"])
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data(), sizes, layouts, dtypes, st.integers(0, 99), st.booleans())
 def test_samples_are_those_of_the_same_image_as_png(data, size, layout, dtype, number, colour):
     """All but colour to grey, which PNG decoders round in another way."""
@@ -123,7 +123,7 @@ def test_four_channels_are_refused_as_of_png(image):
     assert raw == png
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 @given(
     sizes, st.sampled_from(["force", "shrink", "fit"]), st.booleans(), st.booleans(),
     st.sampled_from([1, 3]), st.sampled_from([1, 3]), st.integers(0, 99), layouts,

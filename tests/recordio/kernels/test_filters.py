@@ -54,7 +54,7 @@ def part(draw, sizes):
     return (*starts, *spans)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(sides, sides, sides, sides, channel_counts, methods, seeds, st.data())
 def test_crops_and_windows_equal_pillow_in_all_variants(
     width, height, new_width, new_height, channels, method, seed, data

@@ -44,7 +44,7 @@ def draw_image(seed, height, width, channels):
     return np.random.default_rng(seed).integers(0, 256, (height, width, channels), dtype=np.uint8)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 @given(
     st.integers(1, 4), st.integers(1, 80), st.sampled_from([1, 3, 4]), st.booleans(),
     st.sampled_from(DTYPES), st.sampled_from(LAYOUTS), st.booleans(), st.integers(0, 2**16),

@@ -144,7 +144,7 @@ fills = st.lists(st.integers(0, 255), min_size=4, max_size=4)
 # ---- against the reference and others' results ----
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(matrices(), windows(), sides, sides, channel_counts, methods, fills, seeds)
 def test_every_method_equals_the_reference(
     matrix, place, width, height, channels, method, fill, seed
@@ -225,7 +225,7 @@ def test_rotated_batches_of_mxnet():
 # ---- against itself ----
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(matrices(), windows(300), sides, st.integers(1, 300), channel_counts, methods, seeds)
 def test_every_variant_gives_the_same_bytes(matrix, place, width, height, channels, method, seed):
     image = pixels(seed, height, width, channels)
@@ -266,7 +266,7 @@ def test_the_bounds_hold_all_pixels_that_a_window_shows(
     np.testing.assert_array_equal(result, whole)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(matrices(), windows(), st.integers(20, 90), st.integers(20, 90), methods)
 def test_the_bounds_are_no_larger_than_needed(matrix, place, width, height, method):
     window, _ = place

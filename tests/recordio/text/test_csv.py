@@ -90,7 +90,7 @@ VALUES = {
 }
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data(), st.sampled_from(DTYPES), st.integers(0, 30), st.integers(1, 5))
 def test_round_trip_of_all_types_with_any_decoration(folder, data, dtype, rows, columns):
     delimiter = data.draw(st.sampled_from(",;| \t:"))
@@ -679,7 +679,7 @@ ALPHABET = st.sampled_from(
 )
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.binary(max_size=200) | st.lists(ALPHABET, max_size=60).map(b"".join),
     st.sampled_from(DTYPES),

@@ -63,7 +63,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("decimal")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(decimals() | near_ties(), min_size=1, max_size=30))
 def test_any_decimal_is_read_as_float_reads_it(folder, texts):
     same_as_float(folder, texts)

@@ -69,7 +69,7 @@ def test_every_record_comes_once_and_all_parts_take_as_many_steps(parts, same_sh
         assert same_shape is False or pads + 1000 == steps * parts * 4
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     st.integers(1, 300), st.integers(1, 9), st.integers(1, 9), st.integers(1, 9), st.booleans(),
     st.booleans(), st.integers(0, 3), st.data(),

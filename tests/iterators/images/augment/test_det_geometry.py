@@ -56,7 +56,7 @@ def raw(objects):
     st.floats(0, 0.5),
     st.sampled_from(["center", "overlap"]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_an_accepted_crop_meets_its_limits_and_keeps_what_it_should(
     objects, record, limit, low, span, mode
 ):

@@ -159,7 +159,7 @@ def compare(recipe, record, image):
     assert np.array_equal(got, reference(image, recipe))
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(recipes(), sizes, st.integers(0, 9))
 def test_png_through_any_chain_of_steps_is_the_composition(recipe, size, seed):
     image = picture(*size, seed=seed)
@@ -167,7 +167,7 @@ def test_png_through_any_chain_of_steps_is_the_composition(recipe, size, seed):
 
 
 @pytest.mark.libjpeg
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(recipes(), sizes, st.integers(0, 9), st.sampled_from(["420", "444", "progressive"]))
 def test_jpeg_decoded_in_part_is_jpeg_decoded_in_whole(recipe, size, seed, kind):
     """Whenever the decoder does not scale, which the first resize alone can make it do."""

@@ -171,14 +171,16 @@ def test_all_orders_are_equally_likely():
 
 def test_choices_follow_their_weights():
     steps = {"op": "choice", "of": ["invert", "hflip", "vflip"], "weights": [1, 0, 3]}
-    found = [drawn_steps(recipe(steps), 0, 0, i)[0][0] for i in range(4000)]
+    wanted = recipe(steps)
+    found = [drawn_steps(wanted, 0, 0, i)[0][0] for i in range(4000)]
     assert set(found) == {"invert", "vflip"}
     assert stats.binomtest(found.count("invert"), 4000, 0.25).pvalue > RARE
 
 
 def test_equal_steps_do_not_depend_on_one_another():
     coin = {"op": "hflip", "p": 0.5}
-    counts = [len(drawn_steps(recipe(coin, coin), 1, 0, i)) for i in range(4000)]
+    coins = recipe(coin, coin)
+    counts = [len(drawn_steps(coins, 1, 0, i)) for i in range(4000)]
     assert stats.chisquare(np.bincount(counts), [1000, 2000, 1000]).pvalue > RARE
 
 

@@ -324,7 +324,7 @@ def test_a_file_that_was_cut_off_anywhere_is_refused_or_right(tmp_path):
     assert len(outcomes) > 10
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     where=st.sampled_from(["head", "table", "data"]),
     place=st.integers(0, 1 << 30),

@@ -455,7 +455,7 @@ def test_image_without_huffman_tables_uses_the_standard_ones_after_any_predecess
     st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=20),
     st.floats(0.3, 1), st.sampled_from([1, 3]), st.sampled_from(DENOMINATORS),
 )  # fmt: skip
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_changed_bytes_give_the_same_outcome_every_time(kind, changes, keep, channels, denominator):
     data = bytearray(encode_jpeg(picture(60, 70), kind[0], 90, kind[1], progressive=kind[2]))
     for place, value in changes:

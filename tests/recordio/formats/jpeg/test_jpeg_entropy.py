@@ -72,7 +72,7 @@ def scan_of(data):
     st.integers(0, 255),
     st.data(),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_sound_images_and_their_regions_equal_the_library(
     size, sampling, quality, restart, optimize, grey, noise, draw
 ):
@@ -210,7 +210,7 @@ DAMAGED = [
     st.sampled_from([None, (0, 0, 57, 41), (30, 25, 5, 9), (0, 40, 57, 1)]),
     st.sampled_from([1, 3]),
 )
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_changed_bytes_have_the_outcome_of_the_library(number, changes, region, channels):
     """Bytes replaced, inserted and removed in the scan."""
     data = DAMAGED[number]
@@ -227,7 +227,7 @@ def test_changed_bytes_have_the_outcome_of_the_library(number, changes, region, 
     st.sampled_from(range(len(DAMAGED))),
     st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(0, 255)), min_size=1, max_size=3),
 )
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_changed_headers_have_the_outcome_of_the_library(number, changes):
     """Among them Huffman tables with codes that do not exist."""
     data = bytearray(DAMAGED[number])

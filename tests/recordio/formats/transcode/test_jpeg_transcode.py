@@ -105,7 +105,7 @@ def check_lossless(data, again):
     st.integers(0, 40),
     st.sampled_from(["optimal", "standard"]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_coefficients_and_pixels_stay_the_same(
     size, sampling, quality, restart, optimize, progressive, grey, noise, wanted, tables
 ):
@@ -385,7 +385,7 @@ def test_a_truncated_file_is_refused_wherever_it_ends(progressive):
 
 
 @given(st.data(), st.booleans(), st.sampled_from([0, 3]))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_random_damage_is_refused_or_harmless(draw, progressive, restart):
     data = bytearray(encode_jpeg(picture(60, 80), restart=restart, progressive=progressive))
     for _ in range(draw.draw(st.integers(1, 4))):
