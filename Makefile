@@ -184,10 +184,10 @@ NEW_PIP := -m pip install --quiet 'pip>=25.1'
 	RECORDIO_COMPILED=1 .venv/bin/python -m pip install --editable . --group demo
 	@touch $@
 
-# With pyarrow and lmdb, which the environments of the sanitizers do without.
+# With the libraries of containers, which the environments of the sanitizers do without.
 .venv-test/installed: .venv-test/$(TAG) build/compiled-$(TAG)
 	$(@D)/bin/python $(NEW_PIP)
-	RECORDIO_COMPILED=1 .venv-test/bin/python -m pip install --editable '.[parquet,lmdb]' --group test
+	RECORDIO_COMPILED=1 .venv-test/bin/python -m pip install --editable . --group test --group containers
 	@.venv-test/bin/python -m iterators
 	@touch $@
 
