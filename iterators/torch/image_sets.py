@@ -107,6 +107,9 @@ def translated(
         raise ValueError("transform and recipe mean the same: give one of them")
     if given is not None:
         if found.open is None:
+            recipe = _of_processor(given)
+            if recipe is not None:
+                return recipe, found, ""
             raise ValueError(
                 f"transform: the samples of {found.name} are made by its own __getitem__, because "
                 f"{found.reason}: give it the transform"
@@ -124,6 +127,15 @@ def translated(
     if not _is_shaped(found, recipe, keywords):
         return None, in_python(found, f"its transform {UNSHAPED}"), ""
     return recipe, found, reason
+
+
+def _of_processor(transform: Any) -> NamedRecipe | None:
+    """Return the recipe of a vision-language model's processor, which takes samples of any kind."""
+    processor = getattr(transform, "image_processor", transform)
+    if isinstance(processor, (NamedRecipe, dict, str)) or hasattr(processor, "to_dict"):
+        recipe, _ = recipe_of(transform, (3, None, None))
+        return recipe if recipe.rule is not None else None
+    return None
 
 
 #: What is wrong with a transform after which nobody knows how large images are.
