@@ -80,10 +80,17 @@ def scan(
                 "example with `gunzip`, or convert it with `recordio from-webdataset`"
             )
         mirror = None if file.is_local else file.mirrored(settings)
+
+        def found(last_dot: bool = False) -> ContainedSamples:
+            try:
+                return _TarFile(file, mirror, choice, last_dot).samples(settings)
+            except _NumberedImagesError:
+                return _TarFile(file, mirror, choice, last_dot, every=True).samples(settings)
+
         try:
-            return _TarFile(file, mirror, choice).samples(settings)
+            return found()
         except _DottedNamesError as error:
-            samples = _TarFile(file, mirror, choice, last_dot=True).samples(settings)
+            samples = found(last_dot=True)
             samples.notes.add(DOTTED, error.reason)
             return samples
     except RecordIOError as error:
@@ -94,11 +101,20 @@ class _DottedNamesError(RecordIOError):
     """Raised when the first dot of names does not end the name of a sample."""
 
 
+class _NumberedImagesError(RecordIOError):
+    """Raised when samples were passed over in haste that have several images."""
+
+
 class _TarFile:
     """A tar file while its samples are found."""
 
     def __init__(
-        self, file: StoredFile, mirror: Mirror | None, choice: Choice, last_dot: bool = False
+        self,
+        file: StoredFile,
+        mirror: Mirror | None,
+        choice: Choice,
+        last_dot: bool = False,
+        every: bool = False,
     ) -> None:
         self.file, self.mirror, self.last_dot = file, mirror, last_dot
         self.view = file.map() if mirror is None else mirror.view
@@ -111,7 +127,8 @@ class _TarFile:
         self.choice = replace(self.choice, several=choice.several)
         self.may_have_dots = not (choice.image_field or choice.label_field or last_dot)
         # An ending that no file has: every sample is looked at.
-        self.endings = ["/"] if replace(choice, several=False).given else sorted(CONTENTS)
+        every |= bool(replace(choice, several=False).given)
+        self.endings = ["/"] if every else sorted(CONTENTS)
         #: Samples that are not of the usual kind: where the content lies, and the rest; or why not.
         self.found: dict[int, tuple[WebSample, int, int]] = {}
         self.faults: dict[int, str] = {}
@@ -134,6 +151,12 @@ class _TarFile:
             reason = self._run(scan)
         if is_lost(self.view):
             raise TruncatedRecordError(LOST)
+        if (
+            self.choice.several
+            and self.endings != ["/"]
+            and any(map(_may_be_image, scan.left_out()))
+        ):
+            raise _NumberedImagesError("samples have several images")
         return self._tables(scan, reason)
 
     def _scan(self) -> TarScan:
@@ -352,6 +375,12 @@ class _TarFile:
         for row, labels in several.items():
             flat[starts[row] : starts[row + 1]] = labels
         return flat, starts
+
+
+def _may_be_image(kind: str) -> bool:
+    """Tell whether a kind of files that was left out may be images with numbers."""
+    stem, _, last = kind.rpartition(".")
+    return kind == "others" or (last in CONTENTS and stem[-1:].isdecimal())
 
 
 def _set_images(found: ContainedSamples, several: dict[int, Sequence[Any]]) -> None:
