@@ -68,9 +68,11 @@ class ImageLoader:
     dataset : object
         A torchvision data set: ``ImageFolder``, ``DatasetFolder``, ``ImageNet``, ``CIFAR10``,
         ``MNIST`` or a subclass that keeps their ``__getitem__``; a list of image files or of
-        ``(file, label)``; a pack: the path or URL of a record file, a list of ``.rec`` files,
+        ``(file, label)``, or of ``(files, label)`` for a processor; a pack: the path or URL of a record file, a list of ``.rec`` files,
         `Pack`; an `ImageRecordDataset` with a `data_shape`; or a `torch.utils.data.Subset` of
-        these.  Any other map-style data set works through its ``__getitem__``.
+        these.  Any other map-style data set works through its ``__getitem__``; with a processor of
+        a vision-language model as `transform` its samples are an image or a list of images, a tuple
+        that begins with these, or a dictionary with ``images``.
     batch_size : int
         Images in a batch, at least 1.
     shuffle : bool
@@ -104,7 +106,8 @@ class ImageLoader:
     transform : NamedRecipe, dict, str, torchvision transform or image processor, optional
         Transform in place of the data set's: a recipe, keywords of `ImageRecordIter`,
         transforms, or an image processor of Hugging Face.  With that of a vision-language model,
-        ``batch_patches`` is the budget of a batch.
+        ``batch_patches`` is the budget of a batch, and ``image_counts`` of its dict says how many
+        images each sample has where samples have lists.
     seed : int, optional
         Seed in place of `generator`.  It must be the same for all ranks; one that is drawn is that
         of rank 0 where there is a process group.
