@@ -55,8 +55,8 @@ def scan(
         zeros = np.zeros(len(counts), np.int64)
         found = ContainedSamples(zeros, zeros.copy(), zeros.astype(np.float32))
         found.set_images(take_counts(found, counts, image), offsets, sizes)
-        starts = found.image_starts[1:]
-        for row in np.searchsorted(starts, np.flatnonzero(sizes == NO_CONTENT), "right").tolist():
+        ends = np.cumsum(counts.clip(0))
+        for row in np.searchsorted(ends, np.flatnonzero(sizes == NO_CONTENT), "right").tolist():
             found.sizes[row], found.faults[row] = NO_CONTENT, f"of its {image}, {NULL}"
     if not choice.field:
         sides = sides_in(table.schema)

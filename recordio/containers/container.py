@@ -137,8 +137,11 @@ class Container:
         Traceback (most recent call last):
         ValueError: image_field='jpg': a made-up file has none to choose
         """
-        for wish in WISHES - self.chooses:
-            choice = replace(choice, **{wish: False})
+        choice = replace(
+            choice,
+            boxes=choice.boxes and "boxes" in self.chooses,
+            several=choice.several and "several" in self.chooses,
+        )
         if choice == self.choice:
             return self
         for name, value in choice.given.items():

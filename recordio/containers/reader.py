@@ -53,7 +53,7 @@ class ContainedRecords:
         self.container: Container = container
         self.settings: RemoteSettings | None = settings
         self.verify: bool = verify
-        self._ways = {"skip_errors": skip_errors, "verify": verify}
+        self._ways: dict[str, Any] = {"skip_errors": skip_errors, "verify": verify}
         self.path: str = redacted_url(file.name)
         self._version = file.version()
         known = samples_of(file, container, settings) if samples is None else samples

@@ -134,7 +134,7 @@ class OpenPack:
 
         One that lacks records is an IndexFileError, or a note where errors are skipped.
         """
-        ways = {"skip_errors": self.skip_errors, "verify": self._verify}
+        ways: dict[str, Any] = {"skip_errors": self.skip_errors, "verify": self._verify}
         if self.container is not None and len(self.shards) > 1:
             parts = open_contained(self.shards, self.container, self._settings, **ways)
             return JoinedRecords(parts, self.path)

@@ -230,6 +230,7 @@ class _Batch:
         self.rule, self.images, self.limits = rule, images, limits
         #: Number of the sample of each picture, where samples have lists.
         self.samples = None if counts is None else np.repeat(np.arange(len(counts)), counts)
+        self.of_several = np.repeat(np.array(counts or [], int) > 1, counts or [])
         self._counts = counts
         self.dtype = numpy_dtype(dtype)
         tables = np.tile(np.arange(256), (3, 1)) if dtype == "uint8" else rule.tables()
@@ -301,8 +302,10 @@ class _Batch:
                     "image file, a path, an array of uint8 or an image of Pillow"
                 ) from None
             size = facts.height, facts.width
-        of_several = bool(self._counts) and self._counts[self.samples[number]] > 1
-        self.plans[number], self.sizes[number] = self.rule.plan(*size, of_several), size
+        height, width = size
+        several = self._counts is not None and self.of_several[number]
+        self.plans[number] = self.rule.plan(height, width, bool(several))
+        self.sizes[number] = height, width
 
     def arrange(self, failed: Mapping[int, Any], out: Any, allocate: Any) -> None:
         """Take memory for all pictures that have a plan."""

@@ -213,9 +213,14 @@ class Pack:
         self.cache_size: int | None = options.cache_size
         self.augmentation: Mapping[str, Any] = augmentation
 
-    def choice(self, **wishes: bool) -> Choice:
-        """Return what of the samples of a container is used; `wishes` are those of `Choice`."""
-        return Choice(image_field=self.image_field, label_field=self.label_field, **wishes)
+    def choice(self, boxes: bool = False, several: bool = False) -> Choice:
+        """Return what of the samples of a container is used; for the wishes see `Choice`."""
+        return Choice(
+            image_field=self.image_field,
+            label_field=self.label_field,
+            boxes=boxes,
+            several=several,
+        )
 
     @property
     def class_to_idx(self) -> dict[str, int]:

@@ -374,6 +374,7 @@ while True:
 """
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
 @pytest.mark.parametrize("kind", ["provider", "loader"])
 @pytest.mark.parametrize("name", ["lists", "pack"])
@@ -391,10 +392,10 @@ def test_a_process_that_is_killed_goes_on_with_other_ranks(kind, name, tmp_path)
                 header = recordio.IRHeader(0, float(number), number, 0)
                 writer.write(recordio.pack(header, content))
     (tmp_path / "run").mkdir()
-    for ranks, stop in ((1, 2), (3, 1), (2, 2), (1, 1), (1, 1000)):
+    for ranks, stop in ((1, 2), (3, 1), (2, 1), (1, 1000)):
         arguments = [str(path), kind, str(ranks), str(stop), str(tmp_path / "run")]
         run = subprocess.run(
-            [sys.executable, "-c", KILLED, *arguments], capture_output=True, text=True, timeout=300
+            [sys.executable, "-c", KILLED, *arguments], capture_output=True, text=True, timeout=200
         )
         if stop < 1000:
             assert run.returncode == -9, run.stderr

@@ -199,9 +199,9 @@ class Siglip2(ProcessorRule):
         self, plans: Sequence[PicturePlan], sizes: Sequence[Size], counts: Counts = None
     ) -> dict[str, Any]:
         """Return which patches there are, and their rows and columns."""
-        counts = np.array([plan.count for plan in plans], np.int64)
+        used = np.array([plan.count for plan in plans], np.int64)
         return {
-            "pixel_attention_mask": _first(counts, self.slots(plans), np.int32),
+            "pixel_attention_mask": _first(used, self.slots(plans), np.int32),
             "spatial_shapes": np.array([plan.grid for plan in plans], np.int64).reshape(-1, 2),
         }
 
