@@ -275,7 +275,7 @@ def test_a_null_among_the_images_is_a_bad_image(tmp_path):
     write_structs(tmp_path / "a.parquet", [samples[0], [samples[1][0], None, samples[1][2]]])
     write_arrow(tmp_path / "a.arrow", [samples[0], [samples[1][0], None, samples[1][2]]])
     for name in ("a.parquet", "a.arrow"):
-        with provider_of(tmp_path / name, batch_size=1) as provider:
+        with provider_of(tmp_path / name, batch_size=1, preprocess_threads=1) as provider:
             assert next(provider)["image_counts"].tolist() == [2]
             with pytest.raises(RecordIOError, match="record 1: .*null"):
                 next(provider)
@@ -404,3 +404,33 @@ def test_a_process_that_is_killed_goes_on_with_other_ranks(kind, name, tmp_path)
     lines = (tmp_path / "run" / "seen.jsonl").read_text().splitlines()
     seen = [number for line in lines for number in json.loads(line)]
     assert sorted(seen) == list(range(len(samples)))
+
+
+# -- servers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["structs.parquet", "a.tar"])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_samples_lie_on_servers(name, shuffle, tmp_path, monkeypatch):
+    pytest.importorskip("obstore")
+    from range_server import RangeServer
+
+    monkeypatch.setenv("RECORDIO_INDEX_CACHE", str(tmp_path / "indexes"))
+    samples = samples_of([2, 1, 5, 12, 1, 3])
+    WRITERS[name](tmp_path / name, samples)
+    server = RangeServer()
+    try:
+        server.objects[name] = (tmp_path / name).read_bytes()
+        with provider_of(
+            f"{server.url}/{name}", batch_patches=300, shuffle=shuffle, on_error="raise",
+            remote_cache=str(tmp_path / "mirrors"), remote_options={"library": "obstore"},
+        ) as provider:  # fmt: skip
+            seen = []
+            for batch in provider:
+                numbers = batch.index.astype(int).tolist()
+                expected = preprocess([samples[number] for number in numbers], QWEN)
+                assert all(np.array_equal(batch[key], value) for key, value in expected.items())
+                seen += numbers
+        assert sorted(seen) == list(range(len(samples)))
+    finally:
+        server.stop()
