@@ -259,9 +259,8 @@ class ProcessorImages(Prefetcher):
         threads = min(threads, depth)
         super().__init__(self._batch, depth, threads=threads, name="processor-images")
         self._source, self._starts = source, source.image_starts
-        self._bytes = source.bytes_source() if self._starts is None else None
-        if source.images is not None:
-            self._bytes = source.images.bytes_source()
+        images = source if self._starts is None else source.images
+        self._bytes: Any = None if images is None else images.bytes_source()
         self._labels = [
             ImageSteps((), plan.label_width, plan.labels, plan.change) for plan in plans
         ]
@@ -353,7 +352,7 @@ class ProcessorImages(Prefetcher):
             try:
                 contents.append(bytes(self._bytes.image(number)[1]))
             except RecordIOError as error:
-                found = self._located(error.at(path=None), record)
+                found = error.at(**self._source.location_of(record))
                 found.reason = f"image {number - first}: {error.reason}"
                 raise found from None
         return header, contents

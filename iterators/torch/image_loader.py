@@ -244,6 +244,8 @@ class ImageLoader:
         self._reported = EpochReport()  # of a provider that was closed
         self._asked = transform, keywords, prefetch_factor, shuffle, boolean("even", even)
         self._provider: RecordImageProvider | None = None
+        self._seen: list[Any] = []
+        self._processed: ProcessedSamples | None = None
         self._settle()
         self._position = Position(integer("epoch", epoch, low=0))
         self._begun: dict[str, Any] | None = None  # what is to be saved of the running epoch
@@ -256,7 +258,7 @@ class ImageLoader:
         transform, keywords, prefetch_factor, shuffle, even = self._asked
         keywords, dataset = dict(keywords), self.dataset
         # Another seed asks for no other costs, for which all samples are looked at.
-        known = getattr(self, "_processed", None)
+        known = self._processed
         costs = known.costs if known is not None and is_unchanged(dataset, self._seen) else None
         self._seen = snapshot(dataset)
         self._python = PythonBatches(dataset, self.num_workers, self._ahead)
@@ -270,7 +272,7 @@ class ImageLoader:
         if tail:
             found = self._with_tail(found, tail)
         self._indices = found.indices
-        self._processed: ProcessedSamples | None = None
+        self._processed = None
         if found.open is None:
             if self.recipe is not None and self.recipe.rule is not None:
                 self._processed, keywords = self._with_processor(self.recipe.rule, keywords, costs)

@@ -296,7 +296,7 @@ def _reopened(
     file: StoredFile,
     container: Container,
     settings: RemoteSettings | None,
-    ways: dict[str, bool],
+    ways: dict[str, Any],
     first: int,
 ) -> ContainedRecords:
     found = ContainedRecords(file, container, settings, **ways)
