@@ -55,7 +55,7 @@ class ImagePack(Protocol):
 
     @property
     def image_starts(self) -> np.ndarray | None:
-        """Where the images of each sample begin among `images`, and the end: int64."""
+        """Tell where the images of each sample begin among `images`, and the end: int64."""
 
     def header_of(self, record: int) -> IRHeader:
         """Read the header of a sample, which may have no image."""

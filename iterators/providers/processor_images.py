@@ -178,20 +178,22 @@ def costs_of(
     Padding counts where a processor pads every image to one number.  A sample is an image, or has
     those from its place in `starts` on; one without images costs 1.
     """
-    of_several = np.zeros(len(sizes), np.int64)
+    of_several = np.zeros(len(sizes), bool)
     if starts is not None:
-        of_several = np.repeat(np.diff(starts) > 1, np.diff(starts)).astype(np.int64)
-    rows = np.column_stack([sizes, of_several])
-    keys, inverse = np.unique(rows, axis=0, return_inverse=True)
-    counts = np.zeros(len(keys), np.int64)
-    for number, (height, width, several) in enumerate(keys.tolist()):
-        try:
-            plan = rule.plan(height, width, bool(several))
-            counts[number] = rule.slots([plan]) or plan.count
-        except ImageSizeError:
-            continue
-    counts[counts == 0] = counts[counts > 0].min() if counts.any() else 1
-    costs = counts[inverse.reshape(-1)]
+        of_several = np.repeat(np.diff(starts) > 1, np.diff(starts))
+    costs = np.zeros(len(sizes), np.int64)
+    for several in (False, True):
+        mine = of_several == several
+        keys, inverse = np.unique(sizes[mine, 0] << 32 | sizes[mine, 1], return_inverse=True)
+        counts = np.zeros(len(keys), np.int64)
+        for number, key in enumerate(keys.tolist()):
+            try:
+                plan = rule.plan(key >> 32, key & 0xFFFFFFFF, several)
+                counts[number] = rule.slots([plan]) or plan.count
+            except ImageSizeError:
+                continue
+        costs[mine] = counts[inverse]
+    costs[costs == 0] = costs[costs > 0].min() if costs.any() else 1
     if starts is None:
         return costs
     sums = np.append(0, np.cumsum(costs))

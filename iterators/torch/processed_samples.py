@@ -64,7 +64,7 @@ class ProcessedSamples(torch.utils.data.Dataset):
             counts.append(len(images))
             sizes += [_size_of(image) for image in images]
         starts = np.append(0, np.cumsum(counts)).astype(np.int64)
-        return costs_of(np.array(sizes, np.int64).reshape(-1, 2), self._rule, starts)
+        return costs_of(np.array(sizes or np.zeros((0, 2)), np.int64), self._rule, starts)
 
     def cut(self, order: Any, batch_size: int, tail: Any) -> CostPlan:
         """Cut epochs into batches that the budget allows; see `loader_epochs.Cut`."""

@@ -349,7 +349,7 @@ class OpenPack:
 
     @property
     def image_starts(self) -> np.ndarray | None:
-        """Where the images of each sample begin among `images`; None if each is one."""
+        """Tell where the images of each sample begin among `images`; None if each is one."""
         return None if self.samples is None else self.samples.image_starts
 
     @cached_property

@@ -213,7 +213,7 @@ class RecordSource:
 
     @cached_property
     def image_starts(self) -> np.ndarray | None:
-        """Where the images of each sample begin among `images`, and the end: int64."""
+        """Tell where the images of each sample begin among `images`, and the end: int64."""
         if self.images is None:
             return None
         tables = [file.image_starts for file in self.files]

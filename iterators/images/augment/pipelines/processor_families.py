@@ -108,7 +108,7 @@ class Qwen2VL(ProcessorRule):
     ) -> dict[str, Any]:
         """Return the grids of patches, in time, height and width."""
         grids = [(1, *plan.grid) for plan in plans]
-        return {"image_grid_thw": np.array(grids, np.int64).reshape(-1, 3)}
+        return {"image_grid_thw": _table(grids, 3)}
 
 
 class Glm4v(Qwen2VL):
@@ -202,7 +202,7 @@ class Siglip2(ProcessorRule):
         used = np.array([plan.count for plan in plans], np.int64)
         return {
             "pixel_attention_mask": _first(used, self.slots(plans), np.int32),
-            "spatial_shapes": np.array([plan.grid for plan in plans], np.int64).reshape(-1, 2),
+            "spatial_shapes": _table([plan.grid for plan in plans], 2),
         }
 
 
@@ -429,9 +429,9 @@ class Idefics3(ProcessorRule):
         shape = samples, room, *side
         mask = np.ndarray(shape, np.int64, self.pool.take(8 * math.prod(shape)))
         mask[...] = 0
-        tiles = mask.reshape(-1, *side)
         for plan, (at, _) in zip(plans, self.rooms(plans, counts), strict=True):
-            tiles[at : at + plan.count, : plan.tile[0], : plan.tile[1]] = 1
+            sample, first = divmod(at, room)
+            mask[sample, first : first + plan.count, : plan.tile[0], : plan.tile[1]] = 1
         found: dict[str, Any] = {"pixel_attention_mask": mask}
         if self.config["return_row_col_info"]:
             for number, name in enumerate(("rows", "cols")):
@@ -471,7 +471,7 @@ class Pixtral(ProcessorRule):
         self, plans: Sequence[PicturePlan], sizes: Sequence[Size], counts: Counts = None
     ) -> dict[str, Any]:
         """Return the sizes that the pictures have got."""
-        return {"image_sizes": np.array([plan.tile for plan in plans], np.int64).reshape(-1, 2)}
+        return {"image_sizes": _table([plan.tile for plan in plans], 2)}
 
 
 # -- tiles, padded to one number ------------------------------------------------------------------
@@ -557,7 +557,7 @@ class LlavaNext(ProcessorRule):
         self, plans: Sequence[PicturePlan], sizes: Sequence[Size], counts: Counts = None
     ) -> dict[str, Any]:
         """Return the sizes that the pictures had."""
-        return {"image_sizes": np.array(sizes, np.int64).reshape(-1, 2)}
+        return {"image_sizes": _table(sizes, 2)}
 
 
 class LlavaOnevision(LlavaNext):
@@ -687,6 +687,11 @@ def _check_multiple(size: Size, factor: int) -> None:
             f"sides of {size[0]} x {size[1]} pixels are no multiples of {factor}: resize them, or "
             "set do_resize to true"
         )
+
+
+def _table(rows: Sequence[Sequence[int]], columns: int) -> np.ndarray:
+    """Return rows of whole numbers, of which there may be none."""
+    return np.array(rows if len(rows) else np.zeros((0, columns)), np.int64)
 
 
 def _first(counts: np.ndarray, room: int, dtype: Any) -> np.ndarray:
