@@ -213,7 +213,7 @@ def _varied(recipe: Augmenter, pack: Pack, described: bool) -> Augmenter:
 def open_images(files: ImageFileSource | None, job: ImageJob, boxes: bool = False) -> ImageSource:
     """Return image files as they are, or open the record files of a job."""
     if files is None:
-        return open_packs(job.packs, job.options, FlooredPacks, boxes)
+        return open_packs(job.packs, job.options, FlooredPacks, boxes=boxes)
     if job.options.verify:
         raise ValueError("verify needs path_imgrec: image files have no checksums")
     if job.options.entry_points == "pack":

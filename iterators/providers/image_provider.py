@@ -75,6 +75,13 @@ class RecordImageProvider(PlannedProvider):
     """Base class of the providers of images: the `job`, done with a `source` and its `labels`."""
 
     def __init__(self, job: ImageJob, source: ImageSource, labels: Labels) -> None:
+        if source.image_starts is not None and job.rule is None:
+            raise ValueError(
+                f"{source.name} has lists of images, which need the image processor of a "
+                "vision-language model as recipe"
+            )
+        if job.shapes is not None:
+            job = replace(job, shapes=job.shapes.over(source))
         options, packs, shapes = job.options, job.packs, job.shapes
         classes = PackClasses(source, packs, labels, options.on_error)
         classes.unlisted().say(source.name, strict=options.strict, stacklevel=3)

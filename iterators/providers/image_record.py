@@ -99,7 +99,7 @@ class ImageRecordIter(RecordImageProvider):
 
     def __init__(self, *values: Never, **keywords: Unpack[ImageRecordIterParameters]) -> None:
         job = _job(type(self), keywords, values)
-        source = open_packs(job.packs, job.options)
+        source = open_packs(job.packs, job.options, several=job.rule is not None)
         super().__init__(job, source, _labels(job, source))
 
 

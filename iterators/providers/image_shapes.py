@@ -92,6 +92,10 @@ class Shapes:
         """True if every image has a shape of its own."""
         return not self.drawn and self.buckets is None
 
+    def over(self, source: Any) -> Shapes:
+        """Return them for the samples of a source."""
+        return self
+
     @classmethod
     def taken(
         cls, keywords: Mapping[str, Any], buckets: Buckets | None = None

@@ -14,6 +14,7 @@ import numpy as np
 
 from recordio.bytes.remote.settings import RemoteSettings
 from recordio.errors import FieldError, LabelError, RecordIOError
+from recordio.header import IRHeader
 from recordio.list_files import read_entries
 from recordio.packs.sizes import SizedPaths, measured_sizes
 
@@ -48,8 +49,19 @@ class ImagePack(Protocol):
     def image_sizes(self) -> list[np.ndarray]:
         """Width and height of every image, upright, or both 0: uint32, (n, 2), for each file."""
 
+    @property
+    def images(self) -> ImagePack | None:
+        """All images of samples that may have any number, numbered through; None if each is one."""
+
+    @property
+    def image_starts(self) -> np.ndarray | None:
+        """Tell where the images of each sample begin among `images`, and the end: int64."""
+
+    def header_of(self, record: int) -> IRHeader:
+        """Read the header of a sample, which may have no image."""
+
     def __len__(self) -> int:
-        """Number of images."""
+        """Number of images, or of samples that may have any number."""
 
     def bytes_source(self) -> Source:
         """Return what the image stage reads."""
@@ -120,14 +132,15 @@ def open_packs(
     packs: Sequence[Pack],
     options: ImageRecordOptions,
     kind: type[Packs] = Packs,
-    boxes: bool = False,
+    **wishes: bool,
 ) -> Packs:
     """Open the record files of packs, and say what is odd about them.
 
-    With `boxes` those of a container go before a class of the whole image.  There is a warning,
-    too, if an epoch fetches them again and again.
+    The `wishes` are those of `recordio.containers.container.Choice`: with `boxes` those of a
+    container go before a class of the whole image, with `several` a sample may have any number of
+    images.  There is a warning, too, if an epoch fetches them again and again.
     """
-    source = kind(packs, options.on_error, options.verify, options.remote, boxes)
+    source = kind(packs, options.on_error, options.verify, options.remote, **wishes)
     source.say_notes(options.fields, strict=options.strict, stacklevel=4)
     warn_of_refetching(source, options)
     return source
@@ -150,6 +163,8 @@ class ImageFileSource:
     identities: np.ndarray | None = None
     num_identities: int | None = None
     is_remote = False
+    images: ImageFileSource | None = None
+    image_starts: np.ndarray | None = None
 
     def __init__(
         self,
@@ -164,6 +179,11 @@ class ImageFileSource:
         # An absolute path stays what it is.
         self._paths = [os.path.join(root, item) for item in names]
         self._check = zlib.crc32("\n".join(names).encode("utf-8", "surrogateescape"))
+
+    def header_of(self, record: int) -> IRHeader:
+        """Make the header of an image."""
+        labels = self._labels[record]
+        return IRHeader(0, labels if len(labels) > 1 else float(labels[0]), self._ids[record], 0)
 
     def __len__(self) -> int:
         return len(self._paths)
@@ -225,6 +245,30 @@ class ImageFileSource:
         """Short text that changes whenever the list of files or one of them does."""
         check = zlib.crc32(file_versions(self._paths), self._check)
         return f"{len(self)} images, check {check:08x}"
+
+
+class SampleFileSource(ImageFileSource):
+    """Image files of which each sample has a list, which may be empty.
+
+    A sample has the name and the place of its first file.
+    """
+
+    def __init__(
+        self, name: str, samples: Sequence[Sequence[str]], labels: np.ndarray, root: str = ""
+    ) -> None:
+        firsts, ids = (
+            [sample[0] if len(sample) else "" for sample in samples],
+            np.arange(len(samples)),
+        )
+        super().__init__(name, (firsts, ids.astype(np.uint64), labels), root)
+        files = [file for sample in samples for file in sample]
+        self.image_starts = np.append(0, np.cumsum([len(sample) for sample in samples]))
+        zeros = np.zeros((len(files), 1), np.float32)
+        numbers = np.arange(len(files), dtype=np.uint64)
+        if files:
+            self.images = ImageFileSource(name, (files, numbers, zeros), root)
+        self._check = zlib.crc32(self.image_starts.tobytes(), self._check)
+        self._check = zlib.crc32("\n".join(files).encode("utf-8", "surrogateescape"), self._check)
 
 
 class ImageArraySource(ImageFileSource):

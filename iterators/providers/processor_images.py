@@ -7,12 +7,13 @@ is the engine, which has `iterators.preprocess` make the tensors of a batch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from recordio.errors import ImageSizeError, RecordIOError
+from recordio.header import IRHeader
 
 from ..core.batch import DataDesc
 from ..core.field_specs import Json, Text
@@ -43,6 +44,8 @@ NEEDS_SHAPE: dict[str, tuple[Any, ...]] = {
     "layout": ("NCHW",),
     "ragged": ("list",),
 }
+#: How many images each sample of a batch has.
+COUNTS = "image_counts"
 #: Images in a batch with a budget of patches, unless `batch_size` says less.
 MOST_IMAGES = 1 << 12
 #: Heights and widths of images that every processor takes, and cuts otherwise.
@@ -54,6 +57,12 @@ class ProcessorShapes(Shapes):
     """As many images in a batch as `budget` patches or tiles allow; 0 for a number of images."""
 
     rule: ProcessorRule
+    #: Where the images of each sample begin among all, where samples may have any number.
+    starts: np.ndarray | None = field(default=None, compare=False, repr=False)
+
+    def over(self, source: Any) -> Shapes:
+        """Return them for the samples of a source, which may have any number of images."""
+        return replace(self, starts=source.image_starts)
 
     @property
     def of_images(self) -> bool:
@@ -74,10 +83,10 @@ class ProcessorShapes(Shapes):
             raise ValueError(f"label_width='longest' does not go with {name}: give a number")
         if options.dtype not in DTYPES:
             raise ValueError(f"dtype={options.dtype!r}: {name} gives {', '.join(DTYPES)}")
-        for field, kind in (options.fields or {}).items():
+        for key, kind in (options.fields or {}).items():
             if not isinstance(kind, (Text, Json)):
                 raise ValueError(
-                    f"field {field}: with {name} the fields of a sample are Text() and Json(), "
+                    f"field {key}: with {name} the fields of a sample are Text() and Json(), "
                     "since others would follow the cuts of the image"
                 )
         for recipe in recipes:
@@ -89,8 +98,12 @@ class ProcessorShapes(Shapes):
     def sizes(
         self, source: Any, recipes: Sequence[BaseRecipe], options: ImageRecordOptions
     ) -> np.ndarray:
-        """Return height and width of all images, from their headers; 0 for those without."""
-        tables = [table for member in source.members for table in member.image_sizes]
+        """Return height and width of all images, from their headers; 0 for those without.
+
+        Those of a sample follow one another.
+        """
+        images = source if self.starts is None else source.images
+        tables = [np.zeros((0, 2), np.uint32), *(images.image_sizes if images is not None else ())]
         found = np.concatenate(tables).astype(np.int64)[:, ::-1]
         found[found.prod(1) > options.max_pixels] = 0
         return found
@@ -101,7 +114,10 @@ class ProcessorShapes(Shapes):
         """Cut epochs into batches."""
         assert sizes is not None
         order = order_of_all(order)
-        costs = costs_of(sizes, self.rule) if self.budget else np.ones(len(sizes), np.int64)
+        count = len(sizes) if self.starts is None else len(self.starts) - 1
+        costs = np.ones(count, np.int64)
+        if self.budget:
+            costs = costs_of(sizes, self.rule, self.starts)
         most = self.budget or batch_size
         return CostPlan(order=order, batch_size=batch_size, tail=tail, costs=costs, most=most)
 
@@ -113,20 +129,26 @@ class ProcessorShapes(Shapes):
         self, images: list[DataDesc], plan: RenderPlan, most: int, sizes: np.ndarray | None
     ) -> list[DataDesc]:
         """Describe the arrays of a batch; an axis of length 0 differs from batch to batch."""
-        one, several = self._shapes(SIZES[:1]), self._shapes(SIZES)
+        lists = [2, 1], [1], [0, 3]
+        one, *others = [self._shapes(SIZES[: sum(counts)], counts) for counts in lists]
         found = []
         for name, (kind, shape) in one.items():
-            sides = zip(shape, several[name][1], strict=True)
-            shape = tuple(side if side == other else 0 for side, other in sides)
+            sides = zip(shape, *(shapes[name][1] for shapes in others), strict=True)
+            shape = tuple(side[0] if len({*side}) == 1 else 0 for side in sides)
             found.append(DataDesc(name, shape, images[0].dtype if kind is None else kind, None))
         return found
 
-    def _shapes(self, sizes: Sequence[tuple[int, int]]) -> dict[str, tuple[Any, tuple[int, ...]]]:
+    def _shapes(
+        self, sizes: Sequence[tuple[int, int]], lists: Sequence[int]
+    ) -> dict[str, tuple[Any, tuple[int, ...]]]:
         """Return types, None for that of pixels, and shapes of the arrays of some images."""
         plans = [self.rule.plan(*size) for size in sizes]
+        counts = None if self.starts is None else lists
         # Of the pixels the shape alone is wanted, which takes no memory.
-        pixels = np.broadcast_to(np.uint8(0), self.rule.shape_of(plans))
-        outputs = {"pixel_values": pixels, **self.rule.outputs(plans, sizes)}
+        pixels = np.broadcast_to(np.uint8(0), self.rule.shape_of(plans, counts))
+        outputs = {"pixel_values": pixels, **self.rule.outputs(plans, sizes, counts)}
+        if counts is not None:
+            outputs[COUNTS] = np.array(counts, np.int64)
         names = list(outputs)
         return {
             name: (None if name == "pixel_values" else array.dtype, array.shape)
@@ -148,44 +170,72 @@ def check_of_rule(rule: ProcessorRule) -> str:
     return check_of(np.frombuffer(repr(sorted(rule.config.items())).encode(), np.uint8))
 
 
-def costs_of(sizes: np.ndarray, rule: ProcessorRule) -> np.ndarray:
-    """Return the patches or tiles of every image, int64; of one that cannot be used the fewest.
+def costs_of(
+    sizes: np.ndarray, rule: ProcessorRule, starts: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the patches or tiles of every sample, int64; of an image without use the fewest.
 
-    Padding counts where a processor pads every image to one number.
+    Padding counts where a processor pads every image to one number.  A sample is an image, or has
+    those from its place in `starts` on; one without images costs 1.
     """
-    keys, inverse = np.unique(sizes[:, 0] << 32 | sizes[:, 1], return_inverse=True)
-    counts = np.zeros(len(keys), np.int64)
-    for number, key in enumerate(keys.tolist()):
-        try:
-            plan = rule.plan(key >> 32, key & 0xFFFFFFFF)
-            counts[number] = rule.slots([plan]) or plan.count
-        except ImageSizeError:
-            continue
-    counts[counts == 0] = counts[counts > 0].min() if counts.any() else 1
-    return counts[inverse]
+    of_several = np.zeros(len(sizes), bool)
+    if starts is not None:
+        of_several = np.repeat(np.diff(starts) > 1, np.diff(starts))
+    costs = np.zeros(len(sizes), np.int64)
+    for several in (False, True):
+        mine = of_several == several
+        keys, inverse = np.unique(sizes[mine, 0] << 32 | sizes[mine, 1], return_inverse=True)
+        counts = np.zeros(len(keys), np.int64)
+        for number, key in enumerate(keys.tolist()):
+            try:
+                plan = rule.plan(key >> 32, key & 0xFFFFFFFF, several)
+                counts[number] = rule.slots([plan]) or plan.count
+            except ImageSizeError:
+                continue
+        costs[mine] = counts[inverse]
+    costs[costs == 0] = costs[costs > 0].min() if costs.any() else 1
+    if starts is None:
+        return costs
+    sums = np.append(0, np.cumsum(costs))
+    return np.maximum(np.diff(sums[starts]), 1)
 
 
 def in_batch(rule: ProcessorRule, outputs: dict[str, Any], names: Sequence[str]) -> list[Any]:
-    """Return the arrays of a batch of images that are a sample each.
+    """Return the arrays of a batch.
 
-    Where a processor takes all images for one sample and gives each a room of its own, the axis of
-    samples comes before that of the images of a sample, of which there is one.
+    Where samples have lists of images, numbers in lists are padded with zeros.  Where a processor
+    takes all images for one sample and gives each a room of its own, the axis of samples comes
+    before that of the images of a sample, of which there is one.
     """
-    arrays = [np.asarray(outputs[name]) for name in names]
+    arrays = [
+        array if isinstance(array, np.ndarray) else padded(array)
+        for array in (outputs[name] for name in names)
+    ]
+    if COUNTS in outputs:
+        return arrays
     has_rooms = rule.nested and rule.slots([rule.plan(*SIZES[0])]) is not None
     return [array[0][:, None] for array in arrays] if has_rooms else arrays
 
 
-class ProcessorArrays(list[Any]):
-    """The `arrays` of a batch, its fields behind them, and the `contents` of its images.
+def padded(rows: Sequence[Sequence[int]]) -> np.ndarray:
+    """Return lists of numbers as rows of one length, with zeros at their ends."""
+    found = np.zeros((len(rows), max(map(len, rows), default=0)), np.int64)
+    for row, numbers in zip(found, rows, strict=True):
+        row[: len(numbers)] = numbers
+    return found
 
-    A content is None as long as its image cannot be used; there are no arrays until all can.
+
+class ProcessorArrays(list[Any]):
+    """The `arrays` of a batch, its fields behind them, and the `contents` of its samples.
+
+    A content, or a list of them, is None as long as it cannot be used; there are no arrays until
+    all can.
     """
 
     def __init__(self, arrays: int, fields: int, slots: int) -> None:
         super().__init__([None] * arrays + [[None] * slots for _ in range(fields)])
         self.arrays = arrays
-        self.contents: list[bytes | None] = [None] * slots
+        self.contents: list[Any] = [None] * slots
 
 
 class ProcessorImages(Prefetcher):
@@ -210,7 +260,9 @@ class ProcessorImages(Prefetcher):
     ) -> None:
         threads = min(threads, depth)
         super().__init__(self._batch, depth, threads=threads, name="processor-images")
-        self._source, self._bytes = source, source.bytes_source()
+        self._source, self._starts = source, source.image_starts
+        images = source if self._starts is None else source.images
+        self._bytes: Any = None if images is None else images.bytes_source()
         self._labels = [
             ImageSteps((), plan.label_width, plan.labels, plan.change) for plan in plans
         ]
@@ -277,10 +329,10 @@ class ProcessorImages(Prefetcher):
             return self._located(error, record)
         return None
 
-    def _read(self, record: int, data: Any, label: Any, ids: Any, slot: int) -> bytes:
-        """Return the content of a record; labels, id and fields go into their slot."""
+    def _read(self, record: int, data: Any, label: Any, ids: Any, slot: int) -> Any:
+        """Return the content of a record, or a list; labels, id and fields go into their slot."""
         try:
-            header, content = self._bytes.image(record)
+            header, content = self._content(record)
             member = int(np.searchsorted(self._source.firsts, record, side="right")) - 1
             labels = self._labels[member].labels(header)
             fields = [] if self._fields is None else self._fields.of(record, 1, 1)
@@ -289,7 +341,23 @@ class ProcessorImages(Prefetcher):
         label[slot], ids[slot] = labels, header.id
         for values, value in zip(data[data.arrays :], fields, strict=True):
             values[slot] = value
-        return bytes(content)
+        return content
+
+    def _content(self, record: int) -> tuple[IRHeader, Any]:
+        """Return the header of a sample and its content, or all of them in a list."""
+        if self._starts is None:
+            header, content = self._bytes.image(record)
+            return header, bytes(content)
+        header, contents = self._source.header_of(record), []
+        first, end = self._starts[record : record + 2].tolist()
+        for number in range(first, end):
+            try:
+                contents.append(bytes(self._bytes.image(number)[1]))
+            except RecordIOError as error:
+                found = error.at(**self._source.location_of(record))
+                found.reason = f"image {number - first}: {error.reason}"
+                raise found from None
+        return header, contents
 
     def _located(self, error: RecordIOError, record: int) -> Exception:
         """Return the error with the place of its record."""

@@ -46,6 +46,7 @@ from .loader_arguments import (
     refuse_shapes,
 )
 from .loader_epochs import Cut, Epochs, LoaderSampler, OrderedEpochs, SampledEpochs
+from .processed_samples import ProcessedSamples
 from .python_batches import PythonBatches, can_pin, collated, pinned, set_epoch_of
 from .world import World, drawn_seed, shared_seed
 
@@ -66,10 +67,13 @@ class ImageLoader:
     ----------
     dataset : object
         A torchvision data set: ``ImageFolder``, ``DatasetFolder``, ``ImageNet``, ``CIFAR10``,
-        ``MNIST`` or a subclass that keeps their ``__getitem__``; a list of image files or of
-        ``(file, label)``; a pack: the path or URL of a record file, a list of ``.rec`` files,
-        `Pack`; an `ImageRecordDataset` with a `data_shape`; or a `torch.utils.data.Subset` of
-        these.  Any other map-style data set works through its ``__getitem__``.
+        ``MNIST`` or a subclass that keeps their ``__getitem__``; a list of image files, of
+        ``(file, label)``, or for a processor of ``(files, label)``; a pack: the path or URL of a
+        record file, a list of ``.rec`` files, `Pack`; an `ImageRecordDataset` with a `data_shape`;
+        or a `torch.utils.data.Subset` of these.  Any other map-style data set works through its
+        ``__getitem__``; with a processor of a vision-language model as `transform` its samples are
+        an image or a list of images, a tuple that begins with these, or a dictionary with
+        ``images``.
     batch_size : int
         Images in a batch, at least 1.
     shuffle : bool
@@ -103,7 +107,8 @@ class ImageLoader:
     transform : NamedRecipe, dict, str, torchvision transform or image processor, optional
         Transform in place of the data set's: a recipe, keywords of `ImageRecordIter`,
         transforms, or an image processor of Hugging Face.  With that of a vision-language model,
-        ``batch_patches`` is the budget of a batch.
+        ``batch_patches`` is the budget of a batch, and ``image_counts`` of its dict says how many
+        images each sample has where samples have lists.
     seed : int, optional
         Seed in place of `generator`.  It must be the same for all ranks; one that is drawn is that
         of rank 0 where there is a process group.
@@ -239,6 +244,8 @@ class ImageLoader:
         self._reported = EpochReport()  # of a provider that was closed
         self._asked = transform, keywords, prefetch_factor, shuffle, boolean("even", even)
         self._provider: RecordImageProvider | None = None
+        self._seen: list[Any] = []
+        self._processed: ProcessedSamples | None = None
         self._settle()
         self._position = Position(integer("epoch", epoch, low=0))
         self._begun: dict[str, Any] | None = None  # what is to be saved of the running epoch
@@ -250,6 +257,9 @@ class ImageLoader:
         self.close()
         transform, keywords, prefetch_factor, shuffle, even = self._asked
         keywords, dataset = dict(keywords), self.dataset
+        # Another seed asks for no other costs, for which all samples are looked at.
+        known = self._processed
+        costs = known.costs if known is not None and is_unchanged(dataset, self._seen) else None
         self._seen = snapshot(dataset)
         self._python = PythonBatches(dataset, self.num_workers, self._ahead)
         found = image_set(dataset)
@@ -262,7 +272,10 @@ class ImageLoader:
         if tail:
             found = self._with_tail(found, tail)
         self._indices = found.indices
+        self._processed = None
         if found.open is None:
+            if self.recipe is not None and self.recipe.rule is not None:
+                self._processed, keywords = self._with_processor(self.recipe.rule, keywords, costs)
             refuse_rest(found, keywords)
             self._count = len(dataset)
             warnings.warn(
@@ -289,6 +302,25 @@ class ImageLoader:
             self._class_to_idx = self._provider.class_to_idx or None
             self._classes = list(self._class_to_idx) if self._class_to_idx else None
         self._epochs = self._made_epochs(shuffle, self._world, even)
+
+    def _with_processor(
+        self, rule: Any, keywords: dict[str, Any], costs: np.ndarray | None
+    ) -> tuple[ProcessedSamples, dict[str, Any]]:
+        """Have a processor make the batches of a data set in Python; returns other keywords."""
+        given = {name: keywords.pop(name, None) for name in ("batch_patches", "dtype")}
+        budget = given["batch_patches"]
+        budget = 0 if budget is None else integer("batch_patches", budget, low=1)
+        if self.collate_fn is not None:
+            raise ValueError("collate_fn gets images, which a processor puts together: drop it")
+        if budget and (self._sampler is not None or self.batch_sampler is not None):
+            raise ValueError(
+                "batch_patches choose the images of a batch, and so does a sampler: drop one of "
+                "both"
+            )
+        threads = 1 if self.num_workers else None
+        made = ProcessedSamples(self.dataset, rule, given["dtype"], budget, threads, costs)
+        self._python = PythonBatches(made, self.num_workers, self._ahead)
+        return made, keywords
 
     def _follow(self) -> None:
         """Do as the data set says if it was changed: its transform, samples, targets or indices."""
@@ -369,6 +401,8 @@ class ImageLoader:
     @property
     def _cut(self) -> Cut:
         """Return what epochs are cut by: batches of one shape, or of those of the provider."""
+        if self._processed is not None and self._processed.costs is not None:
+            return self._processed.cut
         plan = None if self._provider is None else plan_of(self._provider)
         if plan is None or not plan.shaped:
             return BatchPlan
@@ -466,7 +500,7 @@ class ImageLoader:
                 batches,
                 position.epoch,
                 self._epochs.largest,
-                self.collate_fn,
+                self.collate_fn if self._processed is None else self._processed.collate,
                 self._seeds(position),
             )
             if self._found.open is None
@@ -555,6 +589,8 @@ class ImageLoader:
             settings = self._own_provider().state_dict()["settings"]
             if plan_of(self._own_provider()).shaped:
                 settings.setdefault("shapes", settings["order"])
+        elif self._processed is not None:
+            settings["processor"] = self._processed.described()
         if self._indices is not None:
             settings["indices"] = check_of(self._indices)
         return {**settings, **self._epochs.described()}

@@ -30,7 +30,12 @@ from ..images.sources.mixed_packs import Pack, as_packs
 from ..providers.array_rows import as_array
 from ..providers.image_provider import RecordImageProvider
 from ..providers.image_record import ImageRecordIter, ImageSourceIter
-from ..providers.image_sources import ImageArraySource, ImageFileSource, listed_images
+from ..providers.image_sources import (
+    ImageArraySource,
+    ImageFileSource,
+    SampleFileSource,
+    listed_images,
+)
 from .loader_epochs import table
 
 #: Classes of torchvision whose ``__getitem__`` is understood, by what they have.
@@ -102,6 +107,9 @@ def translated(
         raise ValueError("transform and recipe mean the same: give one of them")
     if given is not None:
         if found.open is None:
+            recipe = _of_processor(given)
+            if recipe is not None:
+                return recipe, found, ""
             raise ValueError(
                 f"transform: the samples of {found.name} are made by its own __getitem__, because "
                 f"{found.reason}: give it the transform"
@@ -119,6 +127,15 @@ def translated(
     if not _is_shaped(found, recipe, keywords):
         return None, in_python(found, f"its transform {UNSHAPED}"), ""
     return recipe, found, reason
+
+
+def _of_processor(transform: Any) -> NamedRecipe | None:
+    """Return the recipe of a vision-language model's processor, which takes samples of any kind."""
+    processor = getattr(transform, "image_processor", transform)
+    if isinstance(processor, (NamedRecipe, dict, str)) or hasattr(processor, "to_dict"):
+        recipe, _ = recipe_of(transform, (3, None, None))
+        return recipe if recipe.rule is not None else None
+    return None
 
 
 #: What is wrong with a transform after which nobody knows how large images are.
@@ -230,12 +247,16 @@ def _files(items: Sequence[Any]) -> ImageSet:
         pairs = [(0, item) for item in items]
     else:
         pairs = [_pair(item) for item in items]
+        if any(isinstance(files, (list, tuple)) for _, files in pairs):
+            return ImageSet("a list of files", _opening_lists("a list of files", pairs))
     return ImageSet("a list of files", _opening("a list of files", pairs), keywords=keywords)
 
 
 def _pair(item: Any) -> tuple[Any, Any]:
     if not isinstance(item, (tuple, list)) or len(item) != 2:
-        raise TypeError(f"dataset has {item!r}: expected (file, label) everywhere, or files")
+        raise TypeError(
+            f"dataset has {item!r}: expected (file, label) or (files, label) everywhere, or files"
+        )
     file, label = item
     return label, file
 
@@ -243,6 +264,18 @@ def _pair(item: Any) -> tuple[Any, Any]:
 def _opening(name: str, pairs: Sequence[tuple[Any, Any]], root: str = "") -> Open:
     """Return what makes a provider of (label, file) pairs."""
     source = ImageFileSource(name, listed_images(pairs, 1), root)
+    return lambda keywords: ImageSourceIter(source, **keywords)
+
+
+def _opening_lists(name: str, pairs: Sequence[tuple[Any, Any]]) -> Open:
+    """Return what makes a provider of (label, files) pairs, each of any number of files."""
+    lists = [files if isinstance(files, (list, tuple)) else [files] for _, files in pairs]
+    for number, files in enumerate(lists):
+        for file in files:
+            if not isinstance(file, (str, os.PathLike)):
+                raise TypeError(f"dataset has {file!r:.60} in its item {number}: expected a file")
+    _, _, labels = listed_images([(label, "") for label, _ in pairs], 1)
+    source = SampleFileSource(name, [list(map(os.fspath, files)) for files in lists], labels)
     return lambda keywords: ImageSourceIter(source, **keywords)
 
 

@@ -17,7 +17,15 @@ from ..bytes.remote.objects import redacted_url
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import CorruptRecordError, RecordIOError
 from ..extras import need
-from .columns import check_first, column_fields, content_column, fill_in, sides_in
+from .columns import (
+    check_first,
+    column_fields,
+    content_column,
+    fill_in,
+    images_of,
+    sides_in,
+    take_counts,
+)
 from .container import USUAL, Choice, Container, files_of_folder, is_folder_of
 from .samples import NO_CONTENT, ContainedSamples
 
@@ -36,12 +44,20 @@ def scan(
     try:
         table = _table(view)
         image = content_column(table.schema, choice, path)
-        offsets, sizes = _spans(view, table.column(image))
+        offsets, sizes, counts = _spans(view, table.column(image))
         check_kept(view)
     except RecordIOError as error:
         raise error.at(path=path) from None
-    found = ContainedSamples(offsets, sizes, np.zeros(len(offsets), np.float32))
-    found.faults = {row: NULL for row in np.flatnonzero(sizes == NO_CONTENT).tolist()}
+    if counts is None:
+        found = ContainedSamples(offsets, sizes, np.zeros(len(offsets), np.float32))
+        found.faults = {row: NULL for row in np.flatnonzero(sizes == NO_CONTENT).tolist()}
+    else:
+        zeros = np.zeros(len(counts), np.int64)
+        found = ContainedSamples(zeros, zeros.copy(), zeros.astype(np.float32))
+        found.set_images(take_counts(found, counts, image), offsets, sizes)
+        ends = np.cumsum(counts.clip(0))
+        for row in np.searchsorted(ends, np.flatnonzero(sizes == NO_CONTENT), "right").tolist():
+            found.sizes[row], found.faults[row] = NO_CONTENT, f"of its {image}, {NULL}"
     if not choice.field:
         sides = sides_in(table.schema)
         if len(table):
@@ -49,7 +65,7 @@ def scan(
         nulls = found.faults
         found.faults = {}
         fill_in(found, table.schema, choice, path, lambda name: _column(table, name))
-        found.faults |= nulls
+        found.faults = {**nulls, **found.faults}
         check_kept(view, path=path)
     return found
 
@@ -80,11 +96,18 @@ def _column(table: Any, name: str) -> Any:
     return arrow.chunked_array(chunks, column.type.field(field).type)
 
 
-def _spans(view: memoryview, column: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Find the bytes of each row in the file; of a null there are none."""
+def _spans(view: memoryview, column: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Find the bytes of each row in the file; of a null there are none.
+
+    Where rows have lists, those of each image, and how many each row has.
+    """
     base = np.frombuffer(view, np.uint8).ctypes.data if len(view) else 0
     offsets, sizes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    lists = []
     for chunk in column.chunks:
+        chunk, counts = images_of(chunk)
+        if counts is not None:
+            lists.append(counts)
         missing = np.asarray(chunk.is_null().to_numpy(zero_copy_only=False), bool)
         if str(chunk.type).startswith("struct<"):
             chunk = chunk.field("bytes")
@@ -108,7 +131,8 @@ def _spans(view: memoryview, column: Any) -> tuple[np.ndarray, np.ndarray]:
             raise CorruptRecordError("its images do not follow one another")
         offsets.append(first + edges[:-1])
         sizes.append(np.where(missing, NO_CONTENT, np.diff(edges)))
-    return np.concatenate(offsets), np.concatenate(sizes)
+    found = np.concatenate(lists) if lists else None
+    return np.concatenate(offsets), np.concatenate(sizes), found
 
 
 def columns_and_rows(file: StoredFile) -> tuple[list[str], int]:
@@ -131,5 +155,5 @@ ARROW = Container(
     is_it=is_folder_of(PATTERN),
     shards=files_of_folder(PATTERN),
     fields=fields,
-    chooses=frozenset(["field", "image_field", "label_field", "has_labels"]),
+    chooses=frozenset(["field", "image_field", "label_field", "has_labels", "several"]),
 )

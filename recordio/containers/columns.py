@@ -74,6 +74,8 @@ def sides_in(schema: Any) -> list[str]:
 def check_first(row: dict[str, Any], image: str, sides: list[str]) -> None:
     """Refuse images that are raw pixels, by a row that has the first of them."""
     content = row[image]
+    if isinstance(content, list):
+        content = content[0] if content else None
     content = content.get("bytes") if isinstance(content, dict) else content
     if content is not None and kind_of(content) == "other":
         values = [row[name] for name in sides]
@@ -98,6 +100,25 @@ def leaf_of(schema: Any, name: str) -> str:
     """Name what of a column is read, of which structs have the field ``bytes``."""
     is_struct = str(schema.field(name).type).startswith("struct<")
     return f"{name}.bytes" if is_struct else name
+
+
+def images_of(chunk: Any) -> tuple[Any, np.ndarray | None]:
+    """Return the images of a column one by one, and how many each row has, -1 for a null.
+
+    None where each row has one, or is null.
+    """
+    if not _is_list_of_images(chunk.type):
+        return chunk, None
+    counts = chunk.value_lengths().fill_null(-1)
+    return chunk.flatten(), np.asarray(counts.to_numpy(zero_copy_only=False), np.int64)
+
+
+def take_counts(found: ContainedSamples, counts: np.ndarray, name: str) -> np.ndarray:
+    """Note rows whose list is null, and return how many images each row has."""
+    for row in np.flatnonzero(counts < 0).tolist():
+        found.sizes[row] = NO_CONTENT
+        found.faults[row] = f"its {name} is null: a sample without images has an empty list"
+    return counts.clip(0)
 
 
 def _hub_features(schema: Any) -> dict[str, Any]:
@@ -146,7 +167,11 @@ def content_column(schema: Any, choice: Choice, path: str) -> str:
 
 def _image_column(schema: Any, features: dict[str, Any], choice: Choice, path: str) -> str:
     """Choose the column of images: the hub's, one of the usual names, or the only one of bytes."""
-    columns = [field.name for field in schema if _bytes_of(field.type)]
+    columns = [
+        field.name
+        for field in schema
+        if _bytes_of(field.type) or (choice.several and _is_list_of_images(field.type))
+    ]
     if choice.image_field:
         columns = [name for name in columns if name == choice.image_field]
     marked = [name for name in columns if features.get(name, {}).get("_type") == "Image"]
@@ -161,8 +186,9 @@ def _image_column(schema: Any, features: dict[str, Any], choice: Choice, path: s
     lists = [field.name for field in schema if _is_list_of_images(field.type)]
     if lists and not columns:
         which = (
-            f"a list of images in each row of its column {lists[0]}: write a table that has one "
-            f"image in a row, such as `table.explode({lists[0]!r})` of pandas and polars makes it"
+            f"a list of images in each row of its column {lists[0]}, which the processor of a "
+            "vision-language model takes as recipe; for others write a table that has one image in "
+            f"a row, such as `table.explode({lists[0]!r})` of pandas and polars makes it"
         )
     raise RecordIOError(f"it has {which}; its columns are {there[:1000]}", path=path)
 

@@ -64,6 +64,8 @@ class Choice:
     suffixes: tuple[str, ...] = ()
     #: Boxes go before a class of the whole image, where a container has both.
     boxes: bool = False
+    #: A sample may have any number of images, and all are found, where a container tells of them.
+    several: bool = False
 
     @property
     def given(self) -> dict[str, object]:
@@ -88,6 +90,8 @@ CHANGED = (
 )
 #: What is used where nothing is chosen.
 USUAL: Choice = Choice()
+#: Values of a choice that need nothing of the kind to be there.
+WISHES = frozenset(["boxes", "several"])
 
 
 @dataclass(frozen=True)
@@ -133,8 +137,11 @@ class Container:
         Traceback (most recent call last):
         ValueError: image_field='jpg': a made-up file has none to choose
         """
-        if "boxes" not in self.chooses:  # a wish, which needs none to be there
-            choice = replace(choice, boxes=False)
+        choice = replace(
+            choice,
+            boxes=choice.boxes and "boxes" in self.chooses,
+            several=choice.several and "several" in self.chooses,
+        )
         if choice == self.choice:
             return self
         for name, value in choice.given.items():
@@ -147,7 +154,9 @@ def chosen_kind(container: Container | None, choice: Choice, path: str) -> Conta
     """Return the kind of a file by which that is used; of a record file nothing can be chosen."""
     if container is not None:
         return container.chosen(choice) if choice.given else container
-    for name, value in replace(choice, boxes=False).given.items():  # boxes are but a wish
+    for name, value in choice.given.items():
+        if name in WISHES:
+            continue
         raise ValueError(f"{name}={value!r}: {path} is a record file, whose records say themselves")
     return None
 

@@ -40,6 +40,9 @@ TABLES = {
     "name_starts": np.int64,
     "packed": np.bool_,
     "checks": np.uint32,
+    "image_starts": np.int64,
+    "image_offsets": np.int64,
+    "image_sizes": np.int64,
 }
 #: The types of their keys and values.
 WORDS = {"classes": (int, str), "faults": (int, str), "left_out": (str, int), "damage": (int, str)}
@@ -148,12 +151,21 @@ def _read(path: str, version: list) -> ContainedSamples | None:
         return None
 
 
+def _length(table: np.ndarray | None) -> int:
+    """Return how many entries a table has; -1 of none."""
+    return -1 if table is None else len(table)
+
+
 def _fits(samples: ContainedSamples) -> bool:
     """Tell whether the tables are of one number of samples, and lead nowhere else."""
     count = len(samples)
     edges = [(samples.label_starts(), len(samples.labels))]
     if samples.name_starts is not None:
         edges.append((samples.name_starts, len(samples.names)))
+    if samples.image_starts is not None:
+        edges += [
+            (samples.image_starts, _length(t)) for t in (samples.image_offsets, samples.image_sizes)
+        ]
     tables = (samples.sizes, samples.packed, samples.checks)
     words = [
         type(key) is kind and type(value) is other

@@ -25,7 +25,7 @@ def open_contained(
     files: Sequence[StoredFile],
     container: Container,
     settings: RemoteSettings | None = None,
-    **keywords: bool,
+    **keywords: Any,
 ) -> list[ContainedRecords]:
     """Open the files of a container; many are indexed at once, and samples are numbered through."""
     with ThreadPoolExecutor(LOOKUPS, "containers") as pool:

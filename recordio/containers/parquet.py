@@ -27,7 +27,16 @@ from ..bytes.remote.objects import redacted_url
 from ..bytes.remote.settings import RemoteSettings
 from ..errors import RecordIOError
 from ..extras import need
-from .columns import check_first, column_fields, content_column, fill_in, leaf_of, sides_in
+from .columns import (
+    check_first,
+    column_fields,
+    content_column,
+    fill_in,
+    images_of,
+    leaf_of,
+    sides_in,
+    take_counts,
+)
 from .container import USUAL, Choice, Container, files_of_folder, is_folder_of
 from .samples import ContainedSamples
 
@@ -36,6 +45,8 @@ PATTERN = re.compile(r"\.(parquet|pq)$", re.IGNORECASE)
 KEPT_BYTES, LARGEST_GROUP = 1 << 30, 1 << 28
 #: Larger row groups that are kept, each in a temporary file, and bytes that are unpacked at once.
 KEPT_FILES, AT_ONCE = 4, 1 << 24
+#: Types of lists, as they begin.
+LISTS = ("list<", "large_list<", "fixed_size_list<")
 
 
 def scan(
@@ -70,8 +81,27 @@ def _samples(opened: Any, choice: Choice, path: str, is_local: bool) -> Containe
     def read(column: str) -> Any:
         return opened.read(columns=[column], use_threads=False).column(0)
 
+    if choice.several:
+        _find_lists(found, opened, content_column(schema, choice, path))
     fill_in(found, schema, choice, path, read)
     return found
+
+
+def _find_lists(found: ContainedSamples, opened: Any, image: str) -> None:
+    """Count the images of all rows where a row has a list, by the smallest part of its column."""
+    paths = [opened.schema.column(i).path for i in range(len(opened.schema.names))]
+    leaves = [path for path in paths if path.startswith(f"{image}.")]
+    leaf = next((path for path in leaves if path.endswith(".path")), image)
+    counts = []
+    for batch in opened.iter_batches(columns=[leaf], use_threads=False):
+        column = batch.column(0)
+        if not str(column.type).startswith(LISTS):
+            return
+        counts.append(
+            np.asarray(column.value_lengths().fill_null(-1).to_numpy(zero_copy_only=False))
+        )
+    if counts:
+        found.set_images(take_counts(found, np.concatenate(counts).astype(np.int64), image))
 
 
 def fields(
@@ -138,8 +168,11 @@ class _GroupInFile:
 
 
 def _plain(array: Any) -> Any:
-    """Return the bytes of a column of structs, null where the struct is."""
-    return array.flatten()[0] if str(array.type).startswith("struct<") else array
+    """Return the bytes of a column of structs, or of lists; null where the struct is."""
+    array, _ = images_of(array)
+    if not str(array.type).startswith("struct<"):
+        return array
+    return array.flatten()[array.type.get_field_index("bytes")]
 
 
 class _KeptGroups:
@@ -209,18 +242,22 @@ class ParquetRows:
             about = self._opened.metadata
             groups = [about.row_group(i) for i in range(about.num_row_groups)]
             self._edges = np.cumsum([0, *(group.num_rows for group in groups)])
+            starts = samples.image_starts
+            count = len(samples) if starts is None else len(starts) - 1
             self._nbytes = [_unpacked_bytes(group, self._leaf) for group in groups]
         self._file, self._lock = file, threading.Lock()
         self._token = object()
         weakref.finalize(self, _GROUPS.forget, self._token)
-        if self._edges[-1] != len(samples):
+        if self._edges[-1] != count:
             raise RecordIOError("it was changed since it was opened", path=redacted_url(file.name))
+        #: Number of the first content of each group, and the end: those of rows, or of images.
+        self._firsts = self._edges if starts is None else starts[self._edges]
 
     def read(self, number: int) -> bytes:
-        """Read the content of a row."""
-        group = int(np.searchsorted(self._edges, number, side="right")) - 1
+        """Read the content of a row, or an image by its number."""
+        group = int(np.searchsorted(self._firsts, number, side="right")) - 1
         held = _GROUPS.get((self._token, group), lambda: self._unpacked(group))
-        content = held.row(number - int(self._edges[group]))
+        content = held.row(number - int(self._firsts[group]))
         if content is None:
             raise RecordIOError(
                 f"its {self._leaf} is null: it is not in the file, only its path may be"
@@ -257,7 +294,10 @@ class ParquetRows:
 
 def _unpacked_bytes(group: Any, leaf: str) -> int:
     columns = (group.column(i) for i in range(group.num_columns))
-    return sum(c.total_uncompressed_size for c in columns if c.path_in_schema == leaf)
+    own = (
+        c for c in columns if c.path_in_schema == leaf or c.path_in_schema.startswith(f"{leaf}.")
+    )
+    return sum(c.total_uncompressed_size for c in own)
 
 
 def _open(file: StoredFile, settings: RemoteSettings | None) -> tuple[Any, memoryview]:
@@ -325,6 +365,6 @@ PARQUET = Container(
     shards=files_of_folder(PATTERN),
     rows=ParquetRows,
     fields=fields,
-    chooses=frozenset(["field", "image_field", "label_field", "has_labels"]),
+    chooses=frozenset(["field", "image_field", "label_field", "has_labels", "several"]),
     rules=2,
 )

@@ -26,7 +26,7 @@ from ..frames.mirrored import RemoteRecords
 from ..header import IRHeader, pack
 from .container import CHANGED, Container, ContentReader
 from .index import samples_of
-from .samples import NO_CONTENT, ContainedSamples
+from .samples import NO_CONTENT, NO_IMAGE, ContainedSamples
 
 
 class ContainedRecords:
@@ -47,15 +47,17 @@ class ContainedRecords:
         *,
         skip_errors: bool = False,
         verify: bool = False,
+        samples: ContainedSamples | None = None,
     ) -> None:
         self.file: StoredFile = file
         self.container: Container = container
         self.settings: RemoteSettings | None = settings
         self.verify: bool = verify
-        self._ways = {"skip_errors": skip_errors, "verify": verify}
+        self._ways: dict[str, Any] = {"skip_errors": skip_errors, "verify": verify}
         self.path: str = redacted_url(file.name)
         self._version = file.version()
-        self.samples: ContainedSamples = samples_of(file, container, settings)
+        known = samples_of(file, container, settings) if samples is None else samples
+        self.samples: ContainedSamples = known
         if not skip_errors:
             for row, reason in self.samples.damage.items():
                 raise CorruptRecordError(reason, path=self.path, record=row)
@@ -120,6 +122,24 @@ class ContainedRecords:
         if self.rows is None or known is None or self.verify:
             return np.full(len(self), self.rows is not None)
         return known
+
+    def images(self) -> ContainedRecords:
+        """Open all images of samples that may have any number, numbered through."""
+        found = self.samples.images()
+        return ContainedRecords(
+            self.file, self.container, self.settings, **self._ways, samples=found
+        )
+
+    def header(self, row: int) -> IRHeader:
+        """Make the header of a record; of a sample without images, too."""
+        if self.samples.faults.get(row) != NO_IMAGE:
+            try:
+                self.samples.check(row, 1 << 62)
+            except RecordIOError as error:
+                raise error.at(**self.location(row)) from None
+        labels = self.samples.labels_of(row)
+        label = labels if len(labels) > 1 else float(labels[0])
+        return IRHeader(0, label, self.first + row, 0)
 
     def path_of(self, row: int) -> str:
         """Name the file of a content in a folder."""
@@ -205,9 +225,8 @@ class ContainedRecords:
         return copied
 
     def _record(self, row: int) -> bytes:
-        labels = self.samples.labels_of(row)
-        label = labels if len(labels) > 1 else float(labels[0])
-        return pack(IRHeader(0, label, self.first + row, 0), self.copied_content(row))
+        content = self.copied_content(row)
+        return pack(self.header(row), content)
 
     def __getitem__(self, item: Any) -> Any:
         """One record by position, or a list of records for a slice or a sequence of positions."""
@@ -277,7 +296,7 @@ def _reopened(
     file: StoredFile,
     container: Container,
     settings: RemoteSettings | None,
-    ways: dict[str, bool],
+    ways: dict[str, Any],
     first: int,
 ) -> ContainedRecords:
     found = ContainedRecords(file, container, settings, **ways)

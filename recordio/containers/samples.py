@@ -14,6 +14,8 @@ from ..notes import Notes
 
 #: The size of a content that cannot be used; `ContainedSamples.faults` says why.
 NO_CONTENT = -1
+#: The fault of a sample that is a list of images, and has none.
+NO_IMAGE = "the sample has no image"
 
 
 @dataclass
@@ -48,6 +50,12 @@ class ContainedSamples:
     packed: np.ndarray | None = None
     #: The CRC-32 of each content, uint32, where a container has them.
     checks: np.ndarray | None = None
+    #: Where samples may have any number of images, as `Choice.several` asks for: sample i has the
+    #: images ``image_starts[i] : image_starts[i + 1]``, which lie as contents do.  A content is the
+    #: first one.
+    image_starts: np.ndarray | None = None
+    image_offsets: np.ndarray | None = None
+    image_sizes: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -108,6 +116,34 @@ class ContainedSamples:
     def first_labels(self) -> np.ndarray:
         """Return the first label of every sample: float32."""
         return self.labels if self.starts is None else self.labels[self.starts[:-1]]
+
+    def set_images(
+        self, counts: np.ndarray, offsets: np.ndarray | None = None, sizes: Any = None
+    ) -> None:
+        """Take the images of samples that have any number, by default numbered through.
+
+        Those without are of no use where one is needed.
+        """
+        self.image_starts = np.append(0, np.cumsum(counts)).astype(np.int64)
+        total = int(self.image_starts[-1])
+        self.image_offsets = np.arange(total) if offsets is None else offsets
+        self.image_sizes = np.zeros(total, np.int64) if sizes is None else sizes
+        filled = np.flatnonzero(counts > 0)
+        self.offsets = self.image_starts[:-1] if offsets is None else self.offsets.copy()
+        self.offsets[filled] = self.image_offsets[self.image_starts[:-1][filled]]
+        self.sizes[filled] = self.image_sizes[self.image_starts[:-1][filled]]
+        for row in np.flatnonzero(counts == 0).tolist():
+            self.sizes[row] = NO_CONTENT
+            self.faults.setdefault(row, NO_IMAGE)
+
+    def images(self) -> ContainedSamples:
+        """Return all images as samples without labels; the samples themselves have one each."""
+        if self.image_starts is None or self.image_offsets is None or self.image_sizes is None:
+            return self
+        zeros = np.zeros(len(self.image_offsets), np.float32)
+        return ContainedSamples(
+            self.image_offsets, self.image_sizes, zeros, image_starts=self.image_starts
+        )
 
     def name_of(self, row: int) -> str:
         """Return the path of the file that a content was, relative, with slashes; or ""."""

@@ -40,7 +40,6 @@ from .webdataset import (
     WebSample,
     add_part,
     ending_fields,
-    has_dotted_names,
 )
 
 #: No larger contents and label files; these are the limits of `recordio from-webdataset`.
@@ -81,10 +80,17 @@ def scan(
                 "example with `gunzip`, or convert it with `recordio from-webdataset`"
             )
         mirror = None if file.is_local else file.mirrored(settings)
+
+        def found(last_dot: bool = False) -> ContainedSamples:
+            try:
+                return _TarFile(file, mirror, choice, last_dot).samples(settings)
+            except _NumberedImagesError:
+                return _TarFile(file, mirror, choice, last_dot, every=True).samples(settings)
+
         try:
-            return _TarFile(file, mirror, choice).samples(settings)
+            return found()
         except _DottedNamesError as error:
-            samples = _TarFile(file, mirror, choice, last_dot=True).samples(settings)
+            samples = found(last_dot=True)
             samples.notes.add(DOTTED, error.reason)
             return samples
     except RecordIOError as error:
@@ -95,11 +101,20 @@ class _DottedNamesError(RecordIOError):
     """Raised when the first dot of names does not end the name of a sample."""
 
 
+class _NumberedImagesError(RecordIOError):
+    """Raised when samples were passed over in haste that have several images."""
+
+
 class _TarFile:
     """A tar file while its samples are found."""
 
     def __init__(
-        self, file: StoredFile, mirror: Mirror | None, choice: Choice, last_dot: bool = False
+        self,
+        file: StoredFile,
+        mirror: Mirror | None,
+        choice: Choice,
+        last_dot: bool = False,
+        every: bool = False,
     ) -> None:
         self.file, self.mirror, self.last_dot = file, mirror, last_dot
         self.view = file.map() if mirror is None else mirror.view
@@ -109,9 +124,11 @@ class _TarFile:
         )
         if self.is_field:
             self.choice = FieldChoice(choice.field)
+        self.choice = replace(self.choice, several=choice.several)
         self.may_have_dots = not (choice.image_field or choice.label_field or last_dot)
         # An ending that no file has: every sample is looked at.
-        self.endings = ["/"] if choice.given else sorted(CONTENTS)
+        every |= bool(replace(choice, several=False).given)
+        self.endings = ["/"] if every else sorted(CONTENTS)
         #: Samples that are not of the usual kind: where the content lies, and the rest; or why not.
         self.found: dict[int, tuple[WebSample, int, int]] = {}
         self.faults: dict[int, str] = {}
@@ -134,6 +151,12 @@ class _TarFile:
             reason = self._run(scan)
         if is_lost(self.view):
             raise TruncatedRecordError(LOST)
+        if (
+            self.choice.several
+            and self.endings != ["/"]
+            and any(map(_may_be_image, scan.left_out()))
+        ):
+            raise _NumberedImagesError("samples have several images")
         return self._tables(scan, reason)
 
     def _scan(self) -> TarScan:
@@ -212,7 +235,7 @@ class _TarFile:
                 content = bytes(part_of(self.view, offset, offset + size))
             add_part(files, ending, content, passed_over)
         self.left_out.update(passed_over)
-        if self.may_have_dots and has_dotted_names(files):
+        if self.may_have_dots and self.choice.has_dots(files):
             raise _DottedNamesError(f"{key}.{next(iter(files))}")
         try:
             sample = self.choice.sample(key, files)
@@ -312,11 +335,15 @@ class _TarFile:
             if starts is not None:
                 starts = np.append(starts, starts[-1] + 1)
         left_out = self.left_out + collections.Counter(scan.left_out())
-        return ContainedSamples(
+        found = ContainedSamples(
             offsets, sizes, labels, starts, names, name_starts,
             faults={**self.faults, **damage}, left_out=_few(left_out), damage=damage,
             notes=self.notes, labelled=self._is_labelled(),
         )  # fmt: skip
+        several = {row: s.images for row, (s, *_) in self.found.items() if len(s.images) > 1}
+        if several and not self.is_field:
+            _set_images(found, several)
+        return found
 
     def _is_labelled(self) -> bool | None:
         """Tell whether samples have labels; None where that is not known, or not asked."""
@@ -350,6 +377,24 @@ class _TarFile:
         return flat, starts
 
 
+def _may_be_image(kind: str) -> bool:
+    """Tell whether a kind of files that was left out may be images with numbers."""
+    stem, _, last = kind.rpartition(".")
+    return kind == "others" or (last in CONTENTS and stem[-1:].isdecimal())
+
+
+def _set_images(found: ContainedSamples, several: dict[int, Sequence[Any]]) -> None:
+    """Take the images of samples that have several; all others have one."""
+    counts = np.ones(len(found), np.int64)
+    counts[list(several)] = [len(images) for images in several.values()]
+    first = np.append(0, np.cumsum(counts))
+    offsets, sizes = np.repeat(found.offsets, counts), np.repeat(found.sizes, counts)
+    for row, images in several.items():
+        own = slice(first[row], first[row + 1])
+        offsets[own], sizes[own] = np.array(images, np.int64).T
+    found.set_images(counts, offsets, sizes)
+
+
 def _few(counts: collections.Counter[str]) -> dict[str, int]:
     """Keep the counts of so many kinds, and join those of all others."""
     kept = dict(counts.most_common(MOST_KINDS))
@@ -370,6 +415,6 @@ TAR = Container(
     scan,
     fields=fields,
     rules=3,
-    chooses=frozenset(["field", "image_field", "label_field", "has_labels", "boxes"]),
+    chooses=frozenset(["field", "image_field", "label_field", "has_labels", "boxes", "several"]),
     pattern=re.compile(r"\.(tar(\.(gz|bz2|xz|lzma|zst|lz4|z))?|tgz|tbz2?|txz)$", re.IGNORECASE),
 )

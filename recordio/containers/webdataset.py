@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -39,6 +40,8 @@ class WebSample(NamedTuple):
     content: Any
     labels: list[float]
     left_out: collections.Counter[str]
+    #: All contents, where samples may have several.
+    images: Sequence[Any] = ()
 
 
 class NoLabelError(LabelError):
@@ -74,6 +77,8 @@ class PartChoice:
     has_labels: bool = True
     #: Boxes in JSON go before a class.
     boxes: bool = False
+    #: A sample may have several contents: those with numbers.
+    several: bool = False
 
     @property
     def label_file(self) -> str:
@@ -91,12 +96,48 @@ class PartChoice:
         found = [ending for ending in endings if self.is_content(ending)]
         return next((ending for ending in found if "." not in ending), found[0] if found else "")
 
+    def images(self, endings: Iterable[str]) -> list[str]:
+        """Return the endings of all contents of a sample, in their order.
+
+        Those are the content alone, unless there may be several: then its neighbours by a number.
+
+        >>> PartChoice(several=True).images(["1.jpg", "10.jpg", "2.jpg", "depth.png", "json"])
+        ['1.jpg', '2.jpg', '10.jpg']
+        >>> PartChoice(several=True).images(["jpg", "2.jpg", "1.jpg"]), PartChoice().images(["jpg"])
+        (['jpg', '1.jpg', '2.jpg'], ['jpg'])
+        """
+        endings = list(endings)
+        chosen = self.chosen(endings)
+        if not self.several or self.content or not chosen:
+            return [chosen] if chosen else []
+        numbered = {one: _number_of(one) for one in endings if self.is_content(one)}
+        known = _number_of(chosen)
+        if known is None and "." in chosen:
+            return [chosen]
+        name = "" if known is None else known[0]
+        found = sorted((n[1], one) for one, n in numbered.items() if n is not None and n[0] == name)
+        return [chosen] * (known is None) + [one for _, one in found]
+
+    def has_dots(self, endings: Iterable[str]) -> bool:
+        """Tell whether the files of a sample are several samples; see `has_dotted_names`.
+
+        Images that are numbered from 0 or 1 on are those of one, where it may have several.
+        """
+        endings = list(endings)
+        if not has_dotted_names(endings):
+            return False
+        stems = [ending.rpartition(".") for ending in endings]
+        labels = {stem for stem, _, last in stems if last == "cls"} - {""}
+        numbers = sorted(int(s) for s, _, last in stems if last in CONTENTS and s.isdecimal())
+        ordered = numbers in ([*range(len(numbers))], [*range(1, len(numbers) + 1)])
+        return not (self.several and numbers and ordered and not labels)
+
     def purpose(self, ending: str, before: Sequence[str]) -> str:
         """Return "content" or "label" for a file that is wanted behind others; "" for the rest.
 
         A file that may be the content is wanted until there is one that goes before it.
         """
-        if self.is_content(ending) and self.chosen([*before, ending]) == ending:
+        if self.is_content(ending) and ending in self.images([*before, ending]):
             return "content"
         names = (self.label_file,) if self.label else (*LABEL_FILES, "json")
         return "label" if self.has_labels and ending in names else ""
@@ -107,7 +148,7 @@ class PartChoice:
         An error stands for the content of a file that cannot be used.
         """
         chosen = self.chosen(files)
-        if self.looks_for_labels and has_dotted_names(files):
+        if self.looks_for_labels and self.has_dots(files):
             named = ", ".join(f"{key}.{ending}" for ending in list(files)[:4])
             raise RecordIOError(
                 f"the files {named} have dots in their names, and WebDataset's rule, to which the "
@@ -121,14 +162,16 @@ class PartChoice:
                 f"the sample has {what}, only {', '.join(f'.{ending}' for ending in files)}; files "
                 "of a sample must follow one another"
             )
+        images = self.images(files)
+        contents = [_taken(files, ending) for ending in images]
         content = _taken(files, chosen)
-        left_out = collections.Counter(f".{ending}" for ending in files if ending != chosen)
+        left_out = collections.Counter(f".{ending}" for ending in files if ending not in images)
         labels: list[float] = []
         if self.has_labels:
             labels, ending, fields = self.labels(files)
             del left_out[f".{ending}"]
             left_out.update(f"{name} in .{ending}" for name in fields)
-        return WebSample(safe_name(f"{key}.{chosen}"), content, labels, left_out)
+        return WebSample(safe_name(f"{key}.{chosen}"), content, labels, left_out, contents)
 
     @property
     def looks_for_labels(self) -> bool:
@@ -236,6 +279,13 @@ def has_dotted_names(endings: Iterable[str]) -> bool:
         and not plain & {*CONTENTS, *LABEL_FILES, "json"}
         and all(not stem.rpartition(".")[2].isidentifier() for stem in images)
     )
+
+
+def _number_of(ending: str) -> tuple[str, int] | None:
+    """Return the name and the number before a content's ending; None where there is no number."""
+    stem = ending.rpartition(".")[0]
+    found = re.fullmatch(r"(.*?)([0-9]{1,9})", stem)
+    return None if found is None else (found[1], int(found[2]))
 
 
 def ending_fields(left_out: Iterable[str]) -> list[str]:

@@ -134,7 +134,7 @@ class OpenPack:
 
         One that lacks records is an IndexFileError, or a note where errors are skipped.
         """
-        ways = {"skip_errors": self.skip_errors, "verify": self._verify}
+        ways: dict[str, Any] = {"skip_errors": self.skip_errors, "verify": self._verify}
         if self.container is not None and len(self.shards) > 1:
             parts = open_contained(self.shards, self.container, self._settings, **ways)
             return JoinedRecords(parts, self.path)
@@ -345,6 +345,18 @@ class OpenPack:
         file = self.file.beside(suffix)
         return file.name if file.exists() else None
 
+    # -- several images ---------------------------------------------------------------------------
+
+    @property
+    def image_starts(self) -> np.ndarray | None:
+        """Tell where the images of each sample begin among `images`; None if each is one."""
+        return None if self.samples is None else self.samples.image_starts
+
+    @cached_property
+    def images(self) -> OpenPack:
+        """Open all images of samples that may have any number, numbered through."""
+        return self if self.image_starts is None else ImagesPack(self)
+
     # -- fields -----------------------------------------------------------------------------------
 
     @cached_property
@@ -410,6 +422,24 @@ class OpenPack:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+class ImagesPack(OpenPack):
+    """The images of a container whose samples, those of `main`, may have any number."""
+
+    def __init__(self, main: OpenPack) -> None:
+        super().__init__(main.path, settings=main._settings, shards=main.shards, choice=main.choice)
+        self.main = main
+
+    @cached_property
+    def container(self) -> Container | None:
+        """The kind of container that the samples are in."""
+        return self.main.container
+
+    @cached_property
+    def reader(self) -> Any:
+        """Open the images."""
+        return self.main.reader.images()
 
 
 class FieldPack(OpenPack):

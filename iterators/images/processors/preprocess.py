@@ -51,10 +51,10 @@ def preprocess(
     ----------
     images : list
         Contents of image files, paths, arrays (height, width, channels) of uint8, and images of
-        Pillow, in any mixture.  Files are loaded as ``transformers.image_utils.load_image`` loads
-        them: upright by their EXIF orientation, and RGB without an alpha channel.  Arrays and
-        images of Pillow are taken as they are, transparent ones laid over white, as the processor
-        does it.
+        Pillow, in any mixture; or a list of these for each sample, which may be empty.  Files are
+        loaded as ``transformers.image_utils.load_image`` loads them: upright by their EXIF
+        orientation, and RGB without an alpha channel.  Arrays and images of Pillow are taken as
+        they are, transparent ones laid over white, as the processor does it.
     processor : object, dict, str, os.PathLike or NamedRecipe
         As for `NamedRecipe.from_processor`, or what it returns.  That is quicker where the function
         is called often: with one recipe, memory of results that nobody holds any more is used
@@ -70,7 +70,7 @@ def preprocess(
         Torch tensors on that device; by default NumPy arrays.
     on_error : {"raise", "skip"}
         With "skip", pictures that cannot be used are left out, and ``"skipped"`` is a list of
-        (position, reason).
+        (position, reason), where the position is (sample, picture) if samples have lists.
     dtype : {"float32", "float16", "bfloat16", "uint8"}, optional
         Type of ``pixel_values``; by default that of the processor.  The others are rounded from its
         float32.  "uint8" leaves scaling and normalisation out, and padding is 0 then.
@@ -80,12 +80,15 @@ def preprocess(
     Returns
     -------
     dict
-        What the processor returns, under the same names.
+        What the processor returns, under the same names.  If samples have lists, these are the
+        tensors of all pictures in their order, in the shapes of the processor for such lists, and
+        ``"image_counts"``, int64, says how many pictures of each sample there are.
 
     Raises
     ------
     ImageDecodeError, ImageFileError, ImageSizeError
-        For the first picture that cannot be used; ``error.record`` is its position.
+        For the first picture that cannot be used; ``error.record`` is its position, or that of its
+        sample.
     PipelineError
         For a processor, or a setting of one, that is not known here.
     ValueError, TypeError
@@ -102,15 +105,22 @@ def preprocess(
     >>> found = preprocess([page, page], {"image_processor_type": "Qwen2VLImageProcessor"})
     >>> found["pixel_values"].shape, found["image_grid_thw"].tolist()
     ((48, 1176), [[1, 6, 4], [1, 6, 4]])
+
+    Samples with two pictures, with none, and with one:
+
+    >>> found = preprocess([[page, page], [], [page]], {"image_processor_type": "Qwen2VL"})
+    >>> found["pixel_values"].shape, found["image_counts"].tolist()
+    ((72, 1176), [2, 0, 1])
     """
     if on_error not in ("raise", "skip"):
         raise ValueError(f'on_error={on_error!r}: expected "raise" or "skip"')
     rule = _rule(processor)
-    batch = _Batch(rule, list(images), _type(rule, dtype), complete_limits(limits))
+    images, counts = flat_images(images)
+    batch = _Batch(rule, images, counts, _type(rule, dtype), complete_limits(limits))
     threads = default_threads() if threads is None else threads
     if not isinstance(threads, int) or threads < 1:
         raise ValueError(f"threads must be a whole number above 0, not {threads!r}")
-    if not batch.images:
+    if not images and not counts:
         raise ValueError("images is empty: a tensor needs at least one picture")
     place = placement(device)
     failed: dict[int, RecordIOError] = {}
@@ -121,7 +131,7 @@ def preprocess(
                 work(number)
             except RecordIOError as error:
                 if on_error == "raise":
-                    raise error.at(record=number) from error
+                    raise batch.located(number, error) from error
                 failed[number] = error
 
         return call
@@ -135,7 +145,7 @@ def preprocess(
     if device is None:
         found.update(batch.as_given(found))
     if on_error == "skip":
-        found["skipped"] = [(number, str(failed[number])) for number in sorted(failed)]
+        found["skipped"] = [(batch.place(n), str(failed[n])) for n in sorted(failed)]
     return found
 
 
@@ -191,11 +201,37 @@ def _type(rule: ProcessorRule, dtype: Any) -> str:
     return name
 
 
+def flat_images(images: Sequence[Any]) -> tuple[list[Any], list[int] | None]:
+    """Return all pictures, and how many each sample has; None where they are in no lists."""
+    given = list(images)
+    nested = [isinstance(sample, (list, tuple)) for sample in given]
+    if not any(nested):
+        return given, None
+    if not all(nested):
+        at = nested.index(not nested[0])
+        raise TypeError(
+            f"images[{at}] is {'a list' if nested[at] else 'none'} and images[0] is "
+            f"{'a list' if nested[0] else 'none'}: give a list for every sample, or for none"
+        )
+    return [image for sample in given for image in sample], [len(sample) for sample in given]
+
+
 class _Batch:
     """Pictures of one call: looked at, arranged, written; threads work on different ones."""
 
-    def __init__(self, rule: ProcessorRule, images: list[Any], dtype: str, limits: Any) -> None:
+    def __init__(
+        self,
+        rule: ProcessorRule,
+        images: list[Any],
+        counts: list[int] | None,
+        dtype: str,
+        limits: Any,
+    ) -> None:
         self.rule, self.images, self.limits = rule, images, limits
+        #: Number of the sample of each picture, where samples have lists.
+        self.samples = None if counts is None else np.repeat(np.arange(len(counts)), counts)
+        self.of_several = np.repeat(np.array(counts or [], int) > 1, counts or [])
+        self._counts = counts
         self.dtype = numpy_dtype(dtype)
         tables = np.tile(np.arange(256), (3, 1)) if dtype == "uint8" else rule.tables()
         tables = np.ascontiguousarray(tables.astype(self.dtype))
@@ -211,6 +247,33 @@ class _Batch:
         self.scratch = threading.local()
         self.given: dict[str, tuple[Any, np.ndarray]] = {}
 
+    def place(self, number: int) -> Any:
+        """Return the position of a picture: of its sample and there, where samples have lists."""
+        if self.samples is None:
+            return number
+        sample = int(self.samples[number])
+        return sample, number - int(np.searchsorted(self.samples, sample))
+
+    def located(self, number: int, error: RecordIOError) -> RecordIOError:
+        """Return the error of a picture with its position."""
+        if self.samples is None:
+            return error.at(record=number)
+        sample, image = self.place(number)
+        found = error.at(record=sample)
+        found.reason = f"image {image}: {error.reason}"
+        return found
+
+    def shown(self, number: int) -> str:
+        """Return a picture as the caller finds it."""
+        place = self.place(number)
+        return f"images{list(place)}".replace(", ", "][") if self._counts else f"images[{place}]"
+
+    def counts(self, numbers: Sequence[int]) -> list[int] | None:
+        """Return how many of these pictures each sample has."""
+        if self.samples is None or self._counts is None:
+            return None
+        return np.bincount(self.samples[list(numbers)], minlength=len(self._counts)).tolist()
+
     def look(self, number: int) -> None:
         """Find the size of a picture and its plan; a file is read for that."""
         image = self.images[number]
@@ -224,7 +287,7 @@ class _Batch:
         if isinstance(image, np.ndarray):
             if image.ndim not in (2, 3) or image.dtype != np.uint8 or 0 in image.shape:
                 raise TypeError(
-                    f"images[{number}] is an array {image.dtype} {image.shape}: expected uint8 "
+                    f"{self.shown(number)} is an array {image.dtype} {image.shape}: expected uint8 "
                     "(height, width, channels)"
                 )
             size = image.shape[:2]
@@ -235,25 +298,24 @@ class _Batch:
                 facts = image_info(image)
             except TypeError:
                 raise TypeError(
-                    f"images[{number}] is a {type(image).__name__}: expected the content of an "
+                    f"{self.shown(number)} is a {type(image).__name__}: expected the content of an "
                     "image file, a path, an array of uint8 or an image of Pillow"
                 ) from None
             size = facts.height, facts.width
-        self.plans[number], self.sizes[number] = self.rule.plan(*size), size
+        height, width = size
+        several = self._counts is not None and self.of_several[number]
+        self.plans[number] = self.rule.plan(height, width, bool(several))
+        self.sizes[number] = height, width
 
     def arrange(self, failed: Mapping[int, Any], out: Any, allocate: Any) -> None:
         """Take memory for all pictures that have a plan."""
         good = [number for number in range(len(self.images)) if number not in failed]
-        if not good:
-            raise failed[0].at(record=0)
-        plans = [self.plans[number] for number in good]
-        slots, begin = self.rule.slots(plans), 0
-        for number, plan in zip(good, plans, strict=True):
-            room = self.rule.items(plan) if slots is None else slots
-            self.rooms[number] = begin, room
-            begin += room
+        if failed and not good:
+            raise self.located(0, failed[0])
+        plans, counts = [self.plans[number] for number in good], self.counts(good)
+        self.rooms = dict(zip(good, self.rule.rooms(plans, counts), strict=True))
         self.item = self.rule.item(plans)
-        shape = self.rule.shape_of(plans)
+        shape = self.rule.shape_of(plans, counts)
         nbytes = math.prod(shape) * self.dtype.itemsize
         self.given = {name: (value, _memory(value)) for name, value in (out or {}).items()}
         if "pixel_values" in self.given:
@@ -263,10 +325,17 @@ class _Batch:
             memory = np.frombuffer(take(nbytes), np.uint8)
             self.pixels = memory.view(self.dtype).reshape(shape)
         self.bytes = self.pixels.reshape(-1).view(np.uint8)
+        self._clear_empty(counts)
+
+    def _clear_empty(self, counts: Sequence[int] | None) -> None:
+        """Write zeros where samples without pictures have room."""
+        for number, count in enumerate(counts or ()):
+            if self.rule.nested and not count:
+                self.pixels[number] = 0
 
     def _fitting(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         """Return the part of the caller's memory that has a shape."""
-        array, first = self.given[name][1], int(self.rule.nested)
+        array, first = self.given[name][1], self._growing
         wanted = list(array.shape)
         if array.ndim == len(shape):
             wanted[first] = shape[first]
@@ -301,6 +370,7 @@ class _Batch:
             begin,
             room,
             self.scratch.pictures,
+            plan.fill,
         )
 
     def _load(self, number: int) -> np.ndarray:
@@ -335,14 +405,17 @@ class _Batch:
     def outputs(self, failed: Mapping[int, Any]) -> dict[str, Any]:
         """Return all results, without the pictures that have failed."""
         numbers = [number for number in self.rooms if number not in failed]
-        if not numbers:
+        if failed and not numbers:
             first = min(failed)
-            raise failed[first].at(record=first)
-        plans = [self.plans[number] for number in numbers]
+            raise self.located(first, failed[first])
+        plans, counts = [self.plans[number] for number in numbers], self.counts(numbers)
         if len(numbers) < len(self.rooms):
-            self._close_gaps(numbers, plans)
+            self._close_gaps(numbers, plans, counts)
         found = {"pixel_values": self.pixels}
-        found.update(self.rule.outputs(plans, [self.sizes[number] for number in numbers]))
+        sizes = [self.sizes[number] for number in numbers]
+        found.update(self.rule.outputs(plans, sizes, counts))
+        if counts is not None:
+            found["image_counts"] = np.array(counts, np.int64)
         for name in self.given.keys() - {"pixel_values"}:
             value = found.get(name)
             if not isinstance(value, np.ndarray):
@@ -352,23 +425,25 @@ class _Batch:
             found[name] = part
         return found
 
-    def _close_gaps(self, numbers: Sequence[int], plans: Sequence[PicturePlan]) -> None:
+    def _close_gaps(
+        self, numbers: Sequence[int], plans: Sequence[PicturePlan], counts: Sequence[int] | None
+    ) -> None:
         """Move pictures to where they are without those that turned out to be damaged."""
-        shape, item = self.rule.shape_of(plans), self.rule.item(plans)
+        shape, item = self.rule.shape_of(plans, counts), self.rule.item(plans)
         rows = self.pixels.reshape(-1, *self.item)
-        begin, kept = 0, self.rule.slots(plans)
-        for number, plan in zip(numbers, plans, strict=True):
-            old, room = self.rooms[number]
-            room = self.rule.items(plan) if kept is None else kept
-            part = rows[old : old + room]
+        flat = self.pixels.reshape(-1)[: math.prod(shape)]
+        moved = flat.reshape(-1, *item)
+        rooms = self.rule.rooms(plans, counts)
+        for number, (begin, room) in zip(numbers, rooms, strict=True):
+            old, used = self.rooms[number]
+            used = min(used, room)
+            part = rows[old : old + used]
             if item != self.item:  # tiles were padded to a size that is gone
                 part = part[:, :, : item[1], : item[2]]
-                rows = self.pixels.reshape(-1)[: len(rows) * math.prod(item)].reshape(-1, *item)
-            rows[begin : begin + room] = part.copy()
-            rows = self.pixels.reshape(-1, *self.item)
-            begin += room
-        flat = self.pixels.reshape(-1)[: math.prod(shape)]
+            moved[begin : begin + used] = part.copy()
+            moved[begin + used : begin + room] = 0
         self.pixels = flat.reshape(shape)
+        self._clear_empty(counts)
 
     def as_given(self, found: Mapping[str, Any]) -> dict[str, Any]:
         """Return the caller's own objects, or their parts that are used."""
@@ -376,12 +451,17 @@ class _Batch:
         for name, (value, array) in self.given.items():
             shape = found[name].shape
             whole = array.shape == shape
-            parts[name] = value if whole else self._part(value, shape[int(self.rule.nested)])
+            parts[name] = value if whole else self._part(value, shape[self._growing])
         return parts
 
+    @property
+    def _growing(self) -> int:
+        """The axis that counts pictures, patches, tiles, or samples with a list of them."""
+        return int(self.rule.nested and self.samples is None)
+
     def _part(self, memory: Any, length: int) -> Any:
-        """Return the first entries along the axis that counts pictures, patches or tiles."""
-        return memory[:, :length] if self.rule.nested else memory[:length]
+        """Return the first entries along the axis that grows."""
+        return memory[:, :length] if self._growing else memory[:length]
 
 
 def _memory(out: Any) -> np.ndarray:

@@ -19,4 +19,5 @@ def write_picture(
     begin: int,
     room: int,
     scratch: Scratch,
+    fill: tuple[int, int, int] = ...,
 ) -> Any: ...

@@ -70,21 +70,24 @@ cdef class Scratch:
 def write_picture(const uint8_t[:, :, ::1] pixels not None, const int[:, ::1] steps not None,
                   const int[:, ::1] cuts not None, tile, int method, form, item,
                   const uint8_t[:, ::1] tables not None, uint8_t[::1] out not None,
-                  size_t begin, size_t room, Scratch scratch not None):
+                  size_t begin, size_t room, Scratch scratch not None, fill=(0, 0, 0)):
     """Write all tiles of a picture, and zeros into the rest of its room.
 
     `steps` and `cuts` are those of a plan, with `STEP_COLUMNS` and (source, y, x) columns; `tile`
     is (height, width); `method` a filter of `recordio.kernels.resample`; `form` is (side, merge,
     repeat, interleaved), side 0 for tiles; `item` (height, width) of a tile in the tensor.
     `tables` has the bytes of 256 values for each channel.  The picture's part of `out` begins at
-    the item `begin`, of which it has `room`.  `scratch` is that of the thread.
+    the item `begin`, of which it has `room`.  `scratch` is that of the thread, `fill` the colour of
+    canvases.
     """
     cdef Form to
     cdef int status, item_size = <int>tables.shape[1] // 256
     cdef int height = tile[0], width = tile[1]
     cdef size_t item_bytes, used, size = 1
     cdef uint8_t* memory
+    cdef uint8_t[CHANNELS] colour
     cdef int i
+    colour[0], colour[1], colour[2] = fill
     to.side, to.merge, to.repeat, to.interleaved = form
     to.item_height, to.item_width = item
     if to.side:
@@ -108,7 +111,7 @@ def write_picture(const uint8_t[:, :, ::1] pixels not None, const int[:, ::1] st
     memory = scratch.reserve(size)
     with nogil:
         status = _write(pixels, steps, cuts, height, width, method, &to, &tables[0, 0], item_size,
-                        &out[0] + begin * item_bytes, item_bytes, memory)
+                        &out[0] + begin * item_bytes, item_bytes, memory, colour)
         if status == resample.RESAMPLE_OK:
             memset(&out[0] + (begin + used) * item_bytes, 0, (room - used) * item_bytes)
     if status == resample.RESAMPLE_NO_MEMORY:
@@ -119,7 +122,8 @@ def write_picture(const uint8_t[:, :, ::1] pixels not None, const int[:, ::1] st
 
 cdef int _write(const uint8_t[:, :, ::1] pixels, const int[:, ::1] steps, const int[:, ::1] cuts,
                 int height, int width, int method, const Form* form, const uint8_t* tables,
-                int item_size, uint8_t* out, size_t item_bytes, uint8_t* memory) noexcept nogil:
+                int item_size, uint8_t* out, size_t item_bytes, uint8_t* memory,
+                const uint8_t* colour) noexcept nogil:
     """Make the pictures of all steps and write the tiles; a status of the resampler."""
     cdef int i, count = <int>steps.shape[0], status = resample.RESAMPLE_OK
     cdef const Picture* source
@@ -134,7 +138,7 @@ cdef int _write(const uint8_t[:, :, ::1] pixels, const int[:, ::1] steps, const 
         made[0].first, made[0].stride = &pixels[0, 0, 0], pixels.shape[1] * CHANNELS
         made[0].height, made[0].width = <int>pixels.shape[0], <int>pixels.shape[1]
         for i in range(count):
-            status = _step(resampler, method, made, i, &steps[i, 0], &memory)
+            status = _step(resampler, method, made, i, &steps[i, 0], &memory, colour)
             if status != resample.RESAMPLE_OK:
                 break
     if status == resample.RESAMPLE_OK:
@@ -165,7 +169,7 @@ cdef int _write(const uint8_t[:, :, ::1] pixels, const int[:, ::1] steps, const 
 
 
 cdef int _step(resample.resampler* resampler, int method, Picture* made, int number,
-               const int* step, uint8_t** memory) noexcept nogil:
+               const int* step, uint8_t** memory, const uint8_t* colour) noexcept nogil:
     """Make the picture of one step in memory, which then begins behind it."""
     cdef resample.resample_axis across, down
     cdef int x = step[1], y = step[2], width = step[3], height = step[4]
@@ -193,7 +197,7 @@ cdef int _step(resample.resampler* resampler, int method, Picture* made, int num
     memory[0] += size + PIXEL_SLACK
     to.first = own
     if to.height != step[5] or to.width != step[6]:
-        memset(own, 0, size)
+        _fill(own, size, colour)
     _axis(&across, width, step[6])
     _axis(&down, height, step[5])
     status = resample.resampler_begin(
@@ -205,6 +209,16 @@ cdef int _step(resample.resampler* resampler, int method, Picture* made, int num
     for row in range(top, top + rows):
         resample.resampler_push(resampler, first + row * source.stride + left * CHANNELS)
     return resample.RESAMPLE_OK
+
+
+cdef void _fill(uint8_t* canvas, size_t size, const uint8_t* colour) noexcept nogil:
+    """Paint all pixels of a canvas."""
+    cdef size_t at
+    if colour[0] == colour[1] == colour[2]:
+        memset(canvas, colour[0], size)
+        return
+    for at in range(size):
+        canvas[at] = colour[at % CHANNELS]
 
 
 cdef void _axis(resample.resample_axis* axis, int source, int target) noexcept nogil:

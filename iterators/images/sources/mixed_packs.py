@@ -213,9 +213,14 @@ class Pack:
         self.cache_size: int | None = options.cache_size
         self.augmentation: Mapping[str, Any] = augmentation
 
-    def choice(self, boxes: bool = False) -> Choice:
-        """Return what of the samples of a container is used; `boxes` go before a class."""
-        return Choice(image_field=self.image_field, label_field=self.label_field, boxes=boxes)
+    def choice(self, boxes: bool = False, several: bool = False) -> Choice:
+        """Return what of the samples of a container is used; for the wishes see `Choice`."""
+        return Choice(
+            image_field=self.image_field,
+            label_field=self.label_field,
+            boxes=boxes,
+            several=several,
+        )
 
     @property
     def class_to_idx(self) -> dict[str, int]:
@@ -266,14 +271,14 @@ class Packs(RecordSource):
         on_error: str = "raise",
         verify: bool = False,
         remote: RemoteSettings | None = None,
-        boxes: bool = False,
+        **wishes: bool,
     ) -> None:
         self.packs: tuple[Pack, ...] = tuple(packs)
         # Files on servers are opened together, because they share the room on the disk.
         together = listed_files(_urls(packs), ".rec", remote) if len(packs) > 1 else []
         self.members: list[RecordSource] = [
             RecordSource.open(
-                pack.path, pack.path_imgidx, on_error, verify, remote, pack.choice(boxes)
+                pack.path, pack.path_imgidx, on_error, verify, remote, pack.choice(**wishes)
             )
             for pack in packs
         ]

@@ -25,7 +25,7 @@ from recordio.errors import (
     RecordIOError,
     RemoteFileError,
 )
-from recordio.header import unpack
+from recordio.header import IRHeader, unpack
 from recordio.list_files import read_entries
 from recordio.notes import Notes
 from recordio.packs.fields_meta import FieldMeta, agreed
@@ -204,6 +204,31 @@ class RecordSource:
             self._fields[name] = RecordSource(packs, f"{self.name}, field {name}", True)
         return self._fields[name].bytes_source()
 
+    @cached_property
+    def images(self) -> RecordSource | None:
+        """All images of samples that may have any number, numbered through; None if each is one."""
+        if all(file.image_starts is None for file in self.files):
+            return None
+        return RecordSource([file.images for file in self.files], f"{self.name}, images", True)
+
+    @cached_property
+    def image_starts(self) -> np.ndarray | None:
+        """Tell where the images of each sample begin among `images`, and the end: int64."""
+        if self.images is None:
+            return None
+        tables = [file.image_starts for file in self.files]
+        counts = [
+            np.ones(len(file), np.int64) if table is None else np.diff(table)
+            for file, table in zip(self.files, tables, strict=True)
+        ]
+        return np.append(0, np.cumsum(np.concatenate(counts)))
+
+    def header_of(self, record: int) -> IRHeader:
+        """Read the header of a record, or that of a sample which may have no image."""
+        number = int(np.searchsorted(self.starts, record, side="right")) - 1
+        file, row = self.files[number], record - int(self.starts[number])
+        return unpack(file.record(row))[0] if file.samples is None else file.reader.header(row)
+
     @property
     def fields_meta(self) -> dict[str, FieldMeta]:
         """Descriptions of the fields by name; files that contradict one another: a FieldError."""
@@ -213,7 +238,8 @@ class RecordSource:
     @property
     def _opened(self) -> list[OpenPack]:
         """All files: those of fields that were opened, too."""
-        return [file for one in (self, *self._fields.values()) for file in one.files]
+        images = [] if self.images is None else [self.images]
+        return [file for one in (self, *images, *self._fields.values()) for file in one.files]
 
     @property
     def is_remote(self) -> bool:
@@ -231,6 +257,9 @@ class RecordSource:
         try:
             for one in (self, *self._fields.values()):
                 pinned += pin_records(one.files, one.starts, records, stripe)
+            if self.images is not None:
+                rows = images_of(records, self.image_starts)
+                pinned += pin_records(self.images.files, self.images.starts, rows, stripe)
         except BaseException:
             pinned.release()
             raise
@@ -373,6 +402,12 @@ def _bytes_source(packs: Sequence[OpenPack]) -> Source:
         return FetchedRecordFiles(packs, offsets, starts)
     readers = [pack.reader for pack in packs]
     return RecordFiles(readers, offsets, starts, numberings(packs), absences(packs))
+
+
+def images_of(samples: np.ndarray, starts: Any) -> np.ndarray:
+    """Return the numbers of all images of some samples, which begin there."""
+    pairs = zip(starts[samples].tolist(), starts[np.asarray(samples) + 1].tolist(), strict=True)
+    return np.array(list(chain.from_iterable(range(*pair) for pair in pairs)), np.int64)
 
 
 def file_versions(paths: Sequence[str]) -> bytes:

@@ -191,6 +191,20 @@ def test_pixels_are_those_of_pillow(case):
         same(preprocess(arrays, configuration(case)), dict(expected))
 
 
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("lengths", [[2, 1, 0], [0, 2], [1, 1], [3]], ids=str)
+def test_lists_of_images_are_samples(case, lengths):
+    theirs, made = processor(case), [picture(60, 90), picture(300, 200, 1), picture(90, 400, 2)]
+    given = [made[3 - length :] for length in lengths]
+    more = CASES[case][1]
+    if "Idefics3" in type(theirs).__name__:
+        more = {**more, "return_row_col_info": True}
+    expected = dict(theirs(given, return_tensors="np", **more))
+    found = preprocess(given, {**configuration(case), **more})
+    assert found.pop("image_counts").tolist() == lengths
+    same(found, expected)
+
+
 @pytest.mark.parametrize("case", ["qwen2", "siglip2", "internvl", "idefics3", "pixtral", "mllama"])
 def test_torchvision_is_near(case):
     theirs, given = processor(case, ""), [picture(243, 321), picture(420, 600, 2)]

@@ -24,6 +24,7 @@ from .processor_rules import (
     ResizeStep,
     find_rule,
     sides,
+    split,
     tiles,
     whole,
 )
@@ -35,6 +36,7 @@ _OPENAI = {
 _HALVES = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
 _LANCZOS, _BILINEAR, _BICUBIC = ({"do_resize": True, "resample": code} for code in (1, 2, 3))
 Size = tuple[int, int]
+Counts = Sequence[int] | None
 
 
 # -- patches, as many as a picture needs ----------------------------------------------------------
@@ -101,10 +103,12 @@ class Qwen2VL(ProcessorRule):
         rows, columns = size[0] // form.side, size[1] // form.side
         return _one_tile(height, width, size, (rows, columns))
 
-    def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
+    def outputs(
+        self, plans: Sequence[PicturePlan], sizes: Sequence[Size], counts: Counts = None
+    ) -> dict[str, Any]:
         """Return the grids of patches, in time, height and width."""
         grids = [(1, *plan.grid) for plan in plans]
-        return {"image_grid_thw": np.array(grids, np.int64)}
+        return {"image_grid_thw": _table(grids, 3)}
 
 
 class Glm4v(Qwen2VL):
@@ -191,12 +195,14 @@ class Siglip2(ProcessorRule):
             )
         return _one_tile(height, width, size, (rows, columns))
 
-    def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
+    def outputs(
+        self, plans: Sequence[PicturePlan], sizes: Sequence[Size], counts: Counts = None
+    ) -> dict[str, Any]:
         """Return which patches there are, and their rows and columns."""
-        counts = np.array([plan.count for plan in plans], np.int64)
+        used = np.array([plan.count for plan in plans], np.int64)
         return {
-            "pixel_attention_mask": _first(counts, self.slots(plans), np.int32),
-            "spatial_shapes": np.array([plan.grid for plan in plans], np.int64),
+            "pixel_attention_mask": _first(used, self.slots(plans), np.int32),
+            "spatial_shapes": _table([plan.grid for plan in plans], 2),
         }
 
 
@@ -244,7 +250,9 @@ class Gemma4(ProcessorRule):
             )
         return _one_tile(height, width, (h, w), (h // patch, w // patch))
 
-    def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
+    def outputs(
+        self, plans: Sequence[PicturePlan], sizes: Sequence[Size], counts: Counts = None
+    ) -> dict[str, Any]:
         """Return where patches lie (x, y), -1 beyond them, and the tokens of every picture."""
         places = np.full((len(plans), self.slots(plans), 2), -1, np.int64)
         for place, plan in zip(places, plans, strict=True):
@@ -299,7 +307,9 @@ class GotOcr2(ProcessorRule):
                 best, nearest = grid, distance
         return best
 
-    def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
+    def outputs(
+        self, plans: Sequence[PicturePlan], sizes: Sequence[Size], counts: Counts = None
+    ) -> dict[str, Any]:
         """Return the number of tiles of every picture."""
         return {"num_patches": np.array([plan.count for plan in plans], np.int64)}
 
@@ -349,7 +359,9 @@ class Gemma3(ProcessorRule):
             return [(at, 0, size, height) for at, size in spans]
         return [(0, at, width, size) for at, size in spans]
 
-    def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
+    def outputs(
+        self, plans: Sequence[PicturePlan], sizes: Sequence[Size], counts: Counts = None
+    ) -> dict[str, Any]:
         """Return the number of crops of every picture."""
         return {"num_crops": np.array([plan.count - 1 for plan in plans], np.int64)}
 
@@ -409,20 +421,22 @@ class Idefics3(ProcessorRule):
             h, w = limit, int(limit * aspect)
         return max(h, 1), max(w, 1)
 
-    def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
+    def outputs(
+        self, plans: Sequence[PicturePlan], sizes: Sequence[Size], counts: Counts = None
+    ) -> dict[str, Any]:
         """Return which pixels are of the pictures, and the grids if they are asked for."""
-        _, h, w = self.item(plans)
-        shape = 1, sum(plan.count for plan in plans), h, w
+        samples, room, _, *side = self.shape_of(plans, counts)
+        shape = samples, room, *side
         mask = np.ndarray(shape, np.int64, self.pool.take(8 * math.prod(shape)))
         mask[...] = 0
-        at = 0
-        for plan in plans:
-            mask[0, at : at + plan.count, : plan.tile[0], : plan.tile[1]] = 1
-            at += plan.count
+        for plan, (at, _) in zip(plans, self.rooms(plans, counts), strict=True):
+            sample, first = divmod(at, room)
+            mask[sample, first : first + plan.count, : plan.tile[0], : plan.tile[1]] = 1
         found: dict[str, Any] = {"pixel_attention_mask": mask}
         if self.config["return_row_col_info"]:
-            found["rows"] = [[plan.grid[0] for plan in plans]]
-            found["cols"] = [[plan.grid[1] for plan in plans]]
+            for number, name in enumerate(("rows", "cols")):
+                grids = split([plan.grid[number] for plan in plans], counts)
+                found[name] = [list(grid) for grid in grids]
         return found
 
 
@@ -453,9 +467,11 @@ class Pixtral(ProcessorRule):
         size = rows * patch[0], columns * patch[1]
         return _one_tile(height, width, size, (rows, columns))
 
-    def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
+    def outputs(
+        self, plans: Sequence[PicturePlan], sizes: Sequence[Size], counts: Counts = None
+    ) -> dict[str, Any]:
         """Return the sizes that the pictures have got."""
-        return {"image_sizes": np.array([plan.tile for plan in plans], np.int64)}
+        return {"image_sizes": _table([plan.tile for plan in plans], 2)}
 
 
 # -- tiles, padded to one number ------------------------------------------------------------------
@@ -473,7 +489,7 @@ class LlavaNext(ProcessorRule):
 
     def slots(self, plans: Sequence[PicturePlan]) -> int:
         """Return the most tiles of a picture."""
-        return max(len(plan.cuts) for plan in plans)
+        return max((len(plan.cuts) for plan in plans), default=1)
 
     def _side(self) -> int:
         """Return the side of tiles, by the rule of the processor."""
@@ -537,9 +553,11 @@ class LlavaNext(ProcessorRule):
             raise ImageSizeError(f"a picture of {height} x {width} pixels fits no canvas")
         return best
 
-    def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
+    def outputs(
+        self, plans: Sequence[PicturePlan], sizes: Sequence[Size], counts: Counts = None
+    ) -> dict[str, Any]:
         """Return the sizes that the pictures had."""
-        return {"image_sizes": np.array(sizes, np.int64)}
+        return {"image_sizes": _table(sizes, 2)}
 
 
 class LlavaOnevision(LlavaNext):
@@ -553,10 +571,30 @@ class LlavaOnevision(LlavaNext):
         ],
     }  # fmt: skip
 
-    def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
-        """Return the sizes that the pictures had, and that every sample has one picture."""
-        one = np.ones(len(plans), np.int64)
-        return {**super().outputs(plans, sizes), "batch_num_images": one}
+    def outputs(
+        self, plans: Sequence[PicturePlan], sizes: Sequence[Size], counts: Counts = None
+    ) -> dict[str, Any]:
+        """Return the sizes that the pictures had, and how many the samples with any have."""
+        given = [1] * len(plans) if counts is None else [count for count in counts if count]
+        return {
+            **super().outputs(plans, sizes, counts), "batch_num_images": np.array(given, np.int64),
+        }  # fmt: skip
+
+    def make_plan_of_several(self, height: int, width: int) -> PicturePlan:
+        """Return the plan of the whole picture, in the middle of a square of the mean colour."""
+        side = max(height, width)
+        at = (side - height) // 2, (side - width) // 2
+        step = whole(height, width, (height, width), canvas=(side, side), at=at)
+        resized = self._resized(side, side)
+        steps = step, ResizeStep(1, (0, 0, side, side), resized)
+        tile = sides(self, "crop_size") if self.config["do_center_crop"] else resized
+        if tile[0] > resized[0] or tile[1] > resized[1]:
+            raise self.error(f"crops {tile} of tiles of {resized}: give crop_size at most that")
+        cut = Cut(2, (resized[0] - tile[0]) // 2, (resized[1] - tile[1]) // 2)
+        mean = self.config["image_mean"]
+        red, green, blue = mean if isinstance(mean, tuple) else (mean,) * 3
+        fill = int(red * 255), int(green * 255), int(blue * 255)
+        return PicturePlan(steps, (cut,), tile, 1, (1, 1), fill)
 
 
 class Mllama(ProcessorRule):
@@ -607,13 +645,20 @@ class Mllama(ProcessorRule):
         cuts = tuple(tiles(1, rows, columns, (side, side)))
         return PicturePlan(steps, cuts, (side, side), len(cuts), (rows, columns))
 
-    def outputs(self, plans: Sequence[PicturePlan], sizes: Sequence[Size]) -> dict[str, Any]:
+    def outputs(
+        self, plans: Sequence[PicturePlan], sizes: Sequence[Size], counts: Counts = None
+    ) -> dict[str, Any]:
         """Return the numbers of grids, which tiles there are, and how many."""
-        grids, counts = self._grids(), np.array([plan.count for plan in plans], np.int64)
+        grids, samples = self._grids(), split(plans, counts)
+        shape = self.shape_of(plans, counts)[:3]
+        ids, tiles = np.zeros(shape[:2], np.int64), np.ones(shape[:2], np.int64)
+        for number, sample in enumerate(samples):
+            ids[number, : len(sample)] = [grids.index(plan.grid) + 1 for plan in sample]
+            tiles[number, : len(sample)] = [plan.count for plan in sample]
         return {
-            "aspect_ratio_ids": np.array([[grids.index(plan.grid) + 1 for plan in plans]]),
-            "aspect_ratio_mask": _first(counts, self.slots(plans), np.int64)[None],
-            "num_tiles": [counts.tolist()],
+            "aspect_ratio_ids": ids,
+            "aspect_ratio_mask": _first(tiles, self.slots(plans), np.int64),
+            "num_tiles": [[plan.count for plan in sample] for sample in samples],
         }
 
 
@@ -644,9 +689,14 @@ def _check_multiple(size: Size, factor: int) -> None:
         )
 
 
+def _table(rows: Sequence[Sequence[int]], columns: int) -> np.ndarray:
+    """Return rows of whole numbers, of which there may be none."""
+    return np.array(rows if len(rows) else np.zeros((0, columns)), np.int64)
+
+
 def _first(counts: np.ndarray, room: int, dtype: Any) -> np.ndarray:
     """Return rows of `room` that begin with so many ones."""
-    return (np.arange(room) < counts[:, None]).astype(dtype)
+    return (np.arange(room) < counts[..., None]).astype(dtype)
 
 
 #: Rules by the names of classes, without "ImageProcessor".

@@ -8,6 +8,7 @@ what the tensors beside ``pixel_values`` hold.  `iterators.images.processors` ma
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -24,10 +25,12 @@ from .processors import IDLE, config_of, name_of, short_name
 Box = tuple[int, int, int, int]
 #: Plans of one rule that are kept, as pictures of one size are usual.
 MOST_PLANS = 4096
+#: Height and width of a picture that every processor takes; the size of tiles where there are none.
+USUAL_SIZE = (448, 448)
 
 
 class ResizeStep(NamedTuple):
-    """A rectangle of one picture resized and laid on black: one more picture."""
+    """A rectangle of one picture resized and laid on a canvas: one more picture."""
 
     #: 0 is the picture that was given, 1 what the first resize gives, and so on.
     source: int
@@ -61,6 +64,8 @@ class PicturePlan:
     count: int
     #: Rows and columns of patches or tiles.
     grid: tuple[int, int] = (1, 1)
+    #: Red, green and blue of a canvas around a picture.
+    fill: tuple[int, int, int] = (0, 0, 0)
 
 
 class Patches(NamedTuple):
@@ -100,7 +105,8 @@ class ProcessorRule:
     defaults: ClassVar[dict[str, Any]] = {}
     #: Values of settings without which the arrays of several pictures would not be one.
     needed: ClassVar[dict[str, Any]] = {"do_resize": True}
-    #: Whether one more axis, of length 1, is in front of `pixel_values`.
+    #: Whether the first axis of `pixel_values` counts samples: all pictures are one, unless it is
+    #: said how many each sample has.
     nested: ClassVar[bool] = False
     #: Whether pixels that are neither scaled nor normalised are made floats nevertheless.
     floats: ClassVar[bool] = False
@@ -151,10 +157,17 @@ class ProcessorRule:
         """Return what becomes of a picture; an ImageSizeError if the processor refuses it."""
         raise NotImplementedError
 
+    def make_plan_of_several(self, height: int, width: int) -> PicturePlan:
+        """Return what becomes of a picture whose sample has others; mostly the same."""
+        return self.make_plan(height, width)
+
     def outputs(
-        self, plans: Sequence[PicturePlan], sizes: Sequence[tuple[int, int]]
+        self,
+        plans: Sequence[PicturePlan],
+        sizes: Sequence[tuple[int, int]],
+        counts: Sequence[int] | None = None,
     ) -> dict[str, Any]:
-        """Return what the processor gives beside ``pixel_values``."""
+        """Return what the processor gives beside ``pixel_values``; see `shape_of`."""
         raise NotImplementedError
 
     @property
@@ -166,20 +179,24 @@ class ProcessorRule:
         """Return the room of every picture along an axis of its own; None if there is no axis."""
         return None
 
-    def plan(self, height: int, width: int) -> PicturePlan:
-        """Return what becomes of a picture of that size; an ImageSizeError if nothing does."""
-        found = self._plans.get((height, width))
+    def plan(self, height: int, width: int, of_several: bool = False) -> PicturePlan:
+        """Return what becomes of a picture of that size; an ImageSizeError if nothing does.
+
+        `of_several` says that its sample has other pictures.
+        """
+        found = self._plans.get((height, width, of_several))
         if found is None:
             if height < 1 or width < 1:
                 raise ImageSizeError(f"a picture of {height} x {width} pixels has none")
-            found = self.make_plan(height, width)
+            make = self.make_plan_of_several if of_several else self.make_plan
+            found = make(height, width)
             if len(self._plans) >= MOST_PLANS:
                 self._plans.clear()
-            self._plans[height, width] = found
+            self._plans[height, width, of_several] = found
         return found
 
     @functools.cached_property
-    def _plans(self) -> dict[tuple[int, int], PicturePlan]:
+    def _plans(self) -> dict[tuple[int, int, bool], PicturePlan]:
         return {}
 
     @functools.cached_property
@@ -214,6 +231,7 @@ class ProcessorRule:
     def item(self, plans: Sequence[PicturePlan]) -> tuple[int, ...]:
         """Return the shape of one patch or tile in the tensor of several pictures."""
         form = self.patches
+        plans = plans or [self.plan(*USUAL_SIZE)]
         if form is None:
             return 3, max(plan.tile[0] for plan in plans), max(plan.tile[1] for plan in plans)
         planes = 3 * form.repeat
@@ -225,13 +243,42 @@ class ProcessorRule:
         """Return how many patches or tiles of a picture are in ``pixel_values``."""
         return len(plan.cuts) if self.patches is None else plan.count
 
-    def shape_of(self, plans: Sequence[PicturePlan]) -> tuple[int, ...]:
-        """Return the shape of ``pixel_values`` of several pictures."""
+    def rooms(
+        self, plans: Sequence[PicturePlan], counts: Sequence[int] | None = None
+    ) -> list[tuple[int, int]]:
+        """Return where each picture begins among patches or tiles, and for how many it has room."""
+        slots, found = self.slots(plans), []
+        spaces = [self.items(plan) if slots is None else slots for plan in plans]
+        if not self.nested:
+            ends = np.cumsum([0, *spaces]).tolist()
+            return list(zip(ends, spaces, strict=False))
+        samples = split(spaces, counts)
+        length = max(map(sum, samples), default=0)
+        for number, sample in enumerate(samples):
+            at, end = number * length, (number + 1) * length
+            for left, space in zip(range(len(sample), 0, -1), sample, strict=True):
+                found.append((at, end - at if left == 1 else space))
+                at += space
+        return found
+
+    def shape_of(
+        self, plans: Sequence[PicturePlan], counts: Sequence[int] | None = None
+    ) -> tuple[int, ...]:
+        """Return the shape of ``pixel_values`` of several pictures.
+
+        `counts` are the pictures of each sample, where a sample has a list of them.
+        """
         slots = self.slots(plans)
-        rows: tuple[int, ...] = (sum(map(self.items, plans)),)
-        if slots is not None:
-            rows = len(plans), slots
-        return (1,) * self.nested + rows + self.item(plans)
+        rows: tuple[int, ...]
+        if not self.nested:
+            rows = (sum(map(self.items, plans)),) if slots is None else (len(plans), slots)
+        elif slots is None:
+            samples = split(list(map(self.items, plans)), counts)
+            rows = len(samples), max(map(sum, samples), default=0)
+        else:
+            samples = split(plans, counts)
+            rows = len(samples), max(map(len, samples), default=0), slots
+        return rows + self.item(plans)
 
     def shape(self, height: int, width: int) -> tuple[int, ...]:
         """Return the shape of ``pixel_values`` of a picture of that size alone."""
@@ -309,6 +356,12 @@ def sides(rule: ProcessorRule, key: str, square: bool = False) -> tuple[int, int
     if square and "shortest_edge" in value:
         return int(value["shortest_edge"]), int(value["shortest_edge"])
     raise rule.error(f"{key}={value!r}: expected height and width")
+
+
+def split(pictures: Sequence[Any], counts: Sequence[int] | None) -> list[Sequence[Any]]:
+    """Return the pictures of each sample; all are of one if nobody says how many each has."""
+    ends = np.cumsum([0, *([len(pictures)] if counts is None else counts)]).tolist()
+    return [pictures[begin:end] for begin, end in itertools.pairwise(ends)]
 
 
 def whole(height: int, width: int, size: tuple[int, int], **more: Any) -> ResizeStep:

@@ -256,6 +256,87 @@ def test_bad_images_are_left_out(family, reuse, tmp_path):
         preprocess([good[0], tmp_path / "missing.png"], name(family))
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_lists_of_images_are_samples(family):
+    a, b, c = pixels(60, 90), png(pixels(64, 30)), pixels(50, 50)
+    given = [[a, b], [c], [], [a] * 9]
+    found = preprocess(given, name(family), threads=3)
+    counts = found.pop("image_counts")
+    assert counts.dtype == np.int64 and counts.tolist() == [2, 1, 0, 9]
+    if rule_of(name(family)).nested:
+        assert all(len(value) == 4 for value in found.values())
+        for number in (0, 1, 3):  # a sample has the tiles that it has alone, and zeros behind them
+            alone = preprocess([given[number]], name(family))["pixel_values"][0]
+            row = found["pixel_values"][number]
+            assert np.array_equal(row[: len(alone)], alone)
+            assert not row[len(alone) :].any()
+        assert not found["pixel_values"][2].any()
+    elif family != "LlavaOnevision":
+        flat = preprocess([image for sample in given for image in sample], name(family))
+        assert found.keys() == flat.keys()
+        assert all(np.array_equal(value, flat[key]) for key, value in found.items())
+    else:
+        assert found["batch_num_images"].tolist() == [2, 1, 9]  # only image of its sample: in tiles
+    for samples in ([[], []], [[]]):
+        none = preprocess(samples, name(family))
+        assert none["image_counts"].tolist() == [0] * len(samples)
+        assert none["pixel_values"].size == 0
+        assert none["pixel_values"].ndim == found["pixel_values"].ndim
+
+
+def test_the_only_image_of_a_sample_has_another_background():
+    image = np.zeros((20, 40, 3), np.uint8)
+    config = {**name("LlavaOnevision"), "do_rescale": False, "do_normalize": False}
+    found = preprocess([[image, image]], config, dtype="uint8")["pixel_values"]
+    assert found.shape == (2, 1, 3, 384, 384)
+    assert found[0, 0, :, 0, 0].tolist() == [122, 116, 104]  # the mean, rounded down
+    assert not found[0, 0, :, 192, 192].any()
+
+
+@pytest.mark.parametrize("family", FAMILY_NAMES)
+def test_bad_images_of_samples_are_named(family, tmp_path):
+    good = [png(pixels(40, 90)), png(pixels(64, 30)), png(pixels(50, 50))]
+    torn = png(pixels(300, 200))
+    torn = torn[: len(torn) // 2]
+    given = [[good[0], torn, good[1]], [b"no image"], [], [torn, good[2]]]
+    found = preprocess(given, name(family), on_error="skip", threads=2)
+    assert [place for place, _ in found.pop("skipped")] == [(0, 1), (1, 0), (3, 0)]
+    expected = preprocess([good[:2], [], [], good[2:]], name(family))
+    assert found.keys() == expected.keys()
+    assert found["image_counts"].tolist() == [2, 0, 0, 1]
+    for key, value in expected.items():
+        assert found[key] == value if isinstance(value, list) else np.array_equal(found[key], value)
+    with pytest.raises(ImageDecodeError, match="record 1: image 0: not an image") as raised:
+        preprocess([[good[0]], [b"no image"]], name(family), threads=1)
+    assert raised.value.record == 1
+    with pytest.raises(ImageFileError, match="record 0: image 1: the file cannot be read"):
+        preprocess([[good[0], tmp_path / "missing.png"]], name(family), threads=1)
+
+
+def test_samples_of_lists_and_images_are_not_mixed():
+    with pytest.raises(TypeError, match=r"images\[1\] is none and images\[0\] is a list"):
+        preprocess([[pixels(9, 9)], pixels(9, 9)], QWEN)
+    with pytest.raises(TypeError, match=r"images\[1\] is a list and images\[0\] is none"):
+        preprocess([pixels(9, 9), [pixels(9, 9)]], QWEN)
+    with pytest.raises(TypeError, match=r"images\[1\]\[0\] is a int"):
+        preprocess([[pixels(9, 9)], [3]], QWEN)
+    with pytest.raises(TypeError, match=r"images\[0\]\[0\] is a list"):
+        preprocess([[[pixels(9, 9)]]], QWEN)
+
+
+@pytest.mark.parametrize("config", [QWEN, SIGLIP, name("Idefics3"), name("Mllama")])
+def test_results_of_lists_go_into_memory_of_the_caller(config):
+    given = [[pixels(60, 90), pixels(64, 30)], [pixels(50, 50)]]
+    expected = preprocess(given, config)
+    pixel_values = expected["pixel_values"]
+    longer = np.full((len(pixel_values) + 2, *pixel_values.shape[1:]), 7, np.float32)
+    counts = np.zeros(2, np.int64)
+    found = preprocess(given, config, out={"pixel_values": longer, "image_counts": counts})
+    assert found["pixel_values"].base is longer and found["image_counts"] is counts
+    assert np.array_equal(found["pixel_values"], pixel_values)
+    assert counts.tolist() == [2, 1]
+
+
 def test_nothing_good_is_an_error_and_so_is_nothing():
     with pytest.raises(ImageDecodeError, match="record 0"):
         preprocess([b"x", b"y"], QWEN, on_error="skip")
