@@ -200,6 +200,7 @@ class _Batch:
         tables = np.tile(np.arange(256), (3, 1)) if dtype == "uint8" else rule.tables()
         tables = np.ascontiguousarray(tables.astype(self.dtype))
         self.tables = tables.view(np.uint8).reshape(3, -1)
+        self.scale = rule.scale()
         form = rule.patches
         self.form = (0, 1, 1, False) if form is None else form[:4]
         self.method = FILTERS[rule.config["resample"]]
@@ -297,6 +298,7 @@ class _Batch:
             self.form,
             self.item[-2:] if self.form[0] == 0 else (0, 0),
             self.tables,
+            self.scale,
             self.bytes,
             begin,
             room,

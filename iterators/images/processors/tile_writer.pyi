@@ -15,6 +15,7 @@ def write_picture(
     form: tuple[int, int, int, bool],
     item: tuple[int, ...],
     tables: np.ndarray,
+    scale: np.ndarray,
     out: np.ndarray,
     begin: int,
     room: int,

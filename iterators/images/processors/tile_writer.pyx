@@ -2,7 +2,7 @@
 
 A picture is done in one go without the GIL, after tables of whole numbers that a
 `processor_rules.PicturePlan` becomes: `write_picture`.  Every value is looked up, so that it has
-the rounding of the processor, and written once.
+the rounding of the processor, or computed where that gives the same tables, and written once.
 """
 
 from libc.stddef cimport ptrdiff_t
@@ -14,6 +14,14 @@ cimport recordio.kernels.resample as resample
 from recordio.kernels.pixel cimport PIXEL_SLACK
 
 cdef extern from "iterators/images/processors/tile_store.h" nogil:
+    ctypedef struct tile_scale:
+        float divisor
+        float[3] mean
+        float[3] deviation
+
+    bint tile_scale_fits(const tile_scale* scale, const void* tables)
+    void tile_values(const uint8_t* line, int count, const tile_scale* scale, float* red,
+                     float* green, float* blue)
     void tile_store(void* to, const void* source, size_t size)
     void tile_store_done()
 
@@ -45,6 +53,7 @@ cdef struct Form:
     bint interleaved
     int item_height         # of a tile in the tensor, which may be larger than the tile
     int item_width
+    const tile_scale* scale     # by which values can be computed; NULL: they are looked up
 
 
 cdef class Scratch:
@@ -69,14 +78,16 @@ cdef class Scratch:
 
 def write_picture(const uint8_t[:, :, ::1] pixels not None, const int[:, ::1] steps not None,
                   const int[:, ::1] cuts not None, tile, int method, form, item,
-                  const uint8_t[:, ::1] tables not None, uint8_t[::1] out not None,
-                  size_t begin, size_t room, Scratch scratch not None):
+                  const uint8_t[:, ::1] tables not None, const float[::1] scale not None,
+                  uint8_t[::1] out not None, size_t begin, size_t room,
+                  Scratch scratch not None):
     """Write all tiles of a picture, and zeros into the rest of its room.
 
     `steps` and `cuts` are those of a plan, with `STEP_COLUMNS` and (source, y, x) columns; `tile`
     is (height, width); `method` a filter of `recordio.kernels.resample`; `form` is (side, merge,
     repeat, interleaved), side 0 for tiles; `item` (height, width) of a tile in the tensor.
-    `tables` has the bytes of 256 values for each channel.  The picture's part of `out` begins at
+    `tables` has the bytes of 256 values for each channel, and `scale` the seven numbers that floats
+    of these tables are computed with, where that gives the same ones.  The picture's part of `out` begins at
     the item `begin`, of which it has `room`.  `scratch` is that of the thread.
     """
     cdef Form to
@@ -93,7 +104,7 @@ def write_picture(const uint8_t[:, :, ::1] pixels not None, const int[:, ::1] st
     else:
         item_bytes = <size_t>CHANNELS * to.item_height * to.item_width * item_size
         used = cuts.shape[0]
-    if (tables.shape[0] != CHANNELS or pixels.shape[2] != CHANNELS or used > room
+    if (tables.shape[0] != CHANNELS or scale.shape[0] != 1 + 2 * CHANNELS or pixels.shape[2] != CHANNELS or used > room
             or steps.shape[1] != STEP_COLUMNS or cuts.shape[1] != 3
             or (to.side and (cuts.shape[0] != 1 or height % (to.side * to.merge)
                              or width % (to.side * to.merge)))
@@ -106,6 +117,9 @@ def write_picture(const uint8_t[:, :, ::1] pixels not None, const int[:, ::1] st
             raise ValueError("the plan of a picture has one without pixels")
         size += <size_t>steps[i, 7] * steps[i, 8] * CHANNELS + PIXEL_SLACK
     memory = scratch.reserve(size)
+    to.scale = <const tile_scale*>&scale[0]
+    if item_size != sizeof(float) or not tile_scale_fits(to.scale, &tables[0, 0]):
+        to.scale = NULL
     with nogil:
         status = _write(pixels, steps, cuts, height, width, method, &to, &tables[0, 0], item_size,
                         &out[0] + begin * item_bytes, item_bytes, memory)
@@ -223,7 +237,7 @@ cdef void _tile(const uint8_t* first, ptrdiff_t stride, int height, int width, c
     cdef size_t plane = <size_t>form.item_height * form.item_width
     if side == 0:
         for y in range(height):
-            _look_up(first + y * stride, width, tables, room, room + width, room + 2 * width, 1)
+            _planes(first + y * stride, width, form, tables, room, room + width, room + 2 * width)
             for channel in range(CHANNELS):
                 tile_store(out + channel * plane + <size_t>y * form.item_width,
                            room + channel * width, width * sizeof(value))
@@ -250,13 +264,22 @@ cdef inline value* _patch(const uint8_t* first, ptrdiff_t stride, const Form* fo
         tile_store(out, room, CHANNELS * plane * sizeof(value))
         return out + CHANNELS * plane
     for y in range(side):
-        _look_up(first + y * stride, side, tables, to, to + plane, to + 2 * plane, 1)
+        _planes(first + y * stride, side, form, tables, to, to + plane, to + 2 * plane)
         to += side
     for channel in range(CHANNELS):
         for _again in range(form.repeat):
             tile_store(out, room + channel * plane, plane * sizeof(value))
             out += plane
     return out
+
+
+cdef inline void _planes(const uint8_t* line, int width, const Form* form, const value* tables,
+                         value* red, value* green, value* blue) noexcept nogil:
+    """Make the values of a row of pixels for three planes."""
+    if form.scale != NULL and width >= 8:
+        tile_values(line, width, form.scale, <float*>red, <float*>green, <float*>blue)
+    else:
+        _look_up(line, width, tables, red, green, blue, 1)
 
 
 cdef inline void _look_up(const uint8_t* line, int width, const value* tables, value* red,

@@ -253,6 +253,18 @@ class ProcessorRule:
             tables = (tables - mean) / std
         return tables
 
+    def scale(self) -> np.ndarray:
+        """Return what `tables` divides by, takes away and divides by, of float32: (1 + 3 + 3,).
+
+        Rounded divisions by them give the values of `tables` with most configurations, not all.
+        """
+        config = self.config
+        divisor = 1 / (config["rescale_factor"] or 1) if config["do_rescale"] else 1
+        colours = [np.zeros(3), np.ones(3)]
+        if config["do_normalize"]:
+            colours = [self._colours(key)[:, 0] for key in ("image_mean", "image_std")]
+        return np.concatenate([[divisor], *colours]).astype(np.float32)
+
     def _colours(self, key: str) -> np.ndarray:
         """Return a number for each channel."""
         value = self.config[key]
