@@ -205,6 +205,8 @@ class _Batch:
         self.form = (0, 1, 1, False) if form is None else form[:4]
         self.method = FILTERS[rule.config["resample"]]
         self.sizes: list[tuple[int, int]] = [(0, 0)] * len(images)
+        #: By which pictures are decoded.
+        self.denominators = [1] * len(images)
         self.plans: list[Any] = [None] * len(images)
         #: For each picture, where it begins among the items, and for how many there is room.
         self.rooms: dict[int, tuple[int, int]] = {}
@@ -214,6 +216,7 @@ class _Batch:
 
     def look(self, number: int) -> None:
         """Find the size of a picture and its plan; a file is read for that."""
+        scales = False
         image = self.images[number]
         if isinstance(image, (str, os.PathLike)):
             try:
@@ -240,7 +243,11 @@ class _Batch:
                     "image file, a path, an array of uint8 or an image of Pillow"
                 ) from None
             size = facts.height, facts.width
+            # The grids of a turned picture need not begin at its edges.
+            scales = facts.kind == "jpeg" and facts.orientation == 1
         self.plans[number], self.sizes[number] = self.rule.plan(*size), size
+        if scales:
+            self.denominators[number] = self.rule.denominator(self.plans[number])
 
     def arrange(self, failed: Mapping[int, Any], out: Any, allocate: Any) -> None:
         """Take memory for all pictures that have a plan."""
@@ -291,6 +298,7 @@ class _Batch:
         steps = [_step_row(step, plan) for step in plan.steps]
         write_picture(
             self._load(number),
+            (*self.sizes[number], self.denominators[number]),
             np.array(steps, np.int32).reshape(-1, 11),
             np.array(plan.cuts, np.int32),
             plan.tile,
@@ -313,13 +321,15 @@ class _Batch:
         if hasattr(image, "getbands"):
             with self.locks[id(image)]:  # loading it is no work for two threads
                 return _rgb_of_pillow(image, self._converts(len(image.getbands())))
+        by = self.denominators[number]
+        height, width = -(-height // by), -(-width // by)
         size = height * width * 3
         room = getattr(self.scratch, "room", None)
         if room is None or len(room) < size:
             room = self.scratch.room = np.empty(size, np.uint8)
         pixels = room[:size].reshape(height, width, 3)
         try:
-            return decode_image(image, out=pixels, **self.limits)
+            return decode_image(image, out=pixels, scale=1 / by, **self.limits)
         except RecordIOError:
             raise
         except ValueError as error:  # of another size than its header says

@@ -8,6 +8,7 @@ class Scratch: ...
 
 def write_picture(
     pixels: np.ndarray,
+    source: tuple[int, int, int],
     steps: np.ndarray,
     cuts: np.ndarray,
     tile: tuple[int, int],

@@ -38,11 +38,11 @@ ctypedef fused value:
     uint32_t
 
 
-# RGB pixels somewhere in memory.
+# RGB pixels somewhere in memory; height and width are those before it was decoded at a fraction.
 cdef struct Picture:
     const uint8_t* first
     ptrdiff_t stride
-    int height, width
+    int height, width, denominator
 
 
 # Where the pixels of a tile or a patch go, in values of the tensor.
@@ -76,14 +76,15 @@ cdef class Scratch:
         return self.memory
 
 
-def write_picture(const uint8_t[:, :, ::1] pixels not None, const int[:, ::1] steps not None,
-                  const int[:, ::1] cuts not None, tile, int method, form, item,
+def write_picture(const uint8_t[:, :, ::1] pixels not None, source,
+                  const int[:, ::1] steps not None, const int[:, ::1] cuts not None, tile, int method, form, item,
                   const uint8_t[:, ::1] tables not None, const float[::1] scale not None,
                   uint8_t[::1] out not None, size_t begin, size_t room,
                   Scratch scratch not None):
     """Write all tiles of a picture, and zeros into the rest of its room.
 
-    `steps` and `cuts` are those of a plan, with `STEP_COLUMNS` and (source, y, x) columns; `tile`
+    `source` is (height, width) and the denominator of the fraction at which the pixels were
+    decoded.  `steps` and `cuts` are those of a plan, with `STEP_COLUMNS` and (source, y, x) columns; `tile`
     is (height, width); `method` a filter of `recordio.kernels.resample`; `form` is (side, merge,
     repeat, interleaved), side 0 for tiles; `item` (height, width) of a tile in the tensor.
     `tables` has the bytes of 256 values for each channel, and `scale` the seven numbers that floats
@@ -91,6 +92,7 @@ def write_picture(const uint8_t[:, :, ::1] pixels not None, const int[:, ::1] st
     the item `begin`, of which it has `room`.  `scratch` is that of the thread.
     """
     cdef Form to
+    cdef Picture given
     cdef int status, item_size = <int>tables.shape[1] // 256
     cdef int height = tile[0], width = tile[1]
     cdef size_t item_bytes, used, size = 1
@@ -98,6 +100,8 @@ def write_picture(const uint8_t[:, :, ::1] pixels not None, const int[:, ::1] st
     cdef int i
     to.side, to.merge, to.repeat, to.interleaved = form
     to.item_height, to.item_width = item
+    given.height, given.width, given.denominator = source
+    given.first, given.stride = &pixels[0, 0, 0], pixels.shape[1] * CHANNELS
     if to.side:
         item_bytes = <size_t>CHANNELS * to.repeat * to.side * to.side * item_size
         used = <size_t>(height // to.side) * (width // to.side)
@@ -105,6 +109,9 @@ def write_picture(const uint8_t[:, :, ::1] pixels not None, const int[:, ::1] st
         item_bytes = <size_t>CHANNELS * to.item_height * to.item_width * item_size
         used = cuts.shape[0]
     if (tables.shape[0] != CHANNELS or scale.shape[0] != 1 + 2 * CHANNELS or pixels.shape[2] != CHANNELS or used > room
+            or given.denominator not in (1, 2, 4, 8)
+            or pixels.shape[0] != _above(given.height, given.denominator)
+            or pixels.shape[1] != _above(given.width, given.denominator)
             or steps.shape[1] != STEP_COLUMNS or cuts.shape[1] != 3
             or (to.side and (cuts.shape[0] != 1 or height % (to.side * to.merge)
                              or width % (to.side * to.merge)))
@@ -121,7 +128,7 @@ def write_picture(const uint8_t[:, :, ::1] pixels not None, const int[:, ::1] st
     if item_size != sizeof(float) or not tile_scale_fits(to.scale, &tables[0, 0]):
         to.scale = NULL
     with nogil:
-        status = _write(pixels, steps, cuts, height, width, method, &to, &tables[0, 0], item_size,
+        status = _write(&given, steps, cuts, height, width, method, &to, &tables[0, 0], item_size,
                         &out[0] + begin * item_bytes, item_bytes, memory)
         if status == resample.RESAMPLE_OK:
             memset(&out[0] + (begin + used) * item_bytes, 0, (room - used) * item_bytes)
@@ -131,7 +138,11 @@ def write_picture(const uint8_t[:, :, ::1] pixels not None, const int[:, ::1] st
         raise ValueError("a step of the plan of a picture lies outside of it")
 
 
-cdef int _write(const uint8_t[:, :, ::1] pixels, const int[:, ::1] steps, const int[:, ::1] cuts,
+cdef int _above(int length, int denominator) noexcept nogil:
+    return (length + denominator - 1) // denominator
+
+
+cdef int _write(const Picture* given, const int[:, ::1] steps, const int[:, ::1] cuts,
                 int height, int width, int method, const Form* form, const uint8_t* tables,
                 int item_size, uint8_t* out, size_t item_bytes, uint8_t* memory) noexcept nogil:
     """Make the pictures of all steps and write the tiles; a status of the resampler."""
@@ -145,8 +156,7 @@ cdef int _write(const uint8_t[:, :, ::1] pixels, const int[:, ::1] steps, const 
     if made == NULL or resampler == NULL or room == NULL:
         status = resample.RESAMPLE_NO_MEMORY
     else:
-        made[0].first, made[0].stride = &pixels[0, 0, 0], pixels.shape[1] * CHANNELS
-        made[0].height, made[0].width = <int>pixels.shape[0], <int>pixels.shape[1]
+        made[0] = given[0]
         for i in range(count):
             status = _step(resampler, method, made, i, &steps[i, 0], &memory)
             if status != resample.RESAMPLE_OK:
@@ -157,7 +167,7 @@ cdef int _write(const uint8_t[:, :, ::1] pixels, const int[:, ::1] steps, const 
                 status = resample.RESAMPLE_BAD_ARGUMENT
                 break
             source = &made[cuts[i, 0]]
-            if (cuts[i, 1] < 0 or cuts[i, 2] < 0 or cuts[i, 1] + height > source.height
+            if (source.denominator != 1 or cuts[i, 1] < 0 or cuts[i, 2] < 0 or cuts[i, 1] + height > source.height
                     or cuts[i, 2] + width > source.width):
                 status = resample.RESAMPLE_BAD_ARGUMENT
                 break
@@ -192,14 +202,17 @@ cdef int _step(resample.resampler* resampler, int method, Picture* made, int num
     if not 0 <= step[0] <= number:
         return resample.RESAMPLE_BAD_ARGUMENT
     source = &made[step[0]]
-    to.height, to.width = step[7], step[8]
+    to.height, to.width, to.denominator = step[7], step[8], 1
     if (x < 0 or y < 0 or width < 1 or height < 1 or x + width > source.width
             or y + height > source.height or step[9] < 0 or step[10] < 0
             or step[5] < 1 or step[6] < 1 or step[9] + step[5] > to.height
             or step[10] + step[6] > to.width):
         return resample.RESAMPLE_BAD_ARGUMENT
-    first = source.first + y * source.stride + x * CHANNELS
-    if height == to.height and width == to.width and height == step[5] and width == step[6]:
+    first = source.first
+    if source.denominator == 1:
+        first += y * source.stride + x * CHANNELS
+        x = y = 0
+    if source.denominator == 1 and height == to.height and width == to.width and height == step[5] and width == step[6]:
         to.first, to.stride = first, source.stride      # as it is: of the same pixels
         return resample.RESAMPLE_OK
     to.stride = <ptrdiff_t>to.width * CHANNELS
@@ -208,8 +221,8 @@ cdef int _step(resample.resampler* resampler, int method, Picture* made, int num
     to.first = own
     if to.height != step[5] or to.width != step[6]:
         memset(own, 0, size)
-    _axis(&across, width, step[6])
-    _axis(&down, height, step[5])
+    _axis(&across, source, x, width, source.width, step[6])
+    _axis(&down, source, y, height, source.height, step[5])
     status = resample.resampler_begin(
         resampler, method, &across, &down, CHANNELS,
         own + step[9] * to.stride + step[10] * CHANNELS, to.stride)
@@ -221,12 +234,13 @@ cdef int _step(resample.resampler* resampler, int method, Picture* made, int num
     return resample.RESAMPLE_OK
 
 
-cdef void _axis(resample.resample_axis* axis, int source, int target) noexcept nogil:
+cdef void _axis(resample.resample_axis* axis, const Picture* picture, int origin, int source,
+                int stored, int target) noexcept nogil:
     """All pixels of an axis, to so many."""
-    axis.source = axis.stored = source
+    axis.source, axis.origin, axis.stored = source, origin, stored
     axis.target = axis.count = target
-    axis.begin = axis.origin = 0
-    axis.denominator = 1
+    axis.begin = 0
+    axis.denominator = picture.denominator
     axis.low = axis.high = 0
 
 
