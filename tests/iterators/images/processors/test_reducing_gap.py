@@ -1,4 +1,4 @@
-"""`reducing_gap`: JPEG pictures decoded at a fraction, as Pillow's `draft` and `resize(box=)` do it."""
+"""`reducing_gap`: JPEG pictures at a fraction, as Pillow's `draft` and `resize(box=)` have them."""
 
 import io
 
