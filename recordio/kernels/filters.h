@@ -409,8 +409,8 @@ SIMD_AVX2 SIMD_INLINE void filter_add_avx2(filter_sums* sums, const uint8_t* fir
     for (int part = 0; part < 4; part++) {
         const __m256i more = _mm256_madd_epi16(values[part], _mm256_set1_epi32(upper));
         sums->upper[part] = _mm256_add_epi32(sums->upper[part], more);
-        sums->lower[part] = _mm256_add_epi32(sums->lower[part],
-                                             _mm256_madd_epi16(values[part], _mm256_set1_epi32(lower)));
+        sums->lower[part] =
+            _mm256_add_epi32(sums->lower[part], _mm256_madd_epi16(values[part], _mm256_set1_epi32(lower)));
     }
 }
 

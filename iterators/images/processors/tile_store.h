@@ -33,13 +33,13 @@ TILE_FMA static void tile_values_fma(const uint8_t* line, int count, const tile_
         const uint8_t* from = line + 3 * (ptrdiff_t)x; /* the second half of the vector begins 8 bytes on */
         const __m256i pixels = _mm256_loadu2_m128i((const __m128i*)(from + 8), (const __m128i*)from);
         for (int c = 0; c < 3; c++) {
-            const __m256i bytes = _mm256_setr_epi32(
-                (int)0xffffff00 | c, (int)0xffffff00 | (c + 3), (int)0xffffff00 | (c + 6),
-                (int)0xffffff00 | (c + 9), (int)0xffffff00 | (c + 4), (int)0xffffff00 | (c + 7),
-                (int)0xffffff00 | (c + 10), (int)0xffffff00 | (c + 13));
+            const __m256i bytes = _mm256_setr_epi32((int)0xffffff00 | c, (int)0xffffff00 | (c + 3),
+                                                    (int)0xffffff00 | (c + 6), (int)0xffffff00 | (c + 9),
+                                                    (int)0xffffff00 | (c + 4), (int)0xffffff00 | (c + 7),
+                                                    (int)0xffffff00 | (c + 10), (int)0xffffff00 | (c + 13));
             const __m256 level = _mm256_cvtepi32_ps(_mm256_shuffle_epi8(pixels, bytes));
-            const __m256 part = _mm256_sub_ps(tile_quotient(level, divisor, share),
-                                              _mm256_set1_ps(scale->mean[c]));
+            const __m256 part =
+                _mm256_sub_ps(tile_quotient(level, divisor, share), _mm256_set1_ps(scale->mean[c]));
             const __m256 deviation = _mm256_set1_ps(scale->deviation[c]);
             _mm256_storeu_ps(planes[c] + x,
                              tile_quotient(part, deviation, _mm256_set1_ps(1 / scale->deviation[c])));

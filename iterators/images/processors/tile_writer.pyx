@@ -77,19 +77,20 @@ cdef class Scratch:
 
 
 def write_picture(const uint8_t[:, :, ::1] pixels not None, source,
-                  const int[:, ::1] steps not None, const int[:, ::1] cuts not None, tile, int method, form, item,
-                  const uint8_t[:, ::1] tables not None, const float[::1] scale not None,
-                  uint8_t[::1] out not None, size_t begin, size_t room,
-                  Scratch scratch not None):
+                  const int[:, ::1] steps not None, const int[:, ::1] cuts not None, tile,
+                  int method, form, item, const uint8_t[:, ::1] tables not None,
+                  const float[::1] scale not None, uint8_t[::1] out not None, size_t begin,
+                  size_t room, Scratch scratch not None):
     """Write all tiles of a picture, and zeros into the rest of its room.
 
     `source` is (height, width) and the denominator of the fraction at which the pixels were
-    decoded.  `steps` and `cuts` are those of a plan, with `STEP_COLUMNS` and (source, y, x) columns; `tile`
-    is (height, width); `method` a filter of `recordio.kernels.resample`; `form` is (side, merge,
-    repeat, interleaved), side 0 for tiles; `item` (height, width) of a tile in the tensor.
-    `tables` has the bytes of 256 values for each channel, and `scale` the seven numbers that floats
-    of these tables are computed with, where that gives the same ones.  The picture's part of `out` begins at
-    the item `begin`, of which it has `room`.  `scratch` is that of the thread.
+    decoded.  `steps` and `cuts` are those of a plan, with `STEP_COLUMNS` and (source, y, x)
+    columns; `tile` is (height, width); `method` a filter of `recordio.kernels.resample`; `form` is
+    (side, merge, repeat, interleaved), side 0 for tiles; `item` (height, width) of a tile in the
+    tensor.  `tables` has the bytes of 256 values for each channel, and `scale` the seven numbers
+    that floats of these tables are computed with, where that gives the same ones.  The picture's
+    part of `out` begins at the item `begin`, of which it has `room`.  `scratch` is that of the
+    thread.
     """
     cdef Form to
     cdef Picture given
@@ -108,7 +109,8 @@ def write_picture(const uint8_t[:, :, ::1] pixels not None, source,
     else:
         item_bytes = <size_t>CHANNELS * to.item_height * to.item_width * item_size
         used = cuts.shape[0]
-    if (tables.shape[0] != CHANNELS or scale.shape[0] != 1 + 2 * CHANNELS or pixels.shape[2] != CHANNELS or used > room
+    if (tables.shape[0] != CHANNELS or scale.shape[0] != 1 + 2 * CHANNELS
+            or pixels.shape[2] != CHANNELS or used > room
             or given.denominator not in (1, 2, 4, 8)
             or pixels.shape[0] != _above(given.height, given.denominator)
             or pixels.shape[1] != _above(given.width, given.denominator)
@@ -167,8 +169,8 @@ cdef int _write(const Picture* given, const int[:, ::1] steps, const int[:, ::1]
                 status = resample.RESAMPLE_BAD_ARGUMENT
                 break
             source = &made[cuts[i, 0]]
-            if (source.denominator != 1 or cuts[i, 1] < 0 or cuts[i, 2] < 0 or cuts[i, 1] + height > source.height
-                    or cuts[i, 2] + width > source.width):
+            if (source.denominator != 1 or cuts[i, 1] < 0 or cuts[i, 2] < 0
+                    or cuts[i, 1] + height > source.height or cuts[i, 2] + width > source.width):
                 status = resample.RESAMPLE_BAD_ARGUMENT
                 break
             first = source.first + cuts[i, 1] * source.stride + cuts[i, 2] * CHANNELS
@@ -212,7 +214,8 @@ cdef int _step(resample.resampler* resampler, int method, Picture* made, int num
     if source.denominator == 1:
         first += y * source.stride + x * CHANNELS
         x = y = 0
-    if source.denominator == 1 and height == to.height and width == to.width and height == step[5] and width == step[6]:
+    if (source.denominator == 1 and height == to.height and width == to.width
+            and height == step[5] and width == step[6]):
         to.first, to.stride = first, source.stride      # as it is: of the same pixels
         return resample.RESAMPLE_OK
     to.stride = <ptrdiff_t>to.width * CHANNELS
