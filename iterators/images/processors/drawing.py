@@ -63,8 +63,16 @@ def made_pictures(rule: ProcessorRule, height: int, width: int) -> list[MadePict
             if cut.source == source
         }
         grid = plan.grid if has_patches else (0, 0)
-        areas = (_rounded(area) for area in (placed[source], seen[source], part))
-        found.append(MadePicture(sizes[source], *areas, tiles, grid))
+        found.append(
+            MadePicture(
+                sizes[source],
+                _rounded(placed[source]),
+                _rounded(seen[source]),
+                _rounded(part),
+                tiles,
+                grid,
+            )
+        )
     return found
 
 
