@@ -249,7 +249,7 @@ def included(sources):
         near += [Path(name) for name in re.findall(r'cdef extern from "(.+?)"', text)]
         near += [
             Path(*module.split(".")).with_suffix(".pxd")
-            for module in re.findall(r"from ([\w.]+) cimport", text)
+            for module in re.findall(r"^(?:from|cimport) ([\w.]+)(?: cimport| as)", text, re.M)
         ]
         for path in near:
             name = os.path.normpath(path)

@@ -35,6 +35,7 @@ FOR_KIND = {
         "opencv",
         "pillow",
     ),
+    "processor": ("transformers_pillow", "transformers_torchvision"),
     "table": ("mxnet", "pyarrow", "polars", "numpy"),
 }
 LIMITS = ("full_decode", "coefficients")

@@ -51,6 +51,12 @@ CONTENDERS = {
     "torchvision_tensors": Contender(
         "torchvision v2, tensors", "with_torchvision.py", "torch", ("tensors",)
     ),
+    "transformers_pillow": Contender(
+        "transformers, Pillow", "with_transformers.py", "transformers", ("Pil",)
+    ),
+    "transformers_torchvision": Contender(
+        "transformers, torchvision", "with_transformers.py", "transformers", ("",)
+    ),
     "webdataset": Contender("WebDataset + OpenCV", "with_webdataset.py", "torch"),
     "spdl": Contender("SPDL + OpenCV", "with_spdl.py", "torch"),
     "litdata": Contender("LitData + OpenCV", "with_litdata.py", "torch"),

@@ -46,6 +46,7 @@ ENVIRONMENTS = {
     "decoders": Environment(
         ("simplejpeg", "imagecodecs", "kornia-rs", "opencv-python-headless>=4.11", "pillow")
     ),
+    "transformers": Environment(("transformers>=5.24", "torch==2.13.0", "torchvision", "pillow")),
     "tensorflow": Environment(("tensorflow-cpu",)),
     "tables": Environment(("pyarrow", "polars", "numpy")),
 }

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+from pages import pages
 
 from recordio import IRHeader, RecordWriter, pack
 from recordio.tools import cli
@@ -108,6 +109,19 @@ class Packs:
             path.write_bytes(encode(source.read_bytes()))
             paths.append(str(path.absolute()))
         return self._images(f"{name}-records", paths, count)
+
+    @cached_property
+    def pages(self):
+        """Pages of words; only processors read them, file by file."""
+        folder = self._folder / "pages"
+        folder.mkdir()
+        paths = []
+        for number, blob in enumerate(pages(16)):
+            paths.append(folder / f"{number}.jpg")
+            paths[-1].write_bytes(blob)
+        target = self._folder / "pages.txt"
+        target.write_text("\n".join(str(path.absolute()) for path in paths))
+        return {"list": str(target)}
 
     @cached_property
     def optimized_photos(self):

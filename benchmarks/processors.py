@@ -16,7 +16,8 @@ import numpy as np
 import torch
 import transformers
 from harness import markdown_table
-from PIL import Image, ImageDraw
+from pages import encoded, pages
+from PIL import Image
 
 from iterators import NamedRecipe, preprocess
 
@@ -30,13 +31,6 @@ PROCESSORS = {
 ROUNDS, PHOTOGRAPHS, PAGES = 5, 32, 8
 
 
-def encoded(picture):
-    """A picture as a JPEG file."""
-    file = io.BytesIO()
-    picture.save(file, "jpeg", quality=90)
-    return file.getvalue()
-
-
 def photographs(folder):
     """Contents of photographs, or of drawn pictures of their size."""
     if folder:
@@ -45,18 +39,6 @@ def photographs(folder):
     rng = np.random.default_rng(0)
     coarse = [rng.integers(0, 256, (25, 34, 3), np.uint8) for _ in range(PHOTOGRAPHS)]
     return [encoded(Image.fromarray(one).resize((500, 375), Image.BICUBIC)) for one in coarse]
-
-
-def pages():
-    """Contents of pages full of lines of words."""
-    found = []
-    for number in range(PAGES):
-        page = Image.new("RGB", (1240, 1700), "white")
-        draw = ImageDraw.Draw(page)
-        for line in range(80):
-            draw.text((60, 40 + 20 * line), f"line {line} of page {number} " * 6, "black")
-        found.append(encoded(page))
-    return found
 
 
 def contenders(name, settings):
@@ -94,7 +76,7 @@ def main(folder=None):
     torch.set_num_threads(1)
     rows = []
     for name, settings in PROCESSORS.items():
-        for what, contents in (("photographs", photographs(folder)), ("pages", pages())):
+        for what, contents in (("photographs", photographs(folder)), ("pages", pages(PAGES))):
             ours, *others = rates(contenders(name, settings), contents).values()
             cells = [f"{rate:.3g} ({ours / rate:.1f} x)" for rate in others]
             rows.append((name, what, f"{ours:.3g}", *cells))

@@ -302,6 +302,13 @@ def _add_view(parser: argparse.ArgumentParser) -> None:
         help="port of 127.0.0.1 (default: any free port)",
     )
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
+    parser.add_argument(
+        "--processor",
+        type=local_path,
+        metavar="FILE",
+        help="preprocessor_config.json of a vision-language model, whose tiles and patches the "
+        "page of an image shows",
+    )
     add(
         parser,
         "threads",
@@ -312,8 +319,17 @@ def _add_view(parser: argparse.ArgumentParser) -> None:
 def _view(settings: argparse.Namespace, interruption: Interruption) -> int:
     for module in ("jinja2", "starlette", "uvicorn"):
         need(module, "recordio view")
+    from iterators.images.augment.pipelines.parts import PipelineError
+    from iterators.images.augment.pipelines.processor_families import FAMILIES, rule_of
+
     from .view.server import serve  # slow to load
 
+    rule = None if settings.processor is None else rule_of(settings.processor)
+    if settings.processor is not None and rule is None:
+        raise PipelineError(
+            f"is none of a vision-language model that is known here ({', '.join(FAMILIES)})",
+            settings.processor,
+        )
     with contextlib.suppress(KeyboardInterrupt):  # how it ends
         serve(
             settings.packs,
@@ -321,6 +337,7 @@ def _view(settings: argparse.Namespace, interruption: Interruption) -> int:
             settings.threads,
             not settings.no_browser,
             lambda address: print(address, flush=True),
+            rule,
         )
     return 0
 

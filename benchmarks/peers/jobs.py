@@ -61,8 +61,9 @@ class Job:
     name, title : str
         On the command line, and for people.
     kind : str
-        "images" (an epoch after the other, in batches), "decode" (files to arrays, by one thread)
-        or "table" (a file, whole).
+        "images" (an epoch after the other, in batches), "decode" (files to arrays, by one thread),
+        "processor" (files to the tensors of a vision-language model, by one thread) or "table" (a
+        file, whole).
     pack : str
         What is read: the name of a method of `packs.Packs`.
     unit : str
@@ -71,6 +72,8 @@ class Job:
         Images in a batch.
     recipe : Recipe or None
         What becomes of an image.
+    processor : dict or None
+        Settings of an image processor, and its class as "image_processor_type".
     columns : int
         Of the table.
     prepared : str or None
@@ -91,6 +94,7 @@ class Job:
     unit: str = "images/s"
     batch: int = 0
     recipe: Recipe | None = None
+    processor: dict | None = None
     columns: int = 0
     prepared: str | None = None
     limits: bool = False
@@ -137,6 +141,14 @@ RANDOM_RESIZED = Recipe(224, "random_resized")
 RESIZE_CROP = Recipe(224, "random", short_side=256)
 FACES = Recipe(112, "none", mean=(127.5,) * 3, std=(127.5,) * 3)
 TODAY = Recipe(224, "random_resized", randaugment=(2, 9), erasing=0.25)
+INTERNVL_TILES = {"size": {"height": 448, "width": 448}, "crop_to_patches": True}
+#: Image processors of transformers: name, title, class without "ImageProcessor", settings.
+PROCESSORS = (
+    ("qwen2_vl", "Qwen2-VL", "Qwen2VL", {}),
+    ("siglip2", "SigLIP 2 NaFlex", "Siglip2", {}),
+    ("internvl3", "InternVL 3", "GotOcr2", INTERNVL_TILES),
+    ("idefics3", "Idefics 3", "Idefics3", {}),
+)
 TRAINING = Recipe(224, "random_resized", pillow=True)
 VALIDATION = Recipe(224, "center", pillow=True, short_side=256)
 HEAVY = Recipe(
@@ -311,6 +323,19 @@ JOBS = {
             "png_photos",
             contenders=("torchcodec", "torchvision", "kornia", "imagecodecs", "opencv", "pillow"),
             bars={"kornia": 2.8, "imagecodecs": 2.8, "opencv": 2.8, "pillow": 2.8},
+        ),
+        *(
+            Job(
+                f"{name}_{pack}",
+                f"{what} to the tensors of {title}, by one thread",
+                "processor",
+                pack,
+                batch=8,
+                processor={"image_processor_type": f"{kind}ImageProcessor", **settings},
+                bars={"transformers_pillow": 8.0, "transformers_torchvision": 3.0},
+            )
+            for name, title, kind, settings in PROCESSORS
+            for pack, what in (("photos", "Photographs"), ("pages", "Pages of 1240 x 1700 pixels"))
         ),
         Job(
             "csv_floats",

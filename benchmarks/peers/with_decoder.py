@@ -17,10 +17,22 @@ from decoders import DECODERS
 SLICE = 64  # images that are decoded in one step
 
 
+def contents(files):
+    """Contents of the image files, again and again."""
+    paths = sorted(set(Path(files["list"]).read_text().splitlines()))[:2048]
+    return itertools.cycle([Path(path).read_bytes() for path in paths])
+
+
+def batches_of(files, count):
+    """Lists of so many contents, again and again."""
+    blobs = contents(files)
+    while True:
+        yield list(itertools.islice(blobs, count))
+
+
 def decode(name, job, files, threads):
     """Steps of `SLICE` images."""
-    paths = sorted(set(Path(files["list"]).read_text().splitlines()))[:2048]
-    blobs = itertools.cycle([Path(path).read_bytes() for path in paths])
+    blobs = contents(files)
     call = DECODERS[name][0]()
     try:
         call(next(blobs))

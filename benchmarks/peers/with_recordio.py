@@ -1,4 +1,4 @@
-"""This project: `ImageRecordIter`, `read_csv`, `decode_image`.
+"""This project: `ImageRecordIter`, `read_csv`, `decode_image`, `preprocess`.
 
 `prefetch_buffer=4`; with `shuffle` a permutation of all records; bilinear.
 """
@@ -8,9 +8,9 @@ from functools import partial
 
 import numpy
 from protocol import serve
-from with_decoder import decode
+from with_decoder import batches_of, decode
 
-from iterators import ImageRecordIter
+from iterators import ImageRecordIter, NamedRecipe, preprocess
 from recordio import read_csv
 from recordio.formats import general as codec
 
@@ -30,6 +30,14 @@ def images(job, files, threads):
                 yield batch.count_samples()
 
 
+def processor(job, files, threads):
+    """Tensors of one batch after the other; memory is used again."""
+    recipe = NamedRecipe.from_processor(job.processor)
+    for blobs in batches_of(files, job.batch):
+        preprocess(blobs, recipe, threads=1)
+        yield len(blobs)
+
+
 def table(job, files, threads):
     """The file again and again, in megabytes."""
     while True:
@@ -44,4 +52,4 @@ if __name__ == "__main__":
         "NumPy": numpy.__version__,
         "decoder": codec.describe(),
     }
-    serve(versions, images=images, table=table, decode=partial(decode, "ours"))
+    serve(versions, images=images, table=table, processor=processor, decode=partial(decode, "ours"))

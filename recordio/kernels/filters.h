@@ -29,8 +29,8 @@ enum {
     FILTER_LANCZOS = 21
 };
 
-/* FILTER_GROUP target pixels are made at once with AVX-512. */
-enum { FILTER_BITS = 22, FILTER_HALF_BITS = 11, FILTER_SLACK = 64, FILTER_GROUP = 4 };
+/* FILTER_GROUP target pixels are made at once with AVX-512, and FILTER_ROWS rows with AVX2. */
+enum { FILTER_BITS = 22, FILTER_HALF_BITS = 11, FILTER_SLACK = 64, FILTER_GROUP = 4, FILTER_ROWS = 32 };
 
 /* One axis in pixels of the image that is resized, as single precision numbers: Pillow's box. */
 typedef struct {
@@ -382,39 +382,120 @@ SIMD_AVX2 static void filter_across_grey_avx2(const uint8_t* row, const int32_t*
     }
 }
 
-/* Sums of 16 values of all pairs of rows to 16-bit values. */
-SIMD_AVX2 static inline __m256i filter_down_16_avx2(const uint8_t* const* rows, const int16_t* weight,
-                                                    int pairs, int i) {
-    __m256i u0 = _mm256_setzero_si256(), u1 = u0, l0 = u0, l1 = u0;
-    for (int p = 0; p < pairs; p++, weight += 4) {
-        int32_t upper, lower;
-        memcpy(&upper, weight, 4);
-        memcpy(&lower, weight + 2, 4);
-        const __m256i wu = _mm256_set1_epi32(upper), wl = _mm256_set1_epi32(lower);
-        const __m128i a = _mm_loadu_si128((const __m128i*)(rows[2 * p] + i));
-        const __m128i b = _mm_loadu_si128((const __m128i*)(rows[2 * p + 1] + i));
-        const __m256i low = _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(a, b));
-        const __m256i high = _mm256_cvtepu8_epi16(_mm_unpackhi_epi8(a, b));
-        u0 = _mm256_add_epi32(u0, _mm256_madd_epi16(low, wu));
-        l0 = _mm256_add_epi32(l0, _mm256_madd_epi16(low, wl));
-        u1 = _mm256_add_epi32(u1, _mm256_madd_epi16(high, wu));
-        l1 = _mm256_add_epi32(l1, _mm256_madd_epi16(high, wl));
+/* Upper and lower sums of 32 values, eight in each vector. */
+typedef struct {
+    __m256i upper[4], lower[4];
+} filter_sums;
+
+SIMD_AVX2 SIMD_INLINE void filter_begin_avx2(filter_sums* sums) {
+    for (int part = 0; part < 4; part++) {
+        sums->upper[part] = _mm256_setzero_si256();
+        sums->lower[part] = _mm256_set1_epi32(1 << (FILTER_BITS - 1));
     }
-    const __m256i half = _mm256_set1_epi32(1 << (FILTER_BITS - 1));
-    u0 = _mm256_add_epi32(_mm256_add_epi32(_mm256_slli_epi32(u0, FILTER_HALF_BITS), l0), half);
-    u1 = _mm256_add_epi32(_mm256_add_epi32(_mm256_slli_epi32(u1, FILTER_HALF_BITS), l1), half);
-    return _mm256_permute4x64_epi64(
-        _mm256_packs_epi32(_mm256_srai_epi32(u0, FILTER_BITS), _mm256_srai_epi32(u1, FILTER_BITS)), 0xd8);
+}
+
+/* Adds 32 bytes of each of two taps by their weights. */
+SIMD_AVX2 SIMD_INLINE void filter_add_avx2(filter_sums* sums, const uint8_t* first, const uint8_t* second,
+                                           const int16_t* weight) {
+    const __m256i zero = _mm256_setzero_si256();
+    const __m256i a = _mm256_loadu_si256((const __m256i*)first);
+    const __m256i b = _mm256_loadu_si256((const __m256i*)second);
+    const __m256i low = _mm256_unpacklo_epi8(a, b), high = _mm256_unpackhi_epi8(a, b);
+    const __m256i values[4] = {_mm256_unpacklo_epi8(low, zero), _mm256_unpackhi_epi8(low, zero),
+                               _mm256_unpacklo_epi8(high, zero), _mm256_unpackhi_epi8(high, zero)};
+    int32_t upper, lower;
+    memcpy(&upper, weight, 4);
+    memcpy(&lower, weight + 2, 4);
+    for (int part = 0; part < 4; part++) {
+        const __m256i more = _mm256_madd_epi16(values[part], _mm256_set1_epi32(upper));
+        sums->upper[part] = _mm256_add_epi32(sums->upper[part], more);
+        sums->lower[part] =
+            _mm256_add_epi32(sums->lower[part], _mm256_madd_epi16(values[part], _mm256_set1_epi32(lower)));
+    }
+}
+
+SIMD_AVX2 SIMD_INLINE void filter_end_avx2(const filter_sums* sums, uint8_t* out) {
+    __m256i words[4];
+    for (int part = 0; part < 4; part++)
+        words[part] = _mm256_srai_epi32(
+            _mm256_add_epi32(_mm256_slli_epi32(sums->upper[part], FILTER_HALF_BITS), sums->lower[part]),
+            FILTER_BITS);
+    _mm256_storeu_si256((__m256i*)out, _mm256_packus_epi16(_mm256_packs_epi32(words[0], words[1]),
+                                                           _mm256_packs_epi32(words[2], words[3])));
 }
 
 SIMD_AVX2 static void filter_down_avx2(const uint8_t* const* rows, const int16_t* weight, int pairs, int n,
                                        uint8_t* out) {
     for (int i = 0; i < n; i += 32) {
-        const __m256i low = filter_down_16_avx2(rows, weight, pairs, i);
-        const __m256i high = filter_down_16_avx2(rows, weight, pairs, i + 16);
-        _mm256_storeu_si256((__m256i*)(out + i),
-                            _mm256_permute4x64_epi64(_mm256_packus_epi16(low, high), 0xd8));
+        filter_sums sums;
+        filter_begin_avx2(&sums);
+        for (int p = 0; p < pairs; p++)
+            filter_add_avx2(&sums, rows[2 * p] + i, rows[2 * p + 1] + i, weight + 4 * (ptrdiff_t)p);
+        filter_end_avx2(&sums, out + i);
     }
+}
+
+/* Sixteen bytes of sixteen rows to their columns, in each half of the vectors. */
+SIMD_AVX2 SIMD_INLINE void filter_turn_avx2(__m256i* rows) {
+    for (int bit = 0; bit < 4; bit++) {
+        __m256i turned[16];
+        for (int i = 0; i < 8; i++) {
+            turned[2 * i] = _mm256_unpacklo_epi8(rows[i], rows[i + 8]);
+            turned[2 * i + 1] = _mm256_unpackhi_epi8(rows[i], rows[i + 8]);
+        }
+        memcpy(rows, turned, sizeof turned);
+    }
+}
+
+/* FILTER_ROWS rows across at once, by columns, so that all values of a vector have the same weights.  `columns`
+   has room for as many bytes of every byte that is read of a row. */
+SIMD_AVX2 SIMD_INLINE void filter_across_rows_avx2_n(const uint8_t* rows, size_t stride, const int32_t* index,
+                                                     const int16_t* weight, int pairs, int count,
+                                                     int channels, uint8_t* columns, uint8_t* const* out) {
+    const ptrdiff_t next = (ptrdiff_t)channels * FILTER_ROWS;
+    uint8_t made[16 * 4 * FILTER_ROWS];
+    int turned = 0;
+    __m256i block[16];
+    for (int i = 0; i < count; i += 16) {
+        for (int k = i; k < i + 16 && k < count; k++, weight += 4 * (ptrdiff_t)pairs) {
+            for (; turned < index[k] + 2 * pairs * channels; turned += 16) {
+                for (size_t y = 0; y < 16; y++)
+                    block[y] = _mm256_loadu2_m128i((const __m128i*)(rows + (y + 16) * stride + turned),
+                                                   (const __m128i*)(rows + y * stride + turned));
+                filter_turn_avx2(block);
+                for (int x = 0; x < 16; x++)
+                    _mm256_storeu_si256((__m256i*)(columns + (ptrdiff_t)(turned + x) * FILTER_ROWS),
+                                        block[x]);
+            }
+            for (int c = 0; c < channels; c++) {
+                const uint8_t* from = columns + (ptrdiff_t)(index[k] + c) * FILTER_ROWS;
+                filter_sums sums;
+                filter_begin_avx2(&sums);
+                for (int p = 0; p < pairs; p++, from += 2 * next)
+                    filter_add_avx2(&sums, from, from + next, weight + 4 * (ptrdiff_t)p);
+                filter_end_avx2(&sums, made + ((k - i) * channels + c) * FILTER_ROWS);
+            }
+        }
+        for (int part = 0; part < channels; part++) {
+            for (int x = 0; x < 16; x++)
+                block[x] = _mm256_loadu_si256((const __m256i*)(made + (16 * part + x) * FILTER_ROWS));
+            filter_turn_avx2(block);
+            for (int y = 0; y < 16; y++)
+                _mm256_storeu2_m128i((__m128i*)(out[y + 16] + (ptrdiff_t)i * channels + 16 * part),
+                                     (__m128i*)(out[y] + (ptrdiff_t)i * channels + 16 * part), block[y]);
+        }
+    }
+}
+
+SIMD_AVX2 static void filter_across_rows_avx2(const uint8_t* rows, size_t stride, const int32_t* index,
+                                              const int16_t* weight, int pairs, int count, int channels,
+                                              uint8_t* columns, uint8_t* const* out) {
+    if (channels == 3)
+        filter_across_rows_avx2_n(rows, stride, index, weight, pairs, count, 3, columns, out);
+    else if (channels == 1)
+        filter_across_rows_avx2_n(rows, stride, index, weight, pairs, count, 1, columns, out);
+    else
+        filter_across_rows_avx2_n(rows, stride, index, weight, pairs, count, 4, columns, out);
 }
 
 /* The sums of products with the highest, the middle and the lowest bytes, to rounded values. */
@@ -564,6 +645,11 @@ static void filter_across_at(int level, const uint8_t* row, const int32_t* index
     }
 #endif
     filter_across(row, index, weight, pairs, count, channels, out);
+}
+
+/* How many rows at once go across with these weights; 1: filter_across_at. */
+static int filter_rows(int level) {
+    return SIMD_X86 && level == SIMD_LEVEL_AVX2 ? FILTER_ROWS : 1;
 }
 
 static void filter_down_at(int level, const uint8_t* const* rows, const int16_t* weight, int pairs, int n,

@@ -45,8 +45,10 @@ typedef struct {
     int across, down, down_first; /* the passes that there are, and their order */
     int x_first, x_end, x_most, x_pairs;
     int y_first, y_end, y_most, y_pairs;
-    int multiplies; /* colours by alpha */
-    size_t stride;  /* of the rows that are kept */
+    int multiplies;  /* colours by alpha */
+    int block, room; /* rows that go across at once, and that are kept */
+    size_t stride;   /* of the rows that are kept */
+    size_t wide;     /* of those that go across at once */
 } resample_passes;
 
 typedef struct resampler {
@@ -78,6 +80,7 @@ typedef struct resampler {
     double* values;
     const uint8_t** taken;         /* rows that make one target row */
     uint8_t *kept, *line, *across; /* rows of the rectangle in turns; a row after the second pass */
+    uint8_t *waiting, *turned;     /* rows that go across at once, and the same by columns */
 
     unsigned char* memory;
     size_t capacity;
@@ -185,7 +188,11 @@ static size_t resampler_lay_out(resampler* r, unsigned char* memory, const resam
         r->values = (double*)resample_take(
             memory, &used, (size_t)(p->x_most > p->y_most ? p->x_most : p->y_most), sizeof(double));
         r->taken = (const uint8_t**)resample_take(memory, &used, 2 * y_pairs, sizeof(uint8_t*));
-        r->kept = (uint8_t*)resample_take(memory, &used, 2 * y_pairs, p->stride);
+        r->kept = (uint8_t*)resample_take(memory, &used, (size_t)p->room, p->stride);
+        if (p->block > 1) {
+            r->waiting = (uint8_t*)resample_take(memory, &used, (size_t)p->block, p->wide);
+            r->turned = (uint8_t*)resample_take(memory, &used, (size_t)p->block, p->wide);
+        }
         r->line = (uint8_t*)resample_take(memory, &used, 1, p->stride);
         r->across = (uint8_t*)resample_take(memory, &used, values + FILTER_SLACK, 1);
         break;
@@ -243,6 +250,9 @@ static void resampler_find_passes(resampler* r, int method, const resample_axis*
     p->multiplies = r->channels == 4;
     widest = (size_t)(p->down_first || !p->across ? p->x_end - p->x_first : x->count);
     p->stride = (widest * (size_t)r->channels + FILTER_SLACK + 63) & ~(size_t)63;
+    p->block = p->across && !p->down_first ? filter_rows(r->level) : 1;
+    p->room = 2 * p->y_pairs + p->block - 1;
+    p->wide = ((size_t)(p->x_end - p->x_first) * (size_t)r->channels + FILTER_SLACK + 63) & ~(size_t)63;
 }
 
 /* Choose the plan that applies; also the whole factors. */
@@ -498,17 +508,19 @@ static void resampler_load(const resampler* r, const uint8_t* row, uint8_t* to) 
         memcpy(to, row, (size_t)r->width * (size_t)r->channels);
 }
 
-/* Writes one target row, made of the rows that are kept, the last of which is number `at`. */
-static void resampler_filter_row(resampler* r, int at) {
+static uint8_t* resampler_kept(const resampler* r, int row) {
+    return r->kept + (size_t)(row % r->passes.room) * r->passes.stride;
+}
+
+/* Writes one target row, made of the rows that are kept. */
+static void resampler_filter_row(resampler* r) {
     const resample_passes* p = &r->passes;
-    const int room = 2 * p->y_pairs, n = (p->down_first || !p->across ? r->width : r->columns) * r->channels;
-    const uint8_t* line = r->kept + (size_t)(at % room) * p->stride;
+    const int n = (p->down_first || !p->across ? r->width : r->columns) * r->channels;
+    const uint8_t* line = resampler_kept(r, r->done);
     if (p->down) {
         const int first = r->y_index[r->done];
-        for (int k = 0; k < room; k++) {
-            const int row = first + k < r->height ? first + k : r->height - 1;
-            r->taken[k] = r->kept + (size_t)(row % room) * p->stride;
-        }
+        for (int k = 0; k < 2 * p->y_pairs; k++)
+            r->taken[k] = resampler_kept(r, first + k < r->height ? first + k : r->height - 1);
         filter_down_at(r->level, r->taken, r->y_weight + 4 * (ptrdiff_t)r->done * p->y_pairs, p->y_pairs, n,
                        r->line);
         line = r->line;
@@ -524,20 +536,42 @@ static void resampler_filter_row(resampler* r, int at) {
         memcpy(resampler_out(r), line, (size_t)r->columns * (size_t)r->channels);
 }
 
+/* The rows that wait, the last of which is number `at`, into those that are kept. */
+static void resampler_filter_block(resampler* r, int at) {
+    const resample_passes* p = &r->passes;
+    const int count = at % p->block + 1;
+    uint8_t* out[FILTER_ROWS];
+    for (int k = 0; k < FILTER_ROWS; k++)
+        out[k] = k < count ? resampler_kept(r, at - count + 1 + k) : r->line; /* of no account */
+#if SIMD_X86
+    if (count > FILTER_ROWS / 4) {
+        filter_across_rows_avx2(r->waiting, p->wide, r->x_index, r->x_weight, p->x_pairs, r->columns,
+                                r->channels, r->turned, out);
+        return;
+    }
+#endif
+    for (int k = 0; k < count; k++)
+        filter_across_at(r->level, r->waiting + (size_t)k * p->wide, r->x_index, r->x_weight, p->x_pairs,
+                         r->columns, r->channels, out[k]);
+}
+
 static void resampler_push_filter(resampler* r, const uint8_t* row, int at) {
     const resample_passes* p = &r->passes;
-    uint8_t* kept = r->kept + (size_t)(at % (2 * p->y_pairs)) * p->stride;
-    if (p->across && !p->down_first) {
+    if (p->block > 1) {
+        resampler_load(r, row, r->waiting + (size_t)(at % p->block) * p->wide);
+        if (at % p->block < p->block - 1 && at < r->height - 1) return;
+        resampler_filter_block(r, at);
+    } else if (p->across && !p->down_first) {
         resampler_load(r, row, r->source);
         filter_across_at(r->level, r->source, r->x_index, r->x_weight, p->x_pairs, r->columns, r->channels,
-                         kept);
+                         resampler_kept(r, at));
     } else {
-        resampler_load(r, row, kept);
+        resampler_load(r, row, resampler_kept(r, at));
     }
     while (r->done < r->lines) {
         const int end = p->down ? r->y_index[r->done] + 2 * p->y_pairs : r->done + 1;
         if ((end < r->height ? end : r->height) - 1 > at) return;
-        resampler_filter_row(r, at);
+        resampler_filter_row(r);
         r->done++;
     }
 }

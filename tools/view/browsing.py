@@ -9,10 +9,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from iterators.images.contact_sheet import Layer
+from iterators.images.processors.drawing import MadePicture, made_pictures, plan_words
 from recordio.errors import (
     ExpressionError,
     FieldError,
     ImageDecodeError,
+    ImageSizeError,
     KeyNotFoundError,
     RecordIOError,
 )
@@ -53,6 +55,14 @@ class RecordTile(NamedTuple):
     texts: list[str]
 
 
+class Prepared(NamedTuple):
+    """All that the processor of a model makes of an image."""
+
+    name: str
+    words: str
+    pictures: list[MadePicture]
+
+
 class Switch(NamedTuple):
     """Link that hides what is drawn over images, or shows it again."""
 
@@ -71,6 +81,18 @@ def tile(pack: ShownPack, found: ShownRecord) -> RecordTile:
             size = None
     texts = [] if found.damage else pack.fields.texts(found.key)
     return RecordTile(found, pack.label_text(found), pack.file_name(found), size, texts)
+
+
+def prepared(site: Site, size: tuple[int, int] | None) -> Prepared | None:
+    """Return what the processor makes of an image of (width, height), if there is a processor."""
+    if site.rule is None or size is None:
+        return None
+    width, height = size
+    try:
+        words = plan_words(site.rule, site.rule.plan(height, width))
+        return Prepared(site.rule.name, words, made_pictures(site.rule, height, width))
+    except ImageSizeError as error:
+        return Prepared(site.rule.name, f"refused: {error}", [])
 
 
 def hidden_from(request: Any, pack: ShownPack) -> frozenset[str]:
@@ -285,6 +307,7 @@ def record(site: Site, request: Any) -> Any:
         else address("pack", pack.name, "record", position + 1, hide=hide),
         hide=hide,
         fields=fields,
+        prepared=prepared(site, values["size"]) if not values["wrong"] else None,
         switches=switches(request, pack, found.objects is not None) if found.is_image else [],
         **values,
     )

@@ -14,6 +14,7 @@ import webbrowser
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from iterators.images.augment.pipelines.processor_rules import ProcessorRule
 from recordio.errors import KeyNotFoundError, RecordIOError
 
 from . import browsing, reports, statistics, training
@@ -111,6 +112,7 @@ def serve(
     threads: int | None = None,
     browser: bool = True,
     say: Callable[[str], object] = print,
+    rule: ProcessorRule | None = None,
 ) -> None:
     """Show packs until Ctrl-C.
 
@@ -119,7 +121,7 @@ def serve(
     """
     import uvicorn
 
-    site = Site(open_packs(paths), threads)
+    site = Site(open_packs(paths), threads, rule)
     token = secrets.token_urlsafe(24)
     with contextlib.closing(site), socket.create_server((LOOPBACK, port)) as listening:
         port = listening.getsockname()[1]

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
+from iterators.images.augment.pipelines.processor_rules import ProcessorRule
+
 from ..payloads import number_text
 from .pack import ShownPack
 from .pictures import Pictures
@@ -32,10 +34,17 @@ class BadRequest(ValueError):
 class Site:
     """Packs that are shown and what belongs to them."""
 
-    def __init__(self, packs: Mapping[str, ShownPack], threads: int | None = None) -> None:
+    def __init__(
+        self,
+        packs: Mapping[str, ShownPack],
+        threads: int | None = None,
+        rule: ProcessorRule | None = None,
+    ) -> None:
         import jinja2
 
         self.packs = dict(packs)
+        #: Of the image processor whose tiles and patches are shown.
+        self.rule = rule
         self.pictures = Pictures(threads)
         #: Names and texts of the pages of a pack that every page leads to.
         self.navigation: list[tuple[str, str]] = []

@@ -187,7 +187,7 @@ class NamedRecipe:
         return cls._translated("timm", found)
 
     @classmethod
-    def from_processor(cls, processor: Any) -> NamedRecipe:
+    def from_processor(cls, processor: Any, reducing_gap: float | None = None) -> NamedRecipe:
         """Translate an image processor of Hugging Face's transformers into keywords.
 
         Parameters
@@ -195,6 +195,9 @@ class NamedRecipe:
         processor : str, os.PathLike, dict or object
             The path of a ``preprocessor_config.json`` or of its folder, the content of the file, or
             a processor, which has `to_dict`.
+        reducing_gap : float, optional
+            Decode a JPEG at 1/2, 1/4 or 1/8 as long as it has at least this many times its final
+            size, as Pillow's `draft` does for `thumbnail`: quicker, with other pixels.  At least 1.
 
         Returns
         -------
@@ -230,8 +233,14 @@ class NamedRecipe:
         rule = rule_of(processor)
         if rule is not None:
             found = {"image_processor_type": rule.name, **rule.config}
+            if reducing_gap is not None:
+                found["reducing_gap"] = reducing_gap
+                rule_of(found)  # or an error
             return cls("transformers", processor=found)
-        return cls._translated("transformers", processors.translated(processor))
+        translated = processors.translated(processor)
+        if reducing_gap is not None:
+            translated.keywords["reducing_gap"] = reducing_gap
+        return cls._translated("transformers", translated)
 
     @classmethod
     def from_albumentations(cls, transform: Any, python: str | None = None) -> NamedRecipe:

@@ -236,10 +236,13 @@ class _Batch:
         tables = np.tile(np.arange(256), (3, 1)) if dtype == "uint8" else rule.tables()
         tables = np.ascontiguousarray(tables.astype(self.dtype))
         self.tables = tables.view(np.uint8).reshape(3, -1)
+        self.scale = rule.scale()
         form = rule.patches
         self.form = (0, 1, 1, False) if form is None else form[:4]
         self.method = FILTERS[rule.config["resample"]]
         self.sizes: list[tuple[int, int]] = [(0, 0)] * len(images)
+        #: By which pictures are decoded.
+        self.denominators = [1] * len(images)
         self.plans: list[Any] = [None] * len(images)
         #: For each picture, where it begins among the items, and for how many there is room.
         self.rooms: dict[int, tuple[int, int]] = {}
@@ -276,6 +279,7 @@ class _Batch:
 
     def look(self, number: int) -> None:
         """Find the size of a picture and its plan; a file is read for that."""
+        scales = False
         image = self.images[number]
         if isinstance(image, (str, os.PathLike)):
             try:
@@ -302,10 +306,14 @@ class _Batch:
                     "image file, a path, an array of uint8 or an image of Pillow"
                 ) from None
             size = facts.height, facts.width
+            # The grids of a turned picture need not begin at its edges.
+            scales = facts.kind == "jpeg" and facts.orientation == 1
         height, width = size
         several = self._counts is not None and self.of_several[number]
         self.plans[number] = self.rule.plan(height, width, bool(several))
         self.sizes[number] = height, width
+        if scales:
+            self.denominators[number] = self.rule.denominator(self.plans[number])
 
     def arrange(self, failed: Mapping[int, Any], out: Any, allocate: Any) -> None:
         """Take memory for all pictures that have a plan."""
@@ -359,6 +367,7 @@ class _Batch:
         steps = [_step_row(step, plan) for step in plan.steps]
         write_picture(
             self._load(number),
+            (*self.sizes[number], self.denominators[number]),
             np.array(steps, np.int32).reshape(-1, 11),
             np.array(plan.cuts, np.int32),
             plan.tile,
@@ -366,6 +375,7 @@ class _Batch:
             self.form,
             self.item[-2:] if self.form[0] == 0 else (0, 0),
             self.tables,
+            self.scale,
             self.bytes,
             begin,
             room,
@@ -381,13 +391,15 @@ class _Batch:
         if hasattr(image, "getbands"):
             with self.locks[id(image)]:  # loading it is no work for two threads
                 return _rgb_of_pillow(image, self._converts(len(image.getbands())))
+        by = self.denominators[number]
+        height, width = -(-height // by), -(-width // by)
         size = height * width * 3
         room = getattr(self.scratch, "room", None)
         if room is None or len(room) < size:
             room = self.scratch.room = np.empty(size, np.uint8)
         pixels = room[:size].reshape(height, width, 3)
         try:
-            return decode_image(image, out=pixels, **self.limits)
+            return decode_image(image, out=pixels, scale=1 / by, **self.limits)
         except RecordIOError:
             raise
         except ValueError as error:  # of another size than its header says

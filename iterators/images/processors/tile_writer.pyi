@@ -8,6 +8,7 @@ class Scratch: ...
 
 def write_picture(
     pixels: np.ndarray,
+    source: tuple[int, int, int],
     steps: np.ndarray,
     cuts: np.ndarray,
     tile: tuple[int, int],
@@ -15,6 +16,7 @@ def write_picture(
     form: tuple[int, int, int, bool],
     item: tuple[int, ...],
     tables: np.ndarray,
+    scale: np.ndarray,
     out: np.ndarray,
     begin: int,
     room: int,

@@ -2,7 +2,7 @@
 
 A picture is done in one go without the GIL, after tables of whole numbers that a
 `processor_rules.PicturePlan` becomes: `write_picture`.  Every value is looked up, so that it has
-the rounding of the processor, and written once.
+the rounding of the processor, or computed where that gives the same tables, and written once.
 """
 
 from libc.stddef cimport ptrdiff_t
@@ -14,6 +14,14 @@ cimport recordio.kernels.resample as resample
 from recordio.kernels.pixel cimport PIXEL_SLACK
 
 cdef extern from "iterators/images/processors/tile_store.h" nogil:
+    ctypedef struct tile_scale:
+        float divisor
+        float[3] mean
+        float[3] deviation
+
+    bint tile_scale_fits(const tile_scale* scale, const void* tables)
+    void tile_values(const uint8_t* line, int count, const tile_scale* scale, float* red,
+                     float* green, float* blue)
     void tile_store(void* to, const void* source, size_t size)
     void tile_store_done()
 
@@ -30,11 +38,11 @@ ctypedef fused value:
     uint32_t
 
 
-# RGB pixels somewhere in memory.
+# RGB pixels somewhere in memory; height and width are those before it was decoded at a fraction.
 cdef struct Picture:
     const uint8_t* first
     ptrdiff_t stride
-    int height, width
+    int height, width, denominator
 
 
 # Where the pixels of a tile or a patch go, in values of the tensor.
@@ -45,6 +53,7 @@ cdef struct Form:
     bint interleaved
     int item_height         # of a tile in the tensor, which may be larger than the tile
     int item_width
+    const tile_scale* scale     # by which values can be computed; NULL: they are looked up
 
 
 cdef class Scratch:
@@ -67,20 +76,24 @@ cdef class Scratch:
         return self.memory
 
 
-def write_picture(const uint8_t[:, :, ::1] pixels not None, const int[:, ::1] steps not None,
-                  const int[:, ::1] cuts not None, tile, int method, form, item,
-                  const uint8_t[:, ::1] tables not None, uint8_t[::1] out not None,
-                  size_t begin, size_t room, Scratch scratch not None, fill=(0, 0, 0)):
+def write_picture(const uint8_t[:, :, ::1] pixels not None, source,
+                  const int[:, ::1] steps not None, const int[:, ::1] cuts not None, tile,
+                  int method, form, item, const uint8_t[:, ::1] tables not None,
+                  const float[::1] scale not None, uint8_t[::1] out not None, size_t begin,
+                  size_t room, Scratch scratch not None, fill=(0, 0, 0)):
     """Write all tiles of a picture, and zeros into the rest of its room.
 
-    `steps` and `cuts` are those of a plan, with `STEP_COLUMNS` and (source, y, x) columns; `tile`
-    is (height, width); `method` a filter of `recordio.kernels.resample`; `form` is (side, merge,
-    repeat, interleaved), side 0 for tiles; `item` (height, width) of a tile in the tensor.
-    `tables` has the bytes of 256 values for each channel.  The picture's part of `out` begins at
-    the item `begin`, of which it has `room`.  `scratch` is that of the thread, `fill` the colour of
-    canvases.
+    `source` is (height, width) and the denominator of the fraction at which the pixels were
+    decoded.  `steps` and `cuts` are those of a plan, with `STEP_COLUMNS` and (source, y, x)
+    columns; `tile` is (height, width); `method` a filter of `recordio.kernels.resample`; `form` is
+    (side, merge, repeat, interleaved), side 0 for tiles; `item` (height, width) of a tile in the
+    tensor.  `tables` has the bytes of 256 values for each channel, and `scale` the seven numbers
+    that floats of these tables are computed with, where that gives the same ones.  The picture's
+    part of `out` begins at the item `begin`, of which it has `room`.  `scratch` is that of the
+    thread, `fill` the colour of canvases.
     """
     cdef Form to
+    cdef Picture given
     cdef int status, item_size = <int>tables.shape[1] // 256
     cdef int height = tile[0], width = tile[1]
     cdef size_t item_bytes, used, size = 1
@@ -90,13 +103,19 @@ def write_picture(const uint8_t[:, :, ::1] pixels not None, const int[:, ::1] st
     colour[0], colour[1], colour[2] = fill
     to.side, to.merge, to.repeat, to.interleaved = form
     to.item_height, to.item_width = item
+    given.height, given.width, given.denominator = source
+    given.first, given.stride = &pixels[0, 0, 0], pixels.shape[1] * CHANNELS
     if to.side:
         item_bytes = <size_t>CHANNELS * to.repeat * to.side * to.side * item_size
         used = <size_t>(height // to.side) * (width // to.side)
     else:
         item_bytes = <size_t>CHANNELS * to.item_height * to.item_width * item_size
         used = cuts.shape[0]
-    if (tables.shape[0] != CHANNELS or pixels.shape[2] != CHANNELS or used > room
+    if (tables.shape[0] != CHANNELS or scale.shape[0] != 1 + 2 * CHANNELS
+            or pixels.shape[2] != CHANNELS or used > room
+            or given.denominator not in (1, 2, 4, 8)
+            or pixels.shape[0] != _above(given.height, given.denominator)
+            or pixels.shape[1] != _above(given.width, given.denominator)
             or steps.shape[1] != STEP_COLUMNS or cuts.shape[1] != 3
             or (to.side and (cuts.shape[0] != 1 or height % (to.side * to.merge)
                              or width % (to.side * to.merge)))
@@ -109,8 +128,11 @@ def write_picture(const uint8_t[:, :, ::1] pixels not None, const int[:, ::1] st
             raise ValueError("the plan of a picture has one without pixels")
         size += <size_t>steps[i, 7] * steps[i, 8] * CHANNELS + PIXEL_SLACK
     memory = scratch.reserve(size)
+    to.scale = <const tile_scale*>&scale[0]
+    if item_size != sizeof(float) or not tile_scale_fits(to.scale, &tables[0, 0]):
+        to.scale = NULL
     with nogil:
-        status = _write(pixels, steps, cuts, height, width, method, &to, &tables[0, 0], item_size,
+        status = _write(&given, steps, cuts, height, width, method, &to, &tables[0, 0], item_size,
                         &out[0] + begin * item_bytes, item_bytes, memory, colour)
         if status == resample.RESAMPLE_OK:
             memset(&out[0] + (begin + used) * item_bytes, 0, (room - used) * item_bytes)
@@ -120,7 +142,11 @@ def write_picture(const uint8_t[:, :, ::1] pixels not None, const int[:, ::1] st
         raise ValueError("a step of the plan of a picture lies outside of it")
 
 
-cdef int _write(const uint8_t[:, :, ::1] pixels, const int[:, ::1] steps, const int[:, ::1] cuts,
+cdef int _above(int length, int denominator) noexcept nogil:
+    return (length + denominator - 1) // denominator
+
+
+cdef int _write(const Picture* given, const int[:, ::1] steps, const int[:, ::1] cuts,
                 int height, int width, int method, const Form* form, const uint8_t* tables,
                 int item_size, uint8_t* out, size_t item_bytes, uint8_t* memory,
                 const uint8_t* colour) noexcept nogil:
@@ -135,8 +161,7 @@ cdef int _write(const uint8_t[:, :, ::1] pixels, const int[:, ::1] steps, const 
     if made == NULL or resampler == NULL or room == NULL:
         status = resample.RESAMPLE_NO_MEMORY
     else:
-        made[0].first, made[0].stride = &pixels[0, 0, 0], pixels.shape[1] * CHANNELS
-        made[0].height, made[0].width = <int>pixels.shape[0], <int>pixels.shape[1]
+        made[0] = given[0]
         for i in range(count):
             status = _step(resampler, method, made, i, &steps[i, 0], &memory, colour)
             if status != resample.RESAMPLE_OK:
@@ -147,8 +172,8 @@ cdef int _write(const uint8_t[:, :, ::1] pixels, const int[:, ::1] steps, const 
                 status = resample.RESAMPLE_BAD_ARGUMENT
                 break
             source = &made[cuts[i, 0]]
-            if (cuts[i, 1] < 0 or cuts[i, 2] < 0 or cuts[i, 1] + height > source.height
-                    or cuts[i, 2] + width > source.width):
+            if (source.denominator != 1 or cuts[i, 1] < 0 or cuts[i, 2] < 0
+                    or cuts[i, 1] + height > source.height or cuts[i, 2] + width > source.width):
                 status = resample.RESAMPLE_BAD_ARGUMENT
                 break
             first = source.first + cuts[i, 1] * source.stride + cuts[i, 2] * CHANNELS
@@ -182,14 +207,18 @@ cdef int _step(resample.resampler* resampler, int method, Picture* made, int num
     if not 0 <= step[0] <= number:
         return resample.RESAMPLE_BAD_ARGUMENT
     source = &made[step[0]]
-    to.height, to.width = step[7], step[8]
+    to.height, to.width, to.denominator = step[7], step[8], 1
     if (x < 0 or y < 0 or width < 1 or height < 1 or x + width > source.width
             or y + height > source.height or step[9] < 0 or step[10] < 0
             or step[5] < 1 or step[6] < 1 or step[9] + step[5] > to.height
             or step[10] + step[6] > to.width):
         return resample.RESAMPLE_BAD_ARGUMENT
-    first = source.first + y * source.stride + x * CHANNELS
-    if height == to.height and width == to.width and height == step[5] and width == step[6]:
+    first = source.first
+    if source.denominator == 1:
+        first += y * source.stride + x * CHANNELS
+        x = y = 0
+    if (source.denominator == 1 and height == to.height and width == to.width
+            and height == step[5] and width == step[6]):
         to.first, to.stride = first, source.stride      # as it is: of the same pixels
         return resample.RESAMPLE_OK
     to.stride = <ptrdiff_t>to.width * CHANNELS
@@ -198,8 +227,8 @@ cdef int _step(resample.resampler* resampler, int method, Picture* made, int num
     to.first = own
     if to.height != step[5] or to.width != step[6]:
         _fill(own, size, colour)
-    _axis(&across, width, step[6])
-    _axis(&down, height, step[5])
+    _axis(&across, source, x, width, source.width, step[6])
+    _axis(&down, source, y, height, source.height, step[5])
     status = resample.resampler_begin(
         resampler, method, &across, &down, CHANNELS,
         own + step[9] * to.stride + step[10] * CHANNELS, to.stride)
@@ -221,12 +250,13 @@ cdef void _fill(uint8_t* canvas, size_t size, const uint8_t* colour) noexcept no
         canvas[at] = colour[at % CHANNELS]
 
 
-cdef void _axis(resample.resample_axis* axis, int source, int target) noexcept nogil:
+cdef void _axis(resample.resample_axis* axis, const Picture* picture, int origin, int source,
+                int stored, int target) noexcept nogil:
     """All pixels of an axis, to so many."""
-    axis.source = axis.stored = source
+    axis.source, axis.origin, axis.stored = source, origin, stored
     axis.target = axis.count = target
-    axis.begin = axis.origin = 0
-    axis.denominator = 1
+    axis.begin = 0
+    axis.denominator = picture.denominator
     axis.low = axis.high = 0
 
 
@@ -237,7 +267,7 @@ cdef void _tile(const uint8_t* first, ptrdiff_t stride, int height, int width, c
     cdef size_t plane = <size_t>form.item_height * form.item_width
     if side == 0:
         for y in range(height):
-            _look_up(first + y * stride, width, tables, room, room + width, room + 2 * width, 1)
+            _planes(first + y * stride, width, form, tables, room, room + width, room + 2 * width)
             for channel in range(CHANNELS):
                 tile_store(out + channel * plane + <size_t>y * form.item_width,
                            room + channel * width, width * sizeof(value))
@@ -264,13 +294,22 @@ cdef inline value* _patch(const uint8_t* first, ptrdiff_t stride, const Form* fo
         tile_store(out, room, CHANNELS * plane * sizeof(value))
         return out + CHANNELS * plane
     for y in range(side):
-        _look_up(first + y * stride, side, tables, to, to + plane, to + 2 * plane, 1)
+        _planes(first + y * stride, side, form, tables, to, to + plane, to + 2 * plane)
         to += side
     for channel in range(CHANNELS):
         for _again in range(form.repeat):
             tile_store(out, room + channel * plane, plane * sizeof(value))
             out += plane
     return out
+
+
+cdef inline void _planes(const uint8_t* line, int width, const Form* form, const value* tables,
+                         value* red, value* green, value* blue) noexcept nogil:
+    """Make the values of a row of pixels for three planes."""
+    if form.scale != NULL and width >= 8:
+        tile_values(line, width, form.scale, <float*>red, <float*>green, <float*>blue)
+    else:
+        _look_up(line, width, tables, red, green, blue, 1)
 
 
 cdef inline void _look_up(const uint8_t* line, int width, const value* tables, value* red,

@@ -99,6 +99,19 @@ def test_large_images_equal_pillow(method, size, channels):
     np.testing.assert_array_equal(resample.resize(image, size, method), expected)
 
 
+@pytest.mark.parametrize("height", [1, 8, 9, 31, 32, 33, 40, 41, 64, 73])
+@pytest.mark.parametrize("channels", [1, 3, 4])
+@pytest.mark.parametrize("new_height", [None, 7, 100])
+def test_rows_that_go_across_together_equal_pillow(height, channels, new_height):
+    image = pixels(height, height, 50, channels)
+    for width, method in ((17, 21), (71, 20), (1, 18)):
+        size = width, new_height or height
+        expected = by_pillow(image, size, method)
+        for variant in variants():
+            result = resize(image, size, method, variant=variant)
+            np.testing.assert_array_equal(result, expected, err_msg=variant)
+
+
 @pytest.mark.parametrize("size", [(40, 20), (20, 40), (60, 10), (10, 60)])
 def test_either_axis_may_come_first(size):
     """Pillow begins with the height where that is less work; the bytes show the order."""

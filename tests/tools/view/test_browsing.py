@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from iterators.images.augment.pipelines.processor_families import rule_of
 from recordio import IRHeader, RecordReader, RecordWriter, pack, unpack
+from recordio.tools.view.pack import open_packs
 
 HARMFUL = "<script>alert('class')</script>"  # a name of a class of the plain pack
 
@@ -313,3 +315,46 @@ def test_the_page_of_a_record_shows_its_fields(tmp_path):
     assert "&lt;b&gt;a cat&lt;/b&gt;" in pages[0] and "<b>a cat</b>" not in pages[0]
     assert "Field text" in pages[1] and "&#34;ok&#34;: 1" in pages[1]
     assert "its field text is missing" in pages[2]
+
+
+SPLITTING = {
+    "GotOcr2": ({"size": {"height": 32, "width": 32}, "crop_to_patches": True}, "tiles of 32 x 32"),
+    "Qwen2VL": ({}, "24 patches, 4 rows of 6; 6 where the model merges 2 x 2"),
+    "Siglip2": ({}, "in room for 256"),
+    "LlavaNext": ({"image_grid_pinpoints": [[224, 448]]}, "3 tiles of 224 x 224 pixels"),
+}
+
+
+@pytest.mark.parametrize("name", SPLITTING)
+def test_a_record_shows_what_a_processor_makes_of_it(client, site, name):
+    settings, words = SPLITTING[name]
+    assert "ImageProcessor" not in client.get("/pack/plain/record/1").text
+    site.rule = rule_of({"image_processor_type": f"{name}ImageProcessor", **settings})
+    text = client.get("/pack/plain/record/1").text  # 60 x 41 pixels
+    assert f"<h2>{name}ImageProcessor</h2>" in text and words in text
+    plan = site.rule.plan(41, 60)
+    count = 0 if site.rule.patches else len(plan.cuts)
+    assert re.findall(r'font-size="[\d.]+">(\d+)</text>', text) == [str(i) for i in range(count)]
+    assert text.count('<image href="/pack/plain/image/1/1280"') == len(
+        {c.source for c in plan.cuts}
+    )
+    for height, width in {plan.tile} if count == 0 else set():
+        assert f"{width} × {height} pixels" in text
+
+
+def test_a_size_that_a_processor_refuses_is_said(client, site, tmp_path, images):
+    strip = tmp_path / "strip"
+    with RecordWriter(f"{strip}.rec") as writer:
+        writer.write(pack(IRHeader(0, 0, 0, 0), images.png(2, 500)))
+    site.packs.update(open_packs([str(strip)]))
+    site.packs["strip"].locations.survey(lambda: False)
+    site.rule = rule_of({"image_processor_type": "Qwen2VLImageProcessor"})
+    text = client.get("/pack/strip/record/0").text
+    assert "refused: absolute aspect ratio must be smaller than 200" in text
+
+
+def test_records_that_are_no_images_have_no_tiles(client, site):
+    site.rule = rule_of({"image_processor_type": "Qwen2VLImageProcessor"})
+    for position in (1, 5, 6):  # JSON, a damaged image, nothing
+        answer = client.get(f"/pack/mixed/record/{position}")
+        assert answer.status_code == 200 and "ImageProcessor" not in answer.text

@@ -140,3 +140,15 @@ def test_wrong_arguments(command, words):
     with pytest.raises(SystemExit) as ended:
         command("view", *words)
     assert ended.value.code == 2
+
+
+def test_a_processor_is_read_first(started, plain, tmp_path, capsys):
+    from recordio.tools.cli import main
+
+    file = tmp_path / "preprocessor_config.json"
+    file.write_text('{"image_processor_type": "CLIPImageProcessor"}')
+    assert main(["view", "--no-browser", "--processor", str(file), plain]) == 1
+    assert "none of a vision-language model" in capsys.readouterr().err
+    file.write_text('{"image_processor_type": "Siglip2ImageProcessor"}')
+    _, port, token = started("--processor", str(file), plain)
+    assert b"Siglip2ImageProcessor" in get(port, "/pack/plain/record/1", token)[1]

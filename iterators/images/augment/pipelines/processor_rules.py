@@ -132,6 +132,13 @@ class ProcessorRule:
         rule = cls(name, {key: _plain(value) for key, value in sorted(known.items())})
         if rule.config["resample"] not in range(6):
             raise rule.error(f"resample={rule.config['resample']!r}: expected a filter of Pillow")
+        gap = rule.config["reducing_gap"]
+        if gap is not None and not (type(gap) in (int, float) and gap >= 1):
+            raise rule.error(f"reducing_gap={gap!r}: expected a number of at least 1")
+        if gap is not None and rule.config["resample"] == 0:
+            raise rule.error(
+                f"reducing_gap={gap!r} has no effect with resample=0, nearest: drop it"
+            )
         try:
             rule.check()
             rule.tables()
@@ -284,6 +291,26 @@ class ProcessorRule:
         """Return the shape of ``pixel_values`` of a picture of that size alone."""
         return self.shape_of([self.plan(height, width)])
 
+    def denominator(self, plan: PicturePlan) -> int:
+        """Return the 1, 2, 4 or 8 by which a JPEG picture is decoded, as Pillow's draft has it.
+
+        >>> from iterators.images.augment.pipelines.processor_families import rule_of
+        >>> rule = rule_of({"image_processor_type": "GotOcr2ImageProcessor", "reducing_gap": 2.0})
+        >>> rule.denominator(rule.plan(1600, 3200))  # to 384 x 384
+        2
+        """
+        gap, found = self.config["reducing_gap"], 8
+        if gap is None or any(cut.source == 0 for cut in plan.cuts):
+            return 1
+        for (_, _, width, height), (to_height, to_width) in (
+            (step.region, step.size) for step in plan.steps if step.source == 0
+        ):
+            while found > 1 and not (
+                to_width * gap * found <= width and to_height * gap * found <= height
+            ):
+                found //= 2
+        return found
+
     def tables(self) -> np.ndarray:
         """Return the value of every level of every channel, (3, 256) of float32.
 
@@ -299,6 +326,18 @@ class ProcessorRule:
             mean, std = (self._colours(key) for key in ("image_mean", "image_std"))
             tables = (tables - mean) / std
         return tables
+
+    def scale(self) -> np.ndarray:
+        """Return what `tables` divides by, takes away and divides by, of float32: (1 + 3 + 3,).
+
+        Rounded divisions by them give the values of `tables` with most configurations, not all.
+        """
+        config = self.config
+        divisor = 1 / (config["rescale_factor"] or 1) if config["do_rescale"] else 1
+        colours = [np.zeros(3), np.ones(3)]
+        if config["do_normalize"]:
+            colours = [self._colours(key)[:, 0] for key in ("image_mean", "image_std")]
+        return np.concatenate([[divisor], *colours]).astype(np.float32)
 
     def _colours(self, key: str) -> np.ndarray:
         """Return a number for each channel."""
@@ -318,6 +357,7 @@ class ProcessorRule:
 #: Settings that all classes have.
 _USUAL = {
     "do_convert_rgb": True, "do_rescale": True, "rescale_factor": 1 / 255, "do_normalize": True,
+    "reducing_gap": None,  # ours
 }  # fmt: skip
 #: Settings without a meaning of their own.
 _IDLE = (IDLE | {"default_to_square"}) - _USUAL.keys()
