@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from ..images.device.cuda import CudaMachine
     from .image_sources import ImageSource
 
+#: Images of a batch: blocks of a grid.
+MOST_IMAGES = 65535
 #: Batches on the device at once: while one is resampled, the next is decoded.
 PLACES = 2
 #: Keywords of a recipe that a device can follow.
@@ -83,6 +85,8 @@ def check_on_device(
     for name, allowed in HOST_ONLY.items():
         if getattr(options, name) not in allowed:
             raise ValueError(f'{name} needs decode_on="host": drop one of them')
+    if options.batch_size > MOST_IMAGES:
+        raise ValueError(f"{asked} makes batches of at most {MOST_IMAGES} images")
     if many_shapes:
         raise ValueError(f"{asked} makes batches of one data_shape")
     for recipe in recipes:
@@ -235,6 +239,7 @@ class DeviceImages(Prefetcher):
     ) -> tuple[Any, Any, Any, list[Any]]:
         machine = self._machine
         self._feed(job, epoch)
+        block: Any
         block, label, ids, failures = self._stage.collect()
         self._in_stage -= 1
         block = self._with_room(block, *job, epoch, failures)
@@ -329,6 +334,7 @@ class DeviceImages(Prefetcher):
     ) -> tuple[Any, int]:
         """Make one image on the processor, and put it into a slot; its labels and its id."""
         renderer = renderers[self._member(record)]
+        image: Any
         image, label, number = renderer.sample(
             pack(*self._bytes.image(record)), epoch, record, draw
         )

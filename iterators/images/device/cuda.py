@@ -20,7 +20,7 @@ import numpy as np
 import recordio
 from recordio.extras import missing
 
-from .decoder import SYMBOLS, BatchDecoder, BlockLayout, DeviceDecodeError
+from .decoder import DRIVER, SYMBOLS, BatchDecoder, BlockLayout, DeviceDecodeError
 
 #: Versions of CUDA whose libraries are looked for, besides that of torch.
 MAJORS = ("13", "12", "11")
@@ -33,8 +33,6 @@ OPTIONS = ("--fmad=false", "--device-as-default-execution-space")
 BLOCK = 256
 #: Decoders that take turns; each keeps memory on the device.
 DECODERS = 2
-#: Rows of a grid.
-MOST_SLOTS = 65535
 
 
 def library_names(name: str, majors: Sequence[str]) -> Iterator[str]:
@@ -93,7 +91,9 @@ def compiled(nvrtc: Any, architecture: str) -> bytes:
         return content.raw
 
     options = [option.encode() for option in (*OPTIONS, f"--gpu-architecture={architecture}")]
-    status = nvrtc.nvrtcCreateProgram(
+    call(
+        nvrtc,
+        "nvrtcCreateProgram",
         ctypes.byref(program),
         source,
         SOURCE.encode(),
@@ -101,8 +101,6 @@ def compiled(nvrtc: Any, architecture: str) -> bytes:
         (ctypes.c_char_p * 1)(included),
         (ctypes.c_char_p * 1)(INCLUDED.encode()),
     )
-    if status:
-        raise DeviceDecodeError("nvrtcCreateProgram", status)
     try:
         array = (ctypes.c_char_p * len(options))(*options)
         status = nvrtc.nvrtcCompileProgram(program, len(options), array)
@@ -122,8 +120,9 @@ class Kernel:
     def __init__(self, driver: Any, binary: bytes) -> None:
         self._driver = driver
         self._module, self._function = ctypes.c_void_p(), ctypes.c_void_p()
-        self._call("cuModuleLoadData", ctypes.byref(self._module), binary)
-        self._call(
+        call(driver, "cuModuleLoadData", ctypes.byref(self._module), binary)
+        call(
+            driver,
             "cuModuleGetFunction",
             ctypes.byref(self._function),
             self._module,
@@ -143,12 +142,14 @@ class Kernel:
         """Launch it once for each step, on memory of the device at these addresses."""
         pointers = [ctypes.c_void_p(one) for one in (tail + layout.rows, tail, pixels, out)]
         for number, most in enumerate(layout.most):
-            values = [*pointers, (ctypes.c_char * len(form))(*form), ctypes.c_int(number)]
+            described = (ctypes.c_char * len(form)).from_buffer_copy(form)
+            values: list[Any] = [*pointers, described, ctypes.c_int(number)]
             places = [ctypes.cast(ctypes.byref(one), ctypes.c_void_p) for one in values]
             arguments = (ctypes.c_void_p * len(places))(*places)
             grid = [ctypes.c_uint(n) for n in (-(-most // BLOCK), slots, 1)]
             block = [ctypes.c_uint(n) for n in (BLOCK, 1, 1)]
-            self._call(
+            call(
+                self._driver,
                 "cuLaunchKernel",
                 self._function,
                 *grid,
@@ -159,10 +160,12 @@ class Kernel:
                 None,
             )
 
-    def _call(self, name: str, *arguments: Any) -> None:
-        status = getattr(self._driver, name)(*arguments)
-        if status:
-            raise DeviceDecodeError(name, status)
+
+def call(library: Any, name: str, *arguments: Any) -> None:
+    """Call a function that returns a status."""
+    status = getattr(library, name)(*arguments)
+    if status:
+        raise DeviceDecodeError(name, status)
 
 
 @functools.cache
@@ -193,12 +196,13 @@ class CudaMachine:
 
     def decoder(self, channels: int, images_per_call: int = 0) -> BatchDecoder:
         """Make a decoder of nvJPEG."""
-        functions = addresses(self._nvjpeg, list(SYMBOLS), "nvjpeg")
-        synchronize = addresses(self._driver, ["cuStreamSynchronize"])["cuStreamSynchronize"]
+        context = ctypes.c_void_p()
         with self.working():
+            call(self._driver, "cuCtxGetCurrent", ctypes.byref(context))
             return BatchDecoder(
-                functions,
-                synchronize,
+                addresses(self._nvjpeg, list(SYMBOLS), "nvjpeg"),
+                addresses(self._driver, DRIVER),
+                context.value or 0,
                 [stream.cuda_stream for stream in self.streams],
                 channels=channels,
                 images_per_call=images_per_call,
@@ -235,8 +239,8 @@ class CudaMachine:
         self, layout: BlockLayout, tail: Any, pixels: Any, out: Any, form: bytes, slots: int
     ) -> None:
         """Launch the kernel."""
-        places = [one.data_ptr() for one in (tail, pixels, out)]
-        self._kernel(layout, *places, form, slots, self.stream.cuda_stream)
+        memory = tail.data_ptr(), pixels.data_ptr(), out.data_ptr()
+        self._kernel(layout, *memory, form, slots, self.stream.cuda_stream)
 
     def mark(self) -> Callable[[], None]:
         """Return a function that waits for all that the stream for batches was given so far."""

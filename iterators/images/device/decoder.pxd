@@ -6,7 +6,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 cdef extern from "iterators/images/device/block.h" nogil:
     enum:
         KERNEL_STEPS
-        KERNEL_BLOCK
         KERNEL_COPY
         ROW_PIXELS
         ROW_JPEG
@@ -79,8 +78,6 @@ cdef extern from "iterators/images/device/block.h" nogil:
                    int64_t* back_at)
     void block_grow(const device_block* old, device_block* grown, int64_t capacity)
     void block_lay_out(device_block* block, int channels, int crops, block_layout* found)
-    void kernel_pixel(const device_row* row, const uint8_t* tail, uint8_t* pixels, void* out,
-                      const kernel_batch* batch, int number, int at)
 
 
 cdef extern from "iterators/images/device/nvjpeg.h" nogil:
@@ -94,14 +91,13 @@ cdef extern from "iterators/images/device/nvjpeg.h" nogil:
     nvjpeg_symbol* nvjpeg_symbols
 
     ctypedef struct nvjpeg_functions:
-        int (*JpegStreamCreate)(void* handle, void** stream)
-        int (*JpegStreamDestroy)(void* stream)
-        int (*DecodeParamsCreate)(void* handle, void** params)
-        int (*DecodeParamsDestroy)(void* params)
         int (*synchronize)(void* stream)
+        int (*push)(void* context)
+        int (*pop)(void** context)
 
     ctypedef struct nvjpeg_decoder:
         nvjpeg_functions functions
+        void* context
         void* handle
         bint hardware
         bint scales
@@ -113,9 +109,10 @@ cdef extern from "iterators/images/device/nvjpeg.h" nogil:
     void nvjpeg_set(nvjpeg_functions* functions, int number, size_t address)
     int nvjpeg_open(nvjpeg_decoder* d, int channels, int width, int lanes, void** streams)
     int nvjpeg_decode(nvjpeg_decoder* d, device_block* block, uint8_t* pixels)
-    int nvjpeg_wait(nvjpeg_decoder* d)
     bint nvjpeg_supports(const nvjpeg_decoder* d, void* stream, void* params, const uint8_t* data,
                          size_t size, const device_row* row)
+    int nvjpeg_open_test(nvjpeg_decoder* d, void** stream, void** params, const char** failed)
+    void nvjpeg_close_test(nvjpeg_decoder* d, void* stream, void* params)
     void nvjpeg_close(nvjpeg_decoder* d)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SYMBOLS: dict[str, bool]
+DRIVER: tuple[str, ...]
 
 class DeviceDecodeError(RuntimeError):
     function: str
@@ -27,14 +28,14 @@ class BatchDecoder:
     def __init__(
         self,
         functions: Mapping[str, int],
-        synchronize: int,
+        driver: Mapping[str, int],
+        context: int,
         streams: Sequence[int],
         *,
         channels: int = 3,
         images_per_call: int = 0,
     ) -> None: ...
     def decode(self, block: NDArray[np.uint8], pixels: int) -> list[int]: ...
-    def wait(self) -> None: ...
 
 class HeaderTest:
     def __init__(self, of: BatchDecoder) -> None: ...

@@ -14,11 +14,15 @@ import os
 
 import numpy as np
 
-__all__ = ["SYMBOLS", "BatchDecoder", "BlockLayout", "DeviceDecodeError", "HeaderTest", "lay_out"]
+__all__ = [
+    "DRIVER", "SYMBOLS", "BatchDecoder", "BlockLayout", "DeviceDecodeError", "HeaderTest", "lay_out",
+]
 
 #: Functions of the library, without its prefix -> whether nothing works without it.
 SYMBOLS = {nvjpeg_symbols[i].name.decode(): bool(nvjpeg_symbols[i].needed)
            for i in range(NVJPEG_SYMBOLS)}
+#: Functions of the driver.
+DRIVER = ("cuStreamSynchronize", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2")
 #: Names of the statuses of nvJPEG.
 STATUSES = (
     "SUCCESS", "NOT_INITIALIZED", "INVALID_PARAMETER", "BAD_JPEG", "JPEG_NOT_SUPPORTED",
@@ -70,15 +74,16 @@ def lay_out(uint8_t[::1] block not None, int channels, bint crops):
 cdef class BatchDecoder:
     """Decoders of nvJPEG, one for each of some CUDA streams, given by their addresses.
 
-    `functions` are addresses by the names in `SYMBOLS`, and `synchronize` that of
-    cuStreamSynchronize.  A call has `images_per_call` images, by default as many as the device
-    decodes at once.
+    `functions` are addresses by the names in `SYMBOLS`, and `driver` those of `DRIVER`; `context`
+    is that of the device, and current.  A call has `images_per_call` images, by default as many as
+    the device decodes at once.
     """
 
-    def __init__(self, functions, synchronize, streams, *, int channels=3, int images_per_call=0):
+    def __init__(self, functions, driver, size_t context, streams, *, int channels=3,
+                 int images_per_call=0):
         cdef void* addresses[16]
         cdef int i, status, count = len(streams)
-        cdef size_t address = synchronize
+        cdef size_t[3] own = [driver[name] for name in DRIVER]
         missing = [name for name, needed in SYMBOLS.items() if needed and not functions.get(name)]
         if missing:
             raise ImportError(
@@ -88,7 +93,10 @@ cdef class BatchDecoder:
         self.owner = os.getpid()
         for i, name in enumerate(SYMBOLS):
             nvjpeg_set(&self.decoder.functions, i, functions.get(name) or 0)
-        memcpy(&self.decoder.functions.synchronize, &address, sizeof(address))
+        memcpy(&self.decoder.functions.synchronize, &own[0], sizeof(own[0]))
+        memcpy(&self.decoder.functions.push, &own[1], sizeof(own[1]))
+        memcpy(&self.decoder.functions.pop, &own[2], sizeof(own[2]))
+        self.decoder.context = <void*>context
         for i in range(count):
             addresses[i] = <void*><size_t>streams[i]
         with nogil:
@@ -127,13 +135,6 @@ cdef class BatchDecoder:
         self._check(status)
         return [i for i in range(table.slots) if block_rows(table)[i].kind == ROW_REFUSED]
 
-    def wait(self):
-        """Wait for all streams."""
-        cdef int status
-        with nogil:
-            status = nvjpeg_wait(&self.decoder)
-        self._check(status)
-
     def _check(self, int status):
         if status < 0:
             raise MemoryError("no memory for the decoders of images")
@@ -147,24 +148,16 @@ cdef class HeaderTest:
     """Looks at headers of images, in one thread, for a decoder."""
 
     def __cinit__(self, BatchDecoder of not None):
-        cdef nvjpeg_functions* functions = &of.decoder.functions
+        cdef const char* failed
         cdef int status
         self.of = of
-        status = functions.JpegStreamCreate(of.decoder.handle, &self.stream)
+        status = nvjpeg_open_test(&of.decoder, &self.stream, &self.params, &failed)
         if status:
-            raise DeviceDecodeError("nvjpegJpegStreamCreate", status)
-        if of.decoder.hardware:
-            status = functions.DecodeParamsCreate(of.decoder.handle, &self.params)
-            if status:
-                raise DeviceDecodeError("nvjpegDecodeParamsCreate", status)
+            raise DeviceDecodeError(failed.decode(), status)
 
     def __dealloc__(self):
-        if self.of is None or self.of.owner != os.getpid():
-            return
-        if self.stream != NULL:
-            self.of.decoder.functions.JpegStreamDestroy(self.stream)
-        if self.params != NULL:
-            self.of.decoder.functions.DecodeParamsDestroy(self.params)
+        if self.of is not None and self.of.owner == os.getpid():
+            nvjpeg_close_test(&self.of.decoder, self.stream, self.params)
 
     cdef bint supports(self, const uint8_t* data, size_t size,
                        const device_row* row) noexcept nogil:

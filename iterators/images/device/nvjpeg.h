@@ -49,7 +49,10 @@ typedef struct {
 #define NVJPEG_POINTER(name, parameters) int(*name) parameters;
 typedef struct {
     NVJPEG_FUNCTIONS(NVJPEG_POINTER, NVJPEG_POINTER)
-    int (*synchronize)(void* cuda_stream); /* cuStreamSynchronize of the driver */
+    /* Of the driver: cuStreamSynchronize, cuCtxPushCurrent and cuCtxPopCurrent. */
+    int (*synchronize)(void* cuda_stream);
+    int (*push)(void* context);
+    int (*pop)(void** context);
 } nvjpeg_functions;
 #undef NVJPEG_POINTER
 
@@ -84,6 +87,7 @@ typedef struct {
 
 typedef struct {
     nvjpeg_functions functions;
+    void* context; /* which is current wherever the library is called, in any thread */
     void* handle;
     int hardware; /* rectangles and scales are possible */
     int scales;
@@ -94,6 +98,16 @@ typedef struct {
     const char* failed; /* the function that failed, and its status */
     int status;
 } nvjpeg_decoder;
+
+/* Whether the context could be made current; `nvjpeg_leave` brings back that of the thread. */
+static int nvjpeg_enter(const nvjpeg_decoder* d) {
+    return d->functions.push(d->context);
+}
+
+static void nvjpeg_leave(const nvjpeg_decoder* d) {
+    void* context = NULL;
+    d->functions.pop(&context);
+}
 
 static inline int nvjpeg_format(const nvjpeg_decoder* d) {
     return d->channels == 1 ? NVJPEG_OUTPUT_Y : NVJPEG_OUTPUT_RGBI;
@@ -189,7 +203,8 @@ static int nvjpeg_wait(nvjpeg_decoder* d) {
  * nothing is under way. */
 static int nvjpeg_decode(nvjpeg_decoder* d, device_block* block, uint8_t* pixels) {
     device_row* rows = block_rows(block);
-    int at = 0, status = 0;
+    int at = 0, status = nvjpeg_enter(d);
+    if (status) return nvjpeg_note(d, "cuCtxPushCurrent", status);
     for (int64_t i = 0; i < block->slots && !status; i++) {
         device_row* row = &rows[i];
         nvjpeg_lane* lane = &d->lane[at];
@@ -213,6 +228,7 @@ static int nvjpeg_decode(nvjpeg_decoder* d, device_block* block, uint8_t* pixels
         nvjpeg_wait(d);
         nvjpeg_note(d, failed, status);
     }
+    nvjpeg_leave(d);
     return status;
 }
 
@@ -220,20 +236,48 @@ static int nvjpeg_decode(nvjpeg_decoder* d, device_block* block, uint8_t* pixels
 static int nvjpeg_supports(const nvjpeg_decoder* d, void* stream, void* params, const uint8_t* data,
                            size_t size, const device_row* row) {
     int unsupported = 1;
-    if (d->functions.JpegStreamParseHeader(d->handle, data, size, stream)) return 0;
-    if (!d->hardware) return 1;
-    return nvjpeg_set_params(d, params, row) == 0 &&
-           d->functions.DecodeBatchedSupportedEx(d->handle, stream, params, &unsupported) == 0 &&
-           unsupported == 0;
+    if (nvjpeg_enter(d)) return 0;
+    if (d->functions.JpegStreamParseHeader(d->handle, data, size, stream) == 0) {
+        if (!d->hardware)
+            unsupported = 0;
+        else if (nvjpeg_set_params(d, params, row) ||
+                 d->functions.DecodeBatchedSupportedEx(d->handle, stream, params, &unsupported))
+            unsupported = 1;
+    }
+    nvjpeg_leave(d);
+    return unsupported == 0;
+}
+
+/* What a thread needs to look at headers. */
+static int nvjpeg_open_test(nvjpeg_decoder* d, void** stream, void** params, const char** failed) {
+    int status = nvjpeg_enter(d);
+    *failed = "cuCtxPushCurrent";
+    if (status) return status;
+    *failed = "nvjpegJpegStreamCreate";
+    status = d->functions.JpegStreamCreate(d->handle, stream);
+    if (!status && d->hardware) {
+        *failed = "nvjpegDecodeParamsCreate";
+        status = d->functions.DecodeParamsCreate(d->handle, params);
+    }
+    nvjpeg_leave(d);
+    return status;
+}
+
+static void nvjpeg_close_test(nvjpeg_decoder* d, void* stream, void* params) {
+    if (nvjpeg_enter(d)) return; /* the device was given up, at the end of the process */
+    if (stream != NULL) d->functions.JpegStreamDestroy(stream);
+    if (params != NULL) d->functions.DecodeParamsDestroy(params);
+    nvjpeg_leave(d);
 }
 
 static void nvjpeg_close(nvjpeg_decoder* d) {
+    const int entered = nvjpeg_enter(d) == 0; /* else the device was given up */
     for (int i = 0; d->lane != NULL && i < d->lanes; i++) {
         nvjpeg_lane* lane = &d->lane[i];
-        if (lane->busy) d->functions.synchronize(lane->cuda_stream);
-        for (int k = 0; lane->params != NULL && k < d->width; k++)
+        if (entered && lane->busy) d->functions.synchronize(lane->cuda_stream);
+        for (int k = 0; entered && lane->params != NULL && k < d->width; k++)
             if (lane->params[k] != NULL) d->functions.DecodeParamsDestroy(lane->params[k]);
-        if (lane->state != NULL) d->functions.JpegStateDestroy(lane->state);
+        if (entered && lane->state != NULL) d->functions.JpegStateDestroy(lane->state);
         free(lane->params);
         free(lane->data);
         free(lane->sizes);
@@ -242,12 +286,13 @@ static void nvjpeg_close(nvjpeg_decoder* d) {
     }
     free(d->lane);
     d->lane = NULL;
-    if (d->handle != NULL) d->functions.Destroy(d->handle);
+    if (entered && d->handle != NULL) d->functions.Destroy(d->handle);
     d->handle = NULL;
+    if (entered) nvjpeg_leave(d);
 }
 
 /* Find the engines of the device, or the other decoder where it has none.  `width` images in a call, or 0 for
- * as many as there are cores in the engines. */
+ * as many as there are cores in the engines.  The context is current. */
 static int nvjpeg_open(nvjpeg_decoder* d, int channels, int width, int lanes, void** streams) {
     const nvjpeg_functions* f = &d->functions;
     unsigned engines = 1, cores = 5; /* of devices whose library cannot say */

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,3 @@ def batch_form(
     mean: Iterable[float] = (),
     factor: Iterable[float] = (),
 ) -> bytes: ...
-def run_kernel(
-    tail: int, rows: int, pixels: int, out: int, form: bytes, slots: int, most: Sequence[int]
-) -> None: ...

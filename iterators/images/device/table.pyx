@@ -14,7 +14,7 @@ from iterators.images.augment.geometry cimport STEP_RESAMPLE, Geometry, Step, Ta
 from iterators.images.device.decoder cimport (
     KERNEL_COPY, KERNEL_STEPS, ROW_JPEG, ROW_NO_ROOM, ROW_PIXELS, BatchDecoder, HeaderTest,
     block_back, block_begin, block_front, block_grow, block_rows, block_size, block_take,
-    device_block, device_row, kernel_batch, kernel_pixel, kernel_step,
+    device_block, device_row, kernel_batch, kernel_step,
 )
 from iterators.images.plan cimport RenderPlan
 from iterators.images.render cimport Renderer, Slot
@@ -27,7 +27,7 @@ import numpy as np
 
 __all__ = [
     "BATCH_TYPES", "TablePlan", "TableRenderer", "batch_form", "cramped_slots", "drop_rows",
-    "grown", "run_kernel",
+    "grown",
 ]
 
 
@@ -292,18 +292,3 @@ def batch_form(RenderPlan plan not None, Py_ssize_t batch_size, dtype="uint8", m
     for i, (average, share) in enumerate(zip(mean, factor)):
         form.mean[i], form.factor[i] = average, share
     return (<const char*>&form)[:sizeof(form)]
-
-
-def run_kernel(size_t tail, Py_ssize_t rows, size_t pixels, size_t out, bytes form,
-               Py_ssize_t slots, most):
-    """Run the kernel on this processor, on memory at these addresses; `rows` counts from `tail`."""
-    cdef const kernel_batch* batch = <const kernel_batch*><const char*>form
-    cdef const device_row* row = <const device_row*>(tail + rows)
-    cdef int64_t slot, count
-    cdef int number, at
-    for number, count in enumerate(most):
-        with nogil:
-            for slot in range(slots):
-                for at in range(count):
-                    kernel_pixel(&row[slot], <const uint8_t*>tail, <uint8_t*>pixels, <void*>out,
-                                 batch, number, at)

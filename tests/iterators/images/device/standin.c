@@ -31,6 +31,11 @@ typedef struct {
     int format;
 } job;
 
+/* The context of the device, and that of the thread. */
+static char device_context;
+static __thread void* current;
+static __thread int depth;
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static object* objects[MOST_OBJECTS];
 static job jobs[MOST_JOBS];
@@ -107,6 +112,7 @@ int64_t standin_count(const char* what) {
 
 static object* known(void* pointer, int kind) {
     object* found = NULL;
+    if (current != &device_context) wrong("the library is called without its context");
     pthread_mutex_lock(&lock);
     for (int i = 0; i < MOST_OBJECTS && pointer != NULL; i++)
         if (objects[i] == pointer && objects[i]->kind == kind) found = objects[i];
@@ -115,6 +121,7 @@ static object* known(void* pointer, int kind) {
 }
 
 static int make(void** target, int kind) {
+    if (current != &device_context) wrong("the library is called without its context");
     pthread_mutex_lock(&lock);
     for (int i = 0; i < MOST_OBJECTS; i++)
         if (objects[i] == NULL) {
@@ -401,6 +408,32 @@ int cuStreamSynchronize(void* stream) {
 }
 
 /* ---- the driver, and the compiler of kernels ---- */
+
+int cuCtxGetCurrent(void** context) {
+    *context = current = &device_context; /* as by torch, in the thread that makes the decoder */
+    return 0;
+}
+
+/* Bring back what the thread had. */
+void standin_leave(void) {
+    current = NULL;
+}
+
+int cuCtxPushCurrent_v2(void* context) {
+    const int status = fails("cuCtxPushCurrent");
+    if (status) return status;
+    if (context != &device_context) return wrong("another context");
+    depth++;
+    current = context;
+    return 0;
+}
+
+int cuCtxPopCurrent_v2(void** context) {
+    if (depth < 1) return wrong("more contexts are left than were entered");
+    *context = current;
+    if (--depth == 0) current = NULL;
+    return 0;
+}
 
 int cuModuleLoadData(void** module, const void* binary) {
     const int status = fails("cuModuleLoadData");
