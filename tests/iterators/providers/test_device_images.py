@@ -105,6 +105,36 @@ def test_batches_are_those_of_the_stage(pack, recipe):
         assert counts["device_images"] >= 20 and counts["host_images"] == 0
 
 
+@pytest.fixture(scope="module")
+def sizes(tmp_path_factory):
+    """Images of sizes at which kernels reach beyond edges, and which are halved exactly."""
+    found = (1, 1), (2, 3), (5, 4), (17, 31), (64, 64), (128, 128), (200, 90), (33, 401), (256, 64)
+    images = [encode_jpeg(picture(*size, seed=i)) for i, size in enumerate(found)]
+    return write_pack(tmp_path_factory.mktemp("sizes") / "sizes.rec", images)
+
+
+@pytest.mark.parametrize("shape", [(3, 32, 32), (3, 64, 64), (1, 7, 90), (3, 130, 3), (3, 1, 1)])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        {"inter_method": 1},
+        {"inter_method": 2},
+        {"resample": "pillow", "interpolation": "bilinear"},
+        {"resample": "pillow", "interpolation": "bicubic"},
+    ],
+)
+def test_any_size_to_any_other(sizes, shape, kernel):
+    asked = {"data_shape": shape, "batch_size": 9, "dtype": "uint8", "flip_p": 0.5, **kernel}
+    for crop in ({**CROPS, "min_random_area": 0.05}, {"resize": "cover"}):
+        with (
+            there(sizes, **asked, **crop) as ours,
+            made(sizes, device="cpu", **asked, **crop) as wanted,
+        ):
+            for _ in range(3):
+                same(ours, wanted)
+            assert ours.stats()["device_images"] >= 27
+
+
 def test_bfloat16_is_that_of_the_stage(pack):
     pytest.importorskip("ml_dtypes")
     recipe = {"mean_r": 100.0, "std_g": 3.0, "dtype": "bfloat16"}
