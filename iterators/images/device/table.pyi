@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ class TableRenderer(Renderer):
         place: int,
     ) -> None: ...
 
+def empty_block(
+    room: int, slots: int, allocate: Callable[[int], NDArray[np.uint8]]
+) -> NDArray[np.uint8]: ...
 def drop_rows(block: NDArray[np.uint8], slots: Iterable[int]) -> None: ...
 def cramped_slots(block: NDArray[np.uint8]) -> list[int]: ...
 def grown(
@@ -37,3 +40,6 @@ def batch_form(
     mean: Iterable[float] = (),
     factor: Iterable[float] = (),
 ) -> bytes: ...
+def run_kernel(
+    tail: int, rows: int, pixels: int, out: int, form: bytes, slots: int, most: Sequence[int]
+) -> None: ...

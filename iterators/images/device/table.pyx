@@ -14,7 +14,7 @@ from iterators.images.augment.geometry cimport STEP_RESAMPLE, Geometry, Step, Ta
 from iterators.images.device.decoder cimport (
     KERNEL_COPY, KERNEL_STEPS, ROW_JPEG, ROW_NO_ROOM, ROW_PIXELS, BatchDecoder, HeaderTest,
     block_back, block_begin, block_front, block_grow, block_rows, block_size, block_take,
-    device_block, device_row, kernel_batch, kernel_step,
+    device_block, device_row, kernel_batch, kernel_pixel, kernel_step,
 )
 from iterators.images.plan cimport RenderPlan
 from iterators.images.render cimport Renderer, Slot
@@ -27,7 +27,7 @@ import numpy as np
 
 __all__ = [
     "BATCH_TYPES", "TablePlan", "TableRenderer", "batch_form", "cramped_slots", "drop_rows",
-    "grown",
+    "empty_block", "grown", "run_kernel",
 ]
 
 
@@ -249,6 +249,14 @@ cdef void describe_axis(resample_axis* axis, int begin, int source, int target, 
     axis.low = axis.high = 0
 
 
+def empty_block(int64_t room, Py_ssize_t slots, allocate):
+    """Make a block outside of the image stage."""
+    made = allocate(block_size(room, slots))
+    cdef uint8_t[::1] block = made
+    block_begin(<device_block*>&block[0], room, slots)
+    return made
+
+
 def drop_rows(uint8_t[::1] block not None, slots):
     """Have nothing made for some slots."""
     cdef device_row* rows = block_rows(<device_block*>&block[0])
@@ -292,3 +300,21 @@ def batch_form(RenderPlan plan not None, Py_ssize_t batch_size, dtype="uint8", m
     for i, (average, share) in enumerate(zip(mean, factor)):
         form.mean[i], form.factor[i] = average, share
     return (<const char*>&form)[:sizeof(form)]
+
+
+def run_kernel(size_t tail, Py_ssize_t rows, size_t pixels, size_t out, bytes form,
+               Py_ssize_t slots, most):
+    """Run the kernel on this processor, on memory at these addresses, to compare a device with it.
+
+    `rows` counts from `tail`, and `most` is that of the `BlockLayout`.
+    """
+    cdef const kernel_batch* batch = <const kernel_batch*><const char*>form
+    cdef const device_row* row = <const device_row*>(tail + rows)
+    cdef int64_t slot, count
+    cdef int number, at
+    for number, count in enumerate(most):
+        with nogil:
+            for slot in range(slots):
+                for at in range(count):
+                    kernel_pixel(&row[slot], <const uint8_t*>tail, <uint8_t*>pixels, <void*>out,
+                                 batch, number, at)
