@@ -230,6 +230,8 @@ class DeviceImages(Prefetcher):
         """Wait for the device, which still reads page-locked memory, and give all memory back."""
         while self._places:
             self._places.pop().wait()
+        if self._stage.ended:  # else, closed by one of its threads, it may still ask the decoder
+            self._decoder.close()
 
     def _note_cut(self) -> None:
         self._cut = True

@@ -122,6 +122,7 @@ cdef extern from "iterators/images/device/nvjpeg.h" nogil:
 cdef class BatchDecoder:
     cdef nvjpeg_decoder decoder
     cdef long owner                 # the process
+    cdef list tests                 # of headers, which are closed with it
 
 
 # What one thread needs to look at headers.

@@ -71,6 +71,8 @@ def lay_out(uint8_t[::1] block not None, int channels, bint crops):
                        most, found.jpegs, found.made)
 
 
+# A garbage collector must leave what is closed.
+@cython.no_gc_clear
 cdef class BatchDecoder:
     """Decoders of nvJPEG, one for each of some CUDA streams, given by their addresses.
 
@@ -90,7 +92,7 @@ cdef class BatchDecoder:
                 f"the library has no nvjpeg{missing[0]}: install nvidia-nvjpeg, version 12 or newer")
         if not 0 < count <= 16:
             raise ValueError(f"{count} streams: from 1 to 16 are possible")
-        self.owner = os.getpid()
+        self.owner, self.tests = os.getpid(), []
         for i, name in enumerate(SYMBOLS):
             nvjpeg_set(&self.decoder.functions, i, functions.get(name) or 0)
         memcpy(&self.decoder.functions.synchronize, &own[0], sizeof(own[0]))
@@ -104,7 +106,16 @@ cdef class BatchDecoder:
         self._check(status)
 
     def __dealloc__(self):
-        if self.decoder.handle != NULL and self.owner == os.getpid():
+        self.close()
+
+    def close(self):
+        """Give all memory of the library back; nobody may be using it.  Idempotent."""
+        if self.decoder.handle == NULL or self.owner != os.getpid():
+            return
+        for stream, params in self.tests:
+            nvjpeg_close_test(&self.decoder, <void*><size_t>stream, <void*><size_t>params)
+        self.tests = []
+        with nogil:
             nvjpeg_close(&self.decoder)
 
     @property
@@ -130,6 +141,8 @@ cdef class BatchDecoder:
         cdef device_block* table = <device_block*>&block[0]
         cdef int status
         cdef int64_t i
+        if self.decoder.handle == NULL:
+            raise ValueError("the decoder is closed")
         with nogil:
             status = nvjpeg_decode(&self.decoder, table, <uint8_t*>pixels)
         self._check(status)
@@ -142,22 +155,17 @@ cdef class BatchDecoder:
             raise DeviceDecodeError(self.decoder.failed.decode(), status)
 
 
-# A garbage collector that meets both must leave the decoder to be asked last.
-@cython.no_gc_clear
 cdef class HeaderTest:
-    """Looks at headers of images, in one thread, for a decoder."""
+    """Looks at headers of images, in one thread, for a decoder that is closed after it."""
 
     def __cinit__(self, BatchDecoder of not None):
         cdef const char* failed
         cdef int status
         self.of = of
         status = nvjpeg_open_test(&of.decoder, &self.stream, &self.params, &failed)
+        of.tests.append((<size_t>self.stream, <size_t>self.params))
         if status:
             raise DeviceDecodeError(failed.decode(), status)
-
-    def __dealloc__(self):
-        if self.of is not None and self.of.owner == os.getpid():
-            nvjpeg_close_test(&self.of.decoder, self.stream, self.params)
 
     cdef bint supports(self, const uint8_t* data, size_t size,
                        const device_row* row) noexcept nogil:
