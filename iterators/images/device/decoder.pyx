@@ -12,10 +12,9 @@ from libc.string cimport memcpy
 
 import os
 
-import numpy as np
-
 __all__ = [
-    "DRIVER", "SYMBOLS", "BatchDecoder", "BlockLayout", "DeviceDecodeError", "HeaderTest", "lay_out",
+    "DRIVER", "SYMBOLS", "BatchDecoder", "BlockLayout", "DeviceDecodeError", "HeaderTest",
+    "lay_out",
 ]
 
 #: Functions of the library, without its prefix -> whether nothing works without it.
@@ -31,7 +30,7 @@ STATUSES = (
 #: What can be done about some of them.
 REMEDIES = {
     "NOT_INITIALIZED": "the driver is older than the library: install that of its CUDA version",
-    "ALLOCATOR_FAILURE": "the device has no memory left: make batch_size or prefetch_buffer smaller",
+    "ALLOCATOR_FAILURE": "the device has no memory left: make batch_size smaller",
     "ARCH_MISMATCH": 'this device has no decoder for JPEG: use decode_on="host"',
 }
 
@@ -89,7 +88,7 @@ cdef class BatchDecoder:
         missing = [name for name, needed in SYMBOLS.items() if needed and not functions.get(name)]
         if missing:
             raise ImportError(
-                f"the library has no nvjpeg{missing[0]}: install nvidia-nvjpeg, version 12 or newer")
+                f"the library has no nvjpeg{missing[0]}: install nvidia-nvjpeg, 12 or newer")
         if not 0 < count <= 16:
             raise ValueError(f"{count} streams: from 1 to 16 are possible")
         self.owner, self.tests = os.getpid(), []
