@@ -390,6 +390,36 @@ def test_images_that_the_device_decodes_have_the_same_crops(pack, recipe, monkey
         assert counts["device_images"] >= RECORDS and counts["host_images"] == 0
 
 
+def test_memory_of_decoders_goes_back_when_a_provider_is_closed(pack):
+    with decoded_there(pack, **CROPS) as provider:
+        provider.next()  # the context and the kernel stay
+    torch.cuda.synchronize()
+    free, _ = torch.cuda.mem_get_info()
+    for _ in range(5):
+        with decoded_there(pack, **CROPS) as provider:
+            provider.next()
+    torch.cuda.synchronize()
+    assert torch.cuda.mem_get_info()[0] >= free - (64 << 20)
+
+
+def test_providers_that_decode_there_do_not_meet(pack):
+    with decoded_there(pack, **CROPS) as provider:
+        wanted = arrays(provider)
+    found = {}
+
+    def run(number):
+        with decoded_there(pack, **CROPS) as provider:
+            found[number] = arrays(provider)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number in range(3):
+        assert_equal(found[number], wanted)
+
+
 def test_what_the_device_does_not_decode_is_made_on_the_processor(tmp_path):
     images = [encode_jpeg(picture(60, 70, seed=i)) for i in range(6)]
     images[1] = encode_jpeg(picture(60, 70, seed=1), progressive=True)

@@ -170,14 +170,9 @@ cdef class TableRenderer(Renderer):
                 return False
             total += numbers[i]
         row.frame_width, row.frame_height = info.width, info.height
-        row.x, row.y, row.window_width, row.window_height = 0, 0, info.width, info.height
-        if not self.test.supports(data, size, row):
-            return False
         if not block_take(block, size, 4 * total, &content, &tables):
             row.kind = ROW_NO_ROOM
             return True
-        row.content, row.size = content, size
-        memcpy(<uint8_t*>block + content, data, size)
         for i in range(geometry.count):
             row.steps[i].in_tail, row.steps[i].tables, row.steps[i].source = False, tables, 0
             if write_step(&planned[i], &row.steps[i], <int*>(<uint8_t*>block + tables), &x, &y):
@@ -190,6 +185,10 @@ cdef class TableRenderer(Renderer):
             else:
                 row.steps[i].stride = row.steps[i - 1].width * channels
                 row.steps[i].source = <int64_t>y * row.steps[i].stride + x * channels
+        if not self.test.supports(data, size, row):
+            return False        # what was taken is left unused
+        row.content, row.size = content, size
+        memcpy(<uint8_t*>block + content, data, size)
         row.mirror, row.flip, row.count = geometry.mirror, geometry.flip, geometry.count
         row.kind = ROW_JPEG
         return True
