@@ -7,7 +7,7 @@ decode is made here, finished but for its normalisation, and goes to the back as
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint8_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from iterators.images.augment.draw cimport ImageKey
 from iterators.images.augment.geometry cimport STEP_RESAMPLE, Geometry, Step, Target
@@ -32,6 +32,11 @@ __all__ = [
 
 
 cdef extern from "recordio/formats/jpeg_segments.h" nogil:
+    ctypedef struct jpeg_segment:
+        int marker
+        const uint8_t* data
+        size_t size
+        bint whole
     ctypedef struct jpeg_outline:
         int frame
         int components
@@ -40,6 +45,8 @@ cdef extern from "recordio/formats/jpeg_segments.h" nogil:
     enum:
         JPEG_MARKER_SOF0
         JPEG_MARKER_SOF1
+        JPEG_MARKER_SOS
+    jpeg_segment next_segment(const uint8_t* data, size_t size, size_t* at)
     int read_jpeg_outline(const uint8_t* data, size_t size, jpeg_outline* found)
 
 
@@ -53,6 +60,7 @@ cdef extern from "iterators/images/device/step_tables.h" nogil:
 
 
 cdef enum:
+    ADOBE = 0xEE            # marker of the segment that says how colours are stored
     TRAILING = 256          # bytes at the end in which the marker of the end is looked for
     FIRST_ROOM = 1 << 16    # bytes of a block for each of its slots, until more were needed
 
@@ -158,7 +166,8 @@ cdef class TableRenderer(Renderer):
                 step.method, step.width, step.target_width, step.height, step.target_height)
         for i in range(geometry.count):
             step = &geometry.steps[i]
-            if step.kind != STEP_RESAMPLE:
+            if (step.kind != STEP_RESAMPLE or self.plan.largest
+                    < <size_t>step.out_width * step.out_height * channels):
                 return False
             planned[i].method = step.method
             describe_axis(&planned[i].horizontal, step.x, step.width, step.target_width, step.left,
@@ -220,7 +229,7 @@ cdef class TableRenderer(Renderer):
 
 
 cdef bint may_decode(const uint8_t* data, size_t size) noexcept nogil:
-    """An upright JPEG of 8 bits in one pass, grey or of three colours, with its end.
+    """An upright JPEG of 8 bits in one pass, grey or YCbCr, with its end.
 
     A device would fill what is missing of one that is cut off, silently.
     """
@@ -234,10 +243,30 @@ cdef bint may_decode(const uint8_t* data, size_t size) noexcept nogil:
         return False
     if outline.orientation > 1 or (outline.components != 1 and outline.components != 3):
         return False
+    if outline.components == 3 and stores_rgb(data, size):
+        return False
     for i in range(2, min(size, TRAILING) + 1):
         if data[size - i] == 0xFF and data[size - i + 1] == 0xD9:
             return True
     return False
+
+
+cdef bint stores_rgb(const uint8_t* data, size_t size) noexcept nogil:
+    """Return whether the three components are red, green and blue, by the rules of libjpeg."""
+    cdef size_t at = 2
+    cdef jpeg_segment found = next_segment(data, size, &at)
+    cdef bint named = False
+    while found.marker and found.marker != JPEG_MARKER_SOS and found.whole:
+        if found.marker == 0xE0 and found.size >= 9 and memcmp(found.data + 4, b"JFIF", 5) == 0:
+            return False
+        if found.marker == ADOBE and found.size >= 16 and memcmp(found.data + 4, b"Adobe", 5) == 0:
+            return found.data[15] == 0
+        if ((found.marker == JPEG_MARKER_SOF0 or found.marker == JPEG_MARKER_SOF1)
+                and found.size >= 19):
+            named = (found.data[10] == c"R" and found.data[13] == c"G"
+                     and found.data[16] == c"B")
+        found = next_segment(data, size, &at)
+    return named
 
 
 cdef void describe_axis(resample_axis* axis, int begin, int source, int target, int first,

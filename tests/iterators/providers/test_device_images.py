@@ -5,6 +5,7 @@ is left to `test_cuda` are streams, and nvJPEG's own pixels.
 """
 
 import gc
+import io
 import os
 import signal
 import threading
@@ -13,13 +14,14 @@ import time
 import numpy as np
 import pytest
 from device_standin import HostMachine, count, library
+from PIL import Image
 
 from iterators import ImageRecordIter, Pack
 from iterators.core import device as devices
 from iterators.images.device.decoder import DeviceDecodeError
 from iterators.providers import image_engines, image_job
 from iterators.testing import encode_jpeg, picture, write_pack
-from recordio import ImageDecodeError
+from recordio import ImageDecodeError, decode_image
 
 torch = pytest.importorskip("torch")
 CROPS = {
@@ -192,6 +194,25 @@ def test_other_images_are_made_on_the_processor(tmp_path):
             ours.reset()
             wanted.reset()
         assert ours.stats()["host_images"] >= 4
+
+
+def test_stored_colours_that_a_device_would_take_for_others_are_left_to_the_processor(tmp_path):
+    """JPEG files of RGB, by Adobe's segment or by the names of their components."""
+    image = Image.fromarray(decode_image(encode_jpeg(picture(70, 80, seed=1)), channels=3))
+    kept = io.BytesIO()
+    image.save(kept, "JPEG", keep_rgb=True)
+    turned, cmyk = io.BytesIO(), io.BytesIO()
+    exif = image.getexif()
+    exif[0x0112] = 6
+    image.save(turned, "JPEG", exif=exif)
+    image.convert("CMYK").save(cmyk, "JPEG")
+    images = [one.getvalue() for one in (kept, turned, cmyk)]
+    images += [encode_jpeg(picture(70, 80, seed=i)) for i in range(3)]
+    path = write_pack(tmp_path / "rgb.rec", images)
+    with there(path) as ours, made(path, device="cpu") as wanted:
+        same(ours, wanted)
+        counts = ours.stats()
+        assert counts["host_images"] == 3 * counts["batches"] == counts["device_images"]
 
 
 @pytest.mark.parametrize("damage", ["no image", "cut off"])
@@ -419,8 +440,11 @@ def test_batches_are_whole_after_ctrl_c(pack):
     class Interrupt(KeyboardInterrupt):
         pass
 
-    def interrupt(*_):
-        raise Interrupt
+    def interrupt(number, frame):
+        while frame is not None:  # only while the loop waits: a batch that it has got is its own
+            if frame.f_code.co_filename == threading.__file__ and frame.f_code.co_name == "wait":
+                raise Interrupt
+            frame = frame.f_back
 
     with made(pack, device="cpu", shuffle=True, **CROPS) as provider:
         wanted = [(one.label[0].clone(), one.data[0].clone()) for _ in range(5) for one in provider]
@@ -429,7 +453,7 @@ def test_batches_are_whole_after_ctrl_c(pack):
     try:
         with there(pack, shuffle=True, **CROPS) as provider:
             while len(found) < len(wanted):
-                signal.setitimer(signal.ITIMER_REAL, 0.002)
+                signal.setitimer(signal.ITIMER_REAL, 0.002, 0.003)
                 try:
                     batch = provider.next()
                     signal.setitimer(signal.ITIMER_REAL, 0)
@@ -444,6 +468,7 @@ def test_batches_are_whole_after_ctrl_c(pack):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+    assert interrupted > 0
     for one, other in zip(found, wanted, strict=True):
         assert torch.equal(one[0], other[0]) and torch.equal(one[1], other[1])
 
