@@ -485,7 +485,8 @@ class ImageClassOptions(NamedRecipeOptions, ImageRecordOptions):
         '{"host", "device"}',
         """With "device" and ``device="cuda"`` nvJPEG decodes sequential JPEG images on the GPU,
         where they are resized, cropped, mirrored and normalised as well; the processor makes all
-        other images. Crops are the same, and pixels usually differ by at most one grey level.""",
+        other images. Crops are the same, and pixels differ, usually by at most one grey level
+        where they are decoded in full.""",
         partial(choice, allowed=("host", "device")),
     )
 
