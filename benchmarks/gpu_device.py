@@ -113,7 +113,8 @@ def widths(path, machine=CudaMachine, device=None, seconds=2.0, batch=256, slots
     described = (
         f"Engines for JPEG: {'yes' if opened.hardware else 'no'}, "
         f"{opened.images_per_call} images in a call by default, "
-        f"scales: {'yes' if opened.scales else 'no'}"
+        f"scales: {'yes' if opened.scales else 'no'}, "
+        f"smooth chroma: {'yes' if opened.smooth else 'no'}"
     )
     return described + "\n\n" + markdown_table(["images in a call", *map(str, DECODERS)], *lines)
 

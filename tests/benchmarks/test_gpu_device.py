@@ -48,7 +48,7 @@ def test_a_kernel_that_differs_is_found(path, monkeypatch):
 
 def test_rates_by_width_and_decoders(path):
     table = gpu_device.widths(path, HostMachine, "cpu", seconds=0.01, batch=8, slots=(1, 4))
-    assert "Engines for JPEG: yes, 4 images in a call by default, scales: yes" in table
+    assert "Engines for JPEG: yes, 4 images in a call by default, scales: yes, smooth" in table
     assert [line.split("|")[1].strip() for line in table.splitlines()[-2:]] == ["1", "4"]
     assert count("images") > 8 and count("objects") == 0
 

@@ -103,6 +103,7 @@ cdef extern from "iterators/images/device/nvjpeg.h" nogil:
         void* handle
         bint hardware
         bint scales
+        bint smooth
         int channels
         int width
         const char* failed

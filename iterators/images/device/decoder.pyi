@@ -24,6 +24,7 @@ def lay_out(block: NDArray[np.uint8], channels: int, crops: bool) -> BlockLayout
 class BatchDecoder:
     hardware: bool
     scales: bool
+    smooth: bool
     images_per_call: int
     def __init__(
         self,

@@ -128,6 +128,11 @@ cdef class BatchDecoder:
         return self.decoder.scales
 
     @property
+    def smooth(self):
+        """True if chroma is interpolated, as it is from version 12.1 of the library on."""
+        return self.decoder.smooth
+
+    @property
     def images_per_call(self):
         """Images of one call of the library."""
         return self.decoder.width

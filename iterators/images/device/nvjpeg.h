@@ -14,6 +14,9 @@
 enum { NVJPEG_BACKEND_GPU_HYBRID = 2, NVJPEG_BACKEND_HARDWARE = 3 };
 enum { NVJPEG_OUTPUT_Y = 2, NVJPEG_OUTPUT_RGBI = 5 };
 
+/* Chroma is interpolated, as libjpeg does it and from this version on: 1000 * major + minor. */
+enum { NVJPEG_SMOOTH_CHROMA = 32, NVJPEG_SMOOTH_SINCE = 12001 };
+
 /* Statuses that are about an image; all others are about the device or this program. */
 enum { NVJPEG_BAD_JPEG = 3, NVJPEG_JPEG_NOT_SUPPORTED = 4, NVJPEG_INCOMPLETE_BITSTREAM = 10 };
 
@@ -44,7 +47,8 @@ typedef struct {
     OPTIONAL(DecodeParamsSetOutputFormat, (void* params, int format))                                        \
     OPTIONAL(DecodeParamsSetROI, (void* params, int x, int y, int width, int height))                        \
     OPTIONAL(DecodeParamsSetScaleFactor, (void* params, int factor))                                         \
-    OPTIONAL(GetHardwareDecoderInfo, (void* handle, unsigned* engines, unsigned* cores))
+    OPTIONAL(GetHardwareDecoderInfo, (void* handle, unsigned* engines, unsigned* cores))                     \
+    OPTIONAL(GetProperty, (int property, int* value))
 
 #define NVJPEG_POINTER(name, parameters) int(*name) parameters;
 typedef struct {
@@ -91,6 +95,7 @@ typedef struct {
     void* handle;
     int hardware; /* rectangles and scales are possible */
     int scales;
+    int smooth; /* chroma is interpolated */
     int channels;
     int width; /* images of one call */
     int lanes;
@@ -291,6 +296,12 @@ static void nvjpeg_close(nvjpeg_decoder* d) {
     if (entered) nvjpeg_leave(d);
 }
 
+static int nvjpeg_version(const nvjpeg_functions* f) {
+    int major = 0, minor = 0;
+    if (f->GetProperty == NULL || f->GetProperty(0, &major) || f->GetProperty(1, &minor)) return 0;
+    return 1000 * major + minor;
+}
+
 /* Find the engines of the device, or the other decoder where it has none.  `width` images in a call, or 0 for
  * as many as there are cores in the engines.  The context is current. */
 static int nvjpeg_open(nvjpeg_decoder* d, int channels, int width, int lanes, void** streams) {
@@ -299,8 +310,10 @@ static int nvjpeg_open(nvjpeg_decoder* d, int channels, int width, int lanes, vo
     const int complete = f->DecodeBatchedEx != NULL && f->DecodeBatchedSupportedEx != NULL &&
                          f->DecodeParamsCreate != NULL && f->DecodeParamsDestroy != NULL &&
                          f->DecodeParamsSetOutputFormat != NULL && f->DecodeParamsSetROI != NULL;
+    const unsigned flags = nvjpeg_version(f) >= NVJPEG_SMOOTH_SINCE ? NVJPEG_SMOOTH_CHROMA : 0;
+    d->smooth = flags != 0;
     d->channels = channels;
-    d->hardware = complete && f->CreateEx(NVJPEG_BACKEND_HARDWARE, NULL, NULL, 0, &d->handle) == 0;
+    d->hardware = complete && f->CreateEx(NVJPEG_BACKEND_HARDWARE, NULL, NULL, flags, &d->handle) == 0;
     if (d->hardware && f->GetHardwareDecoderInfo != NULL &&
         (f->GetHardwareDecoderInfo(d->handle, &engines, &cores) || engines * cores == 0)) {
         f->Destroy(d->handle);
@@ -308,7 +321,7 @@ static int nvjpeg_open(nvjpeg_decoder* d, int channels, int width, int lanes, vo
     }
     if (!d->hardware) {
         d->handle = NULL;
-        NVJPEG_CALL(d, CreateEx, NVJPEG_BACKEND_GPU_HYBRID, NULL, NULL, 0, &d->handle);
+        NVJPEG_CALL(d, CreateEx, NVJPEG_BACKEND_GPU_HYBRID, NULL, NULL, flags, &d->handle);
     }
     d->scales = d->hardware && f->DecodeParamsSetScaleFactor != NULL;
     /* The hybrid decodes Huffman codes on the device in calls of more than 50 images. */

@@ -46,7 +46,7 @@ static struct {
 static int num_windows;
 static char fault[256];
 static char failing[64];
-static int failing_status, failing_after, engines = 2, cores = 2, refuses;
+static int failing_status, failing_after, engines = 2, cores = 2, refuses, version = 13003;
 static int64_t calls, widest, images, scaled, cropped, launches;
 
 static int wrong(const char* what) {
@@ -77,7 +77,13 @@ void standin_device(int number, int each, int refuse) {
     engines = number, cores = each, refuses = refuse;
 }
 
+/* Of the library: 1000 * major + minor. */
+void standin_version(int number) {
+    version = number;
+}
+
 void standin_reset(void) {
+    version = 13003;
     calls = widest = images = scaled = cropped = launches = 0;
     num_windows = num_jobs = 0;
     fault[0] = failing[0] = 0;
@@ -208,11 +214,18 @@ static int decode(const uint8_t* data, size_t size, object* params, int format, 
 int nvjpegCreateEx(int backend, void* allocator, void* pinned, unsigned flags, void** handle) {
     const int status = fails("CreateEx");
     if (status) return status;
-    if (allocator != NULL || pinned != NULL || flags != 0 || handle == NULL) return wrong("CreateEx");
+    if (allocator != NULL || pinned != NULL || handle == NULL) return wrong("CreateEx");
+    if (flags != (version >= 12001 ? 32 : 0)) return wrong("flags");
     if (backend == NVJPEG_BACKEND_HARDWARE && engines == 0) return 7;
     if (backend != NVJPEG_BACKEND_HARDWARE && backend != NVJPEG_BACKEND_GPU_HYBRID) return wrong("backend");
     make(handle, HANDLE);
     ((object*)*handle)->of_hardware = backend == NVJPEG_BACKEND_HARDWARE;
+    return 0;
+}
+
+int nvjpegGetProperty(int property, int* value) {
+    if (property < 0 || property > 1) return wrong("property");
+    *value = property ? version % 1000 : version / 1000;
     return 0;
 }
 

@@ -91,6 +91,13 @@ def test_functions_of_newer_libraries_may_be_missing():
     assert count("objects") == 0
 
 
+def test_chroma_is_interpolated_where_the_library_can():
+    for version, smooth in ((13003, True), (12001, True), (12000, False), (11009, False)):
+        library().standin_version(version)
+        assert decoder().smooth is smooth
+    assert not decoder(["GetProperty"]).smooth
+
+
 def test_functions_that_every_library_has_are_needed():
     for name, needed in SYMBOLS.items():
         if needed:
