@@ -393,10 +393,11 @@ def test_everything_is_given_back(pack):
         assert count("objects") > 0
     assert count("objects") == 0  # whoever still refers to the provider
     there(pack).next()  # dropped while batches are under way
-    gc.collect()
-    time.sleep(0.05)
-    gc.collect()
-    assert count("jobs") == 0
+    until = time.monotonic() + 10
+    while count("objects") and time.monotonic() < until:
+        gc.collect()
+        time.sleep(0.01)
+    assert count("objects") == count("jobs") == 0
 
 
 def test_images_larger_than_was_expected_get_a_larger_block(tmp_path):
