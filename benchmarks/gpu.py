@@ -2,7 +2,9 @@
 
 Copies beside torch's own; rates by threads; decoding on the device beside the processor's; training
 fed by this project, by DALI and by nothing; and the order of events of some batches as a picture.
-A contender that is not installed, or fails, is named in the table.
+``python benchmarks/gpu.py device`` is for a machine that is lent for a quarter of an hour: a check
+of decoding there, rates by the calls of nvJPEG, and `decoding` and `training`, in that order.  A
+contender that is not installed, or fails, is named in the table.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from contenders import CONTENDERS, Failed, Process
+from gpu_device import check, widths
 from gpu_feeds import FEEDS, provider
 from gpu_models import MODELS, Training
 from harness import markdown_table
@@ -184,7 +187,7 @@ def levels(job, files):
         if not key.startswith(("mean_", "std_"))
     }
     found = []
-    for more in ({"decode_on": "device", "device": "cuda"}, {"scaled_decode": False}):
+    for more in ({"decode_on": "device", "device": "cuda"}, {}):
         with ImageRecordIter(
             path_imgrec=files["records"], verbose=False, **parameters, **plain, **more
         ) as source:
@@ -319,6 +322,18 @@ def merged(spans, gap=0.0):
     return joined
 
 
+def checks(options, packs):
+    """Whether what the device decodes and resamples is right."""
+    return check(packs.photos["records"])
+
+
+def calls(options, packs):
+    """Rates by the width of a call of nvJPEG, and by the number of decoders."""
+    return widths(packs.photos["records"], seconds=options.seconds)
+
+
+#: Parts of `device`; each is printed when it is done.
+DEVICE = {"check": checks, "calls": calls, "decoding": decoding, "training": training}
 SECTIONS = {
     "copies": copies,
     "timeline": timeline,
@@ -331,7 +346,9 @@ SECTIONS = {
 def main(arguments=None):
     """Measure the chosen sections and print their tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("section", nargs="*", help=f"of {', '.join(SECTIONS)}; all without")
+    parser.add_argument(
+        "section", nargs="*", help=f"of {', '.join(SECTIONS)}, or device; all but that without"
+    )
     parser.add_argument("--photos", type=Path, help="folder of JPEG photographs")
     parser.add_argument("--threads", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=5)
@@ -340,19 +357,23 @@ def main(arguments=None):
     parser.add_argument("--steps", type=int, default=40, help="of training, for each feed")
     parser.add_argument("--picture", type=Path, help="SVG file for the timeline")
     options = parser.parse_args(arguments)
-    if unknown := set(options.section) - set(SECTIONS):
+    if unknown := set(options.section) - {*SECTIONS, "device"}:
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     if not torch.cuda.is_available():
         print("torch finds no CUDA device", file=sys.stderr)
         return 2
+    sections = {name: SECTIONS[name] for name in options.section or SECTIONS if name != "device"}
+    if "device" in options.section:
+        sections |= DEVICE
+        options.turns, options.steps = 1, 30
     photos = options.photos or (NEARBY_PHOTOS if NEARBY_PHOTOS.is_dir() else None)
     failed = []
     with tempfile.TemporaryDirectory(prefix="recordio-gpu-") as folder:
         packs = Packs(Material(photos, folder, threads=2, rounds=1, seconds=1), 2_000, 20_000)
-        for name in options.section or SECTIONS:
+        for name, section in sections.items():
             start = time.perf_counter()
             try:
-                table = SECTIONS[name](options, packs)
+                table = section(options, packs)
             except Exception:
                 failed.append(name)
                 traceback.print_exc()

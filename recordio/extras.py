@@ -22,13 +22,15 @@ EXTRAS = {
     "scipy": "libsvm",
     "ml_dtypes": "bfloat16",
     "lmdb": "lmdb",
+    "nvidia.nvjpeg": "device",
 }
 #: Packages that are spelled otherwise than they are imported: for people, and for pip.
 PACKAGES = {
     "PIL": ("Pillow", "pillow"),
     "cv2": ("OpenCV", "opencv-python-headless"),
     "jinja2": ("Jinja2", "jinja2"),
-    "nvidia": ("nvImageCodec", "'nvidia-nvimgcodec-cu13[nvjpeg]'"),
+    "nvidia.cuda_nvrtc": ("nvrtc", "nvidia-cuda-nvrtc"),
+    "nvidia.nvjpeg": ("nvJPEG", "nvidia-nvjpeg"),
     "scipy": ("SciPy", "scipy"),
     "yaml": ("PyYAML", "pyyaml"),
 }
@@ -37,10 +39,25 @@ PACKAGES = {
 def command(module: str, extra: str | None = None) -> str:
     """Spell the command that installs a package; `extra` is one of several extras that bring it."""
     package = module.partition(".")[0]
-    extra = extra or EXTRAS.get(package)
+    extra = extra or EXTRAS.get(module, EXTRAS.get(package))
     if extra:
         return f"pip install 'recordio-iterators[{extra}]'"
-    return f"pip install {PACKAGES.get(package, (package, package))[1]}"
+    return f"pip install {_names(module)[1]}"
+
+
+def _names(module: str) -> tuple[str, str]:
+    """Return the names of a package for people and for pip."""
+    package = module.partition(".")[0]
+    return PACKAGES.get(module) or PACKAGES.get(package, (package, package))
+
+
+def missing(
+    module: str, purpose: str, otherwise: str = "", extra: str | None = None
+) -> ModuleNotFoundError:
+    """Return the error for a package that is missing, with the command that installs it."""
+    text = f"{_names(module)[0]} is needed for {purpose}: {command(module, extra)}"
+    text += f" ({otherwise})" if otherwise else ""
+    return ModuleNotFoundError(text, name=module.partition(".")[0])
 
 
 def need(module: str, purpose: str, otherwise: str = "", extra: str | None = None) -> Any:
@@ -55,7 +72,4 @@ def need(module: str, purpose: str, otherwise: str = "", extra: str | None = Non
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != package:
             raise
-        name = PACKAGES.get(package, (package, package))[0]
-        text = f"{name} is needed for {purpose}: {command(module, extra)}"
-        text += f" ({otherwise})" if otherwise else ""
-        raise ModuleNotFoundError(text, name=package) from error
+        raise missing(module, purpose, otherwise, extra) from error

@@ -82,6 +82,9 @@ cdef class RenderPlan:
         for i in range(4):
             self.axes[i] = <char>ord(layout[i])
 
+    #: Class of the renderers of this plan; None for `Renderer`.
+    renderer_class = None
+
     def find_cuts(self):
         """Name what cuts all images to 8 bits, for `cuts`."""
         return cuts_of(self.recipe, self.dtype.name) + (("views",) if self.views else ())

@@ -33,13 +33,6 @@ class Renderer:
         number: int = 0,
         draw: int = 0,
     ) -> tuple[NDArray[Any] | list[NDArray[Any]], NDArray[np.float32], int]: ...
-    def drawn(
-        self,
-        record: bytes | bytearray | memoryview,
-        epoch: int = 0,
-        number: int = 0,
-        draw: int = 0,
-    ) -> tuple[int, list[tuple[int, ...]], bool, bool, NDArray[np.float32], int]: ...
     def place(self, width: int, height: int) -> None: ...
     def pixels(
         self, image: NDArray[np.uint8], epoch: int = 0, number: int = 0, draw: int = 0

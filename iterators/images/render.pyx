@@ -204,50 +204,6 @@ cdef class Renderer:
             self.render(&image, epoch, number, draw, &slot, &outcome)
         return self._rendered(arrays, &outcome), label, outcome.record_id
 
-    def drawn(self, const uint8_t[::1] record not None, uint32_t epoch=0, int64_t number=0,
-              int64_t draw=0):
-        """Draw for one record what `sample` would; decode nothing.
-
-        Return where its image begins, the steps of its geometry with the numbers of a `DrawnStep`,
-        whether it is mirrored and flipped, its labels and its id.  The recipe only resizes.
-        """
-        cdef Slot slot
-        cdef Target target
-        cdef Outcome outcome
-        cdef Encoded image
-        cdef ImageInfo info
-        cdef ImageKey key
-        cdef Geometry geometry
-        cdef RowSource* source
-        cdef Step* step
-        cdef int i
-        image.data = &record[0] if record.shape[0] else NULL
-        image.size, image.has_header = record.shape[0], True
-        label = np.empty(self.plan.label_width, np.float32)
-        slot.targets, slot.label = &target, <float*><size_t>label.ctypes.data
-        self.plan.set_target(1, self.plan.height, self.plan.width, NULL, &target)
-        with nogil:
-            outcome.status, outcome.message[0], outcome.record_id = RENDER_OK, 0, 0
-            key.key, key.epoch, key.record = draw_key(self.plan.key, draw), epoch, number
-            if not self.read_labels(&image, &slot, &outcome):
-                self.announce(number)
-                source = self.open_image(image.data, image.size, &info, &outcome)
-                if source != NULL:
-                    self.draw(&key, info.width, info.height, &target, &geometry, &outcome)
-                    source.finish(source)
-        if outcome.status:
-            raise outcome_error(&outcome, self.plan.label_width, {})
-        steps = []
-        for i in range(geometry.count):
-            step = &geometry.steps[i]
-            if step.kind != STEP_RESAMPLE:
-                raise ValueError("the recipe does more than to resize and crop")
-            steps.append((
-                step.method, step.x, step.y, step.width, step.height, step.target_width,
-                step.target_height, step.left, step.top, step.out_width, step.out_height))
-        begin = image.data - &record[0]
-        return begin, steps, geometry.mirror, geometry.flip, label, outcome.record_id
-
     def pixels(self, const uint8_t[:, :, ::1] image not None, uint32_t epoch=0, int64_t number=0,
                int64_t draw=0):
         """Render pixels that are decoded already, grey or RGB, (height, width, channels).

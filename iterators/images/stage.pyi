@@ -16,6 +16,7 @@ from .workers import PlanGroup
 class Stage:
     batch_size: int
     depth: int
+    ended: bool
     caches: list[CachedImages]
     def __new__(
         cls,

@@ -379,6 +379,11 @@ cdef class Stage:
         """Count the batches submitted and not yet collected."""
         return self.submitted - self.collected
 
+    @property
+    def ended(self):
+        """True if none of the threads runs."""
+        return not any(thread.is_alive() for thread in self.threads)
+
     def needed(self, records, uint32_t epoch, draws):
         """Return the records that a batch is made of: those given, and what mosaics add."""
         return self.groups.needed(self.spare, records, epoch, draws)

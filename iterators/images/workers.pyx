@@ -83,8 +83,9 @@ cdef class PlanGroups:
         renderers, mosaics = [], []
         ends = [*(group.first for group in self.all[1:]), source.count]
         for group, end in zip(self.all, ends):
-            renderer = Renderer(group.plan, strict=strict,
-                                beside=renderers[0] if renderers else None, entries=entries)
+            renderer = (group.plan.renderer_class or Renderer)(
+                group.plan, strict=strict, beside=renderers[0] if renderers else None,
+                entries=entries)
             if group.cached is not None:
                 renderer.cache_reader = CacheReader(group.cached, group.plan, source, group.first)
             renderers.append(renderer)

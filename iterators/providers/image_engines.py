@@ -23,6 +23,7 @@ from recordio.packs.entry_points import keep_entry_points, load_entry_points
 
 from ..core.order import BatchPlan, SequentialOrder
 from ..images.augment.mean_image import read_mean_image, write_mean_image
+from ..images.device.cuda import CudaMachine
 from ..images.fields.image_fields import ImageFields
 from ..images.plan import RenderPlan
 from ..images.stage import Stage
@@ -73,8 +74,8 @@ class ImageEngines:
         on_cut = partial(self.cut, self._cuts(plans))
         engine: Engine
         if decoded_there(options):
-            del sizes["threads"]  # the decoder needs one
-            engine = DeviceImages(source, plans, job.placement.device, on_cut=on_cut, **sizes)
+            machine = CudaMachine(job.placement.device)
+            engine = DeviceImages(source, plans, machine, job.normalise, on_cut=on_cut, **sizes)
         elif job.rule is not None:
             del sizes["batch_size"]  # a batch has a slot for each of its images
             engine = ProcessorImages(
@@ -105,8 +106,7 @@ class ImageEngines:
                 on_cut=on_cut,
                 **sizes,
             )
-        if not decoded_there(options):
-            engine = adapting(engine, options.preprocess_threads)
+        engine = adapting(engine, options.preprocess_threads)
         return fetched_ahead(engine, source, batch_size, options)
 
     def _cuts(self, plans: list[RenderPlan]) -> list[str]:

@@ -483,10 +483,10 @@ class ImageClassOptions(NamedRecipeOptions, ImageRecordOptions):
     decode_on: str = option(
         "host",
         '{"host", "device"}',
-        """With "device" and ``device="cuda"`` nvImageCodec decodes sequential JPEG images on the
-        GPU, where they are resized, cropped, mirrored and normalised as well; the processor decodes
-        all other images. Crops are the same, and pixels usually differ by at most one grey level
-        from those of ``scaled_decode=False``. It is faster only with very few cores for a GPU.""",
+        """With "device" and ``device="cuda"`` nvJPEG decodes sequential JPEG images on the GPU,
+        where they are resized, cropped, mirrored and normalised as well; the processor makes all
+        other images. Crops are the same, and pixels differ, usually by at most one grey level
+        where they are decoded in full.""",
         partial(choice, allowed=("host", "device")),
     )
 

@@ -24,6 +24,7 @@ from ..images.fields.image_fields import ImageFields
 from ..images.stage import SeparateArrays
 from ..images.stored_bits import cuts_of
 from .advice import advised
+from .device_images import decoded_there
 from .engine import engine_apart, made
 from .image_caching import CacheInfo, open_caches, steady_records
 from .image_engines import ImageEngines, mean_image_of, open_entries
@@ -373,7 +374,10 @@ class RecordImageProvider(PlannedProvider):
         return samples if shapes is None else shapes.joined(samples, self._as_buffer)
 
     def _finish(self, data: Sequence[Any]) -> list[Any]:
-        return self._normalised(data, self._job.normalise) if self._job.normalise else list(data)
+        normalise = self._job.normalise
+        if normalise is None or decoded_there(self._job.options):  # or the engine has done it
+            return list(data)
+        return self._normalised(data, normalise)
 
 
 def undo_normalisation(provider: RecordImageProvider) -> Pixels:

@@ -137,26 +137,35 @@ static void filter_bytes(int16_t* weight) {
     memcpy(weight, bytes, sizeof bytes);
 }
 
+/* The weights of one target pixel, whole numbers of FILTER_BITS: how many, and the first source pixel. */
+static int filter_weights(const filter_axis* axis, int method, int t, double* values, int* first) {
+    const double scale = filter_scale(axis), finer = 1.0 / (scale < 1 ? 1.0 : scale);
+    const double centre = axis->low + (t + 0.5) * scale;
+    const int taps = filter_span(axis, method, t, first);
+    double sum = 0;
+    for (int k = 0; k < taps; k++) {
+        values[k] = filter_value(method, (k + *first - centre + 0.5) * finer);
+        sum += values[k];
+    }
+    for (int k = 0; k < taps; k++) {
+        const double share = (sum != 0 ? values[k] / sum : values[k]) * (1 << FILTER_BITS);
+        values[k] = (int32_t)(share < 0 ? share - 0.5 : share + 0.5);
+    }
+    return taps;
+}
+
 /* Tables: target pixel begin + i is made of the 2 * pairs source pixels from index[i] on, which counts from
    source pixel `first`.  They lie before `end`, unless there are too few.  `values` has room for all taps. */
 static void filter_table(const filter_axis* axis, int method, int level, int pairs, int first, int end,
                          int32_t* index, int16_t* weight, double* values) {
-    const double scale = filter_scale(axis), finer = 1.0 / (scale < 1 ? 1.0 : scale);
     const int last = end - first > 2 * pairs ? end - first - 2 * pairs : 0;
     memset(weight, 0, (size_t)axis->count * (size_t)pairs * 4 * sizeof(int16_t));
     for (int i = 0; i < axis->count; i++, weight += 4 * (ptrdiff_t)pairs) {
-        const double centre = axis->low + (axis->begin + i + 0.5) * scale;
         int from;
-        const int taps = filter_span(axis, method, axis->begin + i, &from);
-        double sum = 0;
-        for (int k = 0; k < taps; k++) {
-            values[k] = filter_value(method, (k + from - centre + 0.5) * finer);
-            sum += values[k];
-        }
+        const int taps = filter_weights(axis, method, axis->begin + i, values, &from);
         index[i] = from - first < last ? from - first : last;
         for (int k = 0; k < taps; k++) {
-            const double share = (sum != 0 ? values[k] / sum : values[k]) * (1 << FILTER_BITS);
-            const int32_t whole = (int32_t)(share < 0 ? share - 0.5 : share + 0.5);
+            const int32_t whole = (int32_t)values[k];
             const int32_t lower = whole & ((1 << FILTER_HALF_BITS) - 1);
             const int tap = k + from - first - index[i];
             weight[tap / 2 * 4 + tap % 2] = (int16_t)((whole - lower) / (1 << FILTER_HALF_BITS));

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "half.h"
 #include "simd.h"
 
 /* The element types of a batch, each named once: here, in NumPy and torch, and in C.  FLOATS are made of a
@@ -58,41 +59,6 @@ typedef struct {
 static SIMD_UNUSED const float* normalise_means(const normalise_recipe* recipe, int channel, int y) {
     if (recipe->mean_image == NULL) return NULL;
     return recipe->mean_image + ((ptrdiff_t)channel * recipe->mean_height + y) * recipe->mean_width;
-}
-
-/* Nearest float16, ties to even; overflow gives infinity, as the hardware conversion does. */
-static uint16_t normalise_half(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    const uint32_t sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) /* not a number: keep the upper bits, made quiet */
-        return (uint16_t)(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
-    if (magnitude >= 0x477ff000u) return (uint16_t)(sign | 0x7c00u);
-    uint32_t half, rest, tie;
-    if (magnitude >= 0x38800000u) { /* normal */
-        half = (magnitude - 0x38000000u) >> 13;
-        rest = magnitude & 0x1fffu;
-        tie = 0x1000u;
-    } else if (magnitude > 0x33000000u) { /* subnormal */
-        const uint32_t shift = 126u - (magnitude >> 23);
-        const uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u;
-        half = mantissa >> shift;
-        rest = mantissa & ((1u << shift) - 1u);
-        tie = 1u << (shift - 1u);
-    } else {
-        return (uint16_t)sign;
-    }
-    half += rest > tie || (rest == tie && (half & 1u));
-    return (uint16_t)(sign | half);
-}
-
-/* Nearest bfloat16, which is the upper half of a float32, ties to even.  What is not a number becomes the
- * quiet one of its sign, as in ml_dtypes. */
-static uint16_t normalise_brain(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    if ((bits & 0x7fffffffu) > 0x7f800000u) bits = (bits & 0x80000000u) | 0x7fc00000u;
-    return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
 /* Element `at` of a batch of floats. */

@@ -21,6 +21,9 @@ from iterators import (
     MNISTIter,
     PrefetchingIter,
 )
+from iterators.images.device.cuda import MAJORS, CudaMachine, open_library
+from iterators.images.device.table import run_kernel
+from iterators.providers import image_engines
 from iterators.testing import box_label, encode_jpeg, picture, write_pack
 from iterators.torch import ImageLoader
 from recordio import ImageDecodeError, write_idx_array
@@ -337,34 +340,84 @@ def test_memory_goes_back_when_a_provider_is_closed(pack):
 
 
 def decoded_there(pack, **more):
-    pytest.importorskip("nvidia.nvimgcodec")
+    try:
+        open_library("nvjpeg", "nvidia.nvjpeg", "tests", MAJORS)
+    except ModuleNotFoundError as error:
+        pytest.skip(str(error))
     return ImageRecordIter(**settings(pack, **more), device="cuda", decode_on="device")
+
+
+class Checked(CudaMachine):
+    """A device whose kernel is compared with the same kernel on the processor, to the bit."""
+
+    def resample(self, layout, tail, pixels, out, form, slots):
+        """Launch it, and run it."""
+        super().resample(layout, tail, pixels, out, form, slots)
+        tail, pixels = tail.cpu(), pixels.cpu()
+        wanted = torch.zeros(out.shape, dtype=out.dtype)
+        places = tail.data_ptr(), layout.rows, pixels.data_ptr(), wanted.data_ptr()
+        run_kernel(*places, form, slots, layout.most)
+        assert torch.equal(out.cpu(), wanted)
 
 
 @pytest.mark.parametrize(
     "recipe",
     [
         CROPS,
+        {**CROPS, "scaled_decode": False},
+        {**CROPS, "data_shape": (3, 20, 24)},
         {"resize": 110, "rand_crop": True, "rand_mirror": True},
-        {"resample": "pillow", **CROPS},
+        {"resize": 140, "layout": "NHWC", "dtype": "float16", **CROPS},
+        {"resample": "pillow", "dtype": "bfloat16", **CROPS},
+        {"inter_method": 2, "dtype": "uint8", **CROPS},
+        {"data_shape": (1, 96, 96), "flip_p": 0.5},
         {},
     ],
 )
-def test_images_that_the_device_decodes_have_the_same_crops(pack, recipe):
-    recipe = {**recipe, "scaled_decode": False}
-    if "resample" in recipe:
-        del recipe["scaled_decode"]
+def test_images_that_the_device_decodes_have_the_same_crops(pack, recipe, monkeypatch):
+    monkeypatch.setattr(image_engines, "CudaMachine", Checked)
     with (
         decoded_there(pack, **recipe) as there,
         ImageRecordIter(**settings(pack, **recipe), device="cpu") as here,
     ):
         for found, wanted in zip(arrays(there), arrays(here), strict=True):
-            assert torch.equal(found[1], wanted[1])
-            levels = (found[0] - wanted[0]).abs()
-            levels[:, 0] *= 60
+            assert found[0].dtype == wanted[0].dtype and torch.equal(found[1], wanted[1])
+            levels = (found[0].float() - wanted[0].float()).abs()
+            red = levels.select(-1 if recipe.get("layout") == "NHWC" else 1, 0)
+            red *= 1 if recipe.get("dtype") == "uint8" else 60
             assert levels.mean() < 1 and levels.max() <= 24
         counts = there.stats()
         assert counts["device_images"] >= RECORDS and counts["host_images"] == 0
+
+
+def test_memory_of_decoders_goes_back_when_a_provider_is_closed(pack):
+    with decoded_there(pack, **CROPS) as provider:
+        provider.next()  # the context and the kernel stay
+    torch.cuda.synchronize()
+    free, _ = torch.cuda.mem_get_info()
+    for _ in range(5):
+        with decoded_there(pack, **CROPS) as provider:
+            provider.next()
+    torch.cuda.synchronize()
+    assert torch.cuda.mem_get_info()[0] >= free - (64 << 20)
+
+
+def test_providers_that_decode_there_do_not_meet(pack):
+    with decoded_there(pack, **CROPS) as provider:
+        wanted = arrays(provider)
+    found = {}
+
+    def run(number):
+        with decoded_there(pack, **CROPS) as provider:
+            found[number] = arrays(provider)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number in range(3):
+        assert_equal(found[number], wanted)
 
 
 def test_what_the_device_does_not_decode_is_made_on_the_processor(tmp_path):

@@ -1,0 +1,1 @@
+"""Images that a CUDA device decodes and resamples, whole batches at once."""
