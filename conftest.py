@@ -60,8 +60,8 @@ def _old_objects():
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """Return two workers for a processor for `-n auto`: tests wait for half of their time."""
-    return 2 * (os.cpu_count() or 1)
+    """Return one worker more than processors for `-n auto`: some tests wait."""
+    return 1 + (os.cpu_count() or 1)
 
 
 @pytest.hookimpl(wrapper=True)
