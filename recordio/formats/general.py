@@ -69,7 +69,7 @@ def decode_other(
     if not ends_early:
         pixels = row.values(view, channels, max_pixels=all_limits["max_pixels"])
     if pixels is None:
-        pixels = _by_libraries(view, row, header, deep)
+        pixels = _by_libraries(view, row, header, channels, deep)
     if pixels.shape[:2] != (header.height, header.width):
         raise ImageDecodeError(
             f"the header of the {row.name} image says {header.width} x {header.height} pixels, and "
@@ -206,12 +206,14 @@ def _has_plugin(row: Format) -> bool:
     return True
 
 
-def _by_libraries(view: memoryview, row: Format, header: ImageHeader, deep: bool) -> NDArray[Any]:
+def _by_libraries(
+    view: memoryview, row: Format, header: ImageHeader, channels: int, deep: bool
+) -> NDArray[Any]:
     """Decode by the first library that reads the image; the error has the reasons of all."""
     reasons = []
     if row.pillow or not row.opencv:
         try:
-            return _by_pillow(view, row, header, deep)
+            return _by_pillow(view, row, header, channels, deep)
         except ImageDecodeError as error:
             reasons.append(f"Pillow: {error.reason}")
     if row.opencv and by_opencv.available():
@@ -228,10 +230,14 @@ def _by_libraries(view: memoryview, row: Format, header: ImageHeader, deep: bool
     )
 
 
-def _by_pillow(view: memoryview, row: Format, header: ImageHeader, deep: bool) -> NDArray[Any]:
-    """Decode by Pillow to the pixels that are stored."""
+def _by_pillow(
+    view: memoryview, row: Format, header: ImageHeader, channels: int, deep: bool
+) -> NDArray[Any]:
+    """Decode by Pillow to the pixels that are stored; grey ones of JPEG are the stored luma."""
     try:
         with open_with_plugin(view, row) as image:
+            if channels == 1 and row.kind == "jpeg":
+                image.draft("L", image.size)
             turns = row.pillow_turns(image, header)
             pixels = _pixels_of_pillow(image, row, header)
     except ModuleNotFoundError:

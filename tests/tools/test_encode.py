@@ -460,6 +460,7 @@ def test_images_that_lose_bits_are_known(images, options, lost):
     assert (stored.dtype == np.uint8) == lost
 
 
+@pytest.mark.libjpeg  # Pillow refuses grey and progressive ones
 @pytest.mark.parametrize("check", ["header", "decode"])
 @pytest.mark.parametrize("pass_through", [False, True])
 @pytest.mark.parametrize("mode", [{"mode": "RGB"}, {"mode": "L"}, {"progressive": True}])

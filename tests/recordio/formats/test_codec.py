@@ -86,6 +86,9 @@ def test_jpeg_is_decoded_upright_and_alike_by_both(with_libjpeg, orientation, ch
     assert pixels.dtype == np.uint8
     assert pixels.flags.c_contiguous
     assert np.array_equal(pixels, expected)
+    assert np.array_equal(
+        codec.decode_other(data, channels), expected
+    )  # where nothing else is built
 
 
 @pytest.mark.parametrize("scale", [1, 1 / 2, 1 / 4, 1 / 8])
