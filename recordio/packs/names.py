@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import takewhile
 
 from ..bytes.files import StoredFile
 from ..bytes.remote.objects import redacted_url
@@ -112,5 +113,8 @@ def source_prefix(path: PackPaths) -> str:
     stems = [os.path.splitext(file.name.rstrip("/"))[0] for file in files]
     if len(stems) == 1:
         return stems[0]
-    common = os.path.commonprefix([os.path.basename(stem) for stem in stems])  # noqa: RUF071
+    names = sorted(os.path.basename(stem) for stem in stems)
+    # All of them have in common what the first and the last have.
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(names[0], names[-1], strict=False))
+    common = "".join(one for one, _ in pairs)
     return os.path.join(os.path.dirname(stems[0]), common.rstrip("0123456789-_") or "pack")
