@@ -285,7 +285,11 @@ def test_text_in_no_known_encoding_names_the_encoding(
     assert "note: 1 annotations cannot be read, and classes that only these have are" in said
 
 
-@given(st.text(max_size=20), st.sampled_from(["utf-8-sig", "utf-16", "utf-32"]))
+# A NUL, which no annotation has, makes the mark of UTF-16 that of UTF-32.
+@given(
+    st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=20),
+    st.sampled_from(["utf-8-sig", "utf-16", "utf-32"]),
+)
 def test_a_byte_order_mark_tells_the_encoding(text, encoding):
     assert decoded(text.encode(encoding), "a") == text
 
