@@ -1,7 +1,18 @@
 from collections.abc import Mapping, Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+__all__ = [
+    "DRIVER",
+    "SYMBOLS",
+    "BatchDecoder",
+    "BlockLayout",
+    "DeviceDecodeError",
+    "HeaderTest",
+    "lay_out",
+]
 
 SYMBOLS: dict[str, bool]
 DRIVER: tuple[str, ...]
@@ -18,6 +29,9 @@ class BlockLayout:
     most: list[int]
     jpegs: int
     made: int
+    def __init__(
+        self, tail: slice, rows: int, pixels: int, most: list[int], jpegs: int, made: int
+    ) -> None: ...
 
 def lay_out(block: NDArray[np.uint8], channels: int, crops: bool) -> BlockLayout: ...
 
@@ -40,4 +54,4 @@ class BatchDecoder:
     def decode(self, block: NDArray[np.uint8], pixels: int) -> list[int]: ...
 
 class HeaderTest:
-    def __init__(self, of: BatchDecoder) -> None: ...
+    def __new__(cls, of: BatchDecoder) -> Self: ...

@@ -1,4 +1,5 @@
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,6 +7,18 @@ from numpy.typing import NDArray
 from ..plan import RenderPlan
 from ..render import Renderer
 from .decoder import BatchDecoder
+
+__all__ = [
+    "BATCH_TYPES",
+    "TablePlan",
+    "TableRenderer",
+    "batch_form",
+    "cramped_slots",
+    "drop_rows",
+    "empty_block",
+    "grown",
+    "run_kernel",
+]
 
 BATCH_TYPES: dict[str, int]
 
@@ -15,6 +28,7 @@ class TablePlan(RenderPlan):
     def __init__(self, of: RenderPlan, decoder: BatchDecoder, batch_size: int) -> None: ...
 
 class TableRenderer(Renderer):
+    def __init__(self, *args: Any, **more: Any) -> None: ...
     def fill(
         self,
         record: bytes | bytearray | memoryview,
