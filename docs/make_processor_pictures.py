@@ -1,19 +1,19 @@
 """Draw what processors of vision-language models make of a photograph, one picture for each kind.
 
-``python docs/make_processor_pictures.py``.  The photographs come with scikit-image.  Patches and
+``python docs/make_processor_pictures.py``.  The photographs are those of the examples.  Patches and
 tiles stand apart, tiles with their numbers in the tensor; a frame on the photograph shows what a
 crop was taken of.  Sphinx calls `main`, as it calls that of `make_pictures`.
 """
 
 from pathlib import Path
 
-import skimage
 from PIL import Image, ImageDraw, ImageFont
 
 from iterators.images.augment.pipelines.processor_families import rule_of
 from iterators.images.processors.drawing import made_pictures, plan_words
 
 HERE = Path(__file__).parent
+PHOTOGRAPHS = HERE.parent / "examples" / "photographs"
 PAN_AND_SCAN = {
     "do_pan_and_scan": True, "pan_and_scan_min_crop_size": 128,
     "pan_and_scan_max_num_crops": 4, "pan_and_scan_min_ratio_to_activate": 1.2,
@@ -42,7 +42,7 @@ def main(target=HERE / "_pictures"):
     text = ""
     for number, (title, kind, settings, file) in enumerate(KINDS):
         rule = rule_of({"image_processor_type": f"{kind}ImageProcessor", **settings})
-        photo = Image.open(Path(skimage.__file__).parent / "data" / file).convert("RGB")
+        photo = Image.open(PHOTOGRAPHS / file).convert("RGB")
         words = plan_words(rule, rule.plan(photo.height, photo.width))
         path = target / f"processors-{number}.jpg"
         drawn(photo, rule).save(path, quality=85)
