@@ -256,11 +256,8 @@ class SampleFileSource(ImageFileSource):
     def __init__(
         self, name: str, samples: Sequence[Sequence[str]], labels: np.ndarray, root: str = ""
     ) -> None:
-        firsts, ids = (
-            [sample[0] if len(sample) else "" for sample in samples],
-            np.arange(len(samples)),
-        )
-        super().__init__(name, (firsts, ids.astype(np.uint64), labels), root)
+        firsts = [sample[0] if len(sample) else "" for sample in samples]
+        super().__init__(name, (firsts, np.arange(len(samples), dtype=np.uint64), labels), root)
         files = [file for sample in samples for file in sample]
         self.image_starts = np.append(0, np.cumsum([len(sample) for sample in samples]))
         zeros = np.zeros((len(files), 1), np.float32)

@@ -275,7 +275,7 @@ class ImageLoader:
         self._processed = None
         if found.open is None:
             if self.recipe is not None and self.recipe.rule is not None:
-                self._processed, keywords = self._with_processor(self.recipe.rule, keywords, costs)
+                self._processed = self._with_processor(self.recipe.rule, keywords, costs)
             refuse_rest(found, keywords)
             self._count = len(dataset)
             warnings.warn(
@@ -305,8 +305,8 @@ class ImageLoader:
 
     def _with_processor(
         self, rule: Any, keywords: dict[str, Any], costs: np.ndarray | None
-    ) -> tuple[ProcessedSamples, dict[str, Any]]:
-        """Have a processor make the batches of a data set in Python; returns other keywords."""
+    ) -> ProcessedSamples:
+        """Have a processor make the batches of a data set in Python; takes its keywords out."""
         given = {name: keywords.pop(name, None) for name in ("batch_patches", "dtype")}
         budget = given["batch_patches"]
         budget = 0 if budget is None else integer("batch_patches", budget, low=1)
@@ -320,7 +320,7 @@ class ImageLoader:
         threads = 1 if self.num_workers else None
         made = ProcessedSamples(self.dataset, rule, given["dtype"], budget, threads, costs)
         self._python = PythonBatches(made, self.num_workers, self._ahead)
-        return made, keywords
+        return made
 
     def _follow(self) -> None:
         """Do as the data set says if it was changed: its transform, samples, targets or indices."""

@@ -109,8 +109,7 @@ def images_of(chunk: Any) -> tuple[Any, np.ndarray | None]:
     """
     if not _is_list_of_images(chunk.type):
         return chunk, None
-    counts = chunk.value_lengths().fill_null(-1)
-    return chunk.flatten(), np.asarray(counts.to_numpy(zero_copy_only=False), np.int64)
+    return chunk.flatten(), list_lengths(chunk)
 
 
 def take_counts(found: ContainedSamples, counts: np.ndarray, name: str) -> np.ndarray:
@@ -193,10 +192,20 @@ def _image_column(schema: Any, features: dict[str, Any], choice: Choice, path: s
     raise RecordIOError(f"it has {which}; its columns are {there[:1000]}", path=path)
 
 
+def is_list(kind: Any) -> bool:
+    """Tell lists of any length, and those of one."""
+    return str(kind).startswith(("list<", "large_list<", "fixed_size_list<"))
+
+
+def list_lengths(lists: Any) -> np.ndarray:
+    """Return the length of every list, int64; -1 of a null."""
+    lengths = lists.value_lengths().fill_null(-1)
+    return np.asarray(lengths.to_numpy(zero_copy_only=False), np.int64)
+
+
 def _is_list_of_images(kind: Any) -> bool:
     """Tell lists of bytes, or of structs with the field ``bytes``."""
-    is_list = str(kind).startswith(("list<", "large_list<", "fixed_size_list<"))
-    return is_list and _bytes_of(kind.value_type)
+    return is_list(kind) and _bytes_of(kind.value_type)
 
 
 def _label_column(schema: Any, features: dict[str, Any], choice: Choice, path: str) -> str | None:

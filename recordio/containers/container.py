@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from functools import lru_cache
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from ..bytes.files import StoredFile
 from ..bytes.remote.settings import RemoteSettings
@@ -137,11 +137,8 @@ class Container:
         Traceback (most recent call last):
         ValueError: image_field='jpg': a made-up file has none to choose
         """
-        choice = replace(
-            choice,
-            boxes=choice.boxes and "boxes" in self.chooses,
-            several=choice.several and "several" in self.chooses,
-        )
+        dropped: dict[str, Any] = dict.fromkeys(WISHES - self.chooses, False)
+        choice = replace(choice, **dropped)
         if choice == self.choice:
             return self
         for name, value in choice.given.items():

@@ -33,7 +33,9 @@ from .columns import (
     content_column,
     fill_in,
     images_of,
+    is_list,
     leaf_of,
+    list_lengths,
     sides_in,
     take_counts,
 )
@@ -45,8 +47,6 @@ PATTERN = re.compile(r"\.(parquet|pq)$", re.IGNORECASE)
 KEPT_BYTES, LARGEST_GROUP = 1 << 30, 1 << 28
 #: Larger row groups that are kept, each in a temporary file, and bytes that are unpacked at once.
 KEPT_FILES, AT_ONCE = 4, 1 << 24
-#: Types of lists, as they begin.
-LISTS = ("list<", "large_list<", "fixed_size_list<")
 
 
 def scan(
@@ -95,13 +95,11 @@ def _find_lists(found: ContainedSamples, opened: Any, image: str) -> None:
     counts = []
     for batch in opened.iter_batches(columns=[leaf], use_threads=False):
         column = batch.column(0)
-        if not str(column.type).startswith(LISTS):
+        if not is_list(column.type):
             return
-        counts.append(
-            np.asarray(column.value_lengths().fill_null(-1).to_numpy(zero_copy_only=False))
-        )
+        counts.append(list_lengths(column))
     if counts:
-        found.set_images(take_counts(found, np.concatenate(counts).astype(np.int64), image))
+        found.set_images(take_counts(found, np.concatenate(counts), image))
 
 
 def fields(
