@@ -148,13 +148,6 @@ class PartChoice:
         An error stands for the content of a file that cannot be used.
         """
         chosen = self.chosen(files)
-        if self.looks_for_labels and self.has_dots(files):
-            named = ", ".join(f"{key}.{ending}" for ending in list(files)[:4])
-            raise RecordIOError(
-                f"the files {named} have dots in their names, and WebDataset's rule, to which the "
-                "first dot ends the name, makes one sample of them: `recordio pack` reads each as "
-                "one of its own, or rename them"
-            )
         if not chosen:
             wanted = self.content.lower().removeprefix(".")
             what = f"no .{wanted} file" if wanted else "no image or .npy file"
@@ -172,11 +165,6 @@ class PartChoice:
             del left_out[f".{ending}"]
             left_out.update(f"{name} in .{ending}" for name in fields)
         return WebSample(safe_name(f"{key}.{chosen}"), content, labels, left_out, contents)
-
-    @property
-    def looks_for_labels(self) -> bool:
-        """True where files with labels are found by their usual names."""
-        return self.has_labels and not self.label and not self.content
 
     def labels(self, files: dict[str, Any]) -> tuple[list[float], str, list[str]]:
         """Return the labels, the ending of the file that holds them, and other fields of it."""

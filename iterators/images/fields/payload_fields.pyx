@@ -91,7 +91,7 @@ cdef class TextWorker(FieldWorker):
         if encoded.has_header and parse_header(&encoded, outcome):
             return outcome.status
         begin, last = encoded.data, encoded.data + encoded.size
-        if self.lines != LINES_ALL and encoded.size and last[-1] == c"\n":
+        if self.lines != LINES_ALL and encoded.size and (last - 1)[0] == c"\n":
             last -= 1
         end = last
         if self.lines == LINES_RANDOM:

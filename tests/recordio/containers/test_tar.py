@@ -48,7 +48,7 @@ def archive(path, *members, end=bytes(1024)):
     return path
 
 
-def converted(path, has_labels=True):
+def converted(path, has_labels=True, last_dot=False):
     """What the rules make of what the standard library reads: samples or reasons, and the rest."""
     choice, groups, left_out = PartChoice(has_labels=has_labels), [], collections.Counter()
     with tarfile.open(path) as tar:
@@ -59,13 +59,16 @@ def converted(path, has_labels=True):
                     kind = "files without an ending" if info.isreg() else "links or devices"
                     left_out[kind] += 1
                 continue
-            key, ending = split[0], split[1].lower()
+            key, ending = ".".join(split).rsplit(".", 1) if last_dot else split
+            ending = ending.lower()
             if not groups or groups[-1][0] != key:
                 groups.append((key, {}))
             files = groups[-1][1]
             wanted = choice.purpose(ending, list(files))
             content = tar.extractfile(info).read() if wanted else None
             add_part(files, ending, content, left_out)
+    if not last_dot and any(choice.has_dots(files) for _, files in groups):
+        return converted(path, has_labels, last_dot=True)
     found = []
     for key, files in groups:
         try:
