@@ -350,7 +350,7 @@ def _optimized(trial: _Trial, recipe: Any, report: EpochReport) -> Sequence[_Try
 
 def _resized(trial: _Trial, recipe: Any, report: EpochReport) -> Sequence[_Try]:
     """Pack the images no larger than they are needed."""
-    if not _is_plain(trial) or not encoder.available() or _share(report, "decode") < LEAST_SHARE:
+    if not _is_plain(trial) or _share(report, "decode") < LEAST_SHARE:
         return ()
     _, height, width = recipe.data_shape
     side = recipe.resize if recipe.resize > 0 else round(min(height, width) * PACKED_SIDE)
@@ -368,6 +368,8 @@ def _resized(trial: _Trial, recipe: Any, report: EpochReport) -> Sequence[_Try]:
 
 def _is_plain(trial: _Trial) -> bool:
     """Return True for JPEG images in record files on this machine, which can be written again."""
+    if not encoder.available():
+        return False
     source = trial.engines.source
     packs = [file for member in source.members for file in getattr(member, "files", [])]
     local = packs and not source.is_remote and all(file.container is None for file in packs)

@@ -153,7 +153,13 @@ def _jpeg(
 ) -> bytes:
     """Encode a JPEG image, by Pillow where there is no libjpeg-turbo of ours."""
     best = JPEG_QUALITY if quality is None else quality
-    if encoder.available() or pixels.shape[2] not in (1, 3) or best not in range(101):
+    is_sound = (
+        pixels.shape[2] in (1, 3)
+        and max(pixels.shape) <= encoder.LONGEST_SIDE
+        and best in range(101)
+        and subsampling in encoder.SUBSAMPLINGS
+    )
+    if encoder.available() or not is_sound:  # then it says what is wrong
         return encoder.encode(
             pixels, best, subsampling=subsampling, progressive=progressive, optimize=optimize
         )

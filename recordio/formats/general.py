@@ -31,6 +31,7 @@ from recordio.formats.webp import webp
 if TYPE_CHECKING:
     from typing_extensions import Buffer  # nothing of it is installed with the package
 
+_HEADERS = "apt install libjpeg62-turbo-dev"
 #: Formats whose images Pillow completes.
 _END_EARLY = ("jpeg", "png")
 _PHOTOMETRIC, _COLOUR_MAP = 262, 320
@@ -88,6 +89,8 @@ def wishes(background: tuple[int, int, int] | None, strict: bool) -> dict[str, A
     Images that end early are wanted by a script that told Pillow so, if they need not be sound.
     """
     keywords: dict[str, Any] = {} if background is None else {"background": background}
+    if strict and not jpeg.available():
+        keywords["sound"] = True
     pillow = sys.modules.get("PIL.ImageFile")
     if not strict and getattr(pillow, "LOAD_TRUNCATED_IMAGES", False):
         keywords["truncated"] = True
@@ -100,16 +103,24 @@ def decode_special(
     *,
     background: tuple[int, int, int] | None = None,
     truncated: bool = False,
+    sound: bool = False,
     upright: bool = True,
     **limits: int | None,
 ) -> NDArray[Any] | None:
     """Decode an image as `decode_other` does, if there is a reason; None for all other images.
 
     The reasons are transparency, which shows the colour of the `background`, and a JPEG or PNG
-    image that ends early, if those are `truncated` as Pillow does it.
+    image that ends early, if those are `truncated` as Pillow does it.  A JPEG image that must be
+    `sound` is refused, as Pillow does not tell of damage.
     """
     view = memoryview(data).cast("B")
     row = format_of(view)
+    if sound and row.kind == "jpeg":
+        raise ImageDecodeError(
+            "strict=True refuses JPEG images whose data is damaged, and Pillow, which decodes them "
+            "here, does not tell: install a wheel of recordio-iterators, or the headers of "
+            f"libjpeg-turbo ({_HEADERS}) and build again"
+        )
     ends_early = truncated and row.kind in _END_EARLY and not row.is_whole(view)
     if background is None:
         over = False
@@ -177,7 +188,7 @@ def describe() -> str:
         own = f"{jpeg.library()} (region and scale, entropy decoder: {entropy}) for JPEG"
         decoders.insert(0, own)
     else:
-        missing.append("for faster JPEG those of libjpeg-turbo (apt install libjpeg62-turbo-dev)")
+        missing.append(f"for faster JPEG those of libjpeg-turbo ({_HEADERS})")
     if webp.available():
         decoders.append(f"{webp.library()} (region) for WebP")
     else:

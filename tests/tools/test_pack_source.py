@@ -46,7 +46,7 @@ def contents(folder, name):
         "--resize 16 --center-crop --quality 80 --inter-method 3",
         "--encoding png",
         "--encoding raw --color 0",
-        "--optimize",
+        pytest.param("--optimize", marks=pytest.mark.libjpeg),
         "--checksums --num-thread 3",
         "--train-ratio 0.7 --test-ratio 0.1 --stratify",
         "--chunks 3",

@@ -4,6 +4,7 @@ import pytest
 from range_server import RangeServer
 
 import recordio
+from recordio.formats.jpeg import jpeg
 from recordio.tools.cli import main
 
 pytest.importorskip("aiohttp")
@@ -59,7 +60,7 @@ def test_commands_over_packs(url, tmp_path, capfdbinary):
             ["shuffle", "PACK", "OUT", "--seed", "1"],
             ["relabel", "PACK", "OUT", "--none"],
             ["optimize", "PACK", "OUT"],
-        )
+        )[: 5 if jpeg.available() else 4]
     ):
         made = []
         for pack in (str(tmp_path / "a"), url, prefix):

@@ -144,6 +144,7 @@ def test_bfloat16_is_that_of_the_stage(pack):
         same(ours, wanted)
 
 
+@pytest.mark.libjpeg
 def test_engines_decode_rectangles_and_scales(pack):
     for shape, kind in (((3, 12, 16), "scaled"), ((3, 100, 100), "cropped")):
         with there(pack, data_shape=shape, **CROPS) as ours:

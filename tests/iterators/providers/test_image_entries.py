@@ -161,6 +161,7 @@ def test_detection_records_with_mosaics(tmp_path):
         assert all(np.isfinite(batch.data[0]).all() for batch in one)
 
 
+@pytest.mark.libjpeg
 def test_image_iter_notes_and_uses_points(pack, tmp_path):
     """Of record files in memory and beside them, of image files in memory alone."""
     shape = {"batch_size": 4, "data_shape": (3, 64, 64), "rand_crop": True, "rand_resize": True}

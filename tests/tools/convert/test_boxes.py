@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import types
 
@@ -230,7 +231,7 @@ def test_images_that_are_missing_damaged_or_of_another_size(
     picture = annotated.photos / "b.jpg"
     picture.write_bytes(images.jpeg(40, 80)[:-20])
     assert command(*words) == 1
-    assert "image b.jpg: the JPEG image is truncated" in report.read_text()
+    assert re.search("image b.jpg: the JPEG image .*is truncated", report.read_text())
     picture.write_bytes(images.jpeg(80, 40))
     assert command(*words) == (kind != "yolo")
     if kind != "yolo":

@@ -181,6 +181,7 @@ def test_threads_do_not_disturb_each_other():
     assert not wrong
 
 
+@pytest.mark.libjpeg
 def test_inks_are_resized_as_in_two_steps():
     data = with_pillow("CMYK")
     pixels = decode_image(data)[..., ::-1]
