@@ -10,7 +10,7 @@ needs, if anything: ``# build: small`` compiles a module without loops over pixe
 numbers for size, which makes wheels 320 kB smaller (docs/measurements/performance.md has the
 rates); names of C files beside it belong to it; and a name of `LIBRARIES` links that library, which
 is optional: without its headers the module is still built, reports that it has no decoder, and
-OpenCV decodes instead.  What all modules need of Cython itself is one more, `SHARED`.
+Pillow decodes instead.  What all modules need of Cython itself is one more, `SHARED`.
 """
 
 import functools
@@ -148,7 +148,7 @@ int main(void) {
 }
 """,
         "libjpeg-turbo headers not found (Debian: libjpeg62-turbo-dev, Fedora: "
-        "libjpeg-turbo-devel, Homebrew: jpeg-turbo): OpenCV will decode JPEG, slower",
+        "libjpeg-turbo-devel, Homebrew: jpeg-turbo): Pillow will decode JPEG, slower",
     ),
     Library(
         "libwebp",
@@ -164,7 +164,7 @@ int main(void) {
 }
 """,
         "libwebp headers not found (Debian: libwebp-dev, Fedora: libwebp-devel, Homebrew: webp): "
-        "OpenCV or Pillow will decode WebP, slower",
+        "Pillow will decode WebP, slower",
     ),
 )
 
