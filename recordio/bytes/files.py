@@ -117,7 +117,7 @@ class StoredFile:
     def first_bytes(self, count: int, settings: RemoteSettings | None = None) -> bytes:
         """Read its first bytes; none of a file that does not exist or cannot be opened here."""
         if self.is_local:
-            with contextlib.suppress(OSError), open_regular(self.name) as file:
+            with contextlib.suppress(OSError), open_regular(self.name, 0) as file:
                 return file.read(count)
             return b""
         with contextlib.suppress(FileNotFoundError):
