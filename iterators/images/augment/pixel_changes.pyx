@@ -583,7 +583,7 @@ cdef class FaceChange(PixelChange):
         free(self.state.small)
 
     @staticmethod
-    def wanted(recipe):
+    def is_needed(recipe):
         """Return whether a recipe has one of these changes."""
         return bool(recipe.crop_on_fill or recipe.low_resolution)
 
