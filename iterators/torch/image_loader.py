@@ -264,7 +264,7 @@ class ImageLoader:
         self._python = PythonBatches(dataset, self.num_workers, self._ahead)
         images = image_set(dataset)
         self.recipe, images, tail = translated(images, transform, keywords)
-        self._found = images
+        self._images = images
         of_patches = self.recipe is not None and self.recipe.rule and keywords.get("batch_patches")
         if of_patches and self.batch_size == 1:
             self.batch_size = MOST_IMAGES
@@ -371,8 +371,8 @@ class ImageLoader:
             if images.transform is None:
                 raise
             self.recipe = None
-            self._found = in_python(images, f"{reason}, and at the end of a recipe: {error}")
-            return self._found
+            self._images = in_python(images, f"{reason}, and at the end of a recipe: {error}")
+            return self._images
         warnings.warn(
             f"{images.name}: {reason}.  {', '.join(self.recipe.tail_names)} run in Python, for one "
             "image after the other in the thread of the loop, which is slower",
@@ -444,9 +444,9 @@ class ImageLoader:
         return self._epochs.batch_count(self.epoch)
 
     def __repr__(self) -> str:
-        how = "in Python" if self._found.open is None else "by threads"
+        how = "in Python" if self._images.open is None else "by threads"
         return (
-            f"<{type(self).__name__} of {self._found.name}: {self._count} samples, batches of "
+            f"<{type(self).__name__} of {self._images.name}: {self._count} samples, batches of "
             f"{self.batch_size}, made {how}, epoch {self.epoch}>"
         )
 
@@ -479,7 +479,7 @@ class ImageLoader:
             running = self._begun is not None
             position, saved = Position(self._position.epoch + running), {}
         begun = self._epochs.begin(position.epoch, saved)
-        if self._found.open is None:
+        if self._images.open is None:
             set_epoch_of(self.dataset, position.epoch)
         loop = self._loop = object()
         self._position, self._begun = position, begun
@@ -503,7 +503,7 @@ class ImageLoader:
                 self.collate_fn if self._processed is None else self._processed.collate,
                 self._seeds(position),
             )
-            if self._found.open is None
+            if self._images.open is None
             else self._read(batches, position)
         )
         own = self._provider
@@ -563,8 +563,8 @@ class ImageLoader:
     def _own_provider(self) -> RecordImageProvider:
         """Return the provider of all images, made in this process."""
         if self._provider is None or self._process != os.getpid():
-            assert self._found.open is not None
-            self._provider = self._found.open(self._keywords)
+            assert self._images.open is not None
+            self._provider = self._images.open(self._keywords)
             self._process = os.getpid()
         return self._provider
 
@@ -576,7 +576,7 @@ class ImageLoader:
         advise : bool
             As for the `report` of a provider.
         """
-        if self._found.open is not None:
+        if self._images.open is not None:
             return self._reported if self._provider is None else self._provider.report(advise)
         return self._python.report(advise)
 
@@ -585,7 +585,7 @@ class ImageLoader:
     def _settings(self) -> dict[str, str]:
         """Return what a state must agree with."""
         settings = {"dataset": type(self.dataset).__name__}  # its root may lie elsewhere
-        if self._found.open is not None:
+        if self._images.open is not None:
             settings = self._own_provider().state_dict()["settings"]
             if plan_of(self._own_provider()).shaped:
                 settings.setdefault("shapes", settings["order"])

@@ -36,7 +36,7 @@ class World:
             return self._given
         if self._used is not None and torch.utils.data.get_worker_info() is not None:
             return self._used  # torch.distributed knows nothing in a worker
-        place, where = _found()
+        place, where = _place()
         if self._used is None:
             if place is None and os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
                 raise ValueError(
@@ -57,7 +57,7 @@ class World:
 
         Scripts ask for the number of batches before a launcher starts the other processes.
         """
-        return self.used or _found()[0] or (0, 1)
+        return self.used or _place()[0] or (0, 1)
 
     @property
     def used(self) -> tuple[int, int] | None:
@@ -65,11 +65,11 @@ class World:
         return self._given or self._used
 
     def __getstate__(self) -> dict[str, Any]:
-        has_rank = self._used is not None or _found()[0] is not None
+        has_rank = self._used is not None or _place()[0] is not None
         return {"_given": self._given, "_used": self.get() if has_rank else None}
 
 
-def _found() -> tuple[tuple[int, int] | None, str]:
+def _place() -> tuple[tuple[int, int] | None, str]:
     """Rank and world size as far as they are known, and who says so."""
     distributed = torch.distributed
     if distributed.is_available() and distributed.is_initialized():
